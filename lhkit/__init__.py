@@ -1,0 +1,82 @@
+"""lhkit: explore schedules of MLIR's Transform dialect.
+
+Load payload IR, apply schedules to it, compile for the CPU, check the result and time it::
+
+    import lhkit
+    payload = lhkit.payloads.fc_relu(512, 512, 512)
+    schedule = lhkit.load_schedule("fc_relu_tile_fuse_vectorize.mlir")
+    kernel = lhkit.compile(payload, schedule, knobs={"tile_m": 4})
+    result = kernel(lhs, rhs, bias)
+
+MLIR runs in a worker process, so nothing that a schedule does can take this process down.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from lhkit.model.registry import register_drawing
+
+if TYPE_CHECKING:
+    from lhkit import payloads as payloads
+    from lhkit.model.errors import LhkitError
+    from lhkit.model.measurement import Measurement
+    from lhkit.model.payload import Payload
+    from lhkit.model.schedule import Schedule
+    from lhkit.session.kernels import Kernel, empty
+    from lhkit.session.kernels import compile_kernel as compile
+    from lhkit.session.loading import load_payload, load_schedule
+    from lhkit.session.measuring import measure
+    from lhkit.session.verifying import verify
+    from lhkit.worker.limits import Limits
+
+__version__ = "0.1.0"
+
+_PLACES = {
+    "Kernel": "lhkit.session.kernels:Kernel",
+    "LhkitError": "lhkit.model.errors:LhkitError",
+    "Limits": "lhkit.worker.limits:Limits",
+    "Measurement": "lhkit.model.measurement:Measurement",
+    "Payload": "lhkit.model.payload:Payload",
+    "Schedule": "lhkit.model.schedule:Schedule",
+    "compile": "lhkit.session.kernels:compile_kernel",
+    "empty": "lhkit.session.kernels:empty",
+    "load_payload": "lhkit.session.loading:load_payload",
+    "load_schedule": "lhkit.session.loading:load_schedule",
+    "measure": "lhkit.session.measuring:measure",
+    "verify": "lhkit.session.verifying:verify",
+}
+_NAMESPACES = ("payloads",)
+
+__all__ = [
+    "Kernel",
+    "LhkitError",
+    "Limits",
+    "Measurement",
+    "Payload",
+    "Schedule",
+    "compile",
+    "empty",
+    "load_payload",
+    "load_schedule",
+    "measure",
+    "verify",
+]
+
+register_drawing("Measurement", "lhkit.render.mime:measurement_bundle")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMESPACES:
+        return importlib.import_module(f"lhkit.{name}")
+    if name not in _PLACES:
+        raise AttributeError(f"module 'lhkit' has no attribute {name!r}")
+    module, _, attribute = _PLACES[name].partition(":")
+    value = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_NAMESPACES, "__version__"])

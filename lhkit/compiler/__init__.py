@@ -1,0 +1,1 @@
+"""The only room that imports MLIR. It runs in the worker process, never in the user's."""

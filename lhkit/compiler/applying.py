@@ -1,0 +1,131 @@
+"""Applying a schedule to a payload, and saying what kind of failure it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lhkit.compiler.bindings import interpreter, ir
+from lhkit.compiler.diagnostics import from_flattened, from_structured, kind_of_application
+from lhkit.compiler.parsing import parse_module
+from lhkit.compiler.schedules import (
+    SEQUENCE_MARK,
+    bind_trailing_arguments,
+    find_entry,
+    home_of,
+    parse_schedule,
+    sequence_ops,
+    set_knobs,
+)
+from lhkit.compiler.signatures import function_type, symbol_name
+from lhkit.compiler.sources import Source, failure_in
+from lhkit.model.errors import LhkitError, error_for
+from lhkit.model.failure import FailureKind
+from lhkit.model.knob import KnobValue
+
+_PROBE_ENTRY = "__lhkit_suppress"
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A schedule to be applied: its sources (libraries last), entry, knob values and bindings."""
+
+    sources: tuple[Source, ...]
+    entry: str
+    knobs: Mapping[str, KnobValue]
+    bind: tuple[str, ...] = ()
+
+
+def parse_payload(source: Source) -> Any:
+    """Return the module of a payload; named sequences that stand beside it are left out."""
+    module = parse_module(source)
+    strip_sequences(module)
+    return module
+
+
+def strip_sequences(module: Any) -> None:
+    """Remove named sequences, and modules that hold nothing else, from a payload, in place."""
+    for op in sequence_ops(module):
+        op.erase()
+    for op in [o.operation for o in module.body.operations]:
+        if op.name == "builtin.module" and SEQUENCE_MARK in op.attributes and _is_empty(op):
+            op.erase()
+    if SEQUENCE_MARK in module.operation.attributes:
+        del module.operation.attributes[SEQUENCE_MARK]
+
+
+def _is_empty(module_op: Any) -> bool:
+    return not list(module_op.regions[0].blocks[0].operations)
+
+
+def apply_schedule(payload: Any, payload_source: Source, application: Application) -> None:
+    """Apply a schedule to a payload module, in place; the result is verified.
+
+    Raises:
+        ScheduleError: It does not parse, verify or apply, or leaves a payload that does not verify.
+    """
+    schedule, entry = _prepare(application)
+    sources = (payload_source, *application.sources)
+    try:
+        interpreter.apply_named_sequence(payload.operation, entry, schedule)
+    except (ValueError, ir.MLIRError) as error:
+        raise _application_error(error, payload_source, application) from None
+    try:
+        payload.operation.verify()
+    except ir.MLIRError as error:
+        message = f"{application.sources[0].name} applies, and leaves a payload that does not verify"
+        diagnostics = from_structured(error)
+        raise error_for(
+            failure_in(sources, "invalid-payload", message, diagnostics, stage="apply")
+        ) from None
+
+
+def _prepare(application: Application) -> tuple[Any, Any]:
+    """Return (module of sequences, entry) of a schedule with knobs and bindings in place."""
+    module = parse_schedule(application.sources)
+    set_knobs(module, application.knobs)
+    entry = find_entry(module, application.entry)
+    bind_trailing_arguments(entry, application.bind, source=application.sources[0].name)
+    return home_of(module), entry
+
+
+def _application_error(error: Exception, payload_source: Source, application: Application) -> LhkitError:
+    text = str(error)
+    diagnostics = from_flattened(text)
+    kind = kind_of_application(diagnostics)
+    if kind is None:
+        kind = _kind_by_suppressing(payload_source, application)
+    name = application.sources[0].name
+    message = f"{name} does not apply to {payload_source.name}"
+    if not diagnostics:
+        message += "; the step that failed gave no reason"
+    sources = (payload_source, *application.sources)
+    return error_for(failure_in(sources, kind, message, diagnostics, stage="apply"))
+
+
+def _kind_by_suppressing(payload_source: Source, application: Application) -> FailureKind:
+    """Return the kind of a failure by applying again with silenceable failures suppressed.
+
+    The interpreter itself is asked, because its message does not tell the kinds apart.
+    """
+    payload = parse_payload(payload_source)
+    home, entry = _prepare(application)
+    name, type_ = symbol_name(entry), function_type(entry)
+    if list(type_.results):
+        return "definite"
+    root = type_.inputs[0]
+    probe = ir.Module.parse(
+        f"module attributes {{{SEQUENCE_MARK}}} {{\n"
+        f"transform.named_sequence private @{name}({root} {{transform.consumed}})\n"
+        f"transform.named_sequence @{_PROBE_ENTRY}(%root: {root} {{transform.consumed}}) {{\n"
+        f"transform.include @{name} failures(suppress) (%root) : ({root}) -> ()\n"
+        "transform.yield\n}}"
+    )
+    try:
+        interpreter.copy_symbols_and_merge_into(home, probe.operation)
+        suppressing = next(op for op in sequence_ops(home) if symbol_name(op) == _PROBE_ENTRY)
+        interpreter.apply_named_sequence(payload.operation, suppressing, home)
+    except (ValueError, ir.MLIRError):
+        return "definite"
+    return "silenceable"

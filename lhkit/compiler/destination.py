@@ -1,0 +1,122 @@
+"""Functions that return values become functions that write to destinations.
+
+A memref that survives as a result changes the calling convention silently, so the entry of a kernel
+returns nothing: each result gets a trailing memref argument that it is written to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lhkit.compiler.bindings import ir
+from lhkit.compiler.parsing import walk
+from lhkit.compiler.signatures import function_ops, function_type, symbol_name
+
+KERNEL_NAME = "lhkit_kernel"
+
+
+def make_kernel_entry(module: Any, name: str) -> None:
+    """Add to a payload, in place, the entry of a kernel for function ``name``.
+
+    The entry is called ``lhkit_kernel``, takes the function's arguments and then a memref a result, and
+    returns nothing. A function that nothing else calls is turned into the entry itself; one that is called
+    stays, and the entry calls it. Tensor arguments are read only: a value that the caller passed never
+    changes.
+    """
+    function = next(op for op in function_ops(module) if symbol_name(op) == name)
+    if _is_called(module, name):
+        function = _caller_of(module, function)
+    function.attributes["sym_name"] = ir.StringAttr.get(KERNEL_NAME)
+    function.attributes["sym_visibility"] = ir.StringAttr.get("public")
+    function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+    _write_results_to_arguments(function)
+    _protect_tensor_arguments(function)
+    for other in function_ops(module):
+        if symbol_name(other) != KERNEL_NAME and len(other.regions[0].blocks):
+            other.attributes["sym_visibility"] = ir.StringAttr.get("private")
+    module.operation.verify()
+
+
+def _is_called(module: Any, name: str) -> bool:
+    return any(
+        op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value == name
+        for op in walk(module.operation)
+    )
+
+
+def _caller_of(module: Any, function: Any) -> Any:
+    """Return a new function, beside the others, that calls ``function`` and returns what it returns."""
+    type_ = function_type(function)
+    with ir.InsertionPoint(module.body), ir.Location.unknown():
+        caller = ir.Operation.create(
+            "func.func",
+            regions=1,
+            attributes={"sym_name": ir.StringAttr.get(KERNEL_NAME), "function_type": ir.TypeAttr.get(type_)},
+        )
+        inputs = list(type_.inputs)
+        block = caller.regions[0].blocks.append(*inputs, arg_locs=[ir.Location.unknown()] * len(inputs))
+        with ir.InsertionPoint(block):
+            callee = ir.FlatSymbolRefAttr.get(symbol_name(function))
+            call = ir.Operation.create(
+                "func.call",
+                results=list(type_.results),
+                operands=list(block.arguments),
+                attributes={"callee": callee},
+            )
+            ir.Operation.create("func.return", operands=list(call.results))
+    return caller
+
+
+def destination_type(result: Any) -> Any:
+    """Return the memref that a result of this type is written to."""
+    for cls in (ir.RankedTensorType, ir.MemRefType):
+        if isinstance(result, cls):
+            shaped = cls(result)
+            dynamic = ir.ShapedType.get_dynamic_size()
+            shape = [dynamic if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i) for i in range(shaped.rank)]
+            return ir.MemRefType.get(shape, shaped.element_type)
+    return ir.MemRefType.get([], result)
+
+
+def _write_results_to_arguments(function: Any) -> None:
+    type_ = function_type(function)
+    blocks = list(function.regions[0].blocks)
+    with ir.Location.unknown():
+        destinations = [destination_type(t) for t in type_.results]
+        arguments = [blocks[0].add_argument(t, ir.Location.unknown()) for t in destinations]
+        for block in blocks:
+            terminator = list(block.operations)[-1].operation
+            if terminator.name == "func.return":
+                _replace_return(terminator, arguments)
+    inputs = [*type_.inputs, *destinations]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
+    for stale in ("res_attrs", "arg_attrs"):
+        if stale in function.attributes:
+            del function.attributes[stale]
+
+
+def _replace_return(terminator: Any, arguments: list[Any]) -> None:
+    with ir.InsertionPoint(terminator):
+        for value, argument in zip(list(terminator.operands), arguments, strict=True):
+            _store(value, argument)
+        ir.Operation.create("func.return")
+    terminator.erase()
+
+
+def _store(value: Any, destination: Any) -> None:
+    if isinstance(value.type, ir.RankedTensorType):
+        marks = {"restrict": ir.UnitAttr.get(), "writable": ir.UnitAttr.get()}
+        name = "bufferization.materialize_in_destination"
+        ir.Operation.create(name, operands=[value, destination], attributes=marks)
+    elif isinstance(value.type, ir.MemRefType):
+        ir.Operation.create("memref.copy", operands=[value, destination])
+    else:
+        ir.Operation.create("memref.store", operands=[value, destination])
+
+
+def _protect_tensor_arguments(function: Any) -> None:
+    read_only = ir.DictAttr.get({"bufferization.writable": ir.BoolAttr.get(False)})
+    plain = ir.DictAttr.get({})
+    inputs = function_type(function).inputs
+    attributes = [read_only if isinstance(t, ir.RankedTensorType) else plain for t in inputs]
+    function.attributes["arg_attrs"] = ir.ArrayAttr.get(attributes)

@@ -1,0 +1,62 @@
+"""What the compiler says, as values: from structured errors and from flattened text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lhkit.model.failure import Diagnostic, FailureKind
+from lhkit.model.span import Span
+
+_FILE_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
+_FLAT_LINE = re.compile(r"^(?:Diagnostic message )?at (loc\(.*?\)|loc\(unknown\)): ", re.MULTILINE)
+_CURRENT_OPERATION = "see current operation"
+
+
+def span_of(location: object) -> Span | None:
+    """Return the first file place that a location names (the innermost of a name or fused one)."""
+    match = _FILE_LOCATION.search(str(location))
+    if match is None or int(match[2]) == 0:
+        return None
+    return Span(file=match[1], line=int(match[2]), column=int(match[3]))
+
+
+def from_structured(error: Any) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of an ``MLIRError``."""
+    return tuple(_convert(d) for d in error.error_diagnostics) or (Diagnostic("error", str(error)),)
+
+
+def _convert(info: Any) -> Diagnostic:
+    notes = tuple(_convert(n) for n in info.notes if not n.message.startswith(_CURRENT_OPERATION))
+    severity = str(info.severity).rpartition(".")[2].lower()
+    return Diagnostic(severity=severity, message=info.message, span=span_of(info.location), notes=notes)
+
+
+def from_flattened(text: str) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics of the text in which a failed application arrives.
+
+    Its form: a headline, then ``Diagnostic message at loc(…): message`` and ``at loc(…): note`` lines.
+    """
+    starts = list(_FLAT_LINE.finditer(text))
+    messages: list[Diagnostic] = []
+    for i, start in enumerate(starts):
+        end = starts[i + 1].start() if i + 1 < len(starts) else len(text)
+        message = text[start.end() : end].strip()
+        is_note = not start[0].startswith("Diagnostic")
+        entry = Diagnostic("note" if is_note else "error", message, span_of(start[1]))
+        if is_note and messages:
+            head = messages[-1]
+            messages[-1] = Diagnostic(head.severity, head.message, head.span, (*head.notes, entry))
+        elif not message.startswith(_CURRENT_OPERATION):
+            messages.append(entry)
+    return tuple(messages)
+
+
+def kind_of_application(diagnostics: tuple[Diagnostic, ...]) -> FailureKind | None:
+    """Return the kind of a failed application where its message tells it, else None."""
+    text = " ".join(d.message for d in diagnostics)
+    if "uses a handle invalidated by a previously executed transform op" in text:
+        return "invalidated-handle"
+    if "more than once" in text and "handle" in text:
+        return "repeated-payload"
+    return None

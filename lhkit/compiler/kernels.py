@@ -1,0 +1,126 @@
+"""Compiled kernels: the whole way from text to a function that can be called."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lhkit.compiler.applying import Application, apply_schedule, parse_payload
+from lhkit.compiler.bindings import host_module, new_context
+from lhkit.compiler.destination import KERNEL_NAME
+from lhkit.compiler.lowering import Progress, ignore_progress, lower_to_buffers, lower_to_llvm
+from lhkit.compiler.memrefs import PreparedCall
+from lhkit.compiler.signatures import functions_of
+from lhkit.compiler.sources import Source, failure_in
+from lhkit.model.errors import error_for, usage_error
+from lhkit.model.failure import Diagnostic
+from lhkit.model.signature import ArrayType, Function
+
+STAGES = ("scheduled", "bufferized", "llvm")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that decides a kernel: payload, function, schedule and optimization level."""
+
+    payload: Source
+    function: str
+    application: Application | None = None
+    opt_level: int = 3
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Payload, schedule and libraries."""
+        return (self.payload, *(self.application.sources if self.application else ()))
+
+
+class CompiledKernel:
+    """A function in memory.
+
+    Attributes:
+        function: The signature of the payload's function.
+        compile_ns: Time from text to machine code.
+    """
+
+    def __init__(self, engine: Any, function: Function, compile_ns: int) -> None:
+        self._engine = engine
+        self._address = engine.raw_lookup("_mlir_ciface_" + KERNEL_NAME)
+        self.function = function
+        self.compile_ns = compile_ns
+
+    def prepare(
+        self, arguments: Sequence[np.ndarray | np.generic], results: Sequence[np.ndarray]
+    ) -> PreparedCall:
+        """Return a call with these arguments that writes to these results."""
+        return PreparedCall(self._address, [*arguments, *results])
+
+
+def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> CompiledKernel:
+    """Compile a recipe for this machine.
+
+    Raises:
+        PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
+    """
+    started = time.perf_counter_ns()
+    with new_context():
+        module, function = _scheduled(recipe, progress)
+        lower_to_buffers(module, recipe.function, recipe.sources, progress)
+        lower_to_llvm(module, recipe.sources, progress)
+        progress("jit", module)
+        engine = build_engine(module, recipe)
+        return CompiledKernel(engine, function, time.perf_counter_ns() - started)
+
+
+def build_engine(module: Any, recipe: Recipe) -> Any:
+    """Return the execution engine of a module in the LLVM dialect."""
+    execution_engine = host_module("execution_engine")
+    try:
+        return execution_engine.ExecutionEngine(module, opt_level=recipe.opt_level)
+    except RuntimeError as error:
+        message = f"{recipe.payload.name} cannot be compiled to machine code"
+        diagnostics = (Diagnostic("error", str(error)),)
+        raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="jit")) from None
+
+
+def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> str:
+    """Return the IR of a recipe at a stage: ``scheduled``, ``bufferized`` or ``llvm``.
+
+    Raises:
+        UsageError: There is no such stage.
+    """
+    if stage not in STAGES:
+        raise usage_error(f"there is no stage {stage!r}", f"Stages: {', '.join(STAGES)}.")
+    with new_context():
+        return str(lowered_module(recipe, stage, progress))
+
+
+def lowered_module(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> Any:
+    """Return the module of a recipe at a stage, in the current context."""
+    module, _ = _scheduled(recipe, progress)
+    if stage != "scheduled":
+        lower_to_buffers(module, recipe.function, recipe.sources, progress)
+    if stage == "llvm":
+        lower_to_llvm(module, recipe.sources, progress)
+    return module
+
+
+def _scheduled(recipe: Recipe, progress: Progress) -> tuple[Any, Function]:
+    module = parse_payload(recipe.payload)
+    function = next(f for f in functions_of(module) if f.name == recipe.function)
+    _refuse_dynamic(recipe, function)
+    if recipe.application is not None:
+        progress("apply", module)
+        apply_schedule(module, recipe.payload, recipe.application)
+    return module, function
+
+
+def _refuse_dynamic(recipe: Recipe, function: Function) -> None:
+    types: tuple[ArrayType, ...] = (*function.arguments, *function.results)
+    if dynamic := next((t for t in types if not t.is_static), None):
+        message = f"@{function.name} of {recipe.payload.name} has the dynamic type {dynamic.text}"
+        advice = "Give it a static shape; kernels with dynamic shapes are not built yet."
+        raise error_for(failure_in(recipe.sources, "lowering", message, advice=advice, stage="parse"))

@@ -1,0 +1,106 @@
+"""From a scheduled payload to LLVM, by stages, with the stage and the op named where it fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lhkit.compiler.bindings import ir, passmanager
+from lhkit.compiler.destination import make_kernel_entry
+from lhkit.compiler.diagnostics import from_structured, span_of
+from lhkit.compiler.parsing import walk
+from lhkit.compiler.sources import Source, failure_in
+from lhkit.model.errors import error_for
+from lhkit.model.failure import Diagnostic
+
+# Why this order: empty tensors go first, so that results are computed in place. Promotion to the stack
+# after deallocation would free twice. `cse, canonicalize` removes self-copies; the other order leaves them.
+BUFFERIZE = (
+    "eliminate-empty-tensors",
+    "one-shot-bufferize{bufferize-function-boundaries=true"
+    " function-boundary-type-conversion=identity-layout-map}",
+    "canonicalize",
+    "drop-equivalent-buffer-results{modify-public-functions=true}",
+    "func.func(buffer-loop-hoisting,promote-buffers-to-stack{max-alloc-size-in-bytes=65536})",
+    "buffer-deallocation-pipeline",
+    "convert-bufferization-to-memref",
+    "cse",
+    "canonicalize",
+)
+# Why full-unroll: without it transfers of large tiles go through the stack and overflow it.
+TO_LLVM = (
+    "scf-forall-to-for",
+    "convert-linalg-to-loops",
+    "cse",
+    "canonicalize",
+    "fold-memref-alias-ops",
+    "expand-strided-metadata",
+    "canonicalize",
+    "convert-vector-to-scf{full-unroll=true}",
+    "lower-affine",
+    "finalize-memref-to-llvm{use-aligned-alloc=true}",
+    "convert-scf-to-cf",
+    "convert-math-to-llvm",
+    "convert-math-to-libm",
+    "convert-vector-to-llvm{enable-x86=true}",
+    "convert-to-llvm",
+    "reconcile-unrealized-casts",
+    "canonicalize",
+    "cse",
+)
+
+Progress = Callable[[str, Any], None]
+
+
+def ignore_progress(stage: str, module: Any) -> None:
+    """Take no note of a stage."""
+
+
+def lower_to_buffers(
+    module: Any, function: str, sources: Sequence[Source], progress: Progress = ignore_progress
+) -> None:
+    """Bufferize a payload, in place, into the entry of a kernel that writes to destinations.
+
+    Raises:
+        PayloadError: A pass refuses; the failure names the op and its place.
+    """
+    progress("bufferize", module)
+    make_kernel_entry(module, function)
+    _run(module, BUFFERIZE, "bufferize", sources)
+
+
+def lower_to_llvm(module: Any, sources: Sequence[Source], progress: Progress = ignore_progress) -> None:
+    """Lower a bufferized payload to the LLVM dialect, in place.
+
+    Raises:
+        PayloadError: A pass refuses, or something is left that has no lowering.
+    """
+    progress("lower", module)
+    _run(module, TO_LLVM, "lower", sources)
+    _refuse_leftovers(module, sources)
+
+
+def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Source]) -> None:
+    pipeline = f"builtin.module({','.join(passes)})"
+    try:
+        passmanager.PassManager.parse(pipeline).run(module.operation)
+    except ir.MLIRError as error:
+        diagnostics = from_structured(error)
+        message = f"{sources[0].name} cannot be lowered: {_reason(diagnostics[0].message)} (stage: {stage})"
+        raise error_for(failure_in(sources, "lowering", message, diagnostics, stage=stage)) from None
+
+
+def _reason(message: str) -> str:
+    return re.sub(r"\s+", " ", message.partition("\n")[0]).strip()
+
+
+def _refuse_leftovers(module: Any, sources: Sequence[Source]) -> None:
+    """Raise for the first op that is not of the LLVM dialect: translation would only say 'cannot'."""
+
+    for op in walk(module.operation):
+        if not op.name.startswith(("llvm.", "builtin.", "omp.", "x86.")):
+            what = "no lowering for this op"
+            diagnostics = (Diagnostic("error", f"{op.name}: {what}", span_of(op.location)),)
+            message = f"{sources[0].name} cannot be lowered: {what}: {op.name} (stage: lower)"
+            raise error_for(failure_in(sources, "lowering", message, diagnostics, stage="lower"))

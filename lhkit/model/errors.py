@@ -1,0 +1,84 @@
+"""Exceptions that carry a `Failure`: one class for each way of reacting to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lhkit.model.failure import Failure
+
+
+class LhkitError(Exception):
+    """Something that lhkit was asked for failed; ``failure`` says all that is known about it."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.describe())
+        self.failure = failure
+
+    def _render_traceback_(self) -> list[str]:
+        """Show the message instead of a traceback when a notebook cell ends with this error."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+class UsageError(LhkitError):
+    """The input cannot be meant: no such file, unknown name, mismatched arguments."""
+
+
+class PayloadError(LhkitError):
+    """The payload does not parse, does not verify, or cannot be lowered."""
+
+
+class ScheduleError(LhkitError):
+    """The schedule does not parse, does not verify, or does not apply."""
+
+
+class InvalidatedHandleError(ScheduleError):
+    """A step uses a handle that an earlier step invalidated."""
+
+
+class WrongResultError(LhkitError):
+    """A kernel ran and its result differs from the reference by more than the tolerance."""
+
+
+class WorkerError(LhkitError):
+    """The worker process did not survive the request."""
+
+
+class CrashError(WorkerError):
+    """The worker died of a signal, an abort, or wrote garbage."""
+
+
+class TimeLimitError(WorkerError):
+    """The request took longer than its time limit."""
+
+
+class MemoryLimitError(WorkerError):
+    """The worker took more memory than its limit."""
+
+
+_CLASSES: Mapping[str, type[LhkitError]] = {
+    "usage": UsageError,
+    "payload-parse": PayloadError,
+    "payload-verify": PayloadError,
+    "lowering": PayloadError,
+    "schedule-parse": ScheduleError,
+    "schedule-verify": ScheduleError,
+    "silenceable": ScheduleError,
+    "definite": ScheduleError,
+    "repeated-payload": ScheduleError,
+    "invalid-payload": ScheduleError,
+    "invalidated-handle": InvalidatedHandleError,
+    "wrong-result": WrongResultError,
+    "crash": CrashError,
+    "timeout": TimeLimitError,
+    "memory": MemoryLimitError,
+}
+
+
+def error_for(failure: Failure) -> LhkitError:
+    """Return the exception that fits a failure's kind."""
+    return _CLASSES.get(failure.kind, LhkitError)(failure)
+
+
+def usage_error(message: str, advice: str | None = None) -> UsageError:
+    """Return the error for input that cannot be meant, with what to do instead."""
+    return UsageError(Failure(kind="usage", message=message, advice=advice))

@@ -1,0 +1,64 @@
+"""Payload IR as a value."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from lhkit.model.errors import usage_error
+from lhkit.model.registry import Showable
+from lhkit.model.signature import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Payload(Showable):
+    """IR to be scheduled: parsed and verified once, then carried as text.
+
+    Attributes:
+        source: Where it came from, as shown to people: a path, or a name in angle brackets.
+        text: The IR. For bytecode this is its printed form.
+        functions: Its functions, in order.
+        bytecode: The bytecode it was loaded from, or None.
+        reference: ``FILE.py:FUNCTION`` that computes the same with NumPy, or None.
+    """
+
+    source: str
+    text: str
+    functions: tuple[Function, ...]
+    bytecode: bytes | None = None
+    reference: str | None = None
+
+    @property
+    def content(self) -> bytes:
+        """What the compiler parses: the bytecode if there is one, else the text."""
+        return self.text.encode() if self.bytecode is None else self.bytecode
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the content, in hexadecimal."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    def function(self, name: str | None = None) -> Function:
+        """Return the function of that name; without a name the only one with a body.
+
+        Raises:
+            UsageError: There is no such function, or the choice is not clear.
+        """
+        defined = [f for f in self.functions if not f.is_declaration]
+        listed = "\n".join(f"  {f.describe()}" for f in defined)
+        if name is not None:
+            for function in defined:
+                if function.name == name.removeprefix("@"):
+                    return function
+            raise usage_error(
+                f"{self.source} has no function @{name.removeprefix('@')}", f"Its functions:\n{listed}"
+            )
+        if len(defined) != 1:
+            raise usage_error(
+                f"{self.source} has {len(defined)} functions; say which one to run",
+                f"--function NAME on the command line, function=… in Python:\n{listed}",
+            )
+        return defined[0]
+
+    def __str__(self) -> str:
+        return self.text

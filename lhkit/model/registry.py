@@ -1,0 +1,35 @@
+"""How values show themselves: the package registers drawings, values look them up when asked."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_DRAWINGS: dict[str, str] = {}
+
+
+def register_drawing(class_name: str, target: str) -> None:
+    """Let values of a class draw themselves with ``target``, ``module:function``, imported on call.
+
+    The function takes the value and returns a MIME bundle: {MIME type: data}.
+    """
+    _DRAWINGS[class_name] = target
+
+
+def draw(value: object) -> dict[str, Any]:
+    """Return the MIME bundle of a value: what was registered for its class, else its text alone."""
+    target = next((_DRAWINGS[c.__name__] for c in type(value).__mro__ if c.__name__ in _DRAWINGS), None)
+    if target is None:
+        return {"text/plain": repr(value)}
+    module, _, function = target.partition(":")
+    bundle: dict[str, Any] = getattr(importlib.import_module(module), function)(value)
+    return bundle
+
+
+class Showable:
+    """Base of values that a notebook cell can show."""
+
+    __slots__ = ()
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return draw(self)

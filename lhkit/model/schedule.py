@@ -1,0 +1,106 @@
+"""Transform IR as a value: named sequences, the entry, knobs and bindings."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lhkit.model.errors import usage_error
+from lhkit.model.knob import Knob, KnobValue, resolve_knobs
+from lhkit.model.registry import Showable
+
+DEFAULT_ENTRY = "__transform_main"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSequence:
+    """A ``transform.named_sequence``: its name, the types of its arguments, whether others may see it."""
+
+    name: str
+    arguments: tuple[str, ...]
+    line: int
+    is_public: bool = True
+    is_declaration: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A module of named sequences that a schedule includes from."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule(Showable):
+    """A schedule: parsed and verified once, then carried as text.
+
+    Attributes:
+        source: Where it came from, as shown to people.
+        text: The transform IR; a payload may stand in the same module.
+        sequences: Its named sequences, those of its libraries last.
+        knobs: Its knobs, in order.
+        entry: Name of the sequence that is applied, without ``@``.
+        settings: Values set for knobs; the others keep their defaults.
+        bind: Op names; each binds the next trailing argument of the entry to all payload ops of that name.
+        libraries: Modules whose sequences it may include.
+    """
+
+    source: str
+    text: str
+    sequences: tuple[NamedSequence, ...]
+    knobs: tuple[Knob, ...]
+    entry: str
+    settings: tuple[tuple[str, KnobValue], ...] = ()
+    bind: tuple[str, ...] = ()
+    libraries: tuple[Library, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """Hash of text and libraries, in hexadecimal; settings are not part of it."""
+        digest = hashlib.sha256(self.text.encode())
+        for library in self.libraries:
+            digest.update(b"\0" + library.text.encode())
+        return digest.hexdigest()
+
+    @property
+    def values(self) -> dict[str, KnobValue]:
+        """The value of every knob: the one set, else its default."""
+        return resolve_knobs(self.knobs, dict(self.settings), source=self.source)
+
+    def with_knobs(self, settings: Mapping[str, KnobValue]) -> Schedule:
+        """Return the schedule with these knobs set, the others as they were.
+
+        Raises:
+            UsageError: No such knob, or a value that it does not allow.
+        """
+        merged = {**dict(self.settings), **settings}
+        resolve_knobs(self.knobs, merged, source=self.source)
+        return dataclasses.replace(self, settings=tuple(merged.items()))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def choose_entry(sequences: Sequence[NamedSequence], entry: str | None, *, source: str) -> str:
+    """Return the name of the sequence to apply: the one asked for, else the default, else the only public one.
+
+    Raises:
+        UsageError: There is none, or the choice is not clear; the message lists them.
+    """
+    defined = [s for s in sequences if not s.is_declaration]
+    listed = ", ".join(f"@{s.name}" for s in defined)
+    wanted = (entry or DEFAULT_ENTRY).removeprefix("@")
+    if any(s.name == wanted for s in defined):
+        return wanted
+    if entry is not None:
+        raise usage_error(f"{source} has no named sequence @{wanted}", f"It has {listed}.")
+    public = [s for s in defined if s.is_public]
+    if len(public) != 1:
+        raise usage_error(
+            f"{source} has no @{DEFAULT_ENTRY} and {len(public)} other public sequences; say which to apply",
+            f"--entry NAME on the command line, entry=… in Python; it has {listed}.",
+        )
+    return public[0].name

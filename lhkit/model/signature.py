@@ -1,0 +1,60 @@
+"""What a payload function takes and returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ShapedKind = Literal["tensor", "memref", "scalar"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """The type of an argument or result.
+
+    Attributes:
+        kind: ``tensor`` (a value), ``memref`` (a buffer that may be written to) or ``scalar``.
+        shape: Extents in elements, None where dynamic; ``()`` for a scalar.
+        dtype: Element type in NumPy's spelling (``float32``, ``bfloat16``, ``int64``; ``bool`` for i1).
+        text: The type as MLIR writes it.
+    """
+
+    kind: ShapedKind
+    shape: tuple[int | None, ...]
+    dtype: str
+    text: str
+
+    @property
+    def is_static(self) -> bool:
+        """True if every extent is known."""
+        return None not in self.shape
+
+    def describe(self) -> str:
+        """Return shape and dtype for people, such as ``512x?xfloat32``."""
+        extents = "".join(f"{'?' if n is None else n}x" for n in self.shape)
+        return f"{extents}{self.dtype}"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a payload.
+
+    Attributes:
+        name: Symbol name without ``@``.
+        arguments: One type an argument.
+        results: One type a result.
+        line: Line of its definition in the payload, from 1.
+        is_declaration: True where it has no body.
+    """
+
+    name: str
+    arguments: tuple[ArrayType, ...]
+    results: tuple[ArrayType, ...]
+    line: int
+    is_declaration: bool = False
+
+    def describe(self) -> str:
+        """Return ``@name(types) -> (types)``."""
+        takes = ", ".join(a.text for a in self.arguments)
+        gives = ", ".join(r.text for r in self.results)
+        return f"@{self.name}({takes}) -> ({gives})"

@@ -1,0 +1,40 @@
+"""Places in source text, and the lines people are shown for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a text: ``file`` as the user knows it, ``line`` and ``column`` from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+def excerpt(span: Span, texts: Mapping[str, str], *, width: int = 110) -> str:
+    """Return the source line of a span with a caret under its column, or "" if the text is unknown.
+
+    Args:
+        span: The place to show.
+        texts: The text of each file, by the name that spans use.
+        width: Longest piece of the line to show, in characters; a longer line is cut around the caret.
+    """
+    lines = texts.get(span.file, "").splitlines()
+    if not 1 <= span.line <= len(lines):
+        return ""
+    # Tabs would move the caret, control characters could steer a terminal.
+    line = "".join(c if c.isprintable() else " " for c in lines[span.line - 1])
+    column = min(max(span.column, 1), len(line) + 1)
+    start = max(0, min(column - 1 - width // 2, len(line) - width))
+    shown = line[start : start + width]
+    head, tail = "…" if start else "", "…" if start + width < len(line) else ""
+    gutter = f"{span.line:>6} | "
+    caret = " " * (len(gutter) + len(head) + column - 1 - start) + "^"
+    return f"{gutter}{head}{shown}{tail}\n{caret}"

@@ -1,0 +1,1 @@
+"""What lives and changes: the shared worker, loaded inputs, kernels, measurements under way."""

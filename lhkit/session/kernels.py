@@ -1,0 +1,280 @@
+"""Kernels: compiled payloads that take and return NumPy arrays, and survive the worker they live in."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.model.errors import CrashError, usage_error
+from lhkit.model.failure import Failure
+from lhkit.model.knob import KnobValue
+from lhkit.model.payload import Payload
+from lhkit.model.registry import Showable
+from lhkit.model.schedule import Schedule
+from lhkit.model.signature import ArrayType
+from lhkit.session.loading import describe_sources
+from lhkit.session.workers import shared_worker
+from lhkit.worker.arrays import INLINE_BYTES, Descriptor, Packing, dtype_named
+from lhkit.worker.client import Request, Worker, record
+from lhkit.worker.limits import Limits
+from lhkit.worker.protocol import Message
+
+Array = NDArray[Any]
+
+
+def compile_kernel(
+    payload: Payload,
+    schedule: Schedule | None = None,
+    knobs: Mapping[str, KnobValue] | None = None,
+    *,
+    function: str | None = None,
+    opt_level: int = 3,
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> Kernel:
+    """Compile a payload, scheduled or not, for this machine's CPU.
+
+    Args:
+        payload: What to compile; it is not changed.
+        schedule: What to apply to it first.
+        knobs: Values for knobs of the schedule, over those it has.
+        function: Which function of the payload; needed where it has several.
+        opt_level: LLVM's optimization level, 0 to 3.
+        worker: Another worker than the session's.
+        limits: Time and memory for each request.
+
+    Returns:
+        The kernel: call it with NumPy arrays.
+
+    Raises:
+        UsageError: No such function or knob.
+        ScheduleError: The schedule does not apply.
+        PayloadError: The payload cannot be lowered; the message names op, place and stage.
+        WorkerError: The compiler crashed, or took too much time or memory.
+    """
+    if knobs and schedule is None:
+        raise usage_error("knobs were given without a schedule")
+    if schedule is not None and knobs:
+        schedule = schedule.with_knobs(knobs)
+    kernel = Kernel(payload, schedule, function, opt_level, worker or shared_worker(), limits)
+    kernel.build()
+    return kernel
+
+
+def empty(shape: int | tuple[int, ...], dtype: str = "float32") -> Array:
+    """Return an uninitialized array that kernels read and write without a copy.
+
+    Args:
+        shape: Extents in elements.
+        dtype: Element type, such as ``float32``.
+    """
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    return shared_worker().files.new_array(extents, dtype_named(str(dtype)))
+
+
+class Kernel(Showable):
+    """A compiled payload. Calling it costs about as much as its own work.
+
+    Attributes:
+        payload: What was compiled.
+        schedule: What was applied to it, or None.
+        function: The signature of the compiled function.
+        compile_ns: Time of the last build, from text to machine code.
+        output: What the compiler printed during the last build (``transform.print`` and remarks).
+    """
+
+    def __init__(
+        self,
+        payload: Payload,
+        schedule: Schedule | None,
+        function: str | None,
+        opt_level: int,
+        worker: Worker,
+        limits: Limits | None,
+    ) -> None:
+        self.payload = payload
+        self.schedule = schedule
+        self.function = payload.function(function)
+        self.compile_ns = 0
+        self.output = ""
+        self._worker = worker
+        self._limits = limits
+        self._opt_level = opt_level
+        self._number: int | None = None
+        self._generation = -1
+        self._finalizer: weakref.finalize[Any, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call it in tables: the schedule's source, or ``unscheduled``."""
+        return self.schedule.source if self.schedule else "unscheduled"
+
+    def build(self) -> int:
+        """Compile now if the worker does not hold the kernel (any more); return its number there."""
+        if self._number is not None and self._generation == self._worker.generation:
+            return self._number
+        fields, body = self.recipe()
+        answer = self._ask("compile", fields, body)
+        self._number, self._generation = int(answer.header["kernel"]), self._worker.generation
+        self.compile_ns = int(answer.header["compile_ns"])
+        self.output = str(answer.header["output"])
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        self._finalizer = weakref.finalize(self, self._worker.release, self._number, self._generation)
+        self._finalizer.atexit = False
+        return self._number
+
+    def forget(self) -> None:
+        """Take note that the worker no longer holds the kernel; the next call builds it again."""
+        self._number = None
+
+    def recipe(self) -> tuple[dict[str, Any], bytes]:
+        """Return what decides the kernel, as fields and body of a request."""
+        described, body = describe_sources([(self.payload.source, self.payload.content)], role="payload")
+        fields: dict[str, Any] = {"function": self.function.name, "opt_level": self._opt_level, "schedule": None}
+        if (schedule := self.schedule) is not None:
+            parts = [(schedule.source, schedule.text.encode())]
+            parts += [(library.source, library.text.encode()) for library in schedule.libraries]
+            more, more_body = describe_sources(parts, role="schedule")
+            described, body = described + more, body + more_body
+            fields["schedule"] = {
+                "entry": schedule.entry,
+                "knobs": schedule.values,
+                "bind": list(schedule.bind),
+            }
+        return {"sources": described, **fields}, body
+
+    def ir(self, stage: str = "scheduled") -> str:
+        """Return the IR at a stage: ``scheduled``, ``bufferized`` or ``llvm``."""
+        fields, body = self.recipe()
+        return self._ask("lower", {**fields, "stage": stage}, body).body.decode()
+
+    def assembly(self) -> str:
+        """Return the machine code of the kernel as assembly, an instruction a line."""
+        fields, body = self.recipe()
+        return self._ask("assembly", fields, body).body.decode()
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel.
+
+        Args:
+            *arguments: NumPy arrays with the shapes and dtypes of the function's arguments. Arrays for
+                memrefs are written to in place; those for tensors never change.
+
+        Returns:
+            The result, a tuple of several, or None. Tensors come as arrays, scalars as NumPy scalars.
+
+        Raises:
+            UsageError: An argument does not fit.
+            WorkerError: The kernel crashed or took too long; the next call works again.
+        """
+        arrays = fit_arguments(self.function.arguments, arguments, self.function.describe())
+        packing = Packing(self._worker.files)
+        try:
+            return self._call(arrays, packing)
+        finally:
+            packing.release()
+
+    def _call(self, arrays: list[Array], packing: Packing) -> Any:
+        taken = list(zip(arrays, self.function.arguments, strict=True))
+        sent = [pack_argument(packing, a, t) for a, t in taken]
+        results = [pack_result(packing, t) for t in self.function.results]
+        fields = {"arguments": [d for d, _ in sent], "results": [d for d, _ in results]}
+        answer = self._run(fields, packing.body)
+        for (array, type_), (_, place) in zip(taken, sent, strict=True):
+            if type_.kind == "memref" and place is not None:
+                array[...] = place
+        return _unpack(answer, results, self.function.results)
+
+    def _run(self, fields: dict[str, Any], body: bytes) -> Message:
+        for _ in range(2):
+            number = self.build()
+            before = [record("compile", *self.recipe())]
+            answer = self._ask("call", {"kernel": number, **fields}, body, before)
+            if not answer.header.get("gone"):
+                return answer
+            self.forget()
+        raise CrashError(Failure(kind="crash", message="the worker forgets kernels as soon as they are built"))
+
+    def _ask(
+        self, name: str, fields: dict[str, Any], body: bytes, before: list[Request] | None = None
+    ) -> Message:
+        good = self.payload.text
+        return self._worker.request(
+            name, fields, body, limits=self._limits, before=before or [], last_good_ir=good
+        )
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.function.describe()}, {self.name}, compiled in {self.compile_ns / 1e6:.0f} ms)"
+
+
+def fit_arguments(types: tuple[ArrayType, ...], arguments: tuple[Any, ...], shown: str) -> list[Array]:
+    """Return arguments as arrays that fit their types; memrefs keep their identity.
+
+    Raises:
+        UsageError: A wrong number of arguments, or one of another shape or dtype.
+    """
+    if len(arguments) != len(types):
+        raise usage_error(f"{len(arguments)} arguments given, {len(types)} taken by {shown}")
+    return [_fit(i, t, a) for i, (t, a) in enumerate(zip(types, arguments, strict=True))]
+
+
+def _fit(index: int, type_: ArrayType, argument: Any) -> Array:
+    dtype = dtype_named(type_.dtype)
+    if type_.kind == "scalar" and not isinstance(argument, np.ndarray):
+        return np.asarray(argument, dtype=dtype)
+    if type_.kind == "memref" and not isinstance(argument, np.ndarray):
+        raise usage_error(f"argument {index} is written to in place, so it must be a NumPy array")
+    array = np.asarray(argument)
+    fits = len(array.shape) == len(type_.shape) and all(
+        n is None or n == m for n, m in zip(type_.shape, array.shape, strict=True)
+    )
+    if not fits or array.dtype != dtype:
+        have = "x".join(map(str, (*array.shape, array.dtype.name)))
+        advice = f"Convert it: array.astype({type_.dtype!r})." if fits else None
+        raise usage_error(f"argument {index} is {have}, the function takes {type_.describe()}", advice)
+    return array
+
+
+def pack_argument(packing: Packing, array: Array, type_: ArrayType) -> tuple[Descriptor, Array | None]:
+    """Return the descriptor of an argument, and the place to copy back from if it is a written copy."""
+    if type_.kind != "memref":
+        descriptor = packing.add(array)
+        return ({**descriptor, "scalar": True} if type_.kind == "scalar" else descriptor), None
+    if found := packing.find(array):
+        return found, None
+    descriptor, place = packing.reserve(array.shape, array.dtype)
+    place[...] = array
+    return descriptor, place
+
+
+def pack_result(packing: Packing, type_: ArrayType) -> tuple[Descriptor, Array | None]:
+    """Return the descriptor of a result, and the place it will be in; None if it comes inline."""
+    dtype = dtype_named(type_.dtype)
+    shape = tuple(n for n in type_.shape if n is not None)
+    if int(np.prod(shape, dtype=np.int64)) * dtype.itemsize <= INLINE_BYTES:
+        return {"shape": list(shape), "dtype": type_.dtype}, None
+    return packing.reserve(shape, dtype)
+
+
+def _unpack(
+    answer: Message, results: list[tuple[Descriptor, Array | None]], types: tuple[ArrayType, ...]
+) -> Any:
+    values: list[Any] = []
+    offset = 0
+    for (descriptor, place), type_ in zip(results, types, strict=True):
+        if place is not None:
+            values.append(place.copy())
+            continue
+        dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
+        count = int(np.prod(shape, dtype=np.int64))
+        array = np.frombuffer(answer.body, dtype=dtype, count=count, offset=offset).reshape(shape).copy()
+        offset += array.nbytes
+        values.append(array[()] if type_.kind == "scalar" else array)
+    if not values:
+        return None
+    return values[0] if len(values) == 1 else tuple(values)

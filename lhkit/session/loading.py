@@ -1,0 +1,203 @@
+"""Files and strings to payloads and schedules, verified by the worker."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.jsonable import from_json
+from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
+from lhkit.model.signature import Function
+from lhkit.model.span import Span
+from lhkit.session.workers import shared_worker
+from lhkit.shipped import Shipped, find_file, shipped_folder
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+
+_BYTECODE_MAGIC = b"ML\xefR"
+_MLIR_SUFFIXES = (".mlir", ".mlirbc")
+
+
+def load_payload(
+    source: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    reference: str | None = None,
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> Payload:
+    """Return a payload from a file (``.mlir``, ``.mlirbc``) or from a string that holds MLIR.
+
+    Named sequences that stand in the same module are left out when it is compiled; give the same file to
+    `load_schedule` to apply them.
+
+    Args:
+        source: A path, or MLIR text (a string with a line break or a brace is text). The bare name of a
+            payload that comes with lhkit finds it too.
+        name: What to call a string in messages.
+        reference: ``FILE.py:FUNCTION`` that computes the same with NumPy; shipped payloads have theirs.
+        worker: Another worker than the session's.
+        limits: Time and memory for loading.
+
+    Raises:
+        UsageError: No such file, nothing in it, or no function.
+        PayloadError: It does not parse or does not verify; with file, line, column and carets.
+    """
+    shown, content, path = _read(source, "data", name or "<payload>")
+    answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
+    functions = tuple(from_json(Function, f) for f in answer.header["functions"])
+    if not any(not f.is_declaration for f in functions):
+        raise _no_function(shown, answer.header["sequences"])
+    return Payload(
+        source=shown,
+        text=answer.header["text"] or content.decode(errors="replace"),
+        functions=functions,
+        bytecode=content if content.startswith(_BYTECODE_MAGIC) else None,
+        reference=reference or _shipped_reference(path),
+    )
+
+
+def load_schedule(
+    source: str | os.PathLike[str],
+    *,
+    entry: str | None = None,
+    knobs: Mapping[str, KnobValue] | None = None,
+    bind: Sequence[str] = (),
+    libraries: Sequence[str | os.PathLike[str]] = (),
+    name: str | None = None,
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> Schedule:
+    """Return a schedule from a file or a string; a payload may stand in the same module.
+
+    Args:
+        source: A path, or transform IR (a string with a line break or a brace is text).
+        entry: The named sequence to apply; default ``__transform_main``, else the only public one.
+        knobs: Values for its knobs; the others keep their defaults.
+        bind: Op names; each binds the next argument of the entry after the root to all payload ops of that
+            name.
+        libraries: Files with named sequences that it includes.
+        name: What to call a string in messages.
+        worker: Another worker than the session's.
+        limits: Time and memory for loading.
+
+    Raises:
+        UsageError: No such file, no named sequence, no such entry or knob.
+        ScheduleError: It does not parse or does not verify; with file, line, column and carets.
+    """
+    shown, content, _ = _read(source, "schedules", name or "<schedule>")
+    parts = [(shown, content)] + [_read(library, "schedules", "<library>")[:2] for library in libraries]
+    described, body = describe_sources(parts, role="schedule")
+    answer = (worker or shared_worker()).request("load_schedule", {"sources": described}, body, limits=limits)
+    sequences = tuple(from_json(NamedSequence, s) for s in answer.header["sequences"])
+    if not sequences:
+        raise _no_sequence(shown, answer.header["functions"])
+    schedule = Schedule(
+        source=shown,
+        text=answer.header["text"] or content.decode(errors="replace"),
+        sequences=sequences,
+        knobs=tuple(from_json(Knob, k) for k in answer.header["knobs"]),
+        entry=choose_entry(sequences, entry, source=shown),
+        bind=tuple(bind),
+        libraries=tuple(Library(n, c.decode(errors="replace")) for n, c in parts[1:]),
+    )
+    return schedule.with_knobs(knobs) if knobs else schedule
+
+
+def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[list[dict[str, Any]], bytes]:
+    """Return sources as a request describes them, and the body that holds their contents."""
+    described = [
+        {"role": role, "label": f"{role}{i or ''}", "name": name, "bytes": len(content)}
+        for i, (name, content) in enumerate(parts)
+    ]
+    return described, b"".join(content for _, content in parts)
+
+
+def _read(source: str | os.PathLike[str], kind: Shipped, name: str) -> tuple[str, bytes, Path | None]:
+    """Return (name for people, content, path if it is a file) of a source."""
+    if isinstance(source, str) and ("\n" in source or "{" in source):
+        return name, _checked(source.encode(errors="replace"), name), None
+    path = find_file(source, kind)
+    shown = str(path)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise usage_error(f"no such file: {shown}", _near_misses(path, kind)) from None
+    except IsADirectoryError:
+        raise usage_error(f"{shown} is a directory", _near_misses(path / "x", kind)) from None
+    except OSError as error:
+        raise usage_error(f"{shown} cannot be read: {error.strerror or error}") from None
+    return shown, _checked(content, shown), path
+
+
+def _checked(content: bytes, name: str) -> bytes:
+    """Return the content of a source if it is bytecode or text with something in it."""
+    if content.startswith(_BYTECODE_MAGIC):
+        return content
+    if not content.strip():
+        raise usage_error(f"{name} is empty")
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        raise _not_text(name, content, error.start) from None
+    if b"\0" in content:
+        raise _not_text(name, content, content.index(b"\0"))
+    return content
+
+
+def _not_text(name: str, content: bytes, at: int) -> UsageError:
+    line = content.count(b"\n", 0, at) + 1
+    column = at - (content.rfind(b"\n", 0, at) + 1) + 1
+    what = Diagnostic("error", f"byte 0x{content[at]:02x} is not text", Span(name, line, column))
+    failure = Failure(
+        kind="usage",
+        message=f"{name} is neither MLIR text (UTF-8) nor MLIR bytecode",
+        diagnostics=(what,),
+    )
+    return UsageError(failure)
+
+
+def _near_misses(path: Path, kind: Shipped) -> str | None:
+    """Return the MLIR files in the same folder and among the shipped ones, as advice."""
+    folder = path.parent
+    beside = sorted(p.name for p in folder.iterdir() if p.suffix in _MLIR_SUFFIXES) if folder.is_dir() else []
+    if beside:
+        return f"In {folder}: {', '.join(beside[:12])}."
+    shipped = sorted(p.name for p in shipped_folder(kind).glob("*.mlir"))
+    return f"Files that come with lhkit: {', '.join(shipped)}." if shipped else None
+
+
+def _shipped_reference(path: Path | None) -> str | None:
+    """Return the NumPy reference of a shipped payload: the function of its name in ``references.py``."""
+    if path is None:
+        return None
+    folder = shipped_folder("data")
+    references = folder / "references.py"
+    if path.resolve().parent != folder.resolve() or f"def {path.stem}(" not in references.read_text("utf-8"):
+        return None
+    return f"{references}:{path.stem}"
+
+
+def _no_function(source: str, sequences: Sequence[dict[str, Any]]) -> UsageError:
+    if sequences:
+        listed = ", ".join(f"@{s['name']}" for s in sequences)
+        advice = "Give the payload first: lhkit run PAYLOAD SCHEDULE."
+        return usage_error(f"{source} is a schedule (it has {listed} and no function), not a payload", advice)
+    return usage_error(f"{source} has no function with a body", "A payload needs at least one func.func.")
+
+
+def _no_sequence(source: str, functions: Sequence[str]) -> UsageError:
+    if functions:
+        listed = ", ".join(f"@{f}" for f in functions)
+        advice = "Give the payload first: lhkit run PAYLOAD SCHEDULE."
+        return usage_error(f"{source} is a payload (it has {listed}), not a schedule", advice)
+    return usage_error(
+        f"{source} has no named sequence",
+        "A schedule is a module with transform.with_named_sequence and a transform.named_sequence.",
+    )

@@ -1,0 +1,16 @@
+"""The worker that a session shares, started at the first need."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+
+from lhkit.worker.client import Worker
+
+
+@functools.cache
+def shared_worker() -> Worker:
+    """Return the worker of this process; it ends with it."""
+    worker = Worker()
+    atexit.register(worker.close)
+    return worker

@@ -1,0 +1,26 @@
+"""Where the files that come with lhkit are: payloads, schedules and notebooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+Shipped = Literal["data", "schedules", "notebooks"]
+
+
+def shipped_folder(kind: Shipped) -> Path:
+    """Return the folder of shipped files of a kind: inside a wheel, or beside the package in a checkout."""
+    package = Path(__file__).parent
+    inside = package / "_shipped" / kind
+    return inside if inside.is_dir() else package.parent / kind
+
+
+def find_file(path: str | Path, kind: Shipped) -> Path:
+    """Return ``path``; a bare name that is not here but is shipped gives the shipped file."""
+    path = Path(path)
+    if path.exists() or path.parent != Path():
+        return path
+    for name in (path.name, f"{path.name}.mlir"):
+        if (shipped := shipped_folder(kind) / name).is_file():
+            return shipped
+    return path

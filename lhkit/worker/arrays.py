@@ -1,0 +1,192 @@
+"""Arrays across the wall: small ones inside the message, large ones in memory-mapped files.
+
+The client owns the files and deletes them. (`SharedMemory` attached from another process is unlinked
+when that process ends, before Python 3.13, and containers give /dev/shm 64 MB.)
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Descriptor = dict[str, Any]
+
+INLINE_BYTES = 1 << 16
+_ALIGNMENT = 64
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """Return the NumPy dtype of a model dtype; bfloat16 comes from ml_dtypes."""
+    if name == "bfloat16":
+        import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)
+
+
+class SharedFiles:
+    """Memory-mapped files of the client: a pool for copies, and arrays that live in them.
+
+    Files of the pool are used again by size class, so that a kernel called in a loop makes no new ones.
+    """
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="lhkit-arrays-", ignore_cleanup_errors=True)
+        self._idle: dict[int, list[tuple[str, mmap.mmap]]] = {}
+        self._resident: dict[int, tuple[str, int]] = {}
+        self._count = 0
+
+    def close(self) -> None:
+        """Delete the folder with all files; arrays that live there stay readable."""
+        self._idle.clear()
+        self._folder.cleanup()
+
+    def new_array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """Return an uninitialized array that the worker sees without a copy."""
+        count = int(np.prod(shape, dtype=np.int64))
+        name, memory = self._new_file(max(count * dtype.itemsize, 1))
+        array: Array = np.frombuffer(memory, dtype=dtype, count=count).reshape(tuple(shape))
+        address = array.ctypes.data
+        self._resident[address] = (name, len(memory))
+        weakref.finalize(memory, self._forget, address, name)
+        return array
+
+    def find(self, array: Array) -> Descriptor | None:
+        """Return the descriptor of an array made by `new_array`, or of a contiguous view of one."""
+        if not array.flags.c_contiguous:
+            return None
+        start = array.ctypes.data
+        for address, (name, length) in self._resident.items():
+            if address <= start and start + array.nbytes <= address + length:
+                return _describe(array, file=name, offset=start - address)
+        return None
+
+    def lend(self, nbytes: int) -> tuple[str, mmap.mmap]:
+        """Return an idle file of at least ``nbytes``; give it back with `take_back`."""
+        size = 1 << max(nbytes - 1, 1).bit_length()
+        idle = self._idle.get(size)
+        return idle.pop() if idle else self._new_file(size)
+
+    def take_back(self, lent: tuple[str, mmap.mmap]) -> None:
+        """Make a lent file idle again; of each size two are kept."""
+        name, memory = lent
+        idle = self._idle.setdefault(len(memory), [])
+        if len(idle) < 8:
+            idle.append(lent)
+        else:
+            Path(name).unlink(missing_ok=True)
+
+    def _new_file(self, nbytes: int) -> tuple[str, mmap.mmap]:
+        self._count += 1
+        path = Path(self._folder.name) / str(self._count)
+        with path.open("w+b") as file:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, nbytes)  # a full disk is an error here, not a SIGBUS later
+            else:
+                file.truncate(nbytes)
+            return str(path), mmap.mmap(file.fileno(), nbytes)
+
+    def _forget(self, address: int, name: str) -> None:
+        self._resident.pop(address, None)
+        Path(name).unlink(missing_ok=True)
+
+
+def _describe(array: Array, **where: Any) -> Descriptor:
+    return {"shape": list(array.shape), "dtype": array.dtype.name, **where}
+
+
+class Packing:
+    """The arrays of one request: what goes inline, what is lent, and where results will come."""
+
+    def __init__(self, files: SharedFiles) -> None:
+        self._files = files
+        self._lent: list[tuple[str, mmap.mmap]] = []
+        self._inline: list[bytes] = []
+        self._offset = 0
+
+    @property
+    def body(self) -> bytes:
+        """The bytes of the inline arrays, end to end."""
+        return b"".join(self._inline)
+
+    def find(self, array: Array) -> Descriptor | None:
+        """Return the descriptor of an array that lives in a shared file already, else None."""
+        return self._files.find(array)
+
+    def add(self, array: Array) -> Descriptor:
+        """Pack an argument: in place if it lives in a shared file, else by one copy."""
+        if found := self.find(array):
+            return found
+        if array.nbytes <= INLINE_BYTES:
+            data = array.tobytes()
+            descriptor = _describe(array, inline=self._offset)
+            self._inline.append(data)
+            self._offset += len(data)
+            return descriptor
+        descriptor, view = self.reserve(array.shape, array.dtype)
+        view[...] = array
+        return descriptor
+
+    def reserve(self, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[Descriptor, Array]:
+        """Return the descriptor of a place for an array, and the array there."""
+        count = int(np.prod(shape, dtype=np.int64))
+        lent = self._files.lend(max(count * dtype.itemsize, 1))
+        self._lent.append(lent)
+        view: Array = np.frombuffer(lent[1], dtype=dtype, count=count).reshape(tuple(shape))
+        return _describe(view, file=lent[0], offset=0), view
+
+    def release(self) -> None:
+        """Give all lent files back."""
+        for lent in self._lent:
+            self._files.take_back(lent)
+        self._lent.clear()
+
+
+class MappedFiles:
+    """The worker's view of the client's files, mapped once each and few at a time."""
+
+    def __init__(self, most: int = 64) -> None:
+        self._most = most
+        self._maps: dict[str, mmap.mmap] = {}
+
+    def array(self, descriptor: Descriptor, body: bytes) -> Array:
+        """Return the array of a descriptor: a view of a shared file, or a copy from the message's body."""
+        dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
+        count = int(np.prod(shape, dtype=np.int64))
+        if "inline" in descriptor:
+            view = np.frombuffer(body, dtype=dtype, count=count, offset=descriptor["inline"])
+            return aligned_copy(view.reshape(shape))
+        memory = self._map(descriptor["file"])
+        return np.frombuffer(memory, dtype=dtype, count=count, offset=descriptor["offset"]).reshape(shape)
+
+    def _map(self, name: str) -> mmap.mmap:
+        if name not in self._maps:
+            while len(self._maps) >= self._most:
+                del self._maps[next(iter(self._maps))]
+            with Path(name).open("r+b") as file:
+                self._maps[name] = mmap.mmap(file.fileno(), 0)
+        return self._maps[name]
+
+
+def aligned_copy(array: Array) -> Array:
+    """Return a contiguous copy that starts at a multiple of 64 bytes, as vector code likes it."""
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """Return an uninitialized array that starts at a multiple of 64 bytes."""
+    count = int(np.prod(shape, dtype=np.int64))
+    room = np.empty(count * dtype.itemsize + _ALIGNMENT, dtype=np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    return room[start : start + count * dtype.itemsize].view(dtype).reshape(tuple(shape))

@@ -1,0 +1,323 @@
+"""The client's side of the wall: starts the worker, sends requests, enforces limits, replaces the dead."""
+
+from __future__ import annotations
+
+import base64
+import collections
+import contextlib
+import dataclasses
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import psutil
+
+from lhkit.model.errors import error_for
+from lhkit.model.failure import Failure, FailureKind
+from lhkit.model.jsonable import from_json, to_json
+from lhkit.worker.arrays import SharedFiles
+from lhkit.worker.deaths import describe_exit, kind_of_death
+from lhkit.worker.limits import Limits, thread_environment
+from lhkit.worker.protocol import GarbageError, Message, read_message, write_message
+from lhkit.worker.reproducer import write_reproducer
+
+_POLL_SECONDS = 0.05
+_START_SECONDS = 120.0
+_MOST_LOG_BYTES = 256 << 20
+_LOG_NAME = "worker.log"
+_KEPT_BODY_BYTES = 64 << 20
+
+Request = dict[str, Any]
+_Event = Message | GarbageError | None
+
+
+class Worker:
+    """A worker process and its successors: every request is answered or fails with a typed error.
+
+    Safe to use from several threads; requests wait for one another. Starts at the first request.
+
+    Attributes:
+        files: Memory-mapped files through which large arrays travel.
+        generation: How often a process was started; what lived in an older one is gone.
+        limits: Limits of requests that bring none of their own.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.files = SharedFiles()
+        self.generation = 0
+        self._lock = threading.RLock()
+        self._process: _Process | None = None
+        self._owner = os.getpid()
+        self._released: collections.deque[tuple[int, int]] = collections.deque()
+
+    def request(
+        self,
+        name: str,
+        fields: dict[str, Any],
+        body: bytes = b"",
+        *,
+        limits: Limits | None = None,
+        before: Sequence[Request] = (),
+        last_good_ir: str | None = None,
+    ) -> Message:
+        """Send a request and return the answer.
+
+        Args:
+            name: What is asked for; ``worker.handlers`` lists them.
+            fields: Its arguments, as JSON can hold them.
+            body: Raw bytes that the fields refer to.
+            limits: Time and memory for this request.
+            before: Requests that a reproducer has to send first, as `record` makes them.
+            last_good_ir: The payload before the request, for the failure if the worker dies.
+
+        Raises:
+            LhkitError: As the answer says; a `WorkerError` if the process did not survive.
+        """
+        limits = limits or self.limits
+        with self._lock:
+            process = self._alive()
+            header = {
+                "request": name,
+                "fields": fields,
+                "seconds": limits.seconds,
+                "memory_bytes": limits.memory_bytes,
+                "release": self._take_released(),
+            }
+            try:
+                answer = process.ask(Message(header, body), limits, last_good_ir)
+            except _Died as died:
+                self._process = None
+                requests = [*before, record(name, fields, body)]
+                raise error_for(_failure_of_death(name, died, requests)) from None
+            except BaseException:  # Ctrl-C and the like: the answer would come to the wrong request
+                self._process = None
+                process.kill()
+                raise
+        if (failure := answer.header.get("failure")) is not None:
+            raise error_for(from_json(Failure, failure))
+        return answer
+
+    def release(self, kernel: int, generation: int) -> None:
+        """Let the worker forget a kernel, with the next request; safe to call from a finalizer."""
+        self._released.append((kernel, generation))
+
+    def kill(self) -> None:
+        """End the process now; the next request starts another."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+    def close(self) -> None:
+        """End the process and delete the shared files."""
+        self.kill()
+        self.files.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, or None where none is running."""
+        return self._process.pid if self._process else None
+
+    def _alive(self) -> _Process:
+        if self._owner != os.getpid():  # a fork must not talk over its parent's pipe
+            self._owner, self._process, self.files = os.getpid(), None, SharedFiles()
+        if self._process is not None and not self._process.is_running():
+            self._process.kill()
+            self._process = None
+        if self._process is None:
+            self._process = _Process()
+            self.generation += 1
+        return self._process
+
+    def _take_released(self) -> list[int]:
+        released = []
+        while self._released:
+            kernel, generation = self._released.popleft()
+            if generation == self.generation:
+                released.append(kernel)
+        return released
+
+
+def record(name: str, fields: dict[str, Any], body: bytes) -> Request:
+    """Return a request as a reproducer keeps it."""
+    kept = body if len(body) <= _KEPT_BODY_BYTES else b""
+    return {"request": name, "fields": fields, "body": base64.b64encode(kept).decode()}
+
+
+class _Died(Exception):
+    """The process did not survive: what kind of death, in which words, and what was known before."""
+
+    def __init__(self, kind: FailureKind, words: str, process: _Process) -> None:
+        super().__init__(words)
+        self.kind, self.words = kind, words
+        self.stage, self.last_good_ir, self.output = process.stage, process.last_good_ir, process.log_tail()
+
+
+class _Process:
+    """One worker process, from start to death."""
+
+    def __init__(self) -> None:
+        self.stage: str | None = None
+        self.last_good_ir: str | None = None
+        self._scratch = tempfile.TemporaryDirectory(prefix="lhkit-worker-", ignore_cleanup_errors=True)
+        self._log = Path(self._scratch.name) / _LOG_NAME
+        self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
+        with self._log.open("ab") as log:
+            self._popen = subprocess.Popen(
+                [sys.executable, "-P", "-m", "lhkit.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=self._scratch.name,
+                env=_environment(),
+                start_new_session=True,
+            )
+        self.pid = self._popen.pid
+        weakref.finalize(self, _end, self._popen)
+        answers = cast(BinaryIO, self._popen.stdout)
+        threading.Thread(target=_pump, args=(answers, self._events), daemon=True, name="lhkit-worker").start()
+        self._meet()
+
+    def _meet(self) -> None:
+        hello = self._wait(Limits(_START_SECONDS))
+        if (failure := hello.header.get("failure")) is not None:
+            self.kill()
+            raise error_for(from_json(Failure, failure))
+
+    def is_running(self) -> bool:
+        return self._popen.poll() is None
+
+    def ask(self, request: Message, limits: Limits, last_good_ir: str | None) -> Message:
+        """Send a request and return the last message that it causes.
+
+        Raises:
+            _Died: The process died, or was killed because it broke a limit or the protocol.
+        """
+        self.stage, self.last_good_ir = None, last_good_ir
+        try:
+            write_message(cast(BinaryIO, self._popen.stdin), request)
+        except OSError:
+            raise self._death() from None
+        return self._wait(limits)
+
+    def _wait(self, limits: Limits) -> Message:
+        deadline = time.monotonic() + limits.seconds
+        while True:
+            try:
+                event = self._events.get(timeout=min(_POLL_SECONDS, max(deadline - time.monotonic(), 0.001)))
+            except queue.Empty:
+                self._enforce(limits, deadline)
+                continue
+            if not isinstance(event, Message):
+                raise self._death(event)
+            if "progress" not in event.header:
+                return event
+            self.stage = event.header["progress"]
+            self.last_good_ir = event.header["ir"] or self.last_good_ir
+
+    def _enforce(self, limits: Limits, deadline: float) -> None:
+        if time.monotonic() >= deadline:
+            self._stop_for("timeout", f"took longer than its limit of {limits.seconds:g} s")
+        if (used := self._memory_bytes()) > limits.memory_bytes:
+            limit = limits.memory_bytes / (1 << 20)
+            self._stop_for("memory", f"took {used / (1 << 20):.0f} MiB, over its limit of {limit:.0f} MiB")
+        with contextlib.suppress(OSError):
+            if self._log.stat().st_size > _MOST_LOG_BYTES:
+                self._stop_for("memory", f"printed more than {_MOST_LOG_BYTES >> 20} MiB")
+
+    def _stop_for(self, kind: FailureKind, words: str) -> None:
+        died = _Died(kind, words, self)
+        self.kill()
+        raise died
+
+    def _memory_bytes(self) -> int:
+        try:
+            memory = psutil.Process(self.pid).memory_info()
+        except psutil.Error:
+            return 0
+        return int(memory.rss - getattr(memory, "shared", 0))
+
+    def _death(self, event: _Event = None) -> _Died:
+        code = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._popen.wait(timeout=2)
+        # What was garbage only because the process died in the middle of it is just a death.
+        if isinstance(event, GarbageError) and code in (None, 0):
+            died = _Died("crash", f"wrote garbage on its pipe: {event}", self)
+        else:
+            died = _Died(kind_of_death(code, self.log_tail()), describe_exit(code), self)
+        self.kill()
+        return died
+
+    def log_tail(self, most_bytes: int = 1 << 14) -> str:
+        """Return the end of what was printed."""
+        try:
+            with self._log.open("rb") as log:
+                log.seek(max(self._log.stat().st_size - most_bytes, 0))
+                return log.read().decode(errors="replace")
+        except OSError:
+            return ""
+
+    def kill(self) -> None:
+        _end(self._popen)
+        self._scratch.cleanup()
+
+
+def _end(popen: subprocess.Popen[bytes]) -> None:
+    """Kill a process, wait for it, and close its pipes."""
+    popen.kill()
+    popen.wait()
+    for stream in (popen.stdin, popen.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.close()
+
+
+def _pump(stream: BinaryIO, events: queue.SimpleQueue[_Event]) -> None:
+    """Turn a stream into events: messages, then the garbage or the end (None) that closes it."""
+    try:
+        while (message := read_message(stream)) is not None:
+            events.put(message)
+    except GarbageError as error:
+        events.put(error)
+    except (OSError, ValueError):  # closed under our hands
+        events.put(None)
+    else:
+        events.put(None)
+
+
+def _environment() -> dict[str, str]:
+    """Return the worker's environment: one thread for numerical libraries, and lhkit importable."""
+    home = str(Path(__file__).parents[2])
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    return {**os.environ, **thread_environment(), "PYTHONPATH": os.pathsep.join([*paths, home]), "PYTHONUTF8": "1"}
+
+
+def _failure_of_death(name: str, died: _Died, requests: Sequence[Request]) -> Failure:
+    stage = f" (stage: {died.stage})" if died.stage else ""
+    failure = Failure(
+        kind=died.kind,
+        message=f"the compiler's worker {died.words} during {name!r}{stage}; nothing else is lost",
+        advice=_ADVICE[died.kind],
+        request=name,
+        stage=died.stage,
+        last_good_ir=died.last_good_ir,
+        output=died.output,
+    )
+    path = write_reproducer(requests, to_json(failure))
+    return dataclasses.replace(failure, reproducer=path)
+
+
+_ADVICE: dict[str, str] = {
+    "timeout": "Give it more time (--timeout SECONDS, limits=… in Python), or look at the step named above.",
+    "memory": "Give it more memory (--memory BYTES, limits=… in Python), or look at the step named above.",
+    "crash": "This is a defect of the compiler or of the code that it made; the next request works.",
+}

@@ -1,0 +1,188 @@
+"""What the worker does for each request. State: compiled kernels and prepared timings, nothing else."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lhkit.compiler.applying import Application
+from lhkit.compiler.bindings import HOST, host_version, new_context
+from lhkit.compiler.capabilities import capabilities
+from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
+from lhkit.compiler.parsing import parse_module
+from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
+from lhkit.compiler.signatures import functions_of
+from lhkit.compiler.sources import Source
+from lhkit.model.jsonable import to_json
+from lhkit.worker.arrays import Array, MappedFiles, aligned_copy, aligned_empty, dtype_named
+from lhkit.worker.protocol import Message
+from lhkit.worker.references import load_function
+from lhkit.worker.timing import TimedCall, run_round
+
+_MOST_KERNELS = 64
+_ELIDED_ELEMENTS = 256
+
+Send = Callable[[Message], None]
+
+
+class Handlers:
+    """Answers requests by name; ``send`` takes the notes about progress that go out before the answer."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._files = MappedFiles()
+        self._kernels: OrderedDict[int, CompiledKernel] = OrderedDict()
+        self._timings: dict[int, list[TimedCall]] = {}
+        self._count = 0
+        self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
+            "ping": lambda _fields, _body: Message({}),
+            "describe": self._describe,
+            "load_payload": self._load_payload,
+            "load_schedule": self._load_schedule,
+            "compile": self._compile,
+            "lower": self._lower,
+            "assembly": self._assembly,
+            "call": self._call,
+            "reference": self._reference,
+            "prepare_timing": self._prepare_timing,
+            "time_round": self._time_round,
+            "release_timing": self._release_timing,
+        }
+
+    def answer(self, request: Message) -> Message:
+        """Return the answer to a request.
+
+        Raises:
+            LhkitError: What was asked for failed.
+        """
+        for kernel in request.header.get("release", ()):
+            self._kernels.pop(kernel, None)
+        return self._by_name[request.header["request"]](request.header["fields"], request.body)
+
+    def _progress(self, stage: str, module: Any) -> None:
+        # The LLVM dialect is long and nobody's last good IR; constants are not what one looks for.
+        text = None
+        if stage != "jit":
+            text = module.operation.get_asm(large_elements_limit=_ELIDED_ELEMENTS)
+        self._send(Message({"progress": stage, "ir": text}))
+
+    def _describe(self, _fields: dict[str, Any], _body: bytes) -> Message:
+        return Message({"host": HOST, "version": host_version(HOST), **capabilities()})
+
+    def _load_payload(self, fields: dict[str, Any], body: bytes) -> Message:
+        source = Source("payload", "payload", fields["name"], body)
+        with new_context():
+            module = parse_module(source)
+            sequences = to_json(sequences_of(module))
+            # The text of a payload stays as its author wrote it; only bytecode has to be printed.
+            text = str(module) if source.is_bytecode else None
+            return Message({"text": text, "functions": to_json(functions_of(module)), "sequences": sequences})
+
+    def _load_schedule(self, fields: dict[str, Any], body: bytes) -> Message:
+        sources = _sources(fields["sources"], body)
+        with new_context():
+            module = parse_schedule(sources)
+            functions = [f.name for f in functions_of(module)]
+            text = str(module) if sources[0].is_bytecode else None
+            parts = {"sequences": to_json(sequences_of(module)), "knobs": to_json(knobs_of(module))}
+            return Message({"text": text, "functions": functions, **parts})
+
+    def _compile(self, fields: dict[str, Any], body: bytes) -> Message:
+        kernel = build_kernel(_recipe(fields, body), self._progress)
+        self._count += 1
+        self._kernels[self._count] = kernel
+        while len(self._kernels) > _MOST_KERNELS:
+            self._kernels.popitem(last=False)
+        return Message({"kernel": self._count, "compile_ns": kernel.compile_ns})
+
+    def _lower(self, fields: dict[str, Any], body: bytes) -> Message:
+        text = lowered_text(_recipe(fields, body), fields["stage"], self._progress)
+        return Message({}, text.encode())
+
+    def _assembly(self, fields: dict[str, Any], body: bytes) -> Message:
+        # The disassembler and the object reader take longer to import than all the rest.
+        from lhkit.compiler.machine_code import assembly_text
+
+        return Message({}, assembly_text(_recipe(fields, body), self._progress).encode())
+
+    def _kernel(self, number: int) -> CompiledKernel | None:
+        if number in self._kernels:
+            self._kernels.move_to_end(number)
+        return self._kernels.get(number)
+
+    def _call(self, fields: dict[str, Any], body: bytes) -> Message:
+        kernel = self._kernel(fields["kernel"])
+        if kernel is None:
+            return Message({"gone": True})
+        arguments = [self._argument(d, body) for d in fields["arguments"]]
+        results = [self._result(d, body) for d in fields["results"]]
+        call = kernel.prepare(arguments, results)
+        self._send(Message({"progress": "call", "ir": None}))
+        call()
+        inline = [r for r, d in zip(results, fields["results"], strict=True) if "file" not in d]
+        return Message({}, b"".join(r.tobytes() for r in inline))
+
+    def _argument(self, descriptor: dict[str, Any], body: bytes) -> Array | np.generic:
+        array = self._files.array(descriptor, body)
+        return array[()] if descriptor.get("scalar") else array
+
+    def _result(self, descriptor: dict[str, Any], body: bytes) -> Array:
+        if "file" in descriptor:
+            return self._files.array(descriptor, body)
+        return aligned_empty(descriptor["shape"], dtype_named(descriptor["dtype"]))
+
+    def _reference(self, fields: dict[str, Any], body: bytes) -> Message:
+        function = load_function(fields["function"])
+        value = function(*(self._files.array(d, body) for d in fields["arguments"]))
+        results = [np.asarray(r) for r in (value if isinstance(value, tuple) else (value,))]
+        described = [{"shape": list(r.shape), "dtype": r.dtype.name} for r in results]
+        return Message({"results": described}, b"".join(np.ascontiguousarray(r).tobytes() for r in results))
+
+    def _prepare_timing(self, fields: dict[str, Any], body: bytes) -> Message:
+        calls = []
+        for entry in fields["entries"]:
+            arguments = [self._argument(d, body) for d in entry["arguments"]]
+            owned = [aligned_copy(a) if isinstance(a, np.ndarray) else a for a in arguments]
+            if "kernel" in entry:
+                kernel = self._kernel(entry["kernel"])
+                if kernel is None:
+                    return Message({"gone": entry["kernel"]})
+                results = [aligned_empty(d["shape"], dtype_named(d["dtype"])) for d in entry["results"]]
+                calls.append(TimedCall(kernel.prepare(owned, results)))
+            else:
+                calls.append(TimedCall.of_function(load_function(entry["function"]), owned))
+        self._count += 1
+        self._timings[self._count] = calls
+        return Message({"timing": self._count})
+
+    def _time_round(self, fields: dict[str, Any], _body: bytes) -> Message:
+        calls = self._timings[fields["timing"]]
+        return Message({"samples_ns": run_round(calls, fields["order"], fields["target_ns"])})
+
+    def _release_timing(self, fields: dict[str, Any], _body: bytes) -> Message:
+        self._timings.pop(fields["timing"], None)
+        return Message({})
+
+
+def _sources(described: Sequence[dict[str, Any]], body: bytes) -> tuple[Source, ...]:
+    """Return the sources of a request; their contents stand in the body, end to end."""
+    sources, offset = [], 0
+    for d in described:
+        content = body[offset : offset + d["bytes"]]
+        sources.append(Source(d["role"], d["label"], d["name"], content))
+        offset += d["bytes"]
+    return tuple(sources)
+
+
+def _recipe(fields: dict[str, Any], body: bytes) -> Recipe:
+    payload, *schedule = _sources(fields["sources"], body)
+    application = None
+    if schedule:
+        parts = fields["schedule"]
+        application = Application(tuple(schedule), parts["entry"], parts["knobs"], tuple(parts["bind"]))
+    return Recipe(payload, fields["function"], application, fields["opt_level"])
+
+

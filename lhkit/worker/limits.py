@@ -1,0 +1,62 @@
+"""Time and memory limits of a request, with defaults from this machine or container."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+DEFAULT_SECONDS = 60.0
+_GIB = 1 << 30
+# One worker of many: people share a hub, so a worker takes a quarter of what there is, within these bounds.
+_LEAST_BYTES, _MOST_BYTES = 2 * _GIB, 16 * _GIB
+_CGROUP_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may take.
+
+    Attributes:
+        seconds: Wall-clock time.
+        bytes: Resident memory of the worker process, shared files not counted.
+    """
+
+    seconds: float = DEFAULT_SECONDS
+    bytes: int = 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory limit: the one given, else the default of this machine."""
+        return self.bytes or default_memory_bytes()
+
+
+@functools.cache
+def default_memory_bytes() -> int:
+    """Return the default memory limit of a worker in bytes."""
+    total = psutil.virtual_memory().total
+    for name in _CGROUP_FILES:
+        try:
+            text = Path(name).read_text(encoding="ascii").strip()
+        except OSError:
+            continue
+        if text.isdigit():
+            total = min(total, int(text))
+    share = min(max(total // 4, _LEAST_BYTES), _MOST_BYTES)
+    return min(share, max(total // 2, _GIB))
+
+
+def available_cores() -> int:
+    """Return the number of cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def thread_environment() -> dict[str, str]:
+    """Return the variables that hold the thread pools of numerical libraries at one thread."""
+    names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
+    return {f"{name}_NUM_THREADS": "1" for name in names}
