@@ -21,7 +21,7 @@ from lhkit.model.registry import register_drawing
 if TYPE_CHECKING:
     from lhkit import payloads as payloads
     from lhkit.model.errors import LhkitError
-    from lhkit.model.measurement import Measurement
+    from lhkit.model.measurement import Comparison, Measurement
     from lhkit.model.payload import Payload
     from lhkit.model.schedule import Schedule
     from lhkit.session.kernels import Kernel, empty
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PLACES = {
+    "Comparison": "lhkit.model.measurement:Comparison",
     "Kernel": "lhkit.session.kernels:Kernel",
     "LhkitError": "lhkit.model.errors:LhkitError",
     "Limits": "lhkit.worker.limits:Limits",
@@ -50,6 +51,7 @@ _PLACES = {
 _NAMESPACES = ("payloads",)
 
 __all__ = [
+    "Comparison",
     "Kernel",
     "LhkitError",
     "Limits",
@@ -64,7 +66,7 @@ __all__ = [
     "verify",
 ]
 
-register_drawing("Measurement", "lhkit.render.mime:measurement_bundle")
+register_drawing("Comparison", "lhkit.render.mime:comparison_bundle")
 
 
 def __getattr__(name: str) -> Any:

@@ -85,6 +85,7 @@ class Kernel(Showable):
         function: The signature of the compiled function.
         compile_ns: Time of the last build, from text to machine code.
         output: What the compiler printed during the last build (``transform.print`` and remarks).
+        worker: The worker that it lives in.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class Kernel(Showable):
         self.function = payload.function(function)
         self.compile_ns = 0
         self.output = ""
-        self._worker = worker
+        self.worker = worker
         self._limits = limits
         self._opt_level = opt_level
         self._number: int | None = None
@@ -113,18 +114,23 @@ class Kernel(Showable):
         """What to call it in tables: the schedule's source, or ``unscheduled``."""
         return self.schedule.source if self.schedule else "unscheduled"
 
+    @property
+    def schedule_values(self) -> dict[str, KnobValue]:
+        """The value of every knob of the schedule."""
+        return self.schedule.values if self.schedule else {}
+
     def build(self) -> int:
         """Compile now if the worker does not hold the kernel (any more); return its number there."""
-        if self._number is not None and self._generation == self._worker.generation:
+        if self._number is not None and self._generation == self.worker.generation:
             return self._number
         fields, body = self.recipe()
         answer = self._ask("compile", fields, body)
-        self._number, self._generation = int(answer.header["kernel"]), self._worker.generation
+        self._number, self._generation = int(answer.header["kernel"]), self.worker.generation
         self.compile_ns = int(answer.header["compile_ns"])
         self.output = str(answer.header["output"])
         if self._finalizer is not None:
             self._finalizer.detach()
-        self._finalizer = weakref.finalize(self, self._worker.release, self._number, self._generation)
+        self._finalizer = weakref.finalize(self, self.worker.release, self._number, self._generation)
         self._finalizer.atexit = False
         return self._number
 
@@ -143,7 +149,7 @@ class Kernel(Showable):
             described, body = described + more, body + more_body
             fields["schedule"] = {
                 "entry": schedule.entry,
-                "knobs": schedule.values,
+                "knobs": self.schedule_values,
                 "bind": list(schedule.bind),
             }
         return {"sources": described, **fields}, body
@@ -173,7 +179,7 @@ class Kernel(Showable):
             WorkerError: The kernel crashed or took too long; the next call works again.
         """
         arrays = fit_arguments(self.function.arguments, arguments, self.function.describe())
-        packing = Packing(self._worker.files)
+        packing = Packing(self.worker.files)
         try:
             return self._call(arrays, packing)
         finally:
@@ -204,7 +210,7 @@ class Kernel(Showable):
         self, name: str, fields: dict[str, Any], body: bytes, before: list[Request] | None = None
     ) -> Message:
         good = self.payload.text
-        return self._worker.request(
+        return self.worker.request(
             name, fields, body, limits=self._limits, before=before or [], last_good_ir=good
         )
 

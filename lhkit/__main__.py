@@ -1,0 +1,5 @@
+"""``python -m lhkit``: the same as the program ``lhkit``."""
+
+from lhkit.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""Pure functions of the model: statistics, comparisons, and what follows from them."""

@@ -1,0 +1,119 @@
+"""``lhkit doctor``: what was found here, and the command that adds what is missing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import platform
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from lhkit.cli.files import write_json
+from lhkit.model.errors import LhkitError
+from lhkit.render.tables import Table, table_text
+from lhkit.session.environment import cpu_name, vector_extensions
+from lhkit.session.workers import shared_worker
+from lhkit.worker.limits import available_cores, default_memory_bytes
+
+SCHEMA = "lhkit.doctor/1"
+# Extra → (module to look for, what it is for).
+_EXTRAS = {
+    "torch": ("torch", "payloads from PyTorch models"),
+    "iree": ("iree.compiler", "IREE beside our own kernels"),
+    "openmp": ("intel_openmp", "kernels with several threads"),
+    "optuna": ("optuna", "sweeps that learn"),
+    "dask": ("distributed", "sweeps on several machines"),
+}
+_CAPABILITIES = {
+    "jit": "kernels can be compiled and run",
+    "loads_from_file": "places in the IR name files",
+    "passes": "the default lowering is there",
+    "tune": "schedules can have knobs",
+    "python_ops": "transform ops can be written in Python",
+    "effects_takes_list": "effects of such ops are appended to a list (else returned)",
+}
+_NEEDED = ("jit", "loads_from_file", "passes", "tune")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One finding: what, the finding, whether it is as it should be (None: optional), and what mends it."""
+
+    what: str
+    found: str
+    ok: bool | None = True
+    mend: str = ""
+
+
+@click.command("doctor", epilog="Example: lhkit doctor --json doctor.json")
+@click.option("--json", "json_file", metavar="FILE", help="Save the findings as JSON; - is standard output.")
+def command(json_file: str | None) -> None:
+    """Say what was found: bindings and what they can do, CPU, limits, optional parts.
+
+    Exits with 1 if something that lhkit needs is missing.
+    """
+    lines = [*_machine(), *_bindings(), *_optional()]
+    if json_file is not None:
+        findings = [{"what": x.what, "found": x.found, "ok": x.ok, "mend": x.mend or None} for x in lines]
+        write_json(json_file, {"schema": SCHEMA, "findings": findings})
+    if json_file != "-":
+        marks = {True: "ok", False: "MISSING", None: "–"}
+        rows = tuple((x.what, marks[x.ok], x.found, x.mend) for x in lines)
+        click.echo(_left_aligned(Table(("", "", "found", "to add it"), rows)))
+    if any(x.ok is False for x in lines):
+        raise click.exceptions.Exit(1)
+
+
+def _left_aligned(table: Table) -> str:
+    widths = [max(len(row[i]) for row in (table.header, *table.rows)) for i in range(len(table.header))]
+    padded = tuple(tuple(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in table.rows)
+    header = tuple(c.ljust(w) for c, w in zip(table.header, widths, strict=True))
+    return table_text(Table(header, padded))
+
+
+def _machine() -> list[_Line]:
+    extensions = " ".join(vector_extensions())
+    return [
+        _Line("lhkit", f"{importlib.metadata.version('lhkit')} on Python {platform.python_version()}"),
+        _Line("CPU", f"{cpu_name()} ({platform.machine()})"),
+        _Line("vector extensions", extensions or "not reported by this system", True if extensions else None),
+        _Line("cores", f"{available_cores()} available"),
+        _Line("memory limit of a worker", f"{default_memory_bytes() / (1 << 30):.1f} GiB"),
+    ]
+
+
+def _bindings() -> list[_Line]:
+    try:
+        found: dict[str, Any] = shared_worker().request("describe", {}).header
+    except LhkitError as error:
+        return [_Line("MLIR bindings", error.failure.message, False, "pip install torch-mlir")]
+    lines = [_Line("MLIR bindings", f"{found['host']} {found['version']}")]
+    for name, meaning in _CAPABILITIES.items():
+        works = bool(found[name])
+        needed = name in _NEEDED
+        lines.append(_Line(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None))
+    return lines
+
+
+def _optional() -> list[_Line]:
+    lines = []
+    for extra, (module, purpose) in _EXTRAS.items():
+        there = _is_there(module)
+        mend = "" if there else f"pip install 'lhkit[{extra}]'"
+        lines.append(_Line(f"extra {extra}", purpose, True if there else None, mend))
+    return lines
+
+
+def _is_there(module: str) -> bool:
+    if module == "intel_openmp":  # a library without a Python module
+        try:
+            importlib.metadata.version("intel-openmp")
+        except importlib.metadata.PackageNotFoundError:
+            return False
+        return True
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,65 @@
+"""Writing what was asked for: whole or not at all, ``-`` for standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from lhkit.model.errors import usage_error
+
+
+def write_file(path: str | Path, write: Callable[[BinaryIO], None]) -> None:
+    """Write a file through a temporary one beside it, so that it is never half there.
+
+    Raises:
+        UsageError: It cannot be written there (no such folder, full disk, no permission).
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise usage_error(f"{path} is a directory, a file was to be written there")
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write text as UTF-8; ``-`` is standard output."""
+    if str(path) == "-":
+        click.echo(text, nl=not text.endswith("\n"))
+    else:
+        write_file(path, lambda file: None if file.write(text.encode()) else None)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write JSON; ``-`` is standard output."""
+    write_text(path, json.dumps(value, indent=1) + "\n")
+
+
+def check_single_stdout(*paths: str | None) -> None:
+    """Refuse more than one ``-``.
+
+    Raises:
+        UsageError: Two files would go to standard output.
+    """
+    if sum(path == "-" for path in paths) > 1:
+        raise usage_error("only one file can go to standard output")

@@ -1,0 +1,218 @@
+"""``lhkit run``: compile a payload, scheduled or not, and run it once."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.cli.files import check_single_stdout, write_file, write_json
+from lhkit.cli.options import limit_options, load_scheduled, schedule_options
+from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.failure import Failure
+from lhkit.model.jsonable import to_json
+from lhkit.model.measurement import Verification
+from lhkit.model.signature import ArrayType, Function
+from lhkit.render.tables import format_ns
+from lhkit.session.inputs import generate_arguments
+from lhkit.session.kernels import Kernel, compile_kernel
+from lhkit.session.loading import load_payload
+from lhkit.session.verifying import as_tuple, verify
+from lhkit.worker.arrays import dtype_named
+from lhkit.worker.limits import Limits
+
+Array = NDArray[Any]
+SCHEMA = "lhkit.run/1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A finished run: kernel, arguments after it, results, and how they compare with the reference."""
+
+    kernel: Kernel
+    arguments: list[Array]
+    results: tuple[Array, ...]
+    verification: Verification | None
+
+
+@click.command("run", epilog="Example: lhkit run data/matmul.mlir schedules/matmul_tile.mlir --set tile_m=32")
+@click.argument("payload")
+@click.argument("schedule", required=False)
+@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@click.option("--arg", "args", multiple=True, metavar="FILE.npy", help="The next argument; others are generated.")
+@click.option("--seed", type=int, default=0, show_default=True, help="What missing arguments are drawn from.")
+@click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
+@click.option("--json", "json_file", metavar="FILE", help="Save what happened as JSON; - is standard output.")
+@schedule_options
+@limit_options
+def command(
+    payload: str,
+    schedule: str | None,
+    function: str | None,
+    args: tuple[str, ...],
+    seed: int,
+    out: str | None,
+    json_file: str | None,
+    limits: Limits,
+    **scheduling: Any,
+) -> None:
+    """Compile PAYLOAD for this CPU, with SCHEDULE applied if given, and run it once.
+
+    Arguments that no --arg gives are generated from the signature and the seed. Where the payload has a
+    NumPy reference, the results are checked against it.
+    """
+    check_single_stdout(out, json_file)
+    try:
+        run = _run(payload, schedule, function, args, seed, limits, scheduling)
+        if run.verification is not None and not run.verification.ok:
+            raise LhkitError(_wrong(run.verification))
+    except LhkitError as error:
+        if json_file is not None:
+            write_json(json_file, _failed(payload, schedule, error.failure))
+        raise
+    if run.kernel.output:
+        click.echo(run.kernel.output.rstrip(), err=True)
+    if out is not None:
+        _save(out, run)
+    if json_file is not None:
+        write_json(json_file, _succeeded(run))
+    if "-" not in (json_file, out):
+        click.echo(_report(run))
+
+
+def _run(
+    payload_path: str,
+    schedule_path: str | None,
+    function: str | None,
+    args: tuple[str, ...],
+    seed: int,
+    limits: Limits,
+    scheduling: dict[str, Any],
+) -> _Run:
+    payload = load_payload(payload_path, limits=limits)
+    chosen = payload.function(function)
+    arguments = _arguments(chosen, args, seed)
+    schedule = None
+    if schedule_path is not None:
+        schedule = load_scheduled(schedule_path, limits=limits, **scheduling)
+    elif any(scheduling.values()):
+        raise usage_error("--entry, --set, --bind and --library need a schedule", "lhkit run PAYLOAD SCHEDULE …")
+    kernel = compile_kernel(payload, schedule, function=chosen.name, limits=limits)
+    inputs = [a.copy() for a in arguments]
+    results = as_tuple(kernel(*arguments))
+    verification = verify(kernel, inputs) if payload.reference else None
+    return _Run(kernel, arguments, results, verification)
+
+
+def _arguments(function: Function, args: tuple[str, ...], seed: int) -> list[Array]:
+    """Return the arguments: from files in order, the others generated."""
+    if len(args) > len(function.arguments):
+        raise usage_error(f"{len(args)} --arg given, {len(function.arguments)} taken by {function.describe()}")
+    arguments = generate_arguments(function, seed)
+    for i, file in enumerate(args):
+        arguments[i] = _load_array(file, function.arguments[i])
+    return arguments
+
+
+def _load_array(file: str, type_: ArrayType) -> Array:
+    try:
+        array = np.load(file, allow_pickle=False)
+    except FileNotFoundError:
+        raise usage_error(f"no such file: {file}") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise usage_error(f"{file} is not a .npy file: {error}") from None
+    if not isinstance(array, np.ndarray):
+        raise usage_error(f"{file} holds several arrays; --arg takes a .npy file with one")
+    # bfloat16 travels in files as float32.
+    if type_.dtype == "bfloat16" and array.dtype == np.float32:
+        return array.astype(dtype_named("bfloat16"))
+    return array
+
+
+def _wrong(verification: Verification) -> Failure:
+    message = f"the result differs from {verification.against}: {verification.difference}"
+    tolerance = f"The largest error is {verification.max_abs_error:.3g}, {verification.tolerance:.3g} is tolerated."
+    return Failure(kind="wrong-result", message=message, advice=tolerance)
+
+
+def _save(path: str, run: _Run) -> None:
+    types = run.kernel.function
+    named = {f"result{i}": r for i, r in enumerate(run.results)}
+    named |= {
+        f"arg{i}": a
+        for i, (a, t) in enumerate(zip(run.arguments, types.arguments, strict=True))
+        if t.kind == "memref"
+    }
+    dtypes = {name: np.asarray(a).dtype.name for name, a in named.items()}
+    plain = {n: np.asarray(a).astype(np.float32) if dtypes[n] == "bfloat16" else a for n, a in named.items()}
+    if "bfloat16" in dtypes.values():
+        plain["dtypes"] = np.array([f"{n}={d}" for n, d in dtypes.items()])
+
+    def write(file: BinaryIO) -> None:
+        buffer = io.BytesIO()
+        np.savez(buffer, **plain)  # type: ignore[arg-type, unused-ignore]
+        file.write(buffer.getvalue())
+
+    if path == "-":
+        write(click.get_binary_stream("stdout"))  # type: ignore[arg-type]
+    else:
+        write_file(path, write)
+
+
+def _succeeded(run: _Run) -> dict[str, Any]:
+    kernel = run.kernel
+    return {
+        "schema": SCHEMA,
+        "outcome": {"status": "ok", "kind": None, "message": None},
+        "payload": {"source": kernel.payload.source, "sha256": kernel.payload.sha256},
+        "schedule": None if kernel.schedule is None else {
+            "source": kernel.schedule.source,
+            "sha256": kernel.schedule.sha256,
+            "entry": kernel.schedule.entry,
+            "knobs": kernel.schedule_values,
+        },
+        "function": kernel.function.describe(),
+        "compile_ns": kernel.compile_ns,
+        "results": [{"shape": list(np.shape(r)), "dtype": np.asarray(r).dtype.name} for r in run.results],
+        "verify": None if run.verification is None else to_json(run.verification),
+    }
+
+
+def _failed(payload: str, schedule: str | None, failure: Failure) -> dict[str, Any]:
+    status = {"crash": "crashed", "timeout": "timeout", "memory": "out-of-memory"}.get(failure.kind, "failed")
+    return {
+        "schema": SCHEMA,
+        "outcome": {"status": status, "kind": failure.kind, "message": failure.message},
+        "payload": {"source": payload},
+        "schedule": None if schedule is None else {"source": schedule},
+        "failure": to_json(failure),
+    }
+
+
+def _report(run: _Run) -> str:
+    kernel = run.kernel
+    lines = [f"{kernel.function.describe()}", f"schedule: {kernel.name}"]
+    if kernel.schedule_values:
+        lines.append("knobs:    " + ", ".join(f"{n}={v}" for n, v in kernel.schedule_values.items()))
+    lines.append(f"compiled: {format_ns(kernel.compile_ns)}")
+    lines += [f"result{i}:  {_describe(r)}" for i, r in enumerate(run.results)]
+    if run.verification is not None:
+        error, tolerance = run.verification.max_abs_error, run.verification.tolerance
+        lines.append(f"check:    right, against {run.verification.against}"
+                     f" (max error {error:.2e}, tolerated {tolerance:.2e})")
+    return "\n".join(lines)
+
+
+def _describe(result: Any) -> str:
+    array = np.asarray(result)
+    shape = "x".join(map(str, (*array.shape, array.dtype.name)))
+    if array.size == 0:
+        return f"{shape}, empty"
+    wide = array.astype(np.float64) if array.dtype.name in ("bfloat16", "float16", "bool") else array
+    if array.ndim == 0:
+        return f"{shape} = {wide}"
+    return f"{shape}, min {wide.min():.6g}, mean {wide.mean():.6g}, max {wide.max():.6g}"

@@ -1,0 +1,90 @@
+"""Speeds as bars with intervals, in matplotlib: for notebooks, pages and papers."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lhkit.analysis.statistics import summarize
+from lhkit.model.measurement import Comparison
+from lhkit.render.tables import format_ns
+from lhkit.render.theme import BLUE, GREY
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: its label, length, interval, and the text at its end."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    text: str
+    is_anchor: bool
+
+
+def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
+    """Return what to draw: the speed of each entry as a multiple of the anchor's."""
+    return tuple(
+        Bar(
+            label=s.name,
+            value=s.speed.middle,
+            low=s.speed.low,
+            high=s.speed.high,
+            text=f"{s.speed.middle:.3g}×  ({format_ns(s.median_ns)})",
+            is_anchor=s.name == comparison.anchor,
+        )
+        for s in summarize(comparison)
+    )
+
+
+def draw_speed_bars(comparison: Comparison) -> Figure:
+    """Return a figure of speeds with 95 % intervals; the anchor is hatched and marked by a line."""
+    from matplotlib.figure import Figure
+
+    bars = speed_bars(comparison)
+    figure = Figure(figsize=(7.2, 0.9 + 0.5 * len(bars)), layout="constrained")
+    figure.patch.set_alpha(0)
+    axes = figure.add_subplot()
+    axes.patch.set_alpha(0)
+    most = max(b.high for b in bars)
+    for row, bar in enumerate(bars):
+        hatch = "//" if bar.is_anchor else None
+        color = GREY if bar.is_anchor else BLUE
+        axes.barh(row, bar.value, height=0.62, color="none" if hatch else color, edgecolor=color, hatch=hatch)
+        spread = [[bar.value - bar.low], [bar.high - bar.value]]
+        axes.errorbar(bar.value, row, xerr=spread, color="black", capsize=4, linewidth=1.2)
+        axes.text(bar.high + 0.015 * most, row, bar.text, va="center", fontsize=9)
+    axes.axvline(1.0, color=GREY, linewidth=1, linestyle="--", zorder=0)
+    axes.set_yticks(range(len(bars)), [b.label for b in bars])
+    axes.invert_yaxis()
+    axes.set_xlim(0, most * 1.32)
+    axes.set_xlabel(f"speed as a multiple of {comparison.anchor} (median and 95 % interval, one thread)")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def figure_svg(figure: Figure) -> str:
+    """Return a figure as an SVG element: the same bytes for the same figure, its text in the page's colour."""
+    import matplotlib as mpl
+
+    out = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "lhkit", "svg.fonttype": "none"}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :]
+    # Black is what matplotlib draws by default; in a dark page it has to be light.
+    svg = re.sub(r"(stroke|fill): ?#000000", r"\1: currentColor", svg)
+    return re.sub(r"<text(?![^>]*fill)", '<text fill="currentColor"', svg)
+
+
+def figure_png(figure: Figure) -> bytes:
+    """Return a figure as PNG on white, for readers that show nothing else."""
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=150, facecolor="white")
+    return out.getvalue()

@@ -1,0 +1,82 @@
+"""One self-contained HTML page of a comparison: no kernel, no network, and it says how it was made."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lhkit.model.measurement import Comparison
+from lhkit.render.bars import draw_speed_bars, figure_svg
+from lhkit.render.tables import Table, comparison_table, table_html
+from lhkit.render.theme import PAGE_STYLE
+
+
+@dataclass(frozen=True, slots=True)
+class PageParts:
+    """What a page is made of.
+
+    Attributes:
+        title: Its heading.
+        summary: One paragraph: what is shown.
+        comparison: What was measured.
+        texts: Sources and IR to fold in, as (heading, text).
+        command: The command that makes the page again.
+    """
+
+    title: str
+    summary: str
+    comparison: Comparison
+    texts: tuple[tuple[str, str], ...]
+    command: str
+
+
+def render_page(parts: PageParts) -> str:
+    """Return the page as HTML."""
+    comparison = parts.comparison
+    made = {**dict(comparison.environment), **_inputs(comparison), "command": parts.command}
+    sections = [
+        f"<h1>{html.escape(parts.title)}</h1>",
+        f"<p>{html.escape(parts.summary)}</p>",
+        _figure(comparison),
+        "<h2>Numbers</h2>",
+        table_html(comparison_table(comparison)),
+        "<h2>Texts</h2>",
+        *[_folded(heading, text) for heading, text in parts.texts],
+        "<h2>How this was made</h2>",
+        table_html(_facts(made)),
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(parts.title)}</title>\n<style>\n{PAGE_STYLE}\n</style>\n</head>\n<body>\n"
+        + "\n".join(sections)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _figure(comparison: Comparison) -> str:
+    caption = (
+        f"Speed as a multiple of {comparison.anchor}, median of {comparison.rounds} rounds with 95 % intervals."
+        " All entries ran in one process on one thread, in random order within each round."
+    )
+    svg = figure_svg(draw_speed_bars(comparison))
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(caption)}"', 1)
+    return f"<figure>\n{svg}\n<figcaption>{html.escape(caption)}</figcaption>\n</figure>"
+
+
+def _folded(heading: str, text: str) -> str:
+    lines = text.count("\n") + 1
+    summary = f"{html.escape(heading)} <span class='faint'>({lines} lines)</span>"
+    return f"<details><summary>{summary}</summary><pre>{html.escape(text)}</pre></details>"
+
+
+def _inputs(comparison: Comparison) -> dict[str, str]:
+    hashes = {f"sha256 of {m.name}": m.schedule_sha256 for m in comparison.measurements if m.schedule_sha256}
+    payload = {"payload": comparison.payload, "sha256 of the payload": comparison.payload_sha256}
+    return {**payload, **hashes, "seed": str(comparison.seed)}
+
+
+def _facts(facts: Mapping[str, str]) -> Table:
+    rows: Sequence[tuple[str, str]] = tuple(facts.items())
+    return Table(("", ""), tuple(rows))

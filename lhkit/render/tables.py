@@ -1,0 +1,103 @@
+"""Tables: one record of cells, as text, HTML and CSV."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lhkit.analysis.statistics import summarize, values_ns
+from lhkit.model.measurement import Comparison, Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What to show: a header and rows of text; the first column is a name, the others are numbers."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """Return the summary of a comparison: time, spread, speed with interval, compile time, check."""
+    header = ("", "median", "± MAD", f"speed vs {comparison.anchor}", "95 % interval", "compile", "check")
+    summaries = {s.name: s for s in summarize(comparison)}
+    rows = []
+    for measurement in comparison.measurements:
+        s = summaries[measurement.name]
+        is_anchor = measurement.name == comparison.anchor
+        interval = "" if is_anchor else f"{s.speed.low:.3g} – {s.speed.high:.3g}"
+        rows.append(
+            (
+                measurement.name,
+                format_ns(s.median_ns),
+                format_ns(s.mad_ns),
+                f"{s.speed.middle:.3g}×",
+                interval,
+                format_ns(measurement.compile_ns) if measurement.compile_ns is not None else "",
+                _check(measurement),
+            )
+        )
+    return Table(header, tuple(rows))
+
+
+def _check(measurement: Measurement) -> str:
+    verdict = measurement.verification
+    if verdict is None:
+        return "is the reference"
+    return f"right (max error {verdict.max_abs_error:.1e})" if verdict.ok else f"WRONG: {verdict.difference}"
+
+
+def format_ns(time_ns: float) -> str:
+    """Return a time with three digits and the unit that fits it."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if time_ns >= size:
+            return f"{time_ns / size:.3g} {unit}"
+    return f"{time_ns:.3g} ns"
+
+
+def table_text(table: Table) -> str:
+    """Return a table as aligned text."""
+    columns = list(zip(table.header, *table.rows, strict=True))
+    widths = [max(_width(cell) for cell in column) for column in columns]
+    lines = [_text_row(table.header, widths), "  ".join("─" * w for w in widths)]
+    lines += [_text_row(row, widths) for row in table.rows]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _text_row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = [
+        cell + " " * (w - _width(cell)) if i == 0 else " " * (w - _width(cell)) + cell
+        for i, (cell, w) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join(padded)
+
+
+def _width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def table_html(table: Table) -> str:
+    """Return a table as HTML, its text escaped."""
+    head = "".join(f'<th scope="col">{html.escape(c)}</th>' for c in table.header)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in table.rows)
+    table_tag = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="scroll">{table_tag}</div>'
+
+
+def samples_csv(comparison: Comparison) -> str:
+    """Return every sample of a comparison as CSV: entry, round, time_ns, and the entry's facts on each line."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    header = ["entry", "round", "time_ns", "compile_ns", "max_abs_error", "tolerance", "ok", "knobs"]
+    writer.writerow(["payload", *header])
+    for m in comparison.measurements:
+        v = m.verification
+        facts = [m.compile_ns, *((v.max_abs_error, v.tolerance, v.ok) if v else (None, None, None))]
+        knobs = " ".join(f"{name}={value}" for name, value in m.knobs)
+        for (number, _), value in zip(m.samples_ns, values_ns(m), strict=True):
+            writer.writerow([comparison.payload, m.name, number, round(value, 1), *facts, knobs])
+    return out.getvalue()

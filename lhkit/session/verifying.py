@@ -1,0 +1,68 @@
+"""Verifying kernels: against the payload's NumPy reference, else against the unscheduled payload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.analysis.comparing import compare_results
+from lhkit.model.measurement import Verification
+from lhkit.session.inputs import generate_arguments
+from lhkit.session.kernels import Kernel, compile_kernel
+from lhkit.worker.arrays import Packing, dtype_named
+
+Array = NDArray[Any]
+
+
+def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: int = 0) -> Verification:
+    """Run a kernel and compare its results with the reference.
+
+    Args:
+        kernel: What to verify.
+        arguments: What to run it on; drawn from the seed if not given.
+        seed: What arguments are drawn from.
+
+    Returns:
+        The verdict; it is a value, not an exception.
+    """
+    inputs = list(arguments) if arguments is not None else generate_arguments(kernel.function, seed)
+    expected, against = expected_results(kernel, inputs)
+    results = as_tuple(kernel(*(np.array(a) for a in inputs)))
+    terms = max((n or 1 for a in kernel.function.arguments for n in a.shape), default=1)
+    return compare_results(results, expected, reduction_length=terms, against=against)
+
+
+def expected_results(kernel: Kernel, arguments: Sequence[Array]) -> tuple[tuple[Array, ...], str]:
+    """Return what a kernel's results should be, and what says so."""
+    if kernel.payload.reference is not None:
+        return run_reference(kernel, arguments), "NumPy"
+    unscheduled = compile_kernel(kernel.payload, function=kernel.function.name, worker=kernel.worker)
+    return as_tuple(unscheduled(*(np.array(a) for a in arguments))), "the unscheduled payload"
+
+
+def run_reference(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array, ...]:
+    """Return what the payload's NumPy reference computes, run in the worker."""
+    packing = Packing(kernel.worker.files)
+    try:
+        described = [packing.add(np.asarray(a)) for a in arguments]
+        fields = {"function": kernel.payload.reference, "arguments": described}
+        answer = kernel.worker.request("reference", fields, packing.body)
+    finally:
+        packing.release()
+    results, offset = [], 0
+    for d in answer.header["results"]:
+        dtype = dtype_named(d["dtype"])
+        count = int(np.prod(d["shape"], dtype=np.int64))
+        results.append(np.frombuffer(answer.body, dtype, count, offset).reshape(d["shape"]))
+        offset += count * dtype.itemsize
+    return tuple(results)
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """Return what a kernel returned as a tuple of results."""
+    if value is None:
+        return ()
+    return value if isinstance(value, tuple) else (value,)
