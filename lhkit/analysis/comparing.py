@@ -53,7 +53,9 @@ def _compare(index: int, result: Array, expected: Array, terms: int, against: st
         return Verification(True, 0.0, 0.0, against)
     exact = not np.issubdtype(result.dtype, np.inexact) and result.dtype.name != "bfloat16"
     got, want = (result, expected) if exact else (_wide(result), _wide(expected))
-    same = (got == want) | ((got != got) & (want != want))  # NaN is as expected where NaN was expected
+    same = got == want
+    if not exact:
+        same |= np.isnan(got) & np.isnan(want)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.where(same, 0.0, np.abs(_wide(result) - _wide(expected)))
     error = np.where(np.isfinite(error), error, np.inf)

@@ -93,7 +93,9 @@ def _bindings() -> list[_Line]:
     for name, meaning in _CAPABILITIES.items():
         works = bool(found[name])
         needed = name in _NEEDED
-        lines.append(_Line(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None))
+        lines.append(
+            _Line(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None)
+        )
     return lines
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
 from lhkit.model.errors import usage_error
 
 
-def write_file(path: str | Path, write: Callable[[BinaryIO], None]) -> None:
+def write_file(path: str | Path, data: bytes) -> None:
     """Write a file through a temporary one beside it, so that it is never half there.
 
     Raises:
@@ -27,7 +26,7 @@ def write_file(path: str | Path, write: Callable[[BinaryIO], None]) -> None:
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
-            write(file)
+            file.write(data)
         Path(temporary).chmod(0o666 & ~_umask())
         Path(temporary).replace(path)
     except OSError as error:
@@ -47,7 +46,7 @@ def write_text(path: str | Path, text: str) -> None:
     if str(path) == "-":
         click.echo(text, nl=not text.endswith("\n"))
     else:
-        write_file(path, lambda file: None if file.write(text.encode()) else None)
+        write_file(path, text.encode())
 
 
 def write_json(path: str | Path, value: Any) -> None:

@@ -18,7 +18,10 @@ DEFAULT_FOLDER = Path.home() / "lhkit-notebooks"
 @click.command("lab", epilog="Example: lhkit lab 00_first_kernel.ipynb")
 @click.argument("notebook", required=False)
 @click.option(
-    "--folder", type=click.Path(path_type=Path), default=DEFAULT_FOLDER, show_default=True,
+    "--folder",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_FOLDER,
+    show_default=True,
     help="Where the private copy lives; what you changed there stays as it is.",
 )
 @click.option("--no-browser", is_flag=True, help="Only start the server and print its address.")

@@ -21,7 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def schedule_options(function: F) -> F:
     """Add ``--entry``, ``--set``, ``--bind`` and ``--library``; see `scheduled`."""
     for option in (
-        click.option("--library", "libraries", multiple=True, metavar="FILE", help="Sequences to include from."),
+        click.option(
+            "--library", "libraries", multiple=True, metavar="FILE", help="Sequences to include from."
+        ),
         click.option(
             "--bind",
             multiple=True,
@@ -39,11 +41,17 @@ def limit_options(function: F) -> F:
     """Add ``--timeout`` and ``--memory``; the command gets them as ``limits``."""
 
     @click.option(
-        "--timeout", type=click.FloatRange(min=0, min_open=True), default=DEFAULT_SECONDS, show_default=True,
-        metavar="SECONDS", help="Time limit of a request to the compiler or a run of a kernel.",
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=DEFAULT_SECONDS,
+        show_default=True,
+        metavar="SECONDS",
+        help="Time limit of a request to the compiler or a run of a kernel.",
     )
     @click.option(
-        "--memory", type=click.IntRange(min=1 << 20), metavar="BYTES",
+        "--memory",
+        type=click.IntRange(min=1 << 20),
+        metavar="BYTES",
         help="Memory limit of the worker (default: a share of the machine or container).",
     )
     @functools.wraps(function)

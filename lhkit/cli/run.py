@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import sys
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 import numpy as np
@@ -43,7 +44,9 @@ class _Run:
 @click.argument("payload")
 @click.argument("schedule", required=False)
 @click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
-@click.option("--arg", "args", multiple=True, metavar="FILE.npy", help="The next argument; others are generated.")
+@click.option(
+    "--arg", "args", multiple=True, metavar="FILE.npy", help="The next argument; others are generated."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="What missing arguments are drawn from.")
 @click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
 @click.option("--json", "json_file", metavar="FILE", help="Save what happened as JSON; - is standard output.")
@@ -100,7 +103,9 @@ def _run(
     if schedule_path is not None:
         schedule = load_scheduled(schedule_path, limits=limits, **scheduling)
     elif any(scheduling.values()):
-        raise usage_error("--entry, --set, --bind and --library need a schedule", "lhkit run PAYLOAD SCHEDULE …")
+        raise usage_error(
+            "--entry, --set, --bind and --library need a schedule", "lhkit run PAYLOAD SCHEDULE …"
+        )
     kernel = compile_kernel(payload, schedule, function=chosen.name, limits=limits)
     inputs = [a.copy() for a in arguments]
     results = as_tuple(kernel(*arguments))
@@ -135,7 +140,9 @@ def _load_array(file: str, type_: ArrayType) -> Array:
 
 def _wrong(verification: Verification) -> Failure:
     message = f"the result differs from {verification.against}: {verification.difference}"
-    tolerance = f"The largest error is {verification.max_abs_error:.3g}, {verification.tolerance:.3g} is tolerated."
+    tolerance = (
+        f"The largest error is {verification.max_abs_error:.3g}, {verification.tolerance:.3g} is tolerated."
+    )
     return Failure(kind="wrong-result", message=message, advice=tolerance)
 
 
@@ -152,15 +159,12 @@ def _save(path: str, run: _Run) -> None:
     if "bfloat16" in dtypes.values():
         plain["dtypes"] = np.array([f"{n}={d}" for n, d in dtypes.items()])
 
-    def write(file: BinaryIO) -> None:
-        buffer = io.BytesIO()
-        np.savez(buffer, **plain)  # type: ignore[arg-type, unused-ignore]
-        file.write(buffer.getvalue())
-
+    buffer = io.BytesIO()
+    np.savez(buffer, **plain)  # type: ignore[arg-type, unused-ignore]
     if path == "-":
-        write(click.get_binary_stream("stdout"))  # type: ignore[arg-type]
+        sys.stdout.buffer.write(buffer.getvalue())
     else:
-        write_file(path, write)
+        write_file(path, buffer.getvalue())
 
 
 def _succeeded(run: _Run) -> dict[str, Any]:
@@ -169,7 +173,9 @@ def _succeeded(run: _Run) -> dict[str, Any]:
         "schema": SCHEMA,
         "outcome": {"status": "ok", "kind": None, "message": None},
         "payload": {"source": kernel.payload.source, "sha256": kernel.payload.sha256},
-        "schedule": None if kernel.schedule is None else {
+        "schedule": None
+        if kernel.schedule is None
+        else {
             "source": kernel.schedule.source,
             "sha256": kernel.schedule.sha256,
             "entry": kernel.schedule.entry,
@@ -202,8 +208,10 @@ def _report(run: _Run) -> str:
     lines += [f"result{i}:  {_describe(r)}" for i, r in enumerate(run.results)]
     if run.verification is not None:
         error, tolerance = run.verification.max_abs_error, run.verification.tolerance
-        lines.append(f"check:    right, against {run.verification.against}"
-                     f" (max error {error:.2e}, tolerated {tolerance:.2e})")
+        lines.append(
+            f"check:    right, against {run.verification.against}"
+            f" (max error {error:.2e}, tolerated {tolerance:.2e})"
+        )
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,9 +76,7 @@ def apply_schedule(payload: Any, payload_source: Source, application: Applicatio
     except ir.MLIRError as error:
         message = f"{application.sources[0].name} applies, and leaves a payload that does not verify"
         diagnostics = from_structured(error)
-        raise error_for(
-            failure_in(sources, "invalid-payload", message, diagnostics, stage="apply")
-        ) from None
+        raise error_for(failure_in(sources, "invalid-payload", message, diagnostics, stage="apply")) from None
 
 
 def _prepare(application: Application) -> tuple[Any, Any]:

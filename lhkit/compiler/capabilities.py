@@ -17,7 +17,7 @@ _KNOB = """module attributes {%s} {
 
 
 def capabilities() -> dict[str, Any]:
-    """Return what works here: ``jit``, ``tune``, ``python_ops``, ``effects_takes_list``, ``loads_from_file``."""
+    """Return what works here: each name is one of ``lhkit doctor``'s."""
     return {
         "jit": has_module("execution_engine"),
         "tune": _parses(_KNOB % SEQUENCE_MARK),

@@ -73,7 +73,9 @@ def destination_type(result: Any) -> Any:
         if isinstance(result, cls):
             shaped = cls(result)
             dynamic = ir.ShapedType.get_dynamic_size()
-            shape = [dynamic if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i) for i in range(shaped.rank)]
+            shape = [
+                dynamic if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i) for i in range(shaped.rank)
+            ]
             return ir.MemRefType.get(shape, shaped.element_type)
     return ir.MemRefType.get([], result)
 

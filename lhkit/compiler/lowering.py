@@ -97,7 +97,6 @@ def _reason(message: str) -> str:
 
 def _refuse_leftovers(module: Any, sources: Sequence[Source]) -> None:
     """Raise for the first op that is not of the LLVM dialect: translation would only say 'cannot'."""
-
     for op in walk(module.operation):
         if not op.name.startswith(("llvm.", "builtin.", "omp.", "x86.")):
             what = "no lowering for this op"

@@ -26,7 +26,9 @@ def assembly_text(recipe: Recipe, progress: Progress = ignore_progress) -> str:
     """
     disassembler = _disassembler()
     address, code = _function_code(recipe, progress)
-    lines = (f"{a:8x}: {name:<16} {operands}" for a, _, name, operands in disassembler.disasm_lite(code, address))
+    lines = (
+        f"{a:8x}: {name:<16} {operands}" for a, _, name, operands in disassembler.disasm_lite(code, address)
+    )
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

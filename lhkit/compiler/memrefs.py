@@ -48,4 +48,5 @@ class PreparedCall:
         return ctypes.addressof(pointer)
 
     def __call__(self) -> None:
+        """Run the function."""
         self._function(self._packed)

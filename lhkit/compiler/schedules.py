@@ -97,7 +97,7 @@ def _knob(name: str, op: Any) -> Knob:
 def _value(attribute: Any) -> KnobValue:
     for cls in (ir.BoolAttr, ir.IntegerAttr, ir.FloatAttr, ir.StringAttr):
         if isinstance(attribute, cls):
-            return cls(attribute).value  # type: ignore[no-any-return]
+            return cls(attribute).value
     return str(attribute)
 
 

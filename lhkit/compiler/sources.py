@@ -47,9 +47,7 @@ def failure_in(
     diagnostics = tuple(_rename(d, names) for d in diagnostics)
     files = {span.file for d in diagnostics for span in _spans(d)}
     texts = tuple(
-        (s.name, s.content.decode(errors="replace"))
-        for s in sources
-        if s.name in files and not s.is_bytecode
+        (s.name, s.content.decode(errors="replace")) for s in sources if s.name in files and not s.is_bytecode
     )
     return Failure(kind=kind, message=message, diagnostics=diagnostics, texts=texts, **more)
 

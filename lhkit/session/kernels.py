@@ -141,7 +141,11 @@ class Kernel(Showable):
     def recipe(self) -> tuple[dict[str, Any], bytes]:
         """Return what decides the kernel, as fields and body of a request."""
         described, body = describe_sources([(self.payload.source, self.payload.content)], role="payload")
-        fields: dict[str, Any] = {"function": self.function.name, "opt_level": self._opt_level, "schedule": None}
+        fields: dict[str, Any] = {
+            "function": self.function.name,
+            "opt_level": self._opt_level,
+            "schedule": None,
+        }
         if (schedule := self.schedule) is not None:
             parts = [(schedule.source, schedule.text.encode())]
             parts += [(library.source, library.text.encode()) for library in schedule.libraries]

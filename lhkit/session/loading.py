@@ -123,7 +123,7 @@ def _read(source: str | os.PathLike[str], kind: Shipped, name: str) -> tuple[str
     """Return (name for people, content, path if it is a file) of a source."""
     if isinstance(source, str) and ("\n" in source or "{" in source):
         return name, _checked(source.encode(errors="replace"), name), None
-    path = find_file(source, kind)
+    path = find_file(Path(source), kind)
     shown = str(path)
     try:
         content = path.read_bytes()

@@ -94,7 +94,7 @@ class Worker:
             }
             try:
                 answer = process.ask(Message(header, body), limits, last_good_ir)
-            except _Died as died:
+            except _DeathError as died:
                 self._process = None
                 requests = [*before, record(name, fields, body)]
                 raise error_for(_failure_of_death(name, died, requests)) from None
@@ -152,7 +152,7 @@ def record(name: str, fields: dict[str, Any], body: bytes) -> Request:
     return {"request": name, "fields": fields, "body": base64.b64encode(kept).decode()}
 
 
-class _Died(Exception):
+class _DeathError(Exception):
     """The process did not survive: what kind of death, in which words, and what was known before."""
 
     def __init__(self, kind: FailureKind, words: str, process: _Process) -> None:
@@ -199,7 +199,7 @@ class _Process:
         """Send a request and return the last message that it causes.
 
         Raises:
-            _Died: The process died, or was killed because it broke a limit or the protocol.
+            _DeathError: The process died, or was killed because it broke a limit or the protocol.
         """
         self.stage, self.last_good_ir = None, last_good_ir
         try:
@@ -234,7 +234,7 @@ class _Process:
                 self._stop_for("memory", f"printed more than {_MOST_LOG_BYTES >> 20} MiB")
 
     def _stop_for(self, kind: FailureKind, words: str) -> None:
-        died = _Died(kind, words, self)
+        died = _DeathError(kind, words, self)
         self.kill()
         raise died
 
@@ -245,15 +245,15 @@ class _Process:
             return 0
         return int(memory.rss - getattr(memory, "shared", 0))
 
-    def _death(self, event: _Event = None) -> _Died:
+    def _death(self, event: _Event = None) -> _DeathError:
         code = None
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._popen.wait(timeout=2)
         # What was garbage only because the process died in the middle of it is just a death.
         if isinstance(event, GarbageError) and code in (None, 0):
-            died = _Died("crash", f"wrote garbage on its pipe: {event}", self)
+            died = _DeathError("crash", f"wrote garbage on its pipe: {event}", self)
         else:
-            died = _Died(kind_of_death(code, self.log_tail()), describe_exit(code), self)
+            died = _DeathError(kind_of_death(code, self.log_tail()), describe_exit(code), self)
         self.kill()
         return died
 
@@ -298,10 +298,15 @@ def _environment() -> dict[str, str]:
     """Return the worker's environment: one thread for numerical libraries, and lhkit importable."""
     home = str(Path(__file__).parents[2])
     paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    return {**os.environ, **thread_environment(), "PYTHONPATH": os.pathsep.join([*paths, home]), "PYTHONUTF8": "1"}
+    return {
+        **os.environ,
+        **thread_environment(),
+        "PYTHONPATH": os.pathsep.join([*paths, home]),
+        "PYTHONUTF8": "1",
+    }
 
 
-def _failure_of_death(name: str, died: _Died, requests: Sequence[Request]) -> Failure:
+def _failure_of_death(name: str, died: _DeathError, requests: Sequence[Request]) -> Failure:
     stage = f" (stage: {died.stage})" if died.stage else ""
     failure = Failure(
         kind=died.kind,

@@ -184,5 +184,3 @@ def _recipe(fields: dict[str, Any], body: bytes) -> Recipe:
         parts = fields["schedule"]
         application = Application(tuple(schedule), parts["entry"], parts["knobs"], tuple(parts["bind"]))
     return Recipe(payload, fields["function"], application, fields["opt_level"])
-
-

@@ -37,7 +37,7 @@ class Limits:
 @functools.cache
 def default_memory_bytes() -> int:
     """Return the default memory limit of a worker in bytes."""
-    total = psutil.virtual_memory().total
+    total = int(psutil.virtual_memory().total)
     for name in _CGROUP_FILES:
         try:
             text = Path(name).read_text(encoding="ascii").strip()

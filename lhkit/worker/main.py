@@ -135,4 +135,3 @@ def _take_output() -> str:
         file.truncate(0)
     text = data.decode(errors="replace")
     return text + "\n… the rest was cut\n" if cut else text
-

@@ -1,0 +1,33 @@
+# Needs only make and Python 3.11 or later. Everything is installed into .venv.
+PYTHON ?= python3
+ifeq ($(OS),Windows_NT)
+BIN := .venv/Scripts
+else
+BIN := .venv/bin
+endif
+
+.PHONY: demo lab test heavy clean
+
+demo: .venv/installed
+	$(BIN)/lhkit demo --out demo
+
+lab: .venv/installed
+	$(BIN)/lhkit lab
+
+test: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not heavy"
+
+# Long measurements, run by hand: kills of the worker, memory over a thousand compiles.
+heavy: .venv/installed-test
+	$(BIN)/python -m pytest -m heavy -s --timeout 3600
+
+.venv/installed: pyproject.toml constraints.txt install.py
+	$(PYTHON) install.py
+.venv/installed-test: pyproject.toml constraints.txt install.py
+	$(PYTHON) install.py --test
+
+clean:
+	rm -rf .venv demo .mypy_cache .ruff_cache .pytest_cache
