@@ -222,5 +222,5 @@ def _describe(result: Any) -> str:
         return f"{shape}, empty"
     wide = array.astype(np.float64) if array.dtype.name in ("bfloat16", "float16", "bool") else array
     if array.ndim == 0:
-        return f"{shape} = {wide}"
+        return f"{shape} = {array}"
     return f"{shape}, min {wide.min():.6g}, mean {wide.mean():.6g}, max {wide.max():.6g}"

@@ -308,10 +308,11 @@ def _environment() -> dict[str, str]:
 
 def _failure_of_death(name: str, died: _DeathError, requests: Sequence[Request]) -> Failure:
     stage = f" (stage: {died.stage})" if died.stage else ""
+    advice = _CALL_ADVICE if (died.kind, died.stage) == ("crash", "call") else _ADVICE[died.kind]
     failure = Failure(
         kind=died.kind,
         message=f"the compiler's worker {died.words} during {name!r}{stage}; nothing else is lost",
-        advice=_ADVICE[died.kind],
+        advice=advice,
         request=name,
         stage=died.stage,
         last_good_ir=died.last_good_ir,
@@ -321,6 +322,10 @@ def _failure_of_death(name: str, died: _DeathError, requests: Sequence[Request])
     return dataclasses.replace(failure, reproducer=path)
 
 
+_CALL_ADVICE = (
+    "A kernel that dies while it runs has touched memory outside its buffers: look for a payload whose"
+    " slices do not fit, or for memory that could not be had. The next request works."
+)
 _ADVICE: dict[str, str] = {
     "timeout": "Give it more time (--timeout SECONDS, limits=… in Python), or look at the step named above.",
     "memory": "Give it more memory (--memory BYTES, limits=… in Python), or look at the step named above.",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The client stops a request that takes too long; this is for a worker whose client is gone.
 _ORPHAN_GRACE_SECONDS = 5.0
-_BACKSTOP_BYTES = 1 << 30
+_BACKSTOP_BYTES = 4 << 30
 _MOST_OUTPUT_BYTES = 1 << 20
 LOG_NAME = "worker.log"
 
@@ -91,8 +91,12 @@ def _answer(handlers: Handlers, request: Message) -> Message:
 
 @contextlib.contextmanager
 def _limited(seconds: float, memory_bytes: int) -> Iterator[None]:
-    """Backstops for a client that is gone: an alarm that ends the process, and a limit on its memory."""
-    _limit_memory(memory_bytes + _BACKSTOP_BYTES)
+    """Backstops for a client that is gone: an alarm that ends the process, and a limit on its memory.
+
+    Both lie well above the client's limits, so that it is the client that stops a request and says why:
+    code that is refused memory does not say so, it crashes.
+    """
+    _limit_memory(2 * memory_bytes + _BACKSTOP_BYTES)
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds + _ORPHAN_GRACE_SECONDS)
     try:

@@ -1,0 +1,44 @@
+"""Medians with intervals that cover what they claim."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lhkit.analysis.statistics import mad, median_interval, summarize
+from lhkit.model.measurement import Comparison, Measurement
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=1, max_size=60))
+def test_the_interval_holds_the_median(values):
+    interval = median_interval(values)
+    assert min(values) <= interval.low <= interval.middle <= interval.high <= max(values)
+
+
+def test_the_interval_covers_the_true_median_as_often_as_it_says():
+    draw = random.Random(1)
+    covered = 0
+    for _ in range(2000):
+        interval = median_interval([draw.lognormvariate(0, 1) for _ in range(11)])
+        covered += interval.low <= 1.0 <= interval.high
+    assert 0.945 <= covered / 2000
+
+
+def test_the_interval_narrows_with_more_values():
+    assert median_interval(range(11)).low == 1
+    assert median_interval(range(101)).low > 35
+    assert median_interval([1, 2, 3]).low == 1
+
+
+def test_mad_ignores_one_outlier():
+    assert mad([1, 1, 1, 1, 1000]) == 0
+    assert mad([1, 2, 3, 4, 5]) == 1
+
+
+def test_ratios_are_of_samples_of_the_same_round():
+    drift = [1.0, 2.0, 1.5, 3.0, 1.0, 2.5]
+    anchor = Measurement("a", tuple((i, 100 * d) for i, d in enumerate(drift)))
+    twice = Measurement("b", tuple((i, 50 * d) for i, d in enumerate(drift)))
+    comparison = Comparison("p", "0", (anchor, twice), "a", 6, 0, ())
+    speed = summarize(comparison)[1].speed
+    assert (speed.low, speed.middle, speed.high) == (2.0, 2.0, 2.0)

@@ -1,0 +1,70 @@
+"""What tests share: workers, a folder for crash files, the command line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+
+ROOT = Path(__file__).parents[1]
+HOSTS = Path(__file__).parent / "hosts"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def crash_folder(tmp_path_factory):
+    """Keep crash files out of the user's cache."""
+    folder = tmp_path_factory.mktemp("crashes")
+    os.environ["LHKIT_CRASH_DIR"] = str(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def worker():
+    """A worker for tests that leave it alive."""
+    shared = Worker(Limits(seconds=60))
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def own_worker():
+    """A worker that a test may kill."""
+    own = Worker(Limits(seconds=60))
+    yield own
+    own.close()
+
+
+@pytest.fixture(scope="session", params=["torch_mlir", "mlir"])
+def host_worker(request):
+    """A worker under each name that the bindings can have."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LHKIT_MLIR", request.param)
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(HOSTS), os.environ.get("PYTHONPATH", "")]))
+        each = Worker(Limits(seconds=60))
+        each.request("ping", {})
+    yield each
+    each.close()
+
+
+@pytest.fixture
+def lhkit_command(tmp_path):
+    """Run the command line in an empty folder; returns the finished process."""
+
+    def run(*arguments, **options):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})}
+        return subprocess.run(
+            [sys.executable, "-m", "lhkit", *map(str, arguments)],
+            cwd=options.pop("cwd", tmp_path),
+            env=environment,
+            capture_output=True,
+            text=options.pop("text", True),
+            timeout=120,
+            check=False,
+            **options,
+        )
+
+    return run
