@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lhkit.worker.folders import finalize_here, temporary_folder
 
 Array = NDArray[Any]
 Descriptor = dict[str, Any]
@@ -40,7 +40,7 @@ class SharedFiles:
     """
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="lhkit-arrays-", ignore_cleanup_errors=True)
+        self._folder, self._delete = temporary_folder(self, "lhkit-arrays-")
         self._idle: dict[int, list[tuple[str, mmap.mmap]]] = {}
         self._resident: dict[int, tuple[str, int]] = {}
         self._count = 0
@@ -48,7 +48,7 @@ class SharedFiles:
     def close(self) -> None:
         """Delete the folder with all files; arrays that live there stay readable."""
         self._idle.clear()
-        self._folder.cleanup()
+        self._delete()
 
     def new_array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """Return an uninitialized array that the worker sees without a copy."""
@@ -57,7 +57,7 @@ class SharedFiles:
         array: Array = np.frombuffer(memory, dtype=dtype, count=count).reshape(tuple(shape))
         address = array.ctypes.data
         self._resident[address] = (name, len(memory))
-        weakref.finalize(memory, self._forget, address, name)
+        finalize_here(memory, self._forget, address, name)
         return array
 
     def find(self, array: Array) -> Descriptor | None:
@@ -87,7 +87,7 @@ class SharedFiles:
 
     def _new_file(self, nbytes: int) -> tuple[str, mmap.mmap]:
         self._count += 1
-        path = Path(self._folder.name) / str(self._count)
+        path = self._folder / str(self._count)
         with path.open("w+b") as file:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, nbytes)  # a full disk is an error here, not a SIGBUS later

@@ -10,10 +10,8 @@ import os
 import queue
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -25,6 +23,7 @@ from lhkit.model.failure import Failure, FailureKind
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.worker.arrays import SharedFiles
 from lhkit.worker.deaths import describe_exit, kind_of_death
+from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.limits import Limits, thread_environment
 from lhkit.worker.protocol import GarbageError, Message, read_message, write_message
 from lhkit.worker.reproducer import write_reproducer
@@ -84,7 +83,10 @@ class Worker:
         """
         limits = limits or self.limits
         with self._lock:
-            process = self._alive()
+            try:
+                process = self._alive()
+            except _DeathError as died:
+                raise error_for(_failure_of_death("start", died, [])) from None
             header = {
                 "request": name,
                 "fields": fields,
@@ -167,8 +169,8 @@ class _Process:
     def __init__(self) -> None:
         self.stage: str | None = None
         self.last_good_ir: str | None = None
-        self._scratch = tempfile.TemporaryDirectory(prefix="lhkit-worker-", ignore_cleanup_errors=True)
-        self._log = Path(self._scratch.name) / _LOG_NAME
+        self._scratch, self._delete_scratch = temporary_folder(self, "lhkit-worker-")
+        self._log = self._scratch / _LOG_NAME
         self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         with self._log.open("ab") as log:
             self._popen = subprocess.Popen(
@@ -176,12 +178,12 @@ class _Process:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                cwd=self._scratch.name,
+                cwd=self._scratch,
                 env=_environment(),
                 start_new_session=True,
             )
         self.pid = self._popen.pid
-        weakref.finalize(self, _end, self._popen)
+        self._end = finalize_here(self, _end, self._popen)
         answers = cast(BinaryIO, self._popen.stdout)
         threading.Thread(target=_pump, args=(answers, self._events), daemon=True, name="lhkit-worker").start()
         self._meet()
@@ -267,8 +269,8 @@ class _Process:
             return ""
 
     def kill(self) -> None:
-        _end(self._popen)
-        self._scratch.cleanup()
+        self._end()
+        self._delete_scratch()
 
 
 def _end(popen: subprocess.Popen[bytes]) -> None:

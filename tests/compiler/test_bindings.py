@@ -1,0 +1,85 @@
+"""Which package holds the bindings, and what is said when none does."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lhkit.compiler import bindings
+from lhkit.model.errors import LhkitError, UsageError
+from lhkit.worker.client import Worker
+
+
+def package(folder, name, *modules):
+    (folder / name).mkdir()
+    for module in ("__init__", *modules):
+        (folder / name / f"{module}.py").write_text("")
+
+
+@pytest.fixture
+def only_here(tmp_path, monkeypatch):
+    """Let imports find nothing but the standard library and what a test puts into the folder."""
+    monkeypatch.delenv("LHKIT_MLIR", raising=False)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *(p for p in sys.path if "site-packages" not in p)])
+    monkeypatch.setattr(sys, "path_importer_cache", {})
+    for name in [n for n in sys.modules if n.partition(".")[0] in ("mlir", "torch_mlir")]:
+        monkeypatch.delitem(sys.modules, name)
+    return tmp_path
+
+
+def test_a_real_mlir_comes_before_torch_mlir(only_here):
+    package(only_here, "torch_mlir", "ir")
+    assert bindings.find_host() == "torch_mlir"
+    package(only_here, "mlir", "ir")
+    assert bindings.find_host() == "mlir"
+
+
+def test_an_mlir_without_bindings_is_passed_over(only_here):
+    package(only_here, "torch_mlir", "ir")
+    package(only_here, "mlir")
+    assert bindings.find_host() == "torch_mlir"
+
+
+def test_the_variable_names_any_package(only_here, monkeypatch):
+    package(only_here, "torch_mlir", "ir")
+    package(only_here, "my_bindings", "ir")
+    monkeypatch.setenv("LHKIT_MLIR", "my_bindings")
+    assert bindings.find_host() == "my_bindings"
+    monkeypatch.setenv("LHKIT_MLIR", "no_such_package")
+    with pytest.raises(UsageError, match="LHKIT_MLIR=no_such_package"):
+        bindings.find_host()
+
+
+def test_the_empty_placeholder_is_refused_with_the_command_that_mends_it(only_here):
+    package(only_here, "mlir_python_bindings")
+    with pytest.raises(UsageError, match="empty placeholder") as error:
+        bindings.find_host()
+    assert "pip install torch-mlir" in str(error.value)
+
+
+def test_a_worker_without_bindings_says_so(monkeypatch):
+    monkeypatch.setenv("LHKIT_MLIR", "no_such_package")
+    worker = Worker()
+    with pytest.raises(LhkitError, match="no_such_package"):
+        worker.request("ping", {})
+    monkeypatch.delenv("LHKIT_MLIR")
+    assert worker.request("ping", {}).header["output"] == ""
+    worker.close()
+
+
+def test_both_names_serve_the_same_modules():
+    hosts = os.path.join(os.path.dirname(__file__), os.pardir, "hosts")  # noqa: PTH118, PTH120
+    code = (
+        "import mlir.ir, torch_mlir.ir, mlir.dialects.transform.interpreter as i;"
+        "assert mlir.ir is torch_mlir.ir; print(i.__name__)"
+    )
+    environment = {**os.environ, "PYTHONPATH": hosts}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_host_can_do_what_is_needed(host_worker):
+    found = host_worker.request("describe", {}).header
+    assert found["host"] in ("mlir", "torch_mlir")
+    assert all(found[name] for name in ("jit", "tune", "python_ops", "loads_from_file", "passes"))
