@@ -10,10 +10,13 @@ from lhkit.compiler.bindings import ir
 from lhkit.compiler.diagnostics import from_structured
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.model.errors import error_for
+from lhkit.model.span import Span
 
-# An unterminated string at the end of a text: the parser stops there if the text itself parses,
-# so the place of the first error tells a text that does not parse from one that does not verify.
-_END_MARK = b'\n"end of the text'
+# The parser and the verifier raise the same error. An unterminated string after a text tells them apart:
+# if the text parses, the first error is now there. A text that only lacks its end is the exception, since
+# its error was at the end before; a whole operation after it moves that error, and no verifier's.
+_BROKEN_END = b'\n"end of the text'
+_WHOLE_OPERATION = b'\n"builtin.module"() ({}) : () -> ()\n'
 
 
 def parse_module(source: Source) -> Any:
@@ -29,7 +32,7 @@ def parse_module(source: Source) -> Any:
         return _parse(source.label, source.content)
     except ir.MLIRError as error:
         diagnostics = from_structured(error)
-        verb = "verify" if not source.is_bytecode and _parses(source) else "parse"
+        verb = "verify" if not source.is_bytecode and _parses(source, diagnostics[0].span) else "parse"
         failure = failure_in(
             [source],
             f"{source.role}-{verb}",  # type: ignore[arg-type]
@@ -49,15 +52,21 @@ def _parse(label: str, content: bytes) -> Any:
         path.unlink()
 
 
-def _parses(source: Source) -> bool:
-    """Return True if a text that was refused parses, so that it was the verifier that refused it."""
+def _parses(source: Source, place: Span | None) -> bool:
+    """Return True if a text that was refused at a place parses, so that it was the verifier that refused it."""
     end_line = source.content.count(b"\n") + 2
+    broken = _place_of_error(source, _BROKEN_END)
+    if broken is None or broken.line != end_line:
+        return False
+    return _place_of_error(source, _WHOLE_OPERATION) == place
+
+
+def _place_of_error(source: Source, ending: bytes) -> Span | None:
     try:
-        _parse(source.label, source.content + _END_MARK)
+        _parse(source.label, source.content + ending)
     except ir.MLIRError as error:
-        first = from_structured(error)[0]
-        return first.span is not None and first.span.line == end_line
-    return True
+        return from_structured(error)[0].span
+    return None
 
 
 def walk(operation: Any) -> Iterator[Any]:

@@ -86,7 +86,7 @@ def _knob(name: str, op: Any) -> Knob:
     span = span_of(op.location)
     line = span.line if span else 1
     if op.name == "transform.tune.alternatives":
-        selected = op.attributes["selected_region"] if "selected_region" in op.attributes else None
+        selected = op.attributes["selected_region_attr"] if "selected_region_attr" in op.attributes else None
         default = None if selected is None else ir.IntegerAttr(selected).value
         return Knob(name, tuple(range(len(op.regions))), default, line)
     options = op.attributes["options"]
@@ -108,7 +108,7 @@ def set_knobs(module: Any, values: Mapping[str, KnobValue]) -> None:
             continue
         if op.name == "transform.tune.alternatives":
             i32 = ir.IntegerType.get_signless(32)
-            op.attributes["selected_region"] = ir.IntegerAttr.get(i32, int(values[name]))
+            op.attributes["selected_region_attr"] = ir.IntegerAttr.get(i32, int(values[name]))
         else:
             op.attributes["selected"] = _attribute(op, values[name])
 
