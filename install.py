@@ -17,7 +17,7 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 def main() -> int:
     """Make the environment if it is missing, install, and leave a stamp for make."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - this file also runs under an older Python, to say so
         sys.stderr.write(
             f"lhkit needs Python 3.11 or later, this is {sys.version.split()[0]}.\n"
             "Name another one: make PYTHON=python3.12 demo\n"

@@ -22,6 +22,9 @@ def write_file(path: str | Path, data: bytes) -> None:
     path = Path(path)
     if path.is_dir():
         raise usage_error(f"{path} is a directory, a file was to be written there")
+    if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to replace
+        return _write_through(path, data)
+    path = path.resolve()  # a link stays one
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -32,6 +35,13 @@ def write_file(path: str | Path, data: bytes) -> None:
     except OSError as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
+        raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _write_through(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
         raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
 
 

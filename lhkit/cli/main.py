@@ -53,12 +53,10 @@ def main() -> None:
 def run_program(arguments: list[str]) -> int:
     """Run the program with these arguments and return its exit code."""
     try:
-        program.main(arguments, prog_name="lhkit", standalone_mode=False)
+        code = program.main(arguments, prog_name="lhkit", standalone_mode=False)
     except LhkitError as error:
         click.echo(f"lhkit: {error}", err=True)
         return error.failure.exit_code
-    except click.exceptions.Exit as done:
-        return done.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("lhkit: interrupted", err=True)
         return 130
@@ -72,4 +70,4 @@ def run_program(arguments: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"lhkit: {where}{error.strerror or error}", err=True)
         return 2
-    return 0
+    return code if isinstance(code, int) else 0

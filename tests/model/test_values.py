@@ -128,7 +128,9 @@ def test_knob_values_are_spelled_as_on_the_command_line():
 
 
 def test_the_entry_is_the_one_named_else_main_else_the_only_public_one():
-    main, a, b = (NamedSequence(n, (), 1, p) for n, p in (("__transform_main", True), ("a", True), ("b", False)))
+    main, a, b = (
+        NamedSequence(n, (), 1, p) for n, p in (("__transform_main", True), ("a", True), ("b", False))
+    )
     assert choose_entry([a, main], None, source="s") == "__transform_main"
     assert choose_entry([a, b], None, source="s") == "a"
     assert choose_entry([a, b], "@b", source="s") == "b"

@@ -212,7 +212,7 @@ def test_trailing_arguments_are_bound_by_op_name(host_worker):
     text = schedule_of(
         "%t, %l = transform.structured.tile_using_for %mm tile_sizes [8]"
         " : (!transform.any_op) -> (!transform.any_op, !transform.any_op)",
-        "transform.debug.emit_remark_at %fill, \"a fill\" : !transform.op<\"linalg.fill\">",
+        'transform.debug.emit_remark_at %fill, "a fill" : !transform.op<"linalg.fill">',
         arguments="%root: !transform.any_op {transform.consumed}, %mm: !transform.any_op {transform.consumed},"
         ' %fill: !transform.op<"linalg.fill"> {transform.readonly}',
     )
@@ -222,7 +222,9 @@ def test_trailing_arguments_are_bound_by_op_name(host_worker):
     kernel = lhkit.compile(payload, schedule, worker=host_worker)
     assert "tensor<8x24xf32>" in kernel.ir() and "a fill" in kernel.output
     with pytest.raises(UsageError, match="takes 2 arguments after the root, and 1 are bound"):
-        lhkit.compile(payload, lhkit.load_schedule(text, bind=names[:1], worker=host_worker), worker=host_worker)
+        lhkit.compile(
+            payload, lhkit.load_schedule(text, bind=names[:1], worker=host_worker), worker=host_worker
+        )
 
 
 def test_libraries_are_included_from(tmp_path, worker):
@@ -323,9 +325,7 @@ def test_kernels_that_are_dropped_are_released(own_worker):
 def test_a_wrong_kernel_is_found_out(tmp_path, worker):
     wrong = tmp_path / "wrong.py"
     wrong.write_text("def reference(a, b):\n    r = a @ b\n    r[3, 5] += 1\n    return r\n")
-    payload = lhkit.load_payload(
-        small_matmul(worker).text, reference=f"{wrong}:reference", worker=worker
-    )
+    payload = lhkit.load_payload(small_matmul(worker).text, reference=f"{wrong}:reference", worker=worker)
     verdict = lhkit.verify(lhkit.compile(payload, worker=worker))
     assert not verdict.ok and "[3, 5]" in verdict.difference and "1 of 576" in verdict.difference
 

@@ -128,7 +128,10 @@ def test_a_text_that_parses_and_does_not_verify_is_another_kind(host_worker):
 
 
 def test_an_error_on_the_last_line_is_still_told_apart(worker):
-    for text, kind in (("func.func @f() {\n  return\n", "payload-parse"), ("func.func @f() -> i32 { return }", "")):
+    for text, kind in (
+        ("func.func @f() {\n  return\n", "payload-parse"),
+        ("func.func @f() -> i32 { return }", ""),
+    ):
         with pytest.raises(PayloadError) as error:
             lhkit.load_payload(text, worker=worker)
         assert error.value.failure.kind == (kind or "payload-verify")
@@ -138,7 +141,9 @@ def test_schedules_have_their_own_kinds_of_errors(worker):
     with pytest.raises(ScheduleError) as error:
         lhkit.load_schedule("transform.nonsense {", worker=worker)
     assert error.value.failure.kind == "schedule-parse"
-    unknown = BOTH.replace("{ transform.yield }", "{ transform.include @none failures(propagate) () : () -> () }")
+    unknown = BOTH.replace(
+        "{ transform.yield }", "{ transform.include @none failures(propagate) () : () -> () }"
+    )
     with pytest.raises(ScheduleError) as error:
         lhkit.load_schedule(unknown, worker=worker)
     assert error.value.failure.kind == "schedule-verify"

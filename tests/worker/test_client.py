@@ -13,7 +13,6 @@ import psutil
 import pytest
 
 from lhkit.model.errors import CrashError, MemoryLimitError, TimeLimitError
-from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
 DEEP = b"module {" * 8000 + b"}" * 8000

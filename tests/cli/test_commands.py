@@ -1,0 +1,152 @@
+"""The commands on good input: what they print and write."""
+
+import csv
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from lhkit.cli.lab import copy_notebooks, find_notebook
+from lhkit.shipped import shipped_folder
+
+
+def test_run_reports_and_checks(lhkit_command):
+    done = lhkit_command("run", "matmul.mlir", "matmul_tile.mlir", "--set", "tile_m=32")
+    assert done.returncode == 0, done.stderr
+    assert "tile_m=32, tile_n=64, tile_k=64" in done.stdout
+    assert re.search(r"result0:  512x512xfloat32, min -\d+", done.stdout)
+    assert "check:    right, against NumPy" in done.stdout
+
+
+def test_run_takes_and_saves_arrays(lhkit_command, tmp_path):
+    payload = tmp_path / "scale.mlir"
+    payload.write_text("""func.func @scale(%a: tensor<5xf32>, %out: memref<5xf32>, %x: f32) -> f32 {
+      %m = bufferization.to_buffer %a read_only : tensor<5xf32> to memref<5xf32>
+      memref.copy %m, %out : memref<5xf32> to memref<5xf32>
+      return %x : f32
+    }""")
+    a = np.arange(5, dtype=np.float32)
+    np.save(tmp_path / "a.npy", a)
+    done = lhkit_command("run", payload, "--arg", "a.npy", "--out", "out.npz", "--json", "run.json")
+    assert done.returncode == 0, done.stderr
+    saved = np.load(tmp_path / "out.npz")
+    assert sorted(saved.files) == ["arg1", "result0"]
+    np.testing.assert_array_equal(saved["arg1"], a)
+    report = json.loads((tmp_path / "run.json").read_text())
+    assert report["schema"] == "lhkit.run/1" and report["outcome"]["status"] == "ok"
+    assert report["results"] == [{"shape": [], "dtype": "float32"}]
+
+
+def test_the_seed_decides_generated_arguments(lhkit_command, tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        assert lhkit_command("run", "row_sum", "--seed", seed, "--out", f"{name}.npz").returncode == 0
+    a, b, c = (np.load(tmp_path / f"{n}.npz")["result0"] for n in "abc")
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
+
+
+def test_results_can_go_to_standard_output(lhkit_command):
+    done = lhkit_command("run", "row_sum", "--out", "-", text=False)
+    assert done.returncode == 0 and done.stdout.startswith(b"PK")
+
+
+def test_what_a_schedule_prints_goes_to_standard_error(lhkit_command, tmp_path):
+    (tmp_path / "print.mlir").write_text("""module attributes {transform.with_named_sequence} {
+      transform.named_sequence @__transform_main(%root: !transform.any_op) {
+        transform.print {name = "here"}
+        transform.yield
+      }
+    }""")
+    done = lhkit_command("run", "row_sum", "print.mlir")
+    assert done.returncode == 0 and "here" in done.stderr and "here" not in done.stdout
+
+
+def test_a_wrong_result_is_exit_code_1(lhkit_command, tmp_path):
+    # The schedule is right to apply; the payload's numbers are changed by it, as a buggy pass would.
+    text = (shipped_folder("data") / "matmul.mlir").read_text()
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "matmul.mlir").write_text(text.replace("constant 0.0", "constant 1.0"))
+    code = (
+        "import sys; import lhkit.shipped as s, pathlib; real = s.shipped_folder\n"
+        "import lhkit.session.loading as l\n"
+        "l._shipped_reference = lambda path: str(real('data') / 'references.py') + ':matmul'\n"
+        "from lhkit.cli.main import run_program; sys.exit(run_program(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", str(folder / "matmul.mlir")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1 and "result differs from NumPy: result 0 at [0, 0]" in done.stderr
+
+
+def test_demo_writes_table_csv_plots_and_page(lhkit_command, tmp_path):
+    done = lhkit_command("demo", "--out", "out", "--rounds", "2")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"tile \+ fuse \+ vectorize .* right", done.stdout)
+    rows = list(csv.DictReader((tmp_path / "out" / "samples.csv").open()))
+    assert {r["entry"] for r in rows} == {"NumPy", "unscheduled", "tile", "tile + fuse + vectorize"}
+    assert len(rows) == 8 and all(float(r["time_ns"]) > 0 for r in rows)
+    assert (tmp_path / "out" / "speed.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "<svg" in page and "linalg.matmul" in page and "sha256 of the payload" in page
+    assert not re.search(
+        r"""(src|href)\s*=|url\(|@import""", page.replace('xlink:href="#', "").replace("url(#", "")
+    )
+
+
+def test_the_vectorized_schedule_is_clearly_faster(lhkit_command, tmp_path):
+    """A ratio of medians of one run, with a margin of two to what is promised (20 times)."""
+    lhkit_command("demo", "--out", "out", "--rounds", "3")
+    rows = list(csv.DictReader((tmp_path / "out" / "samples.csv").open()))
+    median = {
+        name: np.median([float(r["time_ns"]) for r in rows if r["entry"] == name])
+        for name in ("unscheduled", "tile + fuse + vectorize")
+    }
+    assert median["unscheduled"] > 10 * median["tile + fuse + vectorize"]
+
+
+def test_doctor_says_what_is_here_and_what_adds_the_rest(lhkit_command):
+    done = lhkit_command("doctor", "--json", "doctor.json")
+    assert done.returncode == 0, done.stdout
+    assert "MLIR bindings" in done.stdout and "pip install 'lhkit[" in done.stdout
+    as_json = lhkit_command("doctor", "--json", "-")
+    findings = json.loads(as_json.stdout)["findings"]
+    assert {f["what"] for f in findings} >= {"CPU", "MLIR bindings", "  jit", "extra torch"}
+
+
+def test_doctor_without_bindings_says_how_to_get_them(lhkit_command):
+    done = lhkit_command("doctor", env={"LHKIT_MLIR": "no_such_package"})
+    assert done.returncode == 1
+    assert "MISSING" in done.stdout and "pip install torch-mlir" in done.stdout
+
+
+def test_lab_copies_notebooks_and_never_overwrites(tmp_path):
+    copied = copy_notebooks(tmp_path / "copy")
+    assert copied == sorted(p.name for p in shipped_folder("notebooks").glob("*.ipynb"))
+    (tmp_path / "copy" / copied[0]).write_text("mine")
+    assert copy_notebooks(tmp_path / "copy") == []
+    assert (tmp_path / "copy" / copied[0]).read_text() == "mine"
+    assert find_notebook(tmp_path / "copy", "00").name == "00_first_kernel.ipynb"
+
+
+@pytest.mark.parametrize("command", ["run", "demo", "lab", "doctor"])
+def test_help_has_an_example(command, lhkit_command):
+    done = lhkit_command(command, "--help")
+    assert done.returncode == 0 and f"Example: lhkit {command}" in done.stdout
+
+
+def test_interrupting_ends_with_130(tmp_path):
+    command = [sys.executable, "-m", "lhkit", "demo", "--out", str(tmp_path / "out"), "--rounds", "500"]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    while not (tmp_path / "out").exists():
+        assert running.poll() is None
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130 and "Traceback" not in errors and "interrupted" in errors
