@@ -1,0 +1,95 @@
+"""Long measurements of the wall, run by hand: ``make heavy``. Each prints its figures."""
+
+import os
+import random
+import signal
+import statistics
+import threading
+import time
+
+import psutil
+import pytest
+
+import lhkit
+from lhkit.analysis.statistics import summarize
+from lhkit.model.errors import CrashError
+from lhkit.session.inputs import generate_arguments
+from lhkit.worker.client import Worker
+
+pytestmark = pytest.mark.heavy
+MIB = 1 << 20
+
+
+def test_a_request_that_does_nothing_takes_less_than_2_ms(own_worker):
+    own_worker.request("ping", {})
+    times = []
+    for _ in range(2000):
+        started = time.perf_counter()
+        own_worker.request("ping", {})
+        times.append(1e3 * (time.perf_counter() - started))
+    print(f"\nping: median {statistics.median(times):.3f} ms, p99 {sorted(times)[1980]:.3f} ms")
+    assert statistics.median(times) < 2
+
+
+def test_200_kills_at_random_moments(own_worker):
+    """Kills while loading, compiling and calling: a named error each, and the next request works."""
+    draw = random.Random(0)
+    payload = lhkit.load_payload("fc_relu.mlir", worker=own_worker)
+    schedule = lhkit.load_schedule("fc_relu_tile_fuse_vectorize.mlir", worker=own_worker)
+    arguments = generate_arguments(payload.function())
+    requests = [
+        lambda: lhkit.load_payload("fc_relu.mlir", worker=own_worker),
+        lambda: lhkit.compile(payload, schedule, worker=own_worker),
+        lambda: lhkit.compile(payload, worker=own_worker)(*arguments),
+        lambda: own_worker.request("ping", {}),
+    ]
+    stages = []
+    for _ in range(200):
+        own_worker.request("ping", {})
+        timer = threading.Timer(draw.uniform(0, 0.25), os.kill, (own_worker.pid, signal.SIGKILL))
+        timer.start()
+        with pytest.raises(CrashError, match="SIGKILL") as error:
+            while True:
+                draw.choice(requests)()
+        timer.join()
+        failure = error.value.failure
+        assert failure.kind == "crash" and failure.request and failure.reproducer
+        stages.append(f"{failure.request}/{failure.stage}")
+        assert own_worker.request("ping", {}) is not None
+    counts = {s: stages.count(s) for s in sorted(set(stages))}
+    print(f"\n200 kills, 200 named errors, by request and stage: {counts}")
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["dropped", "kept"])
+def test_1000_compiles_stay_bounded(kept):
+    worker = Worker()
+    payload = lhkit.load_payload("fc_relu.mlir", worker=worker)
+    schedule = lhkit.load_schedule("fc_relu_tile_fuse_vectorize.mlir", worker=worker)
+    kernels = [lhkit.compile(payload, schedule, worker=worker)]
+    own = psutil.Process()
+    before = own.memory_info().rss
+    most = 0
+    for _ in range(1000):
+        kernel = lhkit.compile(payload, schedule, worker=worker)
+        if kept:
+            kernels.append(kernel)
+        most = max(most, psutil.Process(worker.pid).memory_info().rss)
+    grown = own.memory_info().rss - before
+    print(f"\n1,000 compiles: worker at most {most / MIB:.0f} MiB, caller grew {grown / MIB:.1f} MiB")
+    worker.close()
+    assert most < 1 << 30 and grown < 20 * MIB
+
+
+def test_the_vectorized_schedule_of_fc_relu_512():
+    payload = lhkit.load_payload("fc_relu.mlir")
+    schedule = lhkit.load_schedule("fc_relu_tile_fuse_vectorize.mlir")
+    kernels = {"unscheduled": lhkit.compile(payload), "vectorized": lhkit.compile(payload, schedule)}
+    comparison = lhkit.measure(kernels, rounds=15)
+    assert all(m.verification.ok for m in comparison.measurements if m.verification)
+    speed = {s.name: s.speed.middle for s in summarize(comparison)}
+    times = {s.name: s.median_ns for s in summarize(comparison)}
+    print(
+        f"\nvectorized: {speed['vectorized']:.3f} of NumPy,"
+        f" {times['unscheduled'] / times['vectorized']:.1f} times the unscheduled payload"
+    )
+    assert speed["vectorized"] >= 0.4 and times["unscheduled"] >= 20 * times["vectorized"]
