@@ -1,0 +1,39 @@
+"""Generators of payloads: the shipped ones in any size and element type.
+
+Each writes MLIR with named linalg ops where there are some, a value for every step, and loads it, so what
+comes back is verified. The NumPy reference of each is the function of its name in ``data/references.py``.
+"""
+
+from lhkit.payloads.convolutions import conv2d_nhwc, depthwise_conv2d_nhwc
+from lhkit.payloads.elements import elementwise_chain, relu_dynamic, strided_window, transpose
+from lhkit.payloads.networks import attention, fc_relu, mlp
+from lhkit.payloads.products import (
+    batch_matmul,
+    matmul,
+    matmul_bf16_f32,
+    matmul_dynamic,
+    matmul_i8_i32,
+    matvec,
+)
+from lhkit.payloads.rows import layernorm, row_sum, softmax
+
+__all__ = [
+    "attention",
+    "batch_matmul",
+    "conv2d_nhwc",
+    "depthwise_conv2d_nhwc",
+    "elementwise_chain",
+    "fc_relu",
+    "layernorm",
+    "matmul",
+    "matmul_bf16_f32",
+    "matmul_dynamic",
+    "matmul_i8_i32",
+    "matvec",
+    "mlp",
+    "relu_dynamic",
+    "row_sum",
+    "softmax",
+    "strided_window",
+    "transpose",
+]

@@ -1,0 +1,92 @@
+"""Payloads that touch every element once: chains, transposition, slices, dynamic sizes."""
+
+from __future__ import annotations
+
+from lhkit.model.payload import Payload
+from lhkit.payloads.text import element_type, elementwise, filled, function, generate, tensor
+
+
+def elementwise_chain(m: int = 1024, n: int = 1024, dtype: str = "float32") -> Payload:
+    """Return a chain: ``elementwise_chain(a, b, c: m×n) -> m×n``, max(a·b + c, 0) by elements.
+
+    Args:
+        m: Rows.
+        n: Columns.
+        dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
+    """
+    e = element_type(dtype, m, n)
+    out = tensor(e, m, n)
+    body = (
+        f"  %zero = arith.constant 0.0 : {e}\n"
+        + elementwise("product", "mul", out, "%a", "%b")
+        + elementwise("sum", "add", out, "%product", "%c")
+        + filled("zeros", out, "%zero", e)
+        + elementwise("relu", "max", out, "%sum", "%zeros")
+        + f"  return %relu : {out}\n"
+    )
+    comment = "Three elementwise ops in a row: max(a * b + c, 0)."
+    text = function("elementwise_chain", {"a": out, "b": out, "c": out}, out, body, comment)
+    return generate("elementwise_chain", text, f"{m}x{n} {dtype}")
+
+
+def transpose(m: int = 1024, n: int = 1024, dtype: str = "float32") -> Payload:
+    """Return a transposition: ``transpose(source: m×n) -> n×m``.
+
+    Args:
+        m: Rows of the source.
+        n: Columns of the source.
+        dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
+    """
+    e = element_type(dtype, m, n)
+    source, out = tensor(e, m, n), tensor(e, n, m)
+    body = f"""\
+  %empty = tensor.empty() : {out}
+  %transposed = linalg.transpose ins(%source : {source}) outs(%empty : {out}) permutation = [1, 0]
+  return %transposed : {out}
+"""
+    text = function("transpose", {"source": source}, out, body, "Rows become columns.")
+    return generate("transpose", text, f"{m}x{n} {dtype}")
+
+
+def strided_window(m: int = 512, n: int = 512, dtype: str = "float32") -> Payload:
+    """Return a strided read: ``strided_window(source: 2m×2n) -> m×n``, the odd rows and even columns, doubled.
+
+    Args:
+        m: Rows of the result.
+        n: Columns of the result.
+        dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
+    """
+    e = element_type(dtype, m, n)
+    source, out = tensor(e, 2 * m, 2 * n), tensor(e, m, n)
+    body = (
+        f"  %window = tensor.extract_slice %source[1, 0] [{m}, {n}] [2, 2] : {source} to {out}\n"
+        + elementwise("doubled", "add", out, "%window", "%window")
+        + f"  return %doubled : {out}\n"
+    )
+    comment = "Every second row and column, read with strides, and doubled."
+    text = function("strided_window", {"source": source}, out, body, comment)
+    return generate("strided_window", text, f"{m}x{n} {dtype}")
+
+
+def relu_dynamic(dtype: str = "float32") -> Payload:
+    """Return max(x, 0) for a matrix of any size: ``relu_dynamic(source: ?×?) -> ?×?``.
+
+    Args:
+        dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
+    """
+    e = element_type(dtype)
+    any_size = tensor(e, "?", "?")
+    body = f"""\
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = tensor.dim %source, %c0 : {any_size}
+  %n = tensor.dim %source, %c1 : {any_size}
+  %zero = arith.constant 0.0 : {e}
+  %zeros_empty = tensor.empty(%m, %n) : {any_size}
+  %zeros = linalg.fill ins(%zero : {e}) outs(%zeros_empty : {any_size}) -> {any_size}
+  %relu_empty = tensor.empty(%m, %n) : {any_size}
+  %relu = linalg.max ins(%source, %zeros : {any_size}, {any_size}) outs(%relu_empty : {any_size}) -> {any_size}
+  return %relu : {any_size}
+"""
+    text = function("relu_dynamic", {"source": any_size}, any_size, body, "max(x, 0), whatever the size.")
+    return generate("relu_dynamic", text, dtype)
