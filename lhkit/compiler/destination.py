@@ -1,7 +1,7 @@
 """Functions that return values become functions that write to destinations.
 
-A memref that survives as a result changes the calling convention silently, so the entry of a kernel
-returns nothing: each result gets a trailing memref argument that it is written to.
+Each result of static shape gets a trailing memref argument that it is written to, and is computed there
+where that is possible. A result of dynamic shape stays a result: a buffer that the caller owns and frees.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ KERNEL_NAME = "lhkit_kernel"
 def make_kernel_entry(module: Any, name: str) -> None:
     """Add to a payload, in place, the entry of a kernel for function ``name``.
 
-    The entry is called ``lhkit_kernel``, takes the function's arguments and then a memref a result, and
-    returns nothing. A function that nothing else calls is turned into the entry itself; one that is called
-    stays, and the entry calls it. Tensor arguments are read only: a value that the caller passed never
-    changes.
+    The entry is called ``lhkit_kernel``, takes the function's arguments and then a memref a result of static
+    shape, and returns the results of dynamic shape. A function that nothing else calls is turned into the
+    entry itself; one that is called stays, and the entry calls it. Tensor arguments are read only: a value
+    that the caller passed never changes.
     """
     function = next(op for op in function_ops(module) if symbol_name(op) == name)
     if _is_called(module, name):
@@ -32,7 +32,7 @@ def make_kernel_entry(module: Any, name: str) -> None:
     _write_results_to_arguments(function)
     _protect_tensor_arguments(function)
     for other in function_ops(module):
-        if symbol_name(other) != KERNEL_NAME and len(other.regions[0].blocks):
+        if symbol_name(other) != KERNEL_NAME:
             other.attributes["sym_visibility"] = ir.StringAttr.get("private")
     module.operation.verify()
 
@@ -80,28 +80,36 @@ def destination_type(result: Any) -> Any:
     return ir.MemRefType.get([], result)
 
 
+def is_dynamic(type_: Any) -> bool:
+    """Return True for a tensor or memref with an extent that is not known."""
+    return isinstance(type_, ir.ShapedType) and not ir.ShapedType(type_).has_static_shape
+
+
 def _write_results_to_arguments(function: Any) -> None:
     type_ = function_type(function)
     blocks = list(function.regions[0].blocks)
     with ir.Location.unknown():
-        destinations = [destination_type(t) for t in type_.results]
+        destinations = [destination_type(t) for t in type_.results if not is_dynamic(t)]
         arguments = [blocks[0].add_argument(t, ir.Location.unknown()) for t in destinations]
         for block in blocks:
             terminator = list(block.operations)[-1].operation
             if terminator.name == "func.return":
                 _replace_return(terminator, arguments)
+    returned = [t for t in type_.results if is_dynamic(t)]
     inputs = [*type_.inputs, *destinations]
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, returned))
     for stale in ("res_attrs", "arg_attrs"):
         if stale in function.attributes:
             del function.attributes[stale]
 
 
 def _replace_return(terminator: Any, arguments: list[Any]) -> None:
-    with ir.InsertionPoint(terminator):
-        for value, argument in zip(list(terminator.operands), arguments, strict=True):
+    values = list(terminator.operands)
+    stored = [v for v in values if not is_dynamic(v.type)]
+    with ir.InsertionPoint(terminator), terminator.location:
+        for value, argument in zip(stored, arguments, strict=True):
             _store(value, argument)
-        ir.Operation.create("func.return")
+        ir.Operation.create("func.return", operands=[v for v in values if is_dynamic(v.type)])
     terminator.erase()
 
 

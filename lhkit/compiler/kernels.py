@@ -13,12 +13,13 @@ from lhkit.compiler.applying import Application, apply_schedule, parse_payload
 from lhkit.compiler.bindings import host_module, new_context
 from lhkit.compiler.destination import KERNEL_NAME
 from lhkit.compiler.lowering import Progress, ignore_progress, lower_to_buffers, lower_to_llvm
-from lhkit.compiler.memrefs import PreparedCall
-from lhkit.compiler.signatures import functions_of
+from lhkit.compiler.memrefs import PreparedCall, descriptor_of
+from lhkit.compiler.diagnostics import span_of
+from lhkit.compiler.signatures import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Diagnostic
-from lhkit.model.signature import ArrayType, Function
+from lhkit.model.signature import Function
 
 STAGES = ("scheduled", "bufferized", "llvm")
 
@@ -53,10 +54,26 @@ class CompiledKernel:
         self.compile_ns = compile_ns
 
     def prepare(
-        self, arguments: Sequence[np.ndarray | np.generic], results: Sequence[np.ndarray]
+        self,
+        arguments: Sequence[np.ndarray | np.generic],
+        results: Sequence[np.ndarray | np.dtype[Any]],
     ) -> PreparedCall:
-        """Return a call with these arguments that writes to these results."""
-        return PreparedCall(self._address, [*arguments, *results])
+        """Return a call with these arguments that writes to these results.
+
+        Args:
+            arguments: An array an argument, a NumPy scalar where the function takes one.
+            results: An array a result; for one of dynamic shape, which the call returns, its dtype.
+        """
+        passed: list[Any] = []
+        owned: list[Any] = [*results]
+        for value, type_ in zip(arguments, self.function.arguments, strict=True):
+            array = np.asarray(value)
+            owned.append(array)
+            passed.append(array if type_.kind == "scalar" else descriptor_of(array, type_.offset or 0))
+        passed += [descriptor_of(r) for r in results if isinstance(r, np.ndarray)]
+        pairs = zip(results, self.function.results, strict=True)
+        returned = [(len(t.shape), r) for r, t in pairs if isinstance(r, np.dtype)]
+        return PreparedCall(self._address, passed, returned, keep=(self._engine, owned))
 
 
 def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> CompiledKernel:
@@ -111,16 +128,21 @@ def lowered_module(recipe: Recipe, stage: str, progress: Progress = ignore_progr
 def _scheduled(recipe: Recipe, progress: Progress) -> tuple[Any, Function]:
     module = parse_payload(recipe.payload)
     function = next(f for f in functions_of(module) if f.name == recipe.function)
-    _refuse_dynamic(recipe, function)
+    _refuse_types(module, recipe)
     if recipe.application is not None:
         progress("apply", module)
         apply_schedule(module, recipe.payload, recipe.application)
     return module, function
 
 
-def _refuse_dynamic(recipe: Recipe, function: Function) -> None:
-    types: tuple[ArrayType, ...] = (*function.arguments, *function.results)
-    if dynamic := next((t for t in types if not t.is_static), None):
-        message = f"@{function.name} of {recipe.payload.name} has the dynamic type {dynamic.text}"
-        advice = "Give it a static shape; kernels with dynamic shapes are not built yet."
-        raise error_for(failure_in(recipe.sources, "lowering", message, advice=advice, stage="parse"))
+def _refuse_types(module: Any, recipe: Recipe) -> None:
+    """Refuse a function with an argument or result that no NumPy array stands for."""
+    op = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
+    type_ = function_type(op)
+    for role, types in (("takes", type_.inputs), ("returns", type_.results)):
+        for t in types:
+            if (reason := unusable(t)) is not None:
+                what = f"@{recipe.function} {role} {t}: {reason}"
+                message = f"{recipe.payload.name} cannot be called from Python: {what} (stage: parse)"
+                diagnostics = (Diagnostic("error", what, span_of(op.location)),)
+                raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="parse"))

@@ -21,7 +21,7 @@ BUFFERIZE = (
     "one-shot-bufferize{bufferize-function-boundaries=true"
     " function-boundary-type-conversion=identity-layout-map}",
     "canonicalize",
-    "drop-equivalent-buffer-results{modify-public-functions=true}",
+    "drop-equivalent-buffer-results",
     "func.func(buffer-loop-hoisting,promote-buffers-to-stack{max-alloc-size-in-bytes=65536})",
     "buffer-deallocation-pipeline",
     "convert-bufferization-to-memref",
