@@ -67,17 +67,14 @@ def _caller_of(module: Any, function: Any) -> Any:
     return caller
 
 
-def destination_type(result: Any) -> Any:
-    """Return the memref that a result of this type is written to."""
-    for cls in (ir.RankedTensorType, ir.MemRefType):
-        if isinstance(result, cls):
-            shaped = cls(result)
-            dynamic = ir.ShapedType.get_dynamic_size()
-            shape = [
-                dynamic if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i) for i in range(shaped.rank)
-            ]
-            return ir.MemRefType.get(shape, shaped.element_type)
-    return ir.MemRefType.get([], result)
+def plain_memref(type_: Any) -> Any:
+    """Return the memref without gaps that holds a value of this type."""
+    if not isinstance(type_, ir.ShapedType):
+        return ir.MemRefType.get([], type_)
+    shaped = ir.ShapedType(type_)
+    dynamic = ir.ShapedType.get_dynamic_size()
+    shape = [dynamic if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i) for i in range(shaped.rank)]
+    return ir.MemRefType.get(shape, shaped.element_type)
 
 
 def is_dynamic(type_: Any) -> bool:
@@ -89,13 +86,13 @@ def _write_results_to_arguments(function: Any) -> None:
     type_ = function_type(function)
     blocks = list(function.regions[0].blocks)
     with ir.Location.unknown():
-        destinations = [destination_type(t) for t in type_.results if not is_dynamic(t)]
+        destinations = [plain_memref(t) for t in type_.results if not is_dynamic(t)]
+        returned = [_returned_type(t) for t in type_.results if is_dynamic(t)]
         arguments = [blocks[0].add_argument(t, ir.Location.unknown()) for t in destinations]
         for block in blocks:
             terminator = list(block.operations)[-1].operation
             if terminator.name == "func.return":
                 _replace_return(terminator, arguments)
-    returned = [t for t in type_.results if is_dynamic(t)]
     inputs = [*type_.inputs, *destinations]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, returned))
     for stale in ("res_attrs", "arg_attrs"):
@@ -109,8 +106,30 @@ def _replace_return(terminator: Any, arguments: list[Any]) -> None:
     with ir.InsertionPoint(terminator), terminator.location:
         for value, argument in zip(stored, arguments, strict=True):
             _store(value, argument)
-        ir.Operation.create("func.return", operands=[v for v in values if is_dynamic(v.type)])
+        returned = [_without_gaps(v) for v in values if is_dynamic(v.type)]
+        ir.Operation.create("func.return", operands=returned)
     terminator.erase()
+
+
+def _returned_type(type_: Any) -> Any:
+    return plain_memref(type_) if isinstance(type_, ir.MemRefType) else type_
+
+
+def _without_gaps(value: Any) -> Any:
+    """Return a value, or a copy of it if it is a memref of another layout: only buffers can be owned."""
+    wanted = _returned_type(value.type)
+    if value.type == wanted:
+        return value
+    index = ir.IndexType.get()
+    sizes = []
+    for i in range(wanted.rank):
+        if wanted.is_dynamic_dim(i):
+            number = ir.Operation.create("arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, i)})
+            sizes.append(ir.Operation.create("memref.dim", [index], [value, number.result]).result)
+    segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(sizes), 0])}
+    copy = ir.Operation.create("memref.alloc", [wanted], sizes, segments).result
+    ir.Operation.create("memref.copy", operands=[value, copy])
+    return copy
 
 
 def _store(value: Any, destination: Any) -> None:

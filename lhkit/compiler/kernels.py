@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from lhkit.compiler.applying import Application, apply_schedule, parse_payload
-from lhkit.compiler.bindings import host_module, new_context
+from lhkit.compiler.bindings import new_context
 from lhkit.compiler.destination import KERNEL_NAME
+from lhkit.compiler.jit import build_engine
 from lhkit.compiler.lowering import Progress, ignore_progress, lower_to_buffers, lower_to_llvm
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of
 from lhkit.compiler.diagnostics import span_of
@@ -21,6 +22,7 @@ from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Diagnostic
 from lhkit.model.signature import Function
 
+C_ENTRY = f"_mlir_ciface_{KERNEL_NAME}"
 STAGES = ("scheduled", "bufferized", "llvm")
 
 
@@ -47,9 +49,9 @@ class CompiledKernel:
         compile_ns: Time from text to machine code.
     """
 
-    def __init__(self, engine: Any, function: Function, compile_ns: int) -> None:
+    def __init__(self, engine: Any, address: int, function: Function, compile_ns: int) -> None:
         self._engine = engine
-        self._address = engine.raw_lookup("_mlir_ciface_" + KERNEL_NAME)
+        self._address = address
         self.function = function
         self.compile_ns = compile_ns
 
@@ -88,19 +90,8 @@ def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> Compil
         lower_to_buffers(module, recipe.function, recipe.sources, progress)
         lower_to_llvm(module, recipe.sources, progress)
         progress("jit", module)
-        engine = build_engine(module, recipe)
-        return CompiledKernel(engine, function, time.perf_counter_ns() - started)
-
-
-def build_engine(module: Any, recipe: Recipe) -> Any:
-    """Return the execution engine of a module in the LLVM dialect."""
-    execution_engine = host_module("execution_engine")
-    try:
-        return execution_engine.ExecutionEngine(module, opt_level=recipe.opt_level)
-    except RuntimeError as error:
-        message = f"{recipe.payload.name} cannot be compiled to machine code"
-        diagnostics = (Diagnostic("error", str(error)),)
-        raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="jit")) from None
+        engine, address = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY)
+        return CompiledKernel(engine, address, function, time.perf_counter_ns() - started)
 
 
 def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> str:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lhkit.compiler.bindings import ir, passmanager
-from lhkit.compiler.destination import make_kernel_entry
+from lhkit.compiler.copies import expand_strided_copies
 from lhkit.compiler.diagnostics import from_structured, span_of
 from lhkit.compiler.parsing import walk
+from lhkit.compiler.preparing import prepare
+from lhkit.compiler.soft_floats import add_conversions
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.model.errors import error_for
 from lhkit.model.failure import Diagnostic
@@ -32,6 +34,9 @@ BUFFERIZE = (
 TO_LLVM = (
     "scf-forall-to-for",
     "convert-linalg-to-loops",
+    "func.func(lower-vector-multi-reduction)",
+    "expand-realloc",
+    "memref-expand",
     "cse",
     "canonicalize",
     "fold-memref-alias-ops",
@@ -41,6 +46,8 @@ TO_LLVM = (
     "lower-affine",
     "finalize-memref-to-llvm{use-aligned-alloc=true}",
     "convert-scf-to-cf",
+    "math-expand-ops{ops=clampf}",
+    "convert-math-to-funcs",
     "convert-math-to-llvm",
     "convert-math-to-libm",
     "convert-vector-to-llvm{enable-x86=true}",
@@ -49,6 +56,7 @@ TO_LLVM = (
     "canonicalize",
     "cse",
 )
+_ROUNDED_DIVISIONS = ("arith.ceildivsi", "arith.ceildivui", "arith.floordivsi")
 
 Progress = Callable[[str, Any], None]
 
@@ -66,8 +74,9 @@ def lower_to_buffers(
         PayloadError: A pass refuses; the failure names the op and its place.
     """
     progress("bufferize", module)
-    make_kernel_entry(module, function)
+    prepare(module, function, sources)
     _run(module, BUFFERIZE, "bufferize", sources)
+    expand_strided_copies(module)
 
 
 def lower_to_llvm(module: Any, sources: Sequence[Source], progress: Progress = ignore_progress) -> None:
@@ -77,7 +86,10 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], progress: Progress = i
         PayloadError: A pass refuses, or something is left that has no lowering.
     """
     progress("lower", module)
-    _run(module, TO_LLVM, "lower", sources)
+    # Only where it is needed, because it also expands maxima, for which machines have instructions.
+    divides = any(op.name in _ROUNDED_DIVISIONS for op in walk(module.operation))
+    _run(module, (*(["arith-expand"] if divides else []), *TO_LLVM), "lower", sources)
+    add_conversions(module)
     _refuse_leftovers(module, sources)
 
 
@@ -92,7 +104,9 @@ def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Sourc
 
 
 def _reason(message: str) -> str:
-    return re.sub(r"\s+", " ", message.partition("\n")[0]).strip()
+    """Return the first line of a message, without the text of the operation that it may end with."""
+    line = re.sub(r"\s+", " ", message.partition("\n")[0]).strip()
+    return re.sub(r" that was explicitly marked illegal.*", "", line)
 
 
 def _refuse_leftovers(module: Any, sources: Sequence[Source]) -> None:

@@ -327,7 +327,7 @@ def _with_layout(descriptor: Descriptor, type_: ArrayType) -> Descriptor:
     for extent, stride in reversed(list(zip(descriptor["shape"], type_.strides, strict=True))):
         strides.insert(0, reach if stride is None else stride)
         reach = max(extent, 1) * strides[0]
-    return {**descriptor, "strides": strides, "offset": type_.offset or 0}
+    return {**descriptor, "layout": {"strides": strides, "offset": type_.offset or 0}}
 
 
 def pack_result(packing: Packing, type_: ArrayType) -> tuple[Descriptor, Array | None]:

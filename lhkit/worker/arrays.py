@@ -195,12 +195,12 @@ def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 def lay_out(array: Any, descriptor: Descriptor) -> Any:
     """Return an argument in the layout that its descriptor asks for: itself where that is without gaps.
 
-    ``strides`` and ``offset`` of a descriptor are in elements. The offset is left free in front, so that it
+    ``strides`` and ``offset`` of a layout are in elements. The offset is left free in front, so that it
     can be subtracted from the array's address.
     """
-    if "strides" not in descriptor:
+    if "layout" not in descriptor:
         return array
-    strides, offset = descriptor["strides"], descriptor["offset"]
+    strides, offset = descriptor["layout"]["strides"], descriptor["layout"]["offset"]
     reach = [(n - 1) * s for n, s in zip(array.shape, strides, strict=True)] if array.size else []
     behind = -sum(min(r, 0) for r in reach)
     start = max(offset, behind)
