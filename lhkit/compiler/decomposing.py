@@ -43,12 +43,16 @@ _INTERFACE = f"transform.structured.decompose_interface %op : ({_ANY}) -> {_ANY}
 _WINOGRAD = f"transform.structured.decompose_winograd_op %op : ({_ANY}) -> {_ANY}"
 
 
-def _concat(_: str) -> str:
-    return (
-        f'%functions = transform.structured.match ops{{["func.func"]}} in %root : ({_ANY}) -> {_ANY}\n'
-        "transform.apply_patterns to %functions {\n"
-        f"transform.apply_patterns.tensor.decompose_concat\n}} : {_ANY}\n"
-    )
+def _pattern(pattern: str) -> Callable[[str], str]:
+    """Return the steps that apply a pattern to every function."""
+
+    def steps(_: str) -> str:
+        return (
+            f'%functions = transform.structured.match ops{{["func.func"]}} in %root : ({_ANY}) -> {_ANY}\n'
+            f"transform.apply_patterns to %functions {{\n{pattern}\n}} : {_ANY}\n"
+        )
+
+    return steps
 
 
 _STEPS: dict[str, Callable[[str], str]] = {
@@ -58,7 +62,8 @@ _STEPS: dict[str, Callable[[str], str]] = {
     "linalg.winograd_filter_transform": _each(_WINOGRAD),
     "linalg.winograd_input_transform": _each(_WINOGRAD),
     "linalg.winograd_output_transform": _each(_WINOGRAD),
-    "tensor.concat": _concat,
+    "tensor.concat": _pattern("transform.apply_patterns.tensor.decompose_concat"),
+    "vector.scan": _pattern("transform.apply_patterns.vector.lower_scan"),
 }
 
 

@@ -41,7 +41,7 @@ def build_engine(module: Any, sources: Sequence[Source], opt_level: int, entry: 
     if not address:
         names = [n for found in _NOT_FOUND.findall(text) for n in found.split(", ")]
         diagnostics = tuple(_missing(module, name) for name in names)
-        raise _refusal(sources, f"it needs {', '.join(names) or entry}, which is not there", diagnostics)
+        raise _refusal(sources, f"{', '.join(names) or entry} is not there", diagnostics)
     return engine, address
 
 

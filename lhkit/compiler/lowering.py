@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from lhkit.compiler.bindings import ir, passmanager
+from lhkit.compiler.bool_vectors import widen_bool_vectors
 from lhkit.compiler.copies import expand_strided_copies
 from lhkit.compiler.diagnostics import from_structured, span_of
 from lhkit.compiler.parsing import walk
@@ -21,7 +23,7 @@ from lhkit.model.failure import Diagnostic
 BUFFERIZE = (
     "eliminate-empty-tensors",
     "one-shot-bufferize{bufferize-function-boundaries=true"
-    " function-boundary-type-conversion=identity-layout-map}",
+    " function-boundary-type-conversion=identity-layout-map allow-return-allocs-from-loops=true}",
     "canonicalize",
     "drop-equivalent-buffer-results",
     "func.func(buffer-loop-hoisting,promote-buffers-to-stack{max-alloc-size-in-bytes=65536})",
@@ -89,6 +91,7 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], progress: Progress = i
     # Only where it is needed, because it also expands maxima, for which machines have instructions.
     divides = any(op.name in _ROUNDED_DIVISIONS for op in walk(module.operation))
     _run(module, (*(["arith-expand"] if divides else []), *TO_LLVM), "lower", sources)
+    widen_bool_vectors(module, sources)
     add_conversions(module)
     _refuse_leftovers(module, sources)
 
@@ -98,9 +101,19 @@ def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Sourc
     try:
         passmanager.PassManager.parse(pipeline).run(module.operation)
     except ir.MLIRError as error:
-        diagnostics = from_structured(error)
+        diagnostics = _naming_ops(from_structured(error), module)
         message = f"{sources[0].name} cannot be lowered: {_reason(diagnostics[0].message)} (stage: {stage})"
         raise error_for(failure_in(sources, "lowering", message, diagnostics, stage=stage)) from None
+
+
+def _naming_ops(diagnostics: tuple[Diagnostic, ...], module: Any) -> tuple[Diagnostic, ...]:
+    """Return diagnostics whose messages start with the name of the op that stands at their place."""
+    first, *others = diagnostics
+    if first.span is None or re.search(r"\b[a-z_]+\.[a-z_]", first.message):
+        return diagnostics
+    names = [op.name for op in walk(module.operation) if span_of(op.location) == first.span]
+    named = dataclasses.replace(first, message=f"{names[0]}: {first.message}") if names else first
+    return (named, *others)
 
 
 def _reason(message: str) -> str:

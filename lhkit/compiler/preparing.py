@@ -28,6 +28,9 @@ def prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
     if any(len(f.regions[0].blocks) > 1 for f in function_ops(module)):
         # Deallocation takes no loops of branches; as structured control flow they are fine.
         _run(module, "lift-cf-to-scf")
+        _give_poison_a_buffer(module)
+    _run(module, "func.func(convert-elementwise-to-linalg,lower-vector-mask)")
+    _leave_freeing_to_the_compiler(module)
     try:
         decompose(module)
     except ValueError as error:
@@ -36,6 +39,27 @@ def prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
 
 def _run(module: Any, name: str) -> None:
     passmanager.PassManager.parse(f"builtin.module({name})").run(module.operation)
+
+
+def _give_poison_a_buffer(module: Any) -> None:
+    """Turn tensors that are never looked at, which lifting leaves, into empty ones: they bufferize."""
+    for op in [o for o in walk(module.operation) if o.name == "ub.poison"]:
+        type_ = op.results[0].type
+        if not isinstance(type_, ir.RankedTensorType):
+            continue
+        index = ir.IndexType.get()
+        with ir.InsertionPoint(op), op.location:
+            zero = ir.Operation.create("arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, 0)})
+            sizes = [zero.result for i in range(type_.rank) if type_.is_dynamic_dim(i)]
+            empty = ir.Operation.create("tensor.empty", [type_], sizes)
+        op.results[0].replace_all_uses_with(empty.result)
+        op.erase()
+
+
+def _leave_freeing_to_the_compiler(module: Any) -> None:
+    """Remove the payload's own deallocations: every buffer is freed after its last use anyway."""
+    for op in [o for o in walk(module.operation) if o.name == "memref.dealloc"]:
+        op.erase()
 
 
 def _refuse_external_calls(module: Any, sources: Sequence[Source]) -> None:
