@@ -14,6 +14,7 @@ from lhkit.compiler.diagnostics import from_structured, span_of
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.preparing import prepare
 from lhkit.compiler.soft_floats import add_conversions
+from lhkit.compiler.stack import keep_stack_small
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.model.errors import error_for
 from lhkit.model.failure import Diagnostic
@@ -27,6 +28,8 @@ BUFFERIZE = (
     "canonicalize",
     "drop-equivalent-buffer-results",
     "func.func(buffer-loop-hoisting,promote-buffers-to-stack{max-alloc-size-in-bytes=65536})",
+)
+DEALLOCATE = (
     "buffer-deallocation-pipeline",
     "convert-bufferization-to-memref",
     "cse",
@@ -78,6 +81,8 @@ def lower_to_buffers(
     progress("bufferize", module)
     prepare(module, function, sources)
     _run(module, BUFFERIZE, "bufferize", sources)
+    keep_stack_small(module)
+    _run(module, DEALLOCATE, "bufferize", sources)
     expand_strided_copies(module)
 
 
