@@ -35,8 +35,8 @@ _PACK = _typed(
 )
 _UNPACK = _typed(
     "linalg.unpack",
-    'transform.structured.lower_unpack %typed : (!transform.op<"linalg.unpack">) -> (!transform.op<"tensor.empty">,'
-    ' !transform.op<"linalg.transpose">, !transform.op<"tensor.collapse_shape">,'
+    'transform.structured.lower_unpack %typed : (!transform.op<"linalg.unpack">) -> ('
+    '!transform.op<"tensor.empty">, !transform.op<"linalg.transpose">, !transform.op<"tensor.collapse_shape">,'
     ' !transform.op<"tensor.extract_slice">, !transform.op<"linalg.copy">)',
 )
 _INTERFACE = f"transform.structured.decompose_interface %op : ({_ANY}) -> {_ANY}"

@@ -124,7 +124,9 @@ def _without_gaps(value: Any) -> Any:
     sizes = []
     for i in range(wanted.rank):
         if wanted.is_dynamic_dim(i):
-            number = ir.Operation.create("arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, i)})
+            number = ir.Operation.create(
+                "arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, i)}
+            )
             sizes.append(ir.Operation.create("memref.dim", [index], [value, number.result]).result)
     segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(sizes), 0])}
     copy = ir.Operation.create("memref.alloc", [wanted], sizes, segments).result

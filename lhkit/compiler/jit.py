@@ -61,11 +61,9 @@ def _errors_into(file: IO[bytes]) -> Iterator[None]:
 def _missing(module: Any, name: str) -> Diagnostic:
     """Return what to say about a symbol: the first call of it, if one is left in the module."""
     message = f"the function {name} is neither in the payload nor in this process"
-    for op in walk(module.operation):
-        if op.name == "llvm.call" and "callee" in op.attributes:
-            if ir.FlatSymbolRefAttr(op.attributes["callee"]).value == name:
-                return Diagnostic("error", message, span_of(op.location))
-    return Diagnostic("error", message)
+    calls = [op for op in walk(module.operation) if op.name == "llvm.call" and "callee" in op.attributes]
+    callers = [c for c in calls if ir.FlatSymbolRefAttr(c.attributes["callee"]).value == name]
+    return Diagnostic("error", message, span_of(callers[0].location) if callers else None)
 
 
 def _refusal(sources: Sequence[Source], reason: str, diagnostics: tuple[Diagnostic, ...]) -> Exception:

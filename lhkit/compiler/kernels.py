@@ -12,10 +12,11 @@ import numpy as np
 from lhkit.compiler.applying import Application, apply_schedule, parse_payload
 from lhkit.compiler.bindings import new_context
 from lhkit.compiler.destination import KERNEL_NAME
+from lhkit.compiler.diagnostics import span_of
+from lhkit.compiler.extents import ExtentCheck, check_extents, extent_checks
 from lhkit.compiler.jit import build_engine
 from lhkit.compiler.lowering import Progress, ignore_progress, lower_to_buffers, lower_to_llvm
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of
-from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.signatures import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.model.errors import error_for, usage_error
@@ -49,11 +50,14 @@ class CompiledKernel:
         compile_ns: Time from text to machine code.
     """
 
-    def __init__(self, engine: Any, address: int, function: Function, compile_ns: int) -> None:
-        self._engine = engine
-        self._address = address
+    def __init__(
+        self, code: tuple[Any, int], function: Function, checks: Sequence[ExtentCheck], recipe: Recipe
+    ) -> None:
+        self._engine, self._address = code
+        self._checks = tuple(checks)
+        self._sources = recipe.sources
         self.function = function
-        self.compile_ns = compile_ns
+        self.compile_ns = 0
 
     def prepare(
         self,
@@ -65,7 +69,11 @@ class CompiledKernel:
         Args:
             arguments: An array an argument, a NumPy scalar where the function takes one.
             results: An array a result; for one of dynamic shape, which the call returns, its dtype.
+
+        Raises:
+            UsageError: The extents of the arguments do not fit one another.
         """
+        check_extents(self._checks, [np.shape(a) for a in arguments], self._sources)
         passed: list[Any] = []
         owned: list[Any] = [*results]
         for value, type_ in zip(arguments, self.function.arguments, strict=True):
@@ -90,8 +98,17 @@ def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> Compil
         lower_to_buffers(module, recipe.function, recipe.sources, progress)
         lower_to_llvm(module, recipe.sources, progress)
         progress("jit", module)
-        engine, address = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY)
-        return CompiledKernel(engine, address, function, time.perf_counter_ns() - started)
+        code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY)
+        kernel = CompiledKernel(code, function, _extent_checks(recipe, function), recipe)
+    kernel.compile_ns = time.perf_counter_ns() - started
+    return kernel
+
+
+def _extent_checks(recipe: Recipe, function: Function) -> tuple[ExtentCheck, ...]:
+    """Return what the unscheduled payload demands of its arguments' extents, if any of them can differ."""
+    if all(a.is_static for a in function.arguments):
+        return ()
+    return extent_checks(parse_payload(recipe.payload), function.name)
 
 
 def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> str:

@@ -14,8 +14,8 @@ from lhkit.compiler.diagnostics import from_structured, span_of
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.preparing import prepare
 from lhkit.compiler.soft_floats import add_conversions
-from lhkit.compiler.stack import keep_stack_small
 from lhkit.compiler.sources import Source, failure_in
+from lhkit.compiler.stack import keep_stack_small
 from lhkit.model.errors import error_for
 from lhkit.model.failure import Diagnostic
 

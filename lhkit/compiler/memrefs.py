@@ -108,5 +108,5 @@ def _view(words: Sequence[int], rank: int, dtype: np.dtype[Any]) -> np.ndarray:
     first, last = sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends)
     start = words[1] + (words[2] + first) * dtype.itemsize
     memory = (ctypes.c_uint8 * ((last - first + 1) * dtype.itemsize)).from_address(start)
-    flat = np.frombuffer(memory, dtype)[-first:]
+    flat = np.frombuffer(memoryview(memory), dtype)[-first:]
     return np.lib.stride_tricks.as_strided(flat, shape, [s * dtype.itemsize for s in strides])

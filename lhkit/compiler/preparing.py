@@ -1,4 +1,4 @@
-"""What a scheduled payload needs before bufferization: only what the kernel uses, and only what has a lowering."""
+"""Before bufferization: a payload reduced to what the kernel uses, in ops that have a lowering."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def _give_poison_a_buffer(module: Any) -> None:
             continue
         index = ir.IndexType.get()
         with ir.InsertionPoint(op), op.location:
-            zero = ir.Operation.create("arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, 0)})
+            zero = ir.Operation.create(
+                "arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, 0)}
+            )
             sizes = [zero.result for i in range(type_.rank) if type_.is_dynamic_dim(i)]
             empty = ir.Operation.create("tensor.empty", [type_], sizes)
         op.results[0].replace_all_uses_with(empty.result)

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from lhkit.model.signature import ArrayType, Function
 from lhkit.worker.arrays import dtype_named
 
-
 DEFAULT_EXTENT = 64
 
 
-def generate_arguments(function: Function, seed: int = 0, *, extent: int = DEFAULT_EXTENT) -> list[NDArray[Any]]:
+def generate_arguments(
+    function: Function, seed: int = 0, *, extent: int = DEFAULT_EXTENT
+) -> list[NDArray[Any]]:
     """Return an array an argument: normal numbers for floats, small integers, fair coins for bool.
 
     Args:

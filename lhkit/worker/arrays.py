@@ -29,7 +29,8 @@ def dtype_named(name: str) -> np.dtype[Any]:
     if name == "bfloat16":
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        short: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return short
     return np.dtype(name)
 
 

@@ -147,9 +147,7 @@ class Handlers:
         arrays = [r if isinstance(r, np.ndarray) else next(returned) for r in results]
         held = [a.nbytes > INLINE_BYTES and "file" not in d for a, d in zip(arrays, described, strict=True)]
         self._held = (call, [a for a, h in zip(arrays, held, strict=True) if h])
-        inline = [
-            a for a, d, h in zip(arrays, described, held, strict=True) if "file" not in d and not h
-        ]
+        inline = [a for a, d, h in zip(arrays, described, held, strict=True) if "file" not in d and not h]
         header = {"shapes": [list(a.shape) for a in arrays], "held": held}
         return Message(header, b"".join(a.tobytes() for a in inline))
 
