@@ -13,7 +13,8 @@ from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison, Measurement
 from lhkit.session.environment import describe_environment
 from lhkit.session.inputs import generate_arguments
-from lhkit.session.kernels import Kernel, pack_arguments
+from lhkit.session.kernels import Kernel
+from lhkit.session.passing import pack_arguments
 from lhkit.session.verifying import verify
 from lhkit.worker.arrays import Packing
 
