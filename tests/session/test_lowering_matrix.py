@@ -329,3 +329,24 @@ def test_cell_tiled_by_what_does_not_divide(name, case, element, schedule):
     kernel = lhkit.compile(payload, schedule, opt_level=3 if case == "odd" else 0)
     for extents in DYNAMIC_CALLS if case == "dynamic" else (STATIC[case],):
         check_call(kernel, kind, DTYPES[element], extents, seed=1)
+
+
+MASKED = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op) {
+    %op = transform.structured.match interface{LinalgOp} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loops:2 = transform.structured.tile_using_for %op tile_sizes [2, 4]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.structured.vectorize %tiled vector_sizes [2, 4] : !transform.any_op
+    transform.yield
+  }
+}"""
+
+
+@pytest.mark.parametrize("element", ["i1", "i8", "index", "bf16", "f32"])
+def test_masked_vectors_of_dynamic_extents(element):
+    kind = KINDS["generic"]
+    payload = lhkit.load_payload(kind.text(Writer(element, "???")))
+    kernel = lhkit.compile(payload, lhkit.load_schedule(MASKED))
+    assert "vector.create_mask" in kernel.ir("bufferized")
+    for extents in DYNAMIC_CALLS:
+        check_call(kernel, kind, DTYPES[element], extents)
