@@ -19,7 +19,7 @@ from lhkit.model.jsonable import to_json
 from lhkit.model.measurement import Verification
 from lhkit.model.signature import ArrayType, Function
 from lhkit.render.tables import format_ns
-from lhkit.session.inputs import generate_arguments
+from lhkit.session.inputs import DEFAULT_EXTENT, generate_arguments
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.loading import load_payload
 from lhkit.session.verifying import as_tuple, verify
@@ -47,6 +47,14 @@ class _Run:
 @click.option(
     "--arg", "args", multiple=True, metavar="FILE.npy", help="The next argument; others are generated."
 )
+@click.option(
+    "--size",
+    type=click.IntRange(min=0),
+    default=DEFAULT_EXTENT,
+    show_default=True,
+    metavar="N",
+    help="Extent of every dynamic dimension of missing arguments.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="What missing arguments are drawn from.")
 @click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
 @click.option("--json", "json_file", metavar="FILE", help="Save what happened as JSON; - is standard output.")
@@ -57,6 +65,7 @@ def command(
     schedule: str | None,
     function: str | None,
     args: tuple[str, ...],
+    size: int,
     seed: int,
     out: str | None,
     json_file: str | None,
@@ -70,7 +79,7 @@ def command(
     """
     check_single_stdout(out, json_file)
     try:
-        run = _run(payload, schedule, function, args, seed, limits, scheduling)
+        run = _run(payload, schedule, function, args, (size, seed), limits, scheduling)
         if run.verification is not None and not run.verification.ok:
             raise LhkitError(_wrong(run.verification))
     except LhkitError as error:
@@ -92,13 +101,13 @@ def _run(
     schedule_path: str | None,
     function: str | None,
     args: tuple[str, ...],
-    seed: int,
+    generated: tuple[int, int],
     limits: Limits,
     scheduling: dict[str, Any],
 ) -> _Run:
     payload = load_payload(payload_path, limits=limits)
     chosen = payload.function(function)
-    arguments = _arguments(chosen, args, seed)
+    arguments = _arguments(chosen, args, *generated)
     schedule = None
     if schedule_path is not None:
         schedule = load_scheduled(schedule_path, limits=limits, **scheduling)
@@ -113,11 +122,11 @@ def _run(
     return _Run(kernel, arguments, results, verification)
 
 
-def _arguments(function: Function, args: tuple[str, ...], seed: int) -> list[Array]:
+def _arguments(function: Function, args: tuple[str, ...], size: int, seed: int) -> list[Array]:
     """Return the arguments: from files in order, the others generated."""
     if len(args) > len(function.arguments):
         raise usage_error(f"{len(args)} --arg given, {len(function.arguments)} taken by {function.describe()}")
-    arguments = generate_arguments(function, seed)
+    arguments = generate_arguments(function, seed, extent=size)
     for i, file in enumerate(args):
         arguments[i] = _load_array(file, function.arguments[i])
     return arguments

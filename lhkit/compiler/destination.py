@@ -1,7 +1,7 @@
 """Functions that return values become functions that write to destinations.
 
-A memref that survives as a result changes the calling convention silently, so the entry of a kernel
-returns nothing: each result gets a trailing memref argument that it is written to.
+Each result of static shape gets a trailing memref argument that it is written to, and is computed there
+where that is possible. A result of dynamic shape stays a result: a buffer that the caller owns and frees.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ KERNEL_NAME = "lhkit_kernel"
 def make_kernel_entry(module: Any, name: str) -> None:
     """Add to a payload, in place, the entry of a kernel for function ``name``.
 
-    The entry is called ``lhkit_kernel``, takes the function's arguments and then a memref a result, and
-    returns nothing. A function that nothing else calls is turned into the entry itself; one that is called
-    stays, and the entry calls it. Tensor arguments are read only: a value that the caller passed never
-    changes.
+    The entry is called ``lhkit_kernel``, takes the function's arguments and then a memref a result of static
+    shape, and returns the results of dynamic shape. A function that nothing else calls is turned into the
+    entry itself; one that is called stays, and the entry calls it. Tensor arguments are read only: a value
+    that the caller passed never changes.
     """
     function = next(op for op in function_ops(module) if symbol_name(op) == name)
     if _is_called(module, name):
@@ -32,7 +32,7 @@ def make_kernel_entry(module: Any, name: str) -> None:
     _write_results_to_arguments(function)
     _protect_tensor_arguments(function)
     for other in function_ops(module):
-        if symbol_name(other) != KERNEL_NAME and len(other.regions[0].blocks):
+        if symbol_name(other) != KERNEL_NAME:
             other.attributes["sym_visibility"] = ir.StringAttr.get("private")
     module.operation.verify()
 
@@ -67,42 +67,71 @@ def _caller_of(module: Any, function: Any) -> Any:
     return caller
 
 
-def destination_type(result: Any) -> Any:
-    """Return the memref that a result of this type is written to."""
-    for cls in (ir.RankedTensorType, ir.MemRefType):
-        if isinstance(result, cls):
-            shaped = cls(result)
-            dynamic = ir.ShapedType.get_dynamic_size()
-            shape = [
-                dynamic if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i) for i in range(shaped.rank)
-            ]
-            return ir.MemRefType.get(shape, shaped.element_type)
-    return ir.MemRefType.get([], result)
+def plain_memref(type_: Any) -> Any:
+    """Return the memref without gaps that holds a value of this type."""
+    if not isinstance(type_, ir.ShapedType):
+        return ir.MemRefType.get([], type_)
+    shaped = ir.ShapedType(type_)
+    dynamic = ir.ShapedType.get_dynamic_size()
+    shape = [dynamic if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i) for i in range(shaped.rank)]
+    return ir.MemRefType.get(shape, shaped.element_type)
+
+
+def is_dynamic(type_: Any) -> bool:
+    """Return True for a tensor or memref with an extent that is not known."""
+    return isinstance(type_, ir.ShapedType) and not ir.ShapedType(type_).has_static_shape
 
 
 def _write_results_to_arguments(function: Any) -> None:
     type_ = function_type(function)
     blocks = list(function.regions[0].blocks)
     with ir.Location.unknown():
-        destinations = [destination_type(t) for t in type_.results]
+        destinations = [plain_memref(t) for t in type_.results if not is_dynamic(t)]
+        returned = [_returned_type(t) for t in type_.results if is_dynamic(t)]
         arguments = [blocks[0].add_argument(t, ir.Location.unknown()) for t in destinations]
         for block in blocks:
             terminator = list(block.operations)[-1].operation
             if terminator.name == "func.return":
                 _replace_return(terminator, arguments)
     inputs = [*type_.inputs, *destinations]
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, []))
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, returned))
     for stale in ("res_attrs", "arg_attrs"):
         if stale in function.attributes:
             del function.attributes[stale]
 
 
 def _replace_return(terminator: Any, arguments: list[Any]) -> None:
-    with ir.InsertionPoint(terminator):
-        for value, argument in zip(list(terminator.operands), arguments, strict=True):
+    values = list(terminator.operands)
+    stored = [v for v in values if not is_dynamic(v.type)]
+    with ir.InsertionPoint(terminator), terminator.location:
+        for value, argument in zip(stored, arguments, strict=True):
             _store(value, argument)
-        ir.Operation.create("func.return")
+        returned = [_without_gaps(v) for v in values if is_dynamic(v.type)]
+        ir.Operation.create("func.return", operands=returned)
     terminator.erase()
+
+
+def _returned_type(type_: Any) -> Any:
+    return plain_memref(type_) if isinstance(type_, ir.MemRefType) else type_
+
+
+def _without_gaps(value: Any) -> Any:
+    """Return a value, or a copy of it if it is a memref of another layout: only buffers can be owned."""
+    wanted = _returned_type(value.type)
+    if value.type == wanted:
+        return value
+    index = ir.IndexType.get()
+    sizes = []
+    for i in range(wanted.rank):
+        if wanted.is_dynamic_dim(i):
+            number = ir.Operation.create(
+                "arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, i)}
+            )
+            sizes.append(ir.Operation.create("memref.dim", [index], [value, number.result]).result)
+    segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([len(sizes), 0])}
+    copy = ir.Operation.create("memref.alloc", [wanted], sizes, segments).result
+    ir.Operation.create("memref.copy", operands=[value, copy])
+    return copy
 
 
 def _store(value: Any, destination: Any) -> None:

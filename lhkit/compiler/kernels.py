@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 
 from lhkit.compiler.applying import Application, apply_schedule, parse_payload
-from lhkit.compiler.bindings import host_module, new_context
+from lhkit.compiler.bindings import new_context
 from lhkit.compiler.destination import KERNEL_NAME
+from lhkit.compiler.diagnostics import span_of
+from lhkit.compiler.extents import ExtentCheck, check_extents, extent_checks
+from lhkit.compiler.jit import build_engine
 from lhkit.compiler.lowering import Progress, ignore_progress, lower_to_buffers, lower_to_llvm
-from lhkit.compiler.memrefs import PreparedCall
-from lhkit.compiler.signatures import functions_of
+from lhkit.compiler.memrefs import PreparedCall, descriptor_of
+from lhkit.compiler.signatures import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Diagnostic
-from lhkit.model.signature import ArrayType, Function
+from lhkit.model.signature import Function
 
+C_ENTRY = f"_mlir_ciface_{KERNEL_NAME}"
 STAGES = ("scheduled", "bufferized", "llvm")
 
 
@@ -46,17 +50,40 @@ class CompiledKernel:
         compile_ns: Time from text to machine code.
     """
 
-    def __init__(self, engine: Any, function: Function, compile_ns: int) -> None:
-        self._engine = engine
-        self._address = engine.raw_lookup("_mlir_ciface_" + KERNEL_NAME)
+    def __init__(
+        self, code: tuple[Any, int], function: Function, checks: Sequence[ExtentCheck], recipe: Recipe
+    ) -> None:
+        self._engine, self._address = code
+        self._checks = tuple(checks)
+        self._sources = recipe.sources
         self.function = function
-        self.compile_ns = compile_ns
+        self.compile_ns = 0
 
     def prepare(
-        self, arguments: Sequence[np.ndarray | np.generic], results: Sequence[np.ndarray]
+        self,
+        arguments: Sequence[np.ndarray | np.generic],
+        results: Sequence[np.ndarray | np.dtype[Any]],
     ) -> PreparedCall:
-        """Return a call with these arguments that writes to these results."""
-        return PreparedCall(self._address, [*arguments, *results])
+        """Return a call with these arguments that writes to these results.
+
+        Args:
+            arguments: An array an argument, a NumPy scalar where the function takes one.
+            results: An array a result; for one of dynamic shape, which the call returns, its dtype.
+
+        Raises:
+            UsageError: The extents of the arguments do not fit one another.
+        """
+        check_extents(self._checks, [np.shape(a) for a in arguments], self._sources)
+        passed: list[Any] = []
+        owned: list[Any] = [*results]
+        for value, type_ in zip(arguments, self.function.arguments, strict=True):
+            array = np.asarray(value)
+            owned.append(array)
+            passed.append(array if type_.kind == "scalar" else descriptor_of(array, type_.offset or 0))
+        passed += [descriptor_of(r) for r in results if isinstance(r, np.ndarray)]
+        pairs = zip(results, self.function.results, strict=True)
+        returned = [(len(t.shape), r) for r, t in pairs if isinstance(r, np.dtype)]
+        return PreparedCall(self._address, passed, returned, keep=(self._engine, owned))
 
 
 def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> CompiledKernel:
@@ -71,19 +98,17 @@ def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> Compil
         lower_to_buffers(module, recipe.function, recipe.sources, progress)
         lower_to_llvm(module, recipe.sources, progress)
         progress("jit", module)
-        engine = build_engine(module, recipe)
-        return CompiledKernel(engine, function, time.perf_counter_ns() - started)
+        code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY)
+        kernel = CompiledKernel(code, function, _extent_checks(recipe, function), recipe)
+    kernel.compile_ns = time.perf_counter_ns() - started
+    return kernel
 
 
-def build_engine(module: Any, recipe: Recipe) -> Any:
-    """Return the execution engine of a module in the LLVM dialect."""
-    execution_engine = host_module("execution_engine")
-    try:
-        return execution_engine.ExecutionEngine(module, opt_level=recipe.opt_level)
-    except RuntimeError as error:
-        message = f"{recipe.payload.name} cannot be compiled to machine code"
-        diagnostics = (Diagnostic("error", str(error)),)
-        raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="jit")) from None
+def _extent_checks(recipe: Recipe, function: Function) -> tuple[ExtentCheck, ...]:
+    """Return what the unscheduled payload demands of its arguments' extents, if any of them can differ."""
+    if all(a.is_static for a in function.arguments):
+        return ()
+    return extent_checks(parse_payload(recipe.payload), function.name)
 
 
 def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> str:
@@ -111,16 +136,21 @@ def lowered_module(recipe: Recipe, stage: str, progress: Progress = ignore_progr
 def _scheduled(recipe: Recipe, progress: Progress) -> tuple[Any, Function]:
     module = parse_payload(recipe.payload)
     function = next(f for f in functions_of(module) if f.name == recipe.function)
-    _refuse_dynamic(recipe, function)
+    _refuse_types(module, recipe)
     if recipe.application is not None:
         progress("apply", module)
         apply_schedule(module, recipe.payload, recipe.application)
     return module, function
 
 
-def _refuse_dynamic(recipe: Recipe, function: Function) -> None:
-    types: tuple[ArrayType, ...] = (*function.arguments, *function.results)
-    if dynamic := next((t for t in types if not t.is_static), None):
-        message = f"@{function.name} of {recipe.payload.name} has the dynamic type {dynamic.text}"
-        advice = "Give it a static shape; kernels with dynamic shapes are not built yet."
-        raise error_for(failure_in(recipe.sources, "lowering", message, advice=advice, stage="parse"))
+def _refuse_types(module: Any, recipe: Recipe) -> None:
+    """Refuse a function with an argument or result that no NumPy array stands for."""
+    op = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
+    type_ = function_type(op)
+    for role, types in (("takes", type_.inputs), ("returns", type_.results)):
+        for t in types:
+            if (reason := unusable(t)) is not None:
+                what = f"@{recipe.function} {role} {t}: {reason}"
+                message = f"{recipe.payload.name} cannot be called from Python: {what} (stage: parse)"
+                diagnostics = (Diagnostic("error", what, span_of(op.location)),)
+                raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="parse"))

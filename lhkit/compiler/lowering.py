@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from lhkit.compiler.bindings import ir, passmanager
-from lhkit.compiler.destination import make_kernel_entry
+from lhkit.compiler.bool_vectors import widen_bool_vectors
+from lhkit.compiler.copies import expand_strided_copies
 from lhkit.compiler.diagnostics import from_structured, span_of
 from lhkit.compiler.parsing import walk
+from lhkit.compiler.preparing import prepare
+from lhkit.compiler.soft_floats import add_conversions
 from lhkit.compiler.sources import Source, failure_in
+from lhkit.compiler.stack import keep_stack_small
 from lhkit.model.errors import error_for
 from lhkit.model.failure import Diagnostic
 
@@ -19,10 +24,12 @@ from lhkit.model.failure import Diagnostic
 BUFFERIZE = (
     "eliminate-empty-tensors",
     "one-shot-bufferize{bufferize-function-boundaries=true"
-    " function-boundary-type-conversion=identity-layout-map}",
+    " function-boundary-type-conversion=identity-layout-map allow-return-allocs-from-loops=true}",
     "canonicalize",
-    "drop-equivalent-buffer-results{modify-public-functions=true}",
+    "drop-equivalent-buffer-results",
     "func.func(buffer-loop-hoisting,promote-buffers-to-stack{max-alloc-size-in-bytes=65536})",
+)
+DEALLOCATE = (
     "buffer-deallocation-pipeline",
     "convert-bufferization-to-memref",
     "cse",
@@ -32,6 +39,9 @@ BUFFERIZE = (
 TO_LLVM = (
     "scf-forall-to-for",
     "convert-linalg-to-loops",
+    "func.func(lower-vector-multi-reduction)",
+    "expand-realloc",
+    "memref-expand",
     "cse",
     "canonicalize",
     "fold-memref-alias-ops",
@@ -41,6 +51,8 @@ TO_LLVM = (
     "lower-affine",
     "finalize-memref-to-llvm{use-aligned-alloc=true}",
     "convert-scf-to-cf",
+    "math-expand-ops{ops=clampf}",
+    "convert-math-to-funcs",
     "convert-math-to-llvm",
     "convert-math-to-libm",
     "convert-vector-to-llvm{enable-x86=true}",
@@ -49,6 +61,7 @@ TO_LLVM = (
     "canonicalize",
     "cse",
 )
+_ROUNDED_DIVISIONS = ("arith.ceildivsi", "arith.ceildivui", "arith.floordivsi")
 
 Progress = Callable[[str, Any], None]
 
@@ -66,8 +79,11 @@ def lower_to_buffers(
         PayloadError: A pass refuses; the failure names the op and its place.
     """
     progress("bufferize", module)
-    make_kernel_entry(module, function)
+    prepare(module, function, sources)
     _run(module, BUFFERIZE, "bufferize", sources)
+    keep_stack_small(module)
+    _run(module, DEALLOCATE, "bufferize", sources)
+    expand_strided_copies(module)
 
 
 def lower_to_llvm(module: Any, sources: Sequence[Source], progress: Progress = ignore_progress) -> None:
@@ -77,7 +93,11 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], progress: Progress = i
         PayloadError: A pass refuses, or something is left that has no lowering.
     """
     progress("lower", module)
-    _run(module, TO_LLVM, "lower", sources)
+    # Only where it is needed, because it also expands maxima, for which machines have instructions.
+    divides = any(op.name in _ROUNDED_DIVISIONS for op in walk(module.operation))
+    _run(module, (*(["arith-expand"] if divides else []), *TO_LLVM), "lower", sources)
+    widen_bool_vectors(module, sources)
+    add_conversions(module)
     _refuse_leftovers(module, sources)
 
 
@@ -86,13 +106,25 @@ def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Sourc
     try:
         passmanager.PassManager.parse(pipeline).run(module.operation)
     except ir.MLIRError as error:
-        diagnostics = from_structured(error)
+        diagnostics = _naming_ops(from_structured(error), module)
         message = f"{sources[0].name} cannot be lowered: {_reason(diagnostics[0].message)} (stage: {stage})"
         raise error_for(failure_in(sources, "lowering", message, diagnostics, stage=stage)) from None
 
 
+def _naming_ops(diagnostics: tuple[Diagnostic, ...], module: Any) -> tuple[Diagnostic, ...]:
+    """Return diagnostics whose messages start with the name of the op that stands at their place."""
+    first, *others = diagnostics
+    if first.span is None or re.search(r"\b[a-z_]+\.[a-z_]", first.message):
+        return diagnostics
+    names = [op.name for op in walk(module.operation) if span_of(op.location) == first.span]
+    named = dataclasses.replace(first, message=f"{names[0]}: {first.message}") if names else first
+    return (named, *others)
+
+
 def _reason(message: str) -> str:
-    return re.sub(r"\s+", " ", message.partition("\n")[0]).strip()
+    """Return the first line of a message, without the text of the operation that it may end with."""
+    line = re.sub(r"\s+", " ", message.partition("\n")[0]).strip()
+    return re.sub(r" that was explicitly marked illegal.*", "", line)
 
 
 def _refuse_leftovers(module: Any, sources: Sequence[Source]) -> None:

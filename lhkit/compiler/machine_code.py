@@ -11,7 +11,8 @@ import lief
 
 from lhkit.compiler.bindings import new_context, object_code
 from lhkit.compiler.destination import KERNEL_NAME
-from lhkit.compiler.kernels import Recipe, build_engine, lowered_module
+from lhkit.compiler.jit import build_engine
+from lhkit.compiler.kernels import C_ENTRY, Recipe, lowered_module
 from lhkit.compiler.lowering import Progress, ignore_progress
 from lhkit.model.errors import usage_error
 
@@ -37,8 +38,8 @@ def _function_code(recipe: Recipe, progress: Progress) -> tuple[int, bytes]:
     with new_context():
         module = lowered_module(recipe, "llvm", progress)
         progress("jit", module)
-        engine = build_engine(module, recipe)
-        engine.raw_lookup(KERNEL_NAME)  # code is made when first asked for
+        # Code is made when first asked for.
+        engine, _ = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "kernel.o"
             object_code(engine, str(path))

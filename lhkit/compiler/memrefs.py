@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+# Compiled code allocates with the C library of the process, so what it returns is freed there.
+_C = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
+_C.free.argtypes = [ctypes.c_void_p]
+_C.free.restype = None
 
-def descriptor_of(array: np.ndarray) -> ctypes.Structure:
-    """Return the memref descriptor of an array; the array must outlive it."""
+
+def descriptor_of(array: np.ndarray, offset: int = 0) -> ctypes.Array[ctypes.c_int64]:
+    """Return the memref descriptor of an array; the array must outlive it.
+
+    Args:
+        array: What to describe; its strides are the memref's.
+        offset: Elements between the start of the memref and the array.
+    """
     rank = array.ndim
     words = (ctypes.c_int64 * (3 + 2 * rank))()
-    words[0] = words[1] = array.ctypes.data
-    words[2] = 0
+    words[0] = words[1] = array.ctypes.data - offset * array.itemsize
+    words[2] = offset
     for i in range(rank):
         words[3 + i] = array.shape[i]
-        words[3 + rank + i] = array.strides[i] // array.itemsize if array.itemsize else 1
-    return words  # type: ignore[return-value]
+        words[3 + rank + i] = array.strides[i] // array.itemsize
+    return words
 
 
 class PreparedCall:
@@ -26,27 +37,76 @@ class PreparedCall:
 
     Args:
         address: Address of the packed wrapper, ``void f(void **arguments)``.
-        arguments: Arrays (passed as memrefs) and zero-dimensional NumPy scalars (passed by value), in the
-            order of the function's arguments.
+        memrefs: Descriptors and values in the order of the function's arguments: a descriptor is passed as a
+            memref, an array of one element by value. What they point to must outlive the call.
+        returned: Rank and dtype of each memref that the function returns.
+        keep: What must live as long as the call.
     """
 
-    def __init__(self, address: int, arguments: Sequence[np.ndarray | np.generic]) -> None:
-        self._keep: list[Any] = []
-        slots = [self._slot(a) for a in arguments]
+    def __init__(
+        self,
+        address: int,
+        memrefs: Sequence[ctypes.Array[ctypes.c_int64] | np.ndarray],
+        returned: Sequence[tuple[int, np.dtype[Any]]] = (),
+        keep: object = None,
+    ) -> None:
+        self._keep: list[Any] = [keep]
+        self._returned = tuple(returned)
+        slots = [self._slot(m) for m in memrefs]
+        self._words: ctypes.Array[ctypes.c_int64] | None = None
+        if returned:
+            self._words = (ctypes.c_int64 * sum(3 + 2 * rank for rank, _ in returned))()
+            slots.insert(0, self._slot(self._words))
         self._packed = (ctypes.c_void_p * max(len(slots), 1))(*slots)
         self._function: Callable[[Any], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
-    def _slot(self, argument: np.ndarray | np.generic) -> int:
+    def _slot(self, argument: ctypes.Array[ctypes.c_int64] | np.ndarray) -> int:
         """Return the address at which the wrapper finds an argument: a pointer to it, or its value."""
-        if isinstance(argument, np.generic):
-            value = np.asarray(argument).reshape(1).copy()
-            self._keep.append(value)
-            return int(value.ctypes.data)
-        words = descriptor_of(argument)
-        pointer = ctypes.c_void_p(ctypes.addressof(words))
-        self._keep += [argument, words, pointer]
+        if isinstance(argument, np.ndarray):
+            self._keep.append(argument)
+            return int(argument.ctypes.data)
+        pointer = ctypes.c_void_p(ctypes.addressof(argument))
+        self._keep += [argument, pointer]
         return ctypes.addressof(pointer)
 
     def __call__(self) -> None:
-        """Run the function."""
+        """Run the function; what it returned before is freed."""
+        if self._words is not None:
+            self.free()
         self._function(self._packed)
+
+    def returned(self) -> list[np.ndarray]:
+        """Return views of the memrefs that the last call returned, valid until `free` or the next call."""
+        return [_view(words, *kind) for words, kind in zip(self._descriptors(), self._returned, strict=True)]
+
+    def free(self) -> None:
+        """Free what the last call returned."""
+        for allocated in {words[0] for words in self._descriptors()}:
+            _C.free(allocated)
+        if self._words is not None:
+            ctypes.memset(self._words, 0, ctypes.sizeof(self._words))
+
+    def _descriptors(self) -> list[list[int]]:
+        words = list(self._words or ())
+        found = []
+        for rank, _ in self._returned:
+            found.append(words[: 3 + 2 * rank])
+            words = words[3 + 2 * rank :]
+        return found
+
+    def __del__(self) -> None:
+        if getattr(self, "_words", None) is not None:
+            self.free()
+
+
+def _view(words: Sequence[int], rank: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return the array that a memref descriptor describes."""
+    shape, strides = words[3 : 3 + rank], words[3 + rank :]
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    first, last = sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends)
+    start = words[1] + (words[2] + first) * dtype.itemsize
+    memory = (ctypes.c_uint8 * ((last - first + 1) * dtype.itemsize)).from_address(start)
+    flat = np.frombuffer(memoryview(memory), dtype)[-first:]
+    return np.lib.stride_tricks.as_strided(flat, shape, [s * dtype.itemsize for s in strides])

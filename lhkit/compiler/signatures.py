@@ -20,6 +20,7 @@ _DTYPES = {
     "complex<f32>": "complex64",
     "complex<f64>": "complex128",
 }
+_KNOWN_DTYPES = {*_DTYPES.values(), *(f"{u}int{width}" for u in ("", "u") for width in (8, 16, 32, 64))}
 _INTEGER = re.compile(r"(si|ui|i)(8|16|32|64)")
 
 
@@ -36,9 +37,37 @@ def array_type(type_: Any) -> ArrayType:
     for cls, kind in ((ir.RankedTensorType, "tensor"), (ir.MemRefType, "memref")):
         if isinstance(type_, cls):
             shaped = cls(type_)
-            extents = (None if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i) for i in range(shaped.rank))
-            return ArrayType(kind, tuple(extents), dtype_of(shaped.element_type), str(type_))  # type: ignore[arg-type]
+            extents = tuple(
+                None if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i) for i in range(shaped.rank)
+            )
+            strides, offset = _layout(shaped) if kind == "memref" else ((), 0)
+            dtype = dtype_of(shaped.element_type)
+            return ArrayType(kind, extents, dtype, str(type_), strides, offset)  # type: ignore[arg-type]
     return ArrayType("scalar", (), dtype_of(type_), str(type_))
+
+
+def _layout(memref: Any) -> tuple[tuple[int | None, ...], int | None]:
+    """Return (strides, offset) of a memref type; no strides if its elements stand without gaps."""
+    if memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank)):
+        return (), 0
+    try:
+        strides, offset = memref.get_strides_and_offset()
+    except (RuntimeError, ValueError):  # a map that no strides express; the build refuses it
+        return (), None
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    return tuple(None if s == dynamic else s for s in strides), None if offset == dynamic else offset
+
+
+def unusable(type_: Any) -> str | None:
+    """Return why no NumPy array or scalar stands for a type, or None if one does."""
+    if isinstance(type_, ir.ShapedType) and not ir.ShapedType(type_).has_rank:
+        return "its rank is not known"
+    described = array_type(type_)
+    if described.dtype not in _KNOWN_DTYPES:
+        return f"NumPy has no {described.dtype}"
+    if described.shape and described.offset is None and not described.strides:
+        return "its layout is not one of strides"
+    return None
 
 
 def functions_of(module: Any) -> tuple[Function, ...]:

@@ -17,12 +17,17 @@ class ArrayType:
         shape: Extents in elements, None where dynamic; ``()`` for a scalar.
         dtype: Element type in NumPy's spelling (``float32``, ``bfloat16``, ``int64``; ``bool`` for i1).
         text: The type as MLIR writes it.
+        strides: Distance of neighbours in each dimension in elements, None where dynamic; empty for a layout
+            without gaps, last dimension fastest.
+        offset: Elements before the first one; None where dynamic.
     """
 
     kind: ShapedKind
     shape: tuple[int | None, ...]
     dtype: str
     text: str
+    strides: tuple[int | None, ...] = ()
+    offset: int | None = 0
 
     @property
     def is_static(self) -> bool:

@@ -7,32 +7,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.model.errors import usage_error
 from lhkit.model.signature import ArrayType, Function
 from lhkit.worker.arrays import dtype_named
 
+DEFAULT_EXTENT = 64
 
-def generate_arguments(function: Function, seed: int = 0) -> list[NDArray[Any]]:
+
+def generate_arguments(
+    function: Function, seed: int = 0, *, extent: int = DEFAULT_EXTENT
+) -> list[NDArray[Any]]:
     """Return an array an argument: normal numbers for floats, small integers, fair coins for bool.
 
     Args:
-        function: Whose arguments; their shapes must be static.
+        function: Whose arguments.
         seed: The same seed gives the same arrays.
+        extent: Elements in every dynamic dimension, the same for all, so that arguments fit one another.
     """
     generator = np.random.default_rng(seed)
-    return [_generate(generator, type_, i) for i, type_ in enumerate(function.arguments)]
+    return [_generate(generator, type_, extent) for type_ in function.arguments]
 
 
-def _generate(generator: np.random.Generator, type_: ArrayType, index: int) -> NDArray[Any]:
-    if not type_.is_static:
-        raise usage_error(f"argument {index} has the dynamic type {type_.text}", "Give it: --arg FILE.npy.")
-    shape = tuple(n for n in type_.shape if n is not None)
+def _generate(generator: np.random.Generator, type_: ArrayType, extent: int) -> NDArray[Any]:
+    shape = tuple(extent if n is None else n for n in type_.shape)
     dtype = dtype_named(type_.dtype)
     if type_.dtype == "bool":
-        return generator.integers(0, 2, shape).astype(dtype)
+        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
     if np.issubdtype(dtype, np.integer):
         low = 0 if np.issubdtype(dtype, np.unsignedinteger) else -8
-        return generator.integers(low, 8, shape).astype(dtype)
+        return np.asarray(generator.integers(low, 8, shape)).astype(dtype)
     if np.issubdtype(dtype, np.complexfloating):
-        return (generator.standard_normal(shape) + 1j * generator.standard_normal(shape)).astype(dtype)
+        parts = generator.standard_normal(shape), generator.standard_normal(shape)
+        return np.asarray(parts[0] + 1j * parts[1]).astype(dtype)
     return np.asarray(generator.standard_normal(shape)).astype(dtype)

@@ -17,8 +17,9 @@ from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
 from lhkit.session.loading import describe_sources
+from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
 from lhkit.session.workers import shared_worker
-from lhkit.worker.arrays import INLINE_BYTES, Descriptor, Packing, dtype_named
+from lhkit.worker.arrays import Descriptor, Packing, dtype_named
 from lhkit.worker.client import Request, Worker, record
 from lhkit.worker.limits import Limits
 from lhkit.worker.protocol import Message
@@ -191,14 +192,27 @@ class Kernel(Showable):
 
     def _call(self, arrays: list[Array], packing: Packing) -> Any:
         taken = list(zip(arrays, self.function.arguments, strict=True))
-        sent = [pack_argument(packing, a, t) for a, t in taken]
+        sent = pack_arguments(packing, arrays, self.function.arguments)
         results = [pack_result(packing, t) for t in self.function.results]
         fields = {"arguments": [d for d, _ in sent], "results": [d for d, _ in results]}
         answer = self._run(fields, packing.body)
         for (array, type_), (_, place) in zip(taken, sent, strict=True):
             if type_.kind == "memref" and place is not None:
                 array[...] = place
-        return _unpack(answer, results, self.function.results)
+        return _unpack(answer, self._collect(answer, results, packing), self.function.results)
+
+    def _collect(
+        self, answer: Message, results: list[tuple[Descriptor, Array | None]], packing: Packing
+    ) -> list[tuple[Descriptor, Array | None]]:
+        """Return the results with the shapes that the kernel gave them; large ones are fetched from it."""
+        shaped = [({**d, "shape": s}, p) for (d, p), s in zip(results, answer.header["shapes"], strict=True)]
+        held = [i for i, is_held in enumerate(answer.header["held"]) if is_held]
+        for i in held:
+            descriptor, _ = shaped[i]
+            shaped[i] = packing.reserve(descriptor["shape"], dtype_named(descriptor["dtype"]))
+        if held:
+            self._ask("collect", {"results": [shaped[i][0] for i in held]}, b"")
+        return shaped
 
     def _run(self, fields: dict[str, Any], body: bytes) -> Message:
         for _ in range(2):
@@ -220,55 +234,6 @@ class Kernel(Showable):
 
     def __repr__(self) -> str:
         return f"Kernel({self.function.describe()}, {self.name}, compiled in {self.compile_ns / 1e6:.0f} ms)"
-
-
-def fit_arguments(types: tuple[ArrayType, ...], arguments: tuple[Any, ...], shown: str) -> list[Array]:
-    """Return arguments as arrays that fit their types; memrefs keep their identity.
-
-    Raises:
-        UsageError: A wrong number of arguments, or one of another shape or dtype.
-    """
-    if len(arguments) != len(types):
-        raise usage_error(f"{len(arguments)} arguments given, {len(types)} taken by {shown}")
-    return [_fit(i, t, a) for i, (t, a) in enumerate(zip(types, arguments, strict=True))]
-
-
-def _fit(index: int, type_: ArrayType, argument: Any) -> Array:
-    dtype = dtype_named(type_.dtype)
-    if type_.kind == "scalar" and not isinstance(argument, np.ndarray):
-        return np.asarray(argument, dtype=dtype)
-    if type_.kind == "memref" and not isinstance(argument, np.ndarray):
-        raise usage_error(f"argument {index} is written to in place, so it must be a NumPy array")
-    array = np.asarray(argument)
-    fits = len(array.shape) == len(type_.shape) and all(
-        n is None or n == m for n, m in zip(type_.shape, array.shape, strict=True)
-    )
-    if not fits or array.dtype != dtype:
-        have = "x".join(map(str, (*array.shape, array.dtype.name)))
-        advice = f"Convert it: array.astype({type_.dtype!r})." if fits else None
-        raise usage_error(f"argument {index} is {have}, the function takes {type_.describe()}", advice)
-    return array
-
-
-def pack_argument(packing: Packing, array: Array, type_: ArrayType) -> tuple[Descriptor, Array | None]:
-    """Return the descriptor of an argument, and the place to copy back from if it is a written copy."""
-    if type_.kind != "memref":
-        descriptor = packing.add(array)
-        return ({**descriptor, "scalar": True} if type_.kind == "scalar" else descriptor), None
-    if found := packing.find(array):
-        return found, None
-    descriptor, place = packing.reserve(array.shape, array.dtype)
-    place[...] = array
-    return descriptor, place
-
-
-def pack_result(packing: Packing, type_: ArrayType) -> tuple[Descriptor, Array | None]:
-    """Return the descriptor of a result, and the place it will be in; None if it comes inline."""
-    dtype = dtype_named(type_.dtype)
-    shape = tuple(n for n in type_.shape if n is not None)
-    if int(np.prod(shape, dtype=np.int64)) * dtype.itemsize <= INLINE_BYTES:
-        return {"shape": list(shape), "dtype": type_.dtype}, None
-    return packing.reserve(shape, dtype)
 
 
 def _unpack(

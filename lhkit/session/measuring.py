@@ -13,7 +13,8 @@ from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison, Measurement
 from lhkit.session.environment import describe_environment
 from lhkit.session.inputs import generate_arguments
-from lhkit.session.kernels import Kernel, pack_argument
+from lhkit.session.kernels import Kernel
+from lhkit.session.passing import pack_arguments
 from lhkit.session.verifying import verify
 from lhkit.worker.arrays import Packing
 
@@ -112,10 +113,8 @@ def _prepare(kernels: Mapping[str, Kernel], inputs: Sequence[NDArray[Any]], name
     first = next(iter(kernels.values()))
     packing = Packing(first.worker.files)
     try:
-        sent = [
-            pack_argument(packing, np.asarray(a), t)[0]
-            for a, t in zip(inputs, first.function.arguments, strict=True)
-        ]
+        arrays = [np.asarray(a) for a in inputs]
+        sent = [d for d, _ in pack_arguments(packing, arrays, first.function.arguments)]
         results = [{"shape": list(t.shape), "dtype": t.dtype} for t in first.function.results]
         entries: list[dict[str, Any]] = []
         for name in names:

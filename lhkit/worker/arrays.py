@@ -27,9 +27,10 @@ _ALIGNMENT = 64
 def dtype_named(name: str) -> np.dtype[Any]:
     """Return the NumPy dtype of a model dtype; bfloat16 comes from ml_dtypes."""
     if name == "bfloat16":
-        import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
+        import ml_dtypes
 
-        name = ml_dtypes.bfloat16
+        short: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return short
     return np.dtype(name)
 
 
@@ -190,3 +191,23 @@ def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     room = np.empty(count * dtype.itemsize + _ALIGNMENT, dtype=np.uint8)
     start = -room.ctypes.data % _ALIGNMENT
     return room[start : start + count * dtype.itemsize].view(dtype).reshape(tuple(shape))
+
+
+def lay_out(array: Any, descriptor: Descriptor) -> Any:
+    """Return an argument in the layout that its descriptor asks for: itself where that is without gaps.
+
+    ``strides`` and ``offset`` of a layout are in elements. The offset is left free in front, so that it
+    can be subtracted from the array's address.
+    """
+    if "layout" not in descriptor:
+        return array
+    strides, offset = descriptor["layout"]["strides"], descriptor["layout"]["offset"]
+    reach = [(n - 1) * s for n, s in zip(array.shape, strides, strict=True)] if array.size else []
+    behind = -sum(min(r, 0) for r in reach)
+    start = max(offset, behind)
+    room = aligned_empty((start + sum(max(r, 0) for r in reach) + 1,), array.dtype)
+    placed = np.lib.stride_tricks.as_strided(
+        room[start:], array.shape, [s * array.itemsize for s in strides], writeable=True
+    )
+    placed[...] = array
+    return placed

@@ -12,12 +12,21 @@ from lhkit.compiler.applying import Application
 from lhkit.compiler.bindings import HOST, host_version, new_context
 from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
+from lhkit.compiler.memrefs import PreparedCall
 from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
 from lhkit.compiler.sources import Source
 from lhkit.model.jsonable import to_json
-from lhkit.worker.arrays import Array, MappedFiles, aligned_copy, aligned_empty, dtype_named
+from lhkit.worker.arrays import (
+    INLINE_BYTES,
+    Array,
+    MappedFiles,
+    aligned_copy,
+    aligned_empty,
+    dtype_named,
+    lay_out,
+)
 from lhkit.worker.protocol import Message
 from lhkit.worker.references import load_function
 from lhkit.worker.timing import TimedCall, run_round
@@ -36,6 +45,7 @@ class Handlers:
         self._files = MappedFiles()
         self._kernels: OrderedDict[int, CompiledKernel] = OrderedDict()
         self._timings: dict[int, list[TimedCall]] = {}
+        self._held: tuple[PreparedCall | None, list[Array]] = (None, [])
         self._count = 0
         self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
             "ping": lambda _fields, _body: Message({}),
@@ -46,6 +56,7 @@ class Handlers:
             "lower": self._lower,
             "assembly": self._assembly,
             "call": self._call,
+            "collect": self._collect,
             "reference": self._reference,
             "prepare_timing": self._prepare_timing,
             "time_round": self._time_round,
@@ -118,21 +129,46 @@ class Handlers:
         if kernel is None:
             return Message({"gone": True})
         arguments = [self._argument(d, body) for d in fields["arguments"]]
+        placed = [lay_out(a, d) for a, d in zip(arguments, fields["arguments"], strict=True)]
         results = [self._result(d, body) for d in fields["results"]]
-        call = kernel.prepare(arguments, results)
+        call = kernel.prepare(placed, results)
         self._send(Message({"progress": "call", "ir": None}))
         call()
-        inline = [r for r, d in zip(results, fields["results"], strict=True) if "file" not in d]
-        return Message({}, b"".join(r.tobytes() for r in inline))
+        for array, copy in zip(arguments, placed, strict=True):
+            if copy is not array:
+                array[...] = copy  # type: ignore[index]
+        return self._answer_call(call, results, fields["results"])
+
+    def _answer_call(
+        self, call: PreparedCall, results: list[Array | np.dtype[Any]], described: list[dict[str, Any]]
+    ) -> Message:
+        """Return results inline; large ones of dynamic shape are held until the client has a place for them."""
+        returned = iter(call.returned())
+        arrays = [r if isinstance(r, np.ndarray) else next(returned) for r in results]
+        held = [a.nbytes > INLINE_BYTES and "file" not in d for a, d in zip(arrays, described, strict=True)]
+        self._held = (call, [a for a, h in zip(arrays, held, strict=True) if h])
+        inline = [a for a, d, h in zip(arrays, described, held, strict=True) if "file" not in d and not h]
+        header = {"shapes": [list(a.shape) for a in arrays], "held": held}
+        return Message(header, b"".join(a.tobytes() for a in inline))
+
+    def _collect(self, fields: dict[str, Any], body: bytes) -> Message:
+        """Write the results that are held to the client's places."""
+        _, arrays = self._held
+        for array, descriptor in zip(arrays, fields["results"], strict=True):
+            self._files.array(descriptor, body)[...] = array
+        self._held = (None, [])
+        return Message({})
 
     def _argument(self, descriptor: dict[str, Any], body: bytes) -> Array | np.generic:
         array = self._files.array(descriptor, body)
         return array[()] if descriptor.get("scalar") else array
 
-    def _result(self, descriptor: dict[str, Any], body: bytes) -> Array:
+    def _result(self, descriptor: dict[str, Any], body: bytes) -> Array | np.dtype[Any]:
+        """Return the place of a result, or its dtype where the kernel decides the shape."""
         if "file" in descriptor:
             return self._files.array(descriptor, body)
-        return aligned_empty(descriptor["shape"], dtype_named(descriptor["dtype"]))
+        dtype = dtype_named(descriptor["dtype"])
+        return dtype if None in descriptor["shape"] else aligned_empty(descriptor["shape"], dtype)
 
     def _reference(self, fields: dict[str, Any], body: bytes) -> Message:
         function = load_function(fields["function"])
@@ -145,12 +181,15 @@ class Handlers:
         calls = []
         for entry in fields["entries"]:
             arguments = [self._argument(d, body) for d in entry["arguments"]]
-            owned = [aligned_copy(a) if isinstance(a, np.ndarray) else a for a in arguments]
+            owned = [
+                lay_out(aligned_copy(a), d) if isinstance(a, np.ndarray) else a
+                for a, d in zip(arguments, entry["arguments"], strict=True)
+            ]
             if "kernel" in entry:
                 kernel = self._kernel(entry["kernel"])
                 if kernel is None:
                     return Message({"gone": entry["kernel"]})
-                results = [aligned_empty(d["shape"], dtype_named(d["dtype"])) for d in entry["results"]]
+                results = [self._result(d, body) for d in entry["results"]]
                 calls.append(TimedCall(kernel.prepare(owned, results)))
             else:
                 calls.append(TimedCall.of_function(load_function(entry["function"]), owned))

@@ -1,0 +1,73 @@
+"""Conversions to short floats that the JIT's process lacks, as functions of the compiled module itself.
+
+Where the machine has no instruction for one, LLVM calls a function of the compiler's own runtime library,
+which is not part of a Python process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lhkit.compiler.bindings import ir
+
+# Rounding f64 to f32 and then again would round twice. Rounding to odd in between keeps the lost bits
+# sticky: toward zero, with the last bit set if anything was lost.
+_TO_ODD_F32 = """
+  %near = llvm.fptrunc %wide : f64 to f32
+  %back = llvm.fpext %near : f32 to f64
+  %near_size = llvm.intr.fabs(%back) : (f64) -> f64
+  %wide_size = llvm.intr.fabs(%wide) : (f64) -> f64
+  %is_larger = llvm.fcmp "ogt" %near_size, %wide_size : f64
+  %is_inexact = llvm.fcmp "one" %back, %wide : f64
+  %near_bits = llvm.bitcast %near : f32 to i32
+  %step = llvm.zext %is_larger : i1 to i32
+  %down = llvm.sub %near_bits, %step : i32
+  %sticky = llvm.zext %is_inexact : i1 to i32
+  %odd_bits = llvm.or %down, %sticky : i32
+"""
+
+_F32_TO_BF16 = """
+  %c1 = llvm.mlir.constant(1 : i32) : i32
+  %c16 = llvm.mlir.constant(16 : i32) : i32
+  %half = llvm.mlir.constant(0x7fff : i32) : i32
+  %quiet = llvm.mlir.constant(0x40 : i32) : i32
+  %no_sign = llvm.mlir.constant(0x7fffffff : i32) : i32
+  %infinity = llvm.mlir.constant(0x7f800000 : i32) : i32
+  %size = llvm.and %bits, %no_sign : i32
+  %is_nan = llvm.icmp "ugt" %size, %infinity : i32
+  %high = llvm.lshr %bits, %c16 : i32
+  %nan = llvm.or %high, %quiet : i32
+  %last = llvm.and %high, %c1 : i32
+  %up = llvm.add %bits, %half : i32
+  %tie = llvm.add %up, %last : i32
+  %rounded = llvm.lshr %tie, %c16 : i32
+  %chosen = llvm.select %is_nan, %nan, %rounded : i1, i32
+  %short = llvm.trunc %chosen : i32 to i16
+  %result = llvm.bitcast %short : i16 to bf16
+  llvm.return %result : bf16
+"""
+
+_FUNCTIONS = {
+    "bf16": (
+        f"llvm.func @__truncsfbf2(%narrow: f32) -> bf16 {{\n"
+        f"  %bits = llvm.bitcast %narrow : f32 to i32{_F32_TO_BF16}}}",
+        f"llvm.func @__truncdfbf2(%wide: f64) -> bf16 {{"
+        f"{_TO_ODD_F32}{_F32_TO_BF16.replace('%bits', '%odd_bits')}}}",
+    ),
+    "f16": (
+        f"llvm.func @__truncdfhf2(%wide: f64) -> f16 {{{_TO_ODD_F32}"
+        "  %odd = llvm.bitcast %odd_bits : i32 to f32\n"
+        "  %result = llvm.fptrunc %odd : f32 to f16\n"
+        "  llvm.return %result : f16\n}",
+    ),
+}
+
+
+def add_conversions(module: Any) -> None:
+    """Add to a module in the LLVM dialect, in place, the conversions to the short floats that it uses."""
+    text = module.operation.get_asm(large_elements_limit=1)
+    for name, functions in _FUNCTIONS.items():
+        if f" {name}" not in text and f"x{name}" not in text:
+            continue
+        for function in functions:
+            module.body.append(ir.Operation.parse(function))
