@@ -53,7 +53,8 @@ def _convolution(name: str, op: str, image: str, filters: str, out: str, element
     body = (
         f"  %zero = arith.constant 0.0 : {element}\n"
         + filled("init", out, "%zero", element)
-        + f"  %result = linalg.{op} {{dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}}\n"
+        + f"  %result = linalg.{op}\n"
+        + "    {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}\n"
         + f"    ins(%image, %filter : {image}, {filters}) outs(%init : {out}) -> {out}\n"
         + f"  return %result : {out}\n"
     )

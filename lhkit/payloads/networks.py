@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from lhkit.model.payload import Payload
@@ -58,7 +59,7 @@ def mlp(
     arguments = {"x": tensor(e, batch, sizes[0])}
     body = f"  %zero = arith.constant 0.0 : {e}\n"
     value, value_type = "%x", arguments["x"]
-    for i, (k, n) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for i, (k, n) in enumerate(itertools.pairwise(sizes)):
         weights, bias, out = tensor(e, k, n), tensor(e, n), tensor(e, batch, n)
         arguments |= {f"w{i}": weights, f"b{i}": bias}
         body += _product(f"product{i}", value, value_type, f"%w{i}", weights, out, e)

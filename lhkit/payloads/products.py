@@ -64,7 +64,7 @@ def matmul_i8_i32(m: int = 256, n: int = 256, k: int = 256) -> Payload:
 
 
 def matmul_bf16_f32(m: int = 256, n: int = 256, k: int = 256) -> Payload:
-    """Return a mixed product: ``matmul_bf16_f32(lhs: m×k of bfloat16, rhs: k×n of bfloat16) -> m×n of float32``.
+    """Return a mixed product: ``matmul_bf16_f32(lhs: m×k, rhs: k×n of bfloat16) -> m×n of float32``.
 
     Args:
         m: Rows of the result.

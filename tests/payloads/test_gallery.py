@@ -1,0 +1,67 @@
+"""The gallery: every generator in odd sizes and every float type computes what its reference does."""
+
+import pytest
+
+import lhkit
+from lhkit import payloads
+from lhkit.model.errors import UsageError
+from lhkit.shipped import shipped_folder
+
+# Small and odd: nothing is a multiple of a vector.
+SIZES = {
+    "attention": (13, 6),
+    "batch_matmul": (3, 5, 7, 9),
+    "conv2d_nhwc": (2, 5, 7, 3, 4, 3),
+    "depthwise_conv2d_nhwc": (2, 5, 7, 3, 3),
+    "elementwise_chain": (33, 17),
+    "fc_relu": (33, 17, 9),
+    "layernorm": (9, 17),
+    "matmul": (33, 17, 9),
+    "matmul_bf16_f32": (33, 17, 9),
+    "matmul_dynamic": (),
+    "matmul_i8_i32": (33, 17, 9),
+    "matvec": (33, 17),
+    "mlp": (5, (7, 9, 11, 3)),
+    "relu_dynamic": (),
+    "row_sum": (33, 17),
+    "softmax": (9, 17),
+    "strided_window": (5, 7),
+    "transpose": (33, 17),
+}
+MIXED = ("matmul_bf16_f32", "matmul_i8_i32")
+CELLS = [
+    (name, dtype)
+    for name in SIZES
+    for dtype in ((None,) if name in MIXED else ("bfloat16", "float16", "float32", "float64"))
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), CELLS)
+def test_a_generated_payload_is_right(name, dtype):
+    options = {} if dtype is None else {"dtype": dtype}
+    payload = getattr(payloads, name)(*SIZES[name], **options)
+    verdict = lhkit.verify(lhkit.compile(payload, opt_level=1))
+    assert verdict.ok and verdict.against == "NumPy", verdict
+
+
+def test_the_table_has_every_generator_and_every_shipped_file():
+    shipped = {p.stem for p in shipped_folder("data").glob("*.mlir")}
+    assert set(SIZES) == set(payloads.__all__) == shipped
+
+
+@pytest.mark.parametrize("name", sorted(SIZES))
+def test_shipped_files_are_what_the_generators_write(name):
+    generated = getattr(payloads, name)()
+    assert generated.text == (shipped_folder("data") / f"{name}.mlir").read_text()
+    assert generated.source.startswith(f"<{name} ")
+
+
+def test_generators_take_sizes_and_types():
+    payload = payloads.matmul(3, 5, 7, "float64")
+    assert [t.text for t in payload.function().arguments] == ["tensor<3x7xf64>", "tensor<7x5xf64>"]
+    with pytest.raises(UsageError, match="'int3'"):
+        payloads.matmul(dtype="int3")
+    with pytest.raises(UsageError, match="extent of 0"):
+        payloads.row_sum(0)
+    with pytest.raises(UsageError, match="extent of -1"):
+        payloads.matmul_i8_i32(k=-1)
