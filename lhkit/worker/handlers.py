@@ -16,6 +16,7 @@ from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
 from lhkit.compiler.sources import Source
+from lhkit.compiler.work import work_of
 from lhkit.model.jsonable import to_json
 from lhkit.worker.arrays import Array, MappedFiles, aligned_copy, aligned_empty, dtype_named
 from lhkit.worker.protocol import Message
@@ -45,6 +46,7 @@ class Handlers:
             "compile": self._compile,
             "lower": self._lower,
             "assembly": self._assembly,
+            "work": self._work,
             "call": self._call,
             "reference": self._reference,
             "prepare_timing": self._prepare_timing,
@@ -107,6 +109,11 @@ class Handlers:
         from lhkit.compiler.machine_code import assembly_text
 
         return Message({}, assembly_text(_recipe(fields, body), self._progress).encode())
+
+    def _work(self, fields: dict[str, Any], body: bytes) -> Message:
+        (payload,) = _sources(fields["sources"], body)
+        shapes = fields["shapes"] and [tuple(shape) for shape in fields["shapes"]]
+        return Message({"work": to_json(work_of(payload, fields["function"], shapes))})
 
     def _kernel(self, number: int) -> CompiledKernel | None:
         if number in self._kernels:
