@@ -46,6 +46,7 @@ class Handlers:
             "compile": self._compile,
             "lower": self._lower,
             "assembly": self._assembly,
+            "machine_code": self._machine_code,
             "work": self._work,
             "call": self._call,
             "reference": self._reference,
@@ -109,6 +110,11 @@ class Handlers:
         from lhkit.compiler.machine_code import assembly_text
 
         return Message({}, assembly_text(_recipe(fields, body), self._progress).encode())
+
+    def _machine_code(self, fields: dict[str, Any], body: bytes) -> Message:
+        from lhkit.compiler.machine_code import machine_code
+
+        return Message({"code": to_json(machine_code(_recipe(fields, body), self._progress))})
 
     def _work(self, fields: dict[str, Any], body: bytes) -> Message:
         (payload,) = _sources(fields["sources"], body)
