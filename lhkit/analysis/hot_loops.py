@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from lhkit.analysis.chains import find_chains
 from lhkit.analysis.control_flow import find_loops, split_blocks
-from lhkit.analysis.instruction_sets import operation_of, stack_registers
+from lhkit.analysis.instruction_sets import Operation, operation_of, stack_registers
 from lhkit.model.machine_code import Architecture, Bound, HotLoop, HotLoops, Instruction, MachineCode
 
 # An estimate of what a core does in a cycle: two vector operations, two loads, one store, one shuffle,
@@ -103,10 +103,21 @@ def _count(body: Sequence[Instruction], architecture: Architecture, stack: froze
         counts.gathers += operation.kind == "gather"
         counts.flops += operation.flops
         _count_access(counts, instruction, stack)
-        # Copies and bit tricks on a vector register that holds one element make no vector code.
-        if operation.flops or instruction.access is not None:
+        if _shows_width(instruction, operation, stack):
             counts.vector_bits = max(counts.vector_bits, operation.vector_bits)
     return counts
+
+
+def _shows_width(instruction: Instruction, operation: Operation, stack: frozenset[str]) -> bool:
+    """Return True for what makes vector code: arithmetic on lanes, and loads and stores of vectors.
+
+    Copies, bit operations and spills of a 128-bit register that holds one element make none.
+    """
+    if operation.flops or (operation.kind == "arithmetic" and operation.vector_bits > 128):
+        return True
+    access = instruction.access
+    is_elsewhere = access is not None and not stack.union({"rip"}).intersection(access.registers[:1])
+    return is_elsewhere and operation.kind in ("move", "gather")
 
 
 def _count_access(counts: _Counts, instruction: Instruction, stack: frozenset[str]) -> None:

@@ -29,7 +29,7 @@ _X86_FLOAT_OTHER = re.compile(
     r"([ps])([hsd])|cvt\w+|(?:and|andn|or|xor)p[sd]"
 )
 _X86_INTEGER = re.compile(
-    r"p(add|sub|adds|subs|addus|subus|mull|mulh|mulhu|muld|muludq|max[su]|min[su]|abs|avg)([bwdq]?)"
+    r"p(add|sub|adds|subs|addus|subus|mull|mulh|mulhu|muld|mulud|max[su]|min[su]|abs|avg)([bwdq]?)"
 )
 _X86_INTEGER_OTHER = re.compile(
     r"p(?:and|or|xor|andn|ternlog|sll|srl|sra|rol|ror|cmp|test|sign|lzcnt|popcnt|sadbw|madd).*"

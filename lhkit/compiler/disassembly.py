@@ -16,6 +16,7 @@ _STOPS = {"ud2", "hlt", "int3", "udf", "brk"}
 _PADDING = {"nop", "int3", "data16 nop", "udf"}
 _UNCONDITIONAL = {"jmp", "b", "br"}
 _VECTOR_OPERAND = re.compile(r"\b[xyzt]mm\d")
+_ARM_VECTOR = re.compile(r"\b(v\d+)\.")
 # What a called function may overwrite; the others it has to restore.
 _KEPT_BY_CALLS = {"rbx", "rbp", "r12", "r13", "r14", "r15", *(f"x{i}" for i in range(19, 29))}
 
@@ -76,7 +77,7 @@ def _decoder(architecture: Architecture) -> Any:
 
 def _convert(raw: Any, architecture: Architecture) -> Instruction:
     flow = _flow(raw)
-    reads, writes = raw.regs_access()
+    reads, writes = _registers(raw)
     target = None
     if flow in ("jump", "branch", "call") and raw.operands:
         last = raw.operands[-1]
@@ -89,9 +90,18 @@ def _convert(raw: Any, architecture: Architecture) -> Instruction:
         flow=flow,
         target=target,
         access=_access(raw, architecture),
-        reads=tuple(raw.reg_name(r) for r in reads),
-        writes=tuple(raw.reg_name(r) for r in writes),
+        reads=reads,
+        writes=writes,
     )
+
+
+def _registers(raw: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the registers that an instruction reads and writes."""
+    reads, writes = ([raw.reg_name(r) for r in registers] for registers in raw.regs_access())
+    if not reads and not writes and (named := _ARM_VECTOR.findall(raw.op_str)):
+        # The disassembler knows newer dot products and half-precision ops by name only; they accumulate.
+        return tuple(named), tuple(named[:1])
+    return tuple(reads), tuple(writes)
 
 
 def _flow(raw: Any) -> Flow:

@@ -6,6 +6,7 @@ length, so that what follows is read right.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lhkit.model.machine_code import Access, Instruction
@@ -37,7 +38,10 @@ _NAMES = {
     (5, 2, 0x11): "vmovsh",
 }
 _GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{i}" for i in range(8, 16)))
-_STORES = {"tilestored"}
+# Encoded as the loads are, and the other way round.
+_STORES = {(2, 2, 0x4B), (5, 2, 0x11)}
+_ACCUMULATING = re.compile(r"vfn?m.*|v?p?t?dp.*")
+_THREE_OPERANDS = re.compile(r"vfn?m.*|v?p?t?dp.*|v(?:add|sub|mul|div|min|max|sqrt)s?.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +64,42 @@ def decode_extension(code: bytes, address: int) -> Instruction | None:
     head = _head(code)
     if head is None or len(code) < head.length + 2:
         return None
-    opcode, modrm = code[head.length], code[head.length + 1]
+    opcode, modrm, start = code[head.length], code[head.length + 1], head.length + 2
     name = _name(head, opcode)
-    width = "t" if name.startswith("t") else "xyz"[min(head.width, 2)]
-    destination = f"{width}mm{head.reg + (modrm >> 3 & 7)}"
-    start = head.length + 2
-    registers: tuple[str, ...]
-    access: Access | None
-    if modrm >> 6 == 3:
-        other, size, registers, access = f"{width}mm{head.index * 2 + head.base + (modrm & 7)}", 0, (), None
-        reads: tuple[str, ...] = (other,)
-    else:
-        found = _memory(code, start, modrm, head, 64 if width == "t" else 16 << head.width)
+    letter = "t" if name.startswith("t") else "xyz"[min(head.width, 2)]
+    registers: tuple[str, ...] = (f"{letter}mm{head.index * 2 + head.base + (modrm & 7)}",)
+    used, access = 0, None
+    other = registers[0]
+    if modrm >> 6 != 3:
+        found = _memory(code, start, modrm, head, 2 if name.endswith("sh") else 16 << head.width)
         if found is None:
             return None
-        other, size, registers = found
-        access = Access("store" if name in _STORES else "load", other, registers)
-        reads, other = registers, f"[{other}]"
-    size += start + (head.map == 3)
+        text, used, registers = found
+        is_store = (head.map, head.prefix, opcode) in _STORES
+        access, other = Access("store" if is_store else "load", text, registers), f"[{text}]"
+    size = start + used + (head.map == 3)  # this map's instructions end with a constant
     if size > len(code):
         return None
-    source = f"{width}mm{head.source}"
-    operands = [destination, other] if name.startswith("tile") else [destination, source, other]
-    accumulates = "fm" in name or "fnm" in name or "dp" in name
-    reads = (*((destination,) if accumulates else ()), *(() if len(operands) == 2 else (source,)), *reads)
-    writes = () if name in _STORES else (destination,)
-    return Instruction(address, size, name, ", ".join(operands), access=access, reads=reads, writes=writes)
+    first = f"{letter}mm{head.reg + (modrm >> 3 & 7)}"
+    operands, reads, writes = _operands(name, first, f"{letter}mm{head.source}", other, access)
+    text = ", ".join(operands)
+    last = () if name == "tilezero" else registers
+    return Instruction(address, size, name, text, access=access, reads=(*reads, *last), writes=writes)
+
+
+def _operands(
+    name: str, first: str, second: str, other: str, access: Access | None
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return (operands as written, registers read besides those of the last operand, registers written)."""
+    if access is not None and access.kind == "store":
+        return (other, first), (first,), ()
+    if name == "tilezero":
+        return (first,), (), (first,)
+    if _THREE_OPERANDS.fullmatch(name):
+        reads = (first, second) if _ACCUMULATING.fullmatch(name) else (second,)
+        order = (first, other, second) if name.startswith("t") else (first, second, other)
+        return order, reads, (first,)
+    return (first, other), (), (first,)
 
 
 def _head(code: bytes) -> _Head | None:
@@ -103,16 +117,15 @@ def _head(code: bytes) -> _Head | None:
 
 
 def _name(head: _Head, opcode: int) -> str:
-    element = "h" if head.map in (5, 6) else "?"
     if head.map == 5 and opcode in _ARITHMETIC and head.prefix in (0, 2):
-        return f"v{_ARITHMETIC[opcode]}{'p' if head.prefix == 0 else 's'}{element}"
+        return f"v{_ARITHMETIC[opcode]}{'p' if head.prefix == 0 else 's'}h"
     if head.map == 6 and head.prefix == 1 and opcode >> 4 in _FMA_FORMS and opcode & 15 in _FMA:
-        return f"v{_FMA[opcode & 15].format(_FMA_FORMS[opcode >> 4])}{element}"
+        return f"v{_FMA[opcode & 15].format(_FMA_FORMS[opcode >> 4])}h"
     return _NAMES.get((head.map, head.prefix, opcode), f"vex.map{head.map}.{opcode:02x}")
 
 
 def _memory(
-    code: bytes, at: int, modrm: int, head: _Head, vector_bytes: int
+    code: bytes, at: int, modrm: int, head: _Head, operand_bytes: int
 ) -> tuple[str, int, tuple[str, ...]] | None:
     """Return (address text, bytes after the ModRM byte, registers) of a memory operand."""
     mod, rm = modrm >> 6, modrm & 7
@@ -130,8 +143,8 @@ def _memory(
     raw = code[at + used : at + used + shift_bytes]
     shift = int.from_bytes(raw, "little", signed=True)
     if mod == 1 and code[0] == 0x62:  # EVEX counts short displacements in operands
-        element = 2 if head.map in (5, 6) else 4
-        shift *= element if head.is_broadcast or (head.map in (5, 6) and head.prefix == 2) else vector_bytes
+        element_bytes = 2 if head.map in (5, 6) else 4
+        shift *= element_bytes if head.is_broadcast else operand_bytes
     parts = [p for p in (base, f"{index}*{scale}" if index and scale > 1 else index) if p]
     text = " + ".join(parts) + (f" {'-' if shift < 0 else '+'} {abs(shift):#x}" if shift else "")
     return text, used + shift_bytes, tuple(r for r in (base, index) if r)
