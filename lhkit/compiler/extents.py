@@ -89,7 +89,7 @@ class Extents:
 
     def _result_number(self, op: Any) -> int | None:
         operands = list(op.operands)
-        if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.IntegerAttr):
+        if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.IntegerAttr | ir.BoolAttr):
             return int(ir.IntegerAttr(op.attributes["value"]).value)
         if op.name in ("arith.index_cast", "arith.index_castui"):
             return self.number(operands[0])
@@ -123,6 +123,8 @@ class Extents:
             return self.sizes(op, "static_sizes", groups[2])
         if op.name == "tensor.pad":
             return self._padded(op)
+        if op.name == "tensor.concat":
+            return self._concatenated(op)
         if op.name in ("tensor.expand_shape", "memref.expand_shape"):
             return self.sizes(op, "static_output_shape", operands[1:])
         if op.name in ("tensor.collapse_shape", "memref.collapse_shape"):
@@ -143,6 +145,13 @@ class Extents:
         lows, highs = self.sizes(op, "static_low", low), self.sizes(op, "static_high", high)
         parts = zip(self.shape(source[0]), lows, highs, strict=True)
         return tuple(None if n is None or lo is None or hi is None else n + lo + hi for n, lo, hi in parts)
+
+    def _concatenated(self, op: Any) -> Shape:
+        shapes = [self.shape(o) for o in op.operands]
+        at = int(ir.IntegerAttr(op.attributes["dim"]).value)
+        along = [shape[at] for shape in shapes]
+        total = None if None in along else sum(n for n in along if n is not None)
+        return tuple(total if i == at else n for i, n in enumerate(shapes[0]))
 
     def _collapsed(self, op: Any) -> Shape:
         shape = self.shape(op.operands[0])

@@ -80,7 +80,7 @@ class FlopCounter:
                 tally += self._count_call(operation)
                 continue
             tally += self._count_op(operation)
-            if not is_loop(operation):
+            if not is_loop(operation) and operation.name != "scf.if":
                 self._extents.visit(operation)
         return tally
 
@@ -128,14 +128,19 @@ class FlopCounter:
 
     def _count_if(self, op: Any) -> Tally:
         """Return the tally of a conditional: of the branch that is taken, or of both if they are the same."""
-        branches = []
-        for region in op.regions:
-            blocks = list(region.blocks)
-            branches.append(self._count_block(blocks[0]) if blocks else Tally())
+        blocks = [block for region in op.regions for block in region.blocks]
+        tallies = [self._count_block(block) for block in blocks]
+        tallies += [Tally()] * (2 - len(tallies))  # without else there is nothing to do
+        yielded = [[self._extents.shape(v) for v in list(b.operations)[-1].operation.operands] for b in blocks]
         condition = self._extents.number(op.operands[0])
-        if condition is not None:
-            return branches[0 if condition else 1]
-        return branches[0] if branches[0] == branches[1] else _UNKNOWN
+        taken = None if condition is None else 0 if condition else 1
+        for i, result in enumerate(op.results):
+            shapes = [shapes[i] for shapes in yielded]
+            known = shapes[taken] if taken is not None else shapes[0] if shapes[0] == shapes[1] else None
+            self._extents.bind(result, known)
+        if taken is not None:
+            return tallies[taken]
+        return tallies[0] if tallies[0] == tallies[1] else _UNKNOWN
 
     def _count_loop(self, op: Any) -> Tally:
         block = op.regions[0].blocks[0]

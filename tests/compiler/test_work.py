@@ -227,6 +227,26 @@ UNEQUAL = BRANCHES.replace(
     "%SECOND = arith.mulf %x, %x", "%m = arith.mulf %x, %x : tensor<4xf32>\n%SECOND = math.exp %m"
 )
 
+# The condition is known; the shapes of both branches are the same, whichever is taken.
+TAKEN = """
+func.func @f(%x: tensor<?xf32>, %c: i1) -> tensor<?xf32> {
+  %false = arith.constant false
+  %a = scf.if %false -> tensor<?xf32> {
+    %m = math.exp %x : tensor<?xf32>
+    scf.yield %m : tensor<?xf32>
+  } else {
+    scf.yield %x : tensor<?xf32>
+  }
+  %b = scf.if %c -> tensor<?xf32> {
+    scf.yield %a : tensor<?xf32>
+  } else {
+    scf.yield %x : tensor<?xf32>
+  }
+  %r = tensor.concat dim(0) %b, %x : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  %s = arith.addf %r, %r : tensor<?xf32>
+  return %s : tensor<?xf32>
+}"""
+
 EXTERNAL = """
 func.func private @elsewhere(tensor<4xf32>) -> tensor<4xf32>
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -256,6 +276,7 @@ CASES = {
     "while": (WHILE, None, Work(None, 0, 1)),
     "equal branches": (BRANCHES, None, Work(4, 32, 1)),
     "unequal branches": (UNEQUAL, None, Work(None, 32, 4)),
+    "branches of one shape": (TAKEN, [(5,), ()], Work(10, 4 * 15, 1)),
     "external function": (EXTERNAL, None, Work(None, None, 4)),
 }
 
