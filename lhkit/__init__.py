@@ -67,6 +67,7 @@ __all__ = [
 ]
 
 register_drawing("Comparison", "lhkit.render.mime:comparison_bundle")
+register_drawing("HotLoops", "lhkit.render.machine_code:hot_loops_bundle")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,163 +1,227 @@
-"""Which extents of dynamic arguments a payload takes: found at compile time, looked at before every call.
-
-Compiled code believes that the extents of its operands fit one another; where they do not, it would read and
-write outside of its arrays.
-"""
+"""Extents of values that types leave open, followed from the arguments' shapes through the ops."""
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lhkit.compiler.bindings import ir, passmanager
-from lhkit.compiler.diagnostics import span_of
-from lhkit.compiler.signatures import function_ops, symbol_name
-from lhkit.compiler.sources import Source, failure_in
-from lhkit.model.errors import error_for
-from lhkit.model.failure import Diagnostic
-from lhkit.model.span import Span
+from lhkit.compiler.bindings import ir
 
-# Every op says what has to hold when it runs; what these conditions need is then brought back to extents of
-# arguments. Calls and elementwise arithmetic become what the checks know.
-_CONDITIONS = (
-    "inline",
-    "func.func(convert-elementwise-to-linalg)",
-    "generate-runtime-verification",
-    "resolve-ranked-shaped-type-result-dims",
-    "canonicalize",
-    "cse",
+Extent = int | None
+Shape = tuple[Extent, ...]
+
+_CASTS = (
+    "tensor.cast",
+    "memref.cast",
+    "bufferization.to_tensor",
+    "bufferization.to_buffer",
+    "bufferization.clone",
 )
-_REASON = re.compile(r"(?:= |\n)([a-z_]+\.[a-z_.0-9]+).*\n\^ (.*)\n", re.DOTALL)
-
-Shapes = Sequence[tuple[int, ...]]
-_Value = Callable[[Shapes], int]
-
-_BINARY: dict[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "addi": operator.add,
-    "sub": operator.sub,
-    "subi": operator.sub,
-    "mul": operator.mul,
-    "muli": operator.mul,
-    "mins": min,
-    "minsi": min,
-    "maxs": max,
-    "maxsi": max,
-    "andi": operator.and_,
-    "and": operator.and_,
-    "ori": operator.or_,
-    "or": operator.or_,
-    "xori": operator.xor,
+_INSERTIONS = {
+    "tensor.insert": 1,
+    "tensor.insert_slice": 1,
+    "vector.transfer_write": 1,
+    "linalg.pack": 1,
+    "linalg.unpack": 1,
 }
-# In the order in which arith numbers its predicates.
-_COMPARISONS: dict[str, Callable[[int, int], int]] = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "slt": operator.lt,
-    "sle": operator.le,
-    "sgt": operator.gt,
-    "sge": operator.ge,
-}
-_COMPARED = {
-    **{f"{i} : i64": function for i, function in enumerate(_COMPARISONS.values())},
-    **{f"#index<cmp_predicate {name}>": function for name, function in _COMPARISONS.items()},
+_ALLOCATIONS = (
+    "tensor.empty",
+    "tensor.generate",
+    "memref.alloc",
+    "memref.alloca",
+    "bufferization.alloc_tensor",
+)
+_SLICES = ("tensor.extract_slice", "memref.subview", "memref.reinterpret_cast")
+
+_ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.subi": lambda a, b: a - b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.divui": lambda a, b: a // b,
+    "arith.divsi": lambda a, b: int(math.copysign(abs(a) // abs(b), a * b)) if a else 0,
+    "arith.floordivsi": lambda a, b: a // b,
+    "arith.ceildivsi": lambda a, b: -(-a // b),
+    "arith.ceildivui": lambda a, b: -(-a // b),
+    "arith.minsi": min,
+    "arith.minui": min,
+    "arith.maxsi": max,
+    "arith.maxui": max,
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ExtentCheck:
-    """A condition on the shapes of arguments: it holds where ``holds`` is true or a guard is false."""
+class Extents:
+    """What is known of shapes and index values, op by op in their order."""
 
-    guards: tuple[_Value, ...]
-    holds: _Value
-    reason: str
-    span: Span | None
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._shapes: dict[Any, Shape] = {}
 
-    def fails(self, shapes: Shapes) -> bool:
-        """Return True if these shapes break the condition."""
-        return all(guard(shapes) for guard in self.guards) and not self.holds(shapes)
+    def shape(self, value: Any) -> Shape:
+        """Return the shape of a value, None where an extent is not known; ``()`` for a scalar."""
+        return self._shapes.get(value) or static_shape(value.type)
 
+    def number(self, value: Any) -> int | None:
+        """Return an integer or index value, None if it is not known."""
+        return self._numbers.get(value)
 
-def extent_checks(module: Any, function: str) -> tuple[ExtentCheck, ...]:
-    """Return the conditions of a function on the shapes of its arguments; the module is used up.
+    def bind(self, value: Any, shape: Sequence[Extent] | None, number: int | None = None) -> None:
+        """Take note of what is known of a value: what its type says counts, the rest is filled in."""
+        self._numbers.pop(value, None)
+        self._shapes.pop(value, None)
+        if number is not None:
+            self._numbers[value] = number
+        static = static_shape(value.type)
+        if shape is not None and None in static and len(shape) == len(static):
+            self._shapes[value] = tuple(s if s is not None else n for s, n in zip(static, shape, strict=True))
 
-    Conditions that depend on more than shapes, or that stand in loops, are left out.
-    """
-    for op in function_ops(module):
-        visibility = "public" if symbol_name(op) == function else "private"
-        op.attributes["sym_visibility"] = ir.StringAttr.get(visibility)
-    passmanager.PassManager.parse(f"builtin.module({','.join(_CONDITIONS)})").run(module.operation)
-    entry = next(op for op in function_ops(module) if symbol_name(op) == function)
-    checks: dict[Any, ExtentCheck] = {}
-    for op, guards in _assertions(entry.regions[0].blocks[0], ()):
-        values = [_value_of(v) for v in (op.operands[0], *guards)]
-        if None not in values:
-            holds, *conditions = values
-            check = ExtentCheck(tuple(conditions), holds, _reason(op), span_of(op.location))  # type: ignore[arg-type]
-            checks.setdefault((op.operands[0], guards), check)
-    return tuple(checks.values())
+    def visit(self, op: Any) -> None:
+        """Take note of the results of an op."""
+        for i, result in enumerate(op.results):
+            self.bind(result, self._result_shape(op, i), self._result_number(op))
 
+    def sizes(self, op: Any, attribute: str, operands: Sequence[Any]) -> Shape:
+        """Return mixed sizes: an attribute whose dynamic entries are the operands, in order."""
+        dynamic = iter(operands)
+        marker = ir.ShapedType.get_dynamic_size()
+        static = ir.DenseI64ArrayAttr(op.attributes[attribute])
+        return tuple(self.number(next(dynamic)) if n == marker else n for n in static)
 
-def _assertions(block: Any, guards: tuple[Any, ...]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """Yield the assertions that run whenever some conditions hold, with these conditions."""
-    for op in [o.operation for o in block.operations]:
-        if op.name == "cf.assert":
-            yield op, guards
-        elif op.name == "scf.if":
-            yield from _assertions(op.regions[0].blocks[0], (*guards, op.operands[0]))
-
-
-def _value_of(value: Any) -> _Value | None:
-    """Return how to compute an SSA value from the shapes of arguments, or None if they do not tell."""
-    if not isinstance(value.owner, ir.Operation | ir.OpView):
+    def _result_number(self, op: Any) -> int | None:
+        operands = list(op.operands)
+        if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.IntegerAttr | ir.BoolAttr):
+            return int(ir.IntegerAttr(op.attributes["value"]).value)
+        if op.name in ("arith.index_cast", "arith.index_castui"):
+            return self.number(operands[0])
+        if op.name in ("tensor.dim", "memref.dim"):
+            at, shape = self.number(operands[1]), self.shape(operands[0])
+            return shape[at] if at is not None and 0 <= at < len(shape) else None
+        if op.name in ("affine.apply", "affine.min", "affine.max"):
+            values = self._affine_results(op.attributes["map"], operands)
+            choose = max if op.name == "affine.max" else min
+            return None if values is None else choose(values)
+        if op.name in _ARITHMETIC:
+            a, b = self.number(operands[0]), self.number(operands[1])
+            divides = "div" in op.name
+            return None if a is None or b is None or (divides and b == 0) else _ARITHMETIC[op.name](a, b)
         return None
-    op = value.owner.operation if isinstance(value.owner, ir.OpView) else value.owner
-    name = op.name.partition(".")[2]
-    if name == "constant":
-        number = op.attributes["value"]
-        constant = int(number.value) if isinstance(number, ir.IntegerAttr | ir.BoolAttr) else None
-        return None if constant is None else lambda shapes: constant
-    if name == "dim" and not isinstance(op.operands[0].owner, ir.Operation | ir.OpView):
-        return _extent(op)
-    function = _COMPARED.get(_predicate(op)) if name in ("cmp", "cmpi") else _BINARY.get(name)
-    operands = [_value_of(v) for v in op.operands] if function else [None]
-    if function is None or None in operands:
+
+    def _affine_results(self, map_attribute: Any, operands: Sequence[Any]) -> list[int] | None:
+        numbers = [self.number(o) for o in operands]
+        return affine_values(ir.AffineMapAttr(map_attribute).value, numbers)
+
+    def _result_shape(self, op: Any, index: int) -> Shape | None:
+        operands = list(op.operands)
+        if op.name in _ALLOCATIONS:
+            return self._filled(op.results[index].type, operands)
+        if op.name in _CASTS:
+            return self.shape(operands[0])
+        if op.name in _INSERTIONS:
+            return self.shape(operands[_INSERTIONS[op.name]])
+        if op.name in _SLICES:
+            groups = operand_groups(op)
+            return self.sizes(op, "static_sizes", groups[2])
+        if op.name == "tensor.pad":
+            return self._padded(op)
+        if op.name == "tensor.concat":
+            return self._concatenated(op)
+        if op.name in ("tensor.expand_shape", "memref.expand_shape"):
+            return self.sizes(op, "static_output_shape", operands[1:])
+        if op.name in ("tensor.collapse_shape", "memref.collapse_shape"):
+            return self._collapsed(op)
+        if op.name.startswith("linalg."):
+            outs = outputs_of(op)
+            return self.shape(outs[index]) if index < len(outs) else None
+        if op.name.startswith(("arith.", "math.")) and operands:
+            return self.shape(operands[-1])
         return None
-    left, right = operands
-    return lambda shapes: function(left(shapes), right(shapes))  # type: ignore[misc]
+
+    def _filled(self, type_: Any, operands: Sequence[Any]) -> Shape:
+        dynamic = iter(operands)
+        return tuple(self.number(next(dynamic)) if n is None else n for n in static_shape(type_))
+
+    def _padded(self, op: Any) -> Shape:
+        source, low, high = operand_groups(op)
+        lows, highs = self.sizes(op, "static_low", low), self.sizes(op, "static_high", high)
+        parts = zip(self.shape(source[0]), lows, highs, strict=True)
+        return tuple(None if n is None or lo is None or hi is None else n + lo + hi for n, lo, hi in parts)
+
+    def _concatenated(self, op: Any) -> Shape:
+        shapes = [self.shape(o) for o in op.operands]
+        at = int(ir.IntegerAttr(op.attributes["dim"]).value)
+        along = [shape[at] for shape in shapes]
+        total = None if None in along else sum(n for n in along if n is not None)
+        return tuple(total if i == at else n for i, n in enumerate(shapes[0]))
+
+    def _collapsed(self, op: Any) -> Shape:
+        shape = self.shape(op.operands[0])
+        groups = [[int(ir.IntegerAttr(i)) for i in group] for group in op.attributes["reassociation"]]
+        return tuple(product(shape[i] for i in group) for group in groups)
 
 
-def _predicate(op: Any) -> str:
-    for name in ("predicate", "pred"):
-        if name in op.attributes:
-            return str(op.attributes[name])
-    return ""
+def static_shape(type_: Any) -> Shape:
+    """Return the shape that a type gives, None where it is dynamic or there is no rank."""
+    for cls in (ir.RankedTensorType, ir.MemRefType, ir.VectorType):
+        if isinstance(type_, cls):
+            shaped = cls(type_)
+            scalable = shaped.scalable_dims if cls is ir.VectorType else [False] * shaped.rank
+            unknown = [shaped.is_dynamic_dim(i) or scalable[i] for i in range(shaped.rank)]
+            return tuple(None if unknown[i] else shaped.get_dim_size(i) for i in range(shaped.rank))
+    is_unranked = isinstance(type_, ir.UnrankedTensorType | ir.UnrankedMemRefType)
+    return (None,) if is_unranked else ()
 
 
-def _extent(op: Any) -> _Value | None:
-    number = ir.BlockArgument(op.operands[0]).arg_number
-    axis = _value_of(op.operands[1])
-    return None if axis is None else lambda shapes: shapes[number][axis(shapes)]
+def operand_groups(op: Any) -> list[list[Any]]:
+    """Return the operands of an op by the groups of its definition."""
+    operands = iter(op.operands)
+    sizes = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+    return [[next(operands) for _ in range(n)] for n in sizes]
 
 
-def _reason(op: Any) -> str:
-    message = ir.StringAttr(op.attributes["msg"]).value
-    found = _REASON.search(message)
-    return f"{found[1]}: {found[2]}" if found else message
+def outputs_of(op: Any) -> list[Any]:
+    """Return the operands that a linalg op writes to."""
+    if "operandSegmentSizes" in op.attributes:
+        return operand_groups(op)[-1]
+    operands = list(op.operands)
+    return operands[len(operands) // 2 :] if op.name == "linalg.reduce" else operands[-1:]
 
 
-def check_extents(checks: Sequence[ExtentCheck], shapes: Shapes, sources: Sequence[Source]) -> None:
-    """Refuse arguments of shapes that break a condition.
+def product(extents: Any) -> int | None:
+    """Return the product of extents: 0 if one is 0, else None if one is not known."""
+    values = list(extents)
+    if 0 in values:
+        return 0
+    return None if None in values else math.prod(values)
 
-    Raises:
-        UsageError: They do; the message names the op, its place, and the shapes.
-    """
-    for check in checks:
-        if check.fails(shapes):
-            shown = ", ".join("x".join(map(str, s)) or "scalar" for s in shapes)
-            message = f"the extents of the arguments ({shown}) do not fit one another"
-            diagnostics = (Diagnostic("error", check.reason, check.span),)
-            raise error_for(failure_in(sources, "usage", message, diagnostics, stage="call"))
+
+def affine_values(affine_map: Any, numbers: Sequence[int | None]) -> list[int] | None:
+    """Return the results of an affine map for dimensions and then symbols, None if one is not known."""
+    dimensions, symbols = numbers[: affine_map.n_dims], numbers[affine_map.n_dims :]
+    values = [_affine_value(e, dimensions, symbols) for e in affine_map.results]
+    known = [v for v in values if v is not None]
+    return known if len(known) == len(values) else None
+
+
+def _affine_value(
+    expression: Any, dimensions: Sequence[int | None], symbols: Sequence[int | None]
+) -> int | None:
+    if isinstance(expression, ir.AffineConstantExpr):
+        return int(ir.AffineConstantExpr(expression).value)
+    if isinstance(expression, ir.AffineDimExpr):
+        return dimensions[ir.AffineDimExpr(expression).position]
+    if isinstance(expression, ir.AffineSymbolExpr):
+        return symbols[ir.AffineSymbolExpr(expression).position]
+    binary = ir.AffineBinaryExpr(expression)
+    lhs = _affine_value(binary.lhs, dimensions, symbols)
+    rhs = _affine_value(binary.rhs, dimensions, symbols)
+    if lhs is None or rhs is None:
+        return None
+    if isinstance(expression, ir.AffineAddExpr):
+        return lhs + rhs
+    if isinstance(expression, ir.AffineMulExpr):
+        return lhs * rhs
+    if rhs == 0:
+        return None
+    if isinstance(expression, ir.AffineModExpr):
+        return lhs % rhs
+    return lhs // rhs if isinstance(expression, ir.AffineFloorDivExpr) else -(-lhs // rhs)

@@ -13,7 +13,7 @@ from lhkit.compiler.applying import Application, apply_schedule, parse_payload
 from lhkit.compiler.bindings import new_context
 from lhkit.compiler.destination import KERNEL_NAME
 from lhkit.compiler.diagnostics import span_of
-from lhkit.compiler.extents import ExtentCheck, check_extents, extent_checks
+from lhkit.compiler.extent_checks import ExtentCheck, check_extents, extent_checks
 from lhkit.compiler.jit import build_engine
 from lhkit.compiler.lowering import Progress, ignore_progress, lower_to_buffers, lower_to_llvm
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of

@@ -4,37 +4,68 @@ from __future__ import annotations
 
 import platform
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import capstone
 import lief
 
 from lhkit.compiler.bindings import new_context, object_code
 from lhkit.compiler.destination import KERNEL_NAME
+from lhkit.compiler.disassembly import disassemble
 from lhkit.compiler.jit import build_engine
 from lhkit.compiler.kernels import C_ENTRY, Recipe, lowered_module
 from lhkit.compiler.lowering import Progress, ignore_progress
 from lhkit.model.errors import usage_error
+from lhkit.model.machine_code import Architecture, Instruction, MachineCode
 
 _TEXT_SECTIONS = (".text", ".ltext", "__text")
 
 
-def assembly_text(recipe: Recipe, progress: Progress = ignore_progress) -> str:
-    """Return the assembly of a kernel's function: address, instruction and operands, a line each.
+@dataclass(frozen=True, slots=True)
+class _ObjectCode:
+    """A function in an object file: bytes, address in its section, and the symbols around it."""
+
+    address: int
+    code: bytes
+    relocations: Mapping[int, str]
+    functions: Mapping[int, str]
+
+
+def machine_code(recipe: Recipe, progress: Progress = ignore_progress) -> MachineCode:
+    """Return the instructions of a kernel's function, as compiled for this machine.
 
     Raises:
         UsageError: The disassembler does not know this machine.
     """
-    disassembler = _disassembler()
-    address, code = _function_code(recipe, progress)
-    lines = (
-        f"{a:8x}: {name:<16} {operands}" for a, _, name, operands in disassembler.disasm_lite(code, address)
+    architecture = host_architecture()
+    found = _function_code(recipe, progress)
+    instructions = disassemble(
+        found.code,
+        architecture,
+        address=found.address,
+        relocations=found.relocations,
+        functions=found.functions,
     )
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return MachineCode(architecture, KERNEL_NAME, instructions)
 
 
-def _function_code(recipe: Recipe, progress: Progress) -> tuple[int, bytes]:
-    """Return address and bytes of the kernel's function in its object file."""
+def assembly_text(recipe: Recipe, progress: Progress = ignore_progress) -> str:
+    """Return the assembly of a kernel's function: address, instruction, operands and symbol, a line each.
+
+    Raises:
+        UsageError: The disassembler does not know this machine.
+    """
+    return "".join(_line(i) + "\n" for i in machine_code(recipe, progress).instructions)
+
+
+def _line(instruction: Instruction) -> str:
+    line = f"{instruction.address:8x}: {instruction.mnemonic:<16} {instruction.operands}".rstrip()
+    return f"{line:<60} ; {instruction.symbol}" if instruction.symbol else line
+
+
+def _function_code(recipe: Recipe, progress: Progress) -> _ObjectCode:
     with new_context():
         module = lowered_module(recipe, "llvm", progress)
         progress("jit", module)
@@ -43,25 +74,43 @@ def _function_code(recipe: Recipe, progress: Progress) -> tuple[int, bytes]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "kernel.o"
             object_code(engine, str(path))
-            return _text_of_symbol(path, KERNEL_NAME)
+            return _read_object(path, KERNEL_NAME)
 
 
-def _text_of_symbol(path: Path, name: str) -> tuple[int, bytes]:
-    """Return (offset in its section, bytes) of a function in an ELF, Mach-O or COFF object."""
-    binary = lief.parse(str(path))
+def _read_object(path: Path, name: str) -> _ObjectCode:
+    """Return a function of an ELF, Mach-O or COFF object."""
+    binary: Any = lief.parse(str(path))
     if binary is None:
         raise usage_error("the object file has a format that cannot be read here")
-    text = next(bytes(s.content) for s in binary.sections if s.name in _TEXT_SECTIONS and s.size)
+    text = next(s for s in binary.sections if s.name in _TEXT_SECTIONS and s.size)
+    code = bytes(text.content)
+    # Mach-O puts an underscore before every name; wrappers of MLIR's begin with one of their own.
+    prefix = "_" if isinstance(binary, lief.MachO.Binary) else ""
+    functions = {int(s.value): _bare(s, prefix) for s in binary.symbols if name in str(s.name)}
     # Mach-O and COFF symbols have no size: a function ends where the next one starts.
-    starts = sorted({int(s.value) for s in binary.symbols if name in str(s.name)} | {len(text)})
-    start = next(int(s.value) for s in binary.symbols if str(s.name).lstrip("_") == name)
-    return start, text[start : next(end for end in starts if end > start)]
+    start = next(a for a, n in functions.items() if n == name)
+    end = min((a for a in functions if a > start), default=len(code))
+    relocations = {
+        int(r.address): _bare(r.symbol, prefix)
+        for r in binary.relocations
+        if getattr(r, "symbol", None) and getattr(getattr(r, "section", None), "name", text.name) == text.name
+    }
+    return _ObjectCode(start, code[start:end], relocations, functions)
 
 
-def _disassembler() -> capstone.Cs:
+def _bare(symbol: Any, prefix: str) -> str:
+    return str(symbol.name).removeprefix(prefix)
+
+
+def host_architecture() -> Architecture:
+    """Return the architecture of this machine.
+
+    Raises:
+        UsageError: The disassembler does not know it.
+    """
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
-        return capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+        return "x86-64"
     if machine in ("arm64", "aarch64"):
-        return capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
+        return "aarch64"
     raise usage_error(f"no disassembler for {machine} here")

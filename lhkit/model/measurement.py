@@ -14,7 +14,8 @@ class Verification:
 
     Attributes:
         ok: True if every element is within the tolerance.
-        max_abs_error: The largest absolute difference; infinite where only one side is finite.
+        max_abs_error: The largest absolute difference, among the elements that differ too much if there
+            are any; infinite where only one side is finite.
         tolerance: What was allowed at that element.
         against: What it was compared with.
         difference: The first element that differs too much, in words, or None.

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.analysis.hot_loops import find_hot_loops
 from lhkit.model.errors import CrashError, usage_error
 from lhkit.model.failure import Failure
+from lhkit.model.jsonable import from_json
 from lhkit.model.knob import KnobValue
+from lhkit.model.machine_code import HotLoops, MachineCode
 from lhkit.model.payload import Payload
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
@@ -168,6 +171,12 @@ class Kernel(Showable):
         """Return the machine code of the kernel as assembly, an instruction a line."""
         fields, body = self.recipe()
         return self._ask("assembly", fields, body).body.decode()
+
+    def hot_loops(self) -> HotLoops:
+        """Return what each innermost loop of the machine code does, and what bounds it."""
+        fields, body = self.recipe()
+        answer = self._ask("machine_code", fields, body)
+        return find_hot_loops(from_json(MachineCode, answer.header["code"]))
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel.

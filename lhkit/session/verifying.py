@@ -12,6 +12,7 @@ from lhkit.analysis.comparing import compare_results
 from lhkit.model.measurement import Verification
 from lhkit.session.inputs import generate_arguments
 from lhkit.session.kernels import Kernel, compile_kernel
+from lhkit.session.work import payload_work
 from lhkit.worker.arrays import Packing, dtype_named
 
 Array = NDArray[Any]
@@ -31,8 +32,9 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
     inputs = list(arguments) if arguments is not None else generate_arguments(kernel.function, seed)
     expected, against = expected_results(kernel, inputs)
     results = as_tuple(kernel(*(np.array(a) for a in inputs)))
-    terms = max((n or 1 for a in kernel.function.arguments for n in a.shape), default=1)
-    return compare_results(results, expected, reduction_length=terms, against=against)
+    shapes = [np.shape(a) for a in inputs]
+    work = payload_work(kernel.payload, kernel.function.name, shapes, kernel.worker)
+    return compare_results(results, expected, reduction_length=work.reduction_length, against=against)
 
 
 def expected_results(kernel: Kernel, arguments: Sequence[Array]) -> tuple[tuple[Array, ...], str]:

@@ -17,6 +17,7 @@ from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
 from lhkit.compiler.sources import Source
+from lhkit.compiler.work import work_of
 from lhkit.model.jsonable import to_json
 from lhkit.worker.arrays import (
     INLINE_BYTES,
@@ -55,6 +56,8 @@ class Handlers:
             "compile": self._compile,
             "lower": self._lower,
             "assembly": self._assembly,
+            "machine_code": self._machine_code,
+            "work": self._work,
             "call": self._call,
             "collect": self._collect,
             "reference": self._reference,
@@ -118,6 +121,16 @@ class Handlers:
         from lhkit.compiler.machine_code import assembly_text
 
         return Message({}, assembly_text(_recipe(fields, body), self._progress).encode())
+
+    def _machine_code(self, fields: dict[str, Any], body: bytes) -> Message:
+        from lhkit.compiler.machine_code import machine_code
+
+        return Message({"code": to_json(machine_code(_recipe(fields, body), self._progress))})
+
+    def _work(self, fields: dict[str, Any], body: bytes) -> Message:
+        (payload,) = _sources(fields["sources"], body)
+        shapes = fields["shapes"] and [tuple(shape) for shape in fields["shapes"]]
+        return Message({"work": to_json(work_of(payload, fields["function"], shapes))})
 
     def _kernel(self, number: int) -> CompiledKernel | None:
         if number in self._kernels:

@@ -1,0 +1,128 @@
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from lhkit.analysis.comparing import compare_results
+
+
+def compare(result, expected, terms=1):
+    return compare_results([np.asarray(result)], [np.asarray(expected)], reduction_length=terms, against="test")
+
+
+def test_equal_results_are_right():
+    verdict = compare(np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3))
+    assert (verdict.ok, verdict.max_abs_error, verdict.difference) == (True, 0.0, None)
+
+
+def test_no_results_are_right():
+    verdict = compare_results([], [], reduction_length=1, against="test")
+    assert verdict.ok
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16, np.complex64])
+def test_tolerance_follows_type_and_reduction_length(dtype):
+    epsilon = {2: 2.0**-7 if dtype is ml_dtypes.bfloat16 else 2.0**-10, 4: 2.0**-23, 8: 2.0**-52}
+    eps = 2.0**-23 if dtype is np.complex64 else epsilon[np.dtype(dtype).itemsize]
+    expected = np.ones(9, dtype)
+    off = expected.copy()
+    off[4] = 1 + 20 * eps
+    assert not compare(off, expected, terms=1).ok
+    verdict = compare(off, expected, terms=9)
+    assert verdict.ok
+    assert verdict.max_abs_error == pytest.approx(20 * eps, rel=1e-3)
+    assert verdict.tolerance == pytest.approx(8 * eps * 3, rel=1e-6)
+
+
+def test_small_values_are_not_waved_through():
+    expected = np.full(4, 1e-8, np.float32)
+    assert not compare(np.zeros(4, np.float32), expected).ok
+
+
+def test_one_large_value_does_not_excuse_the_others():
+    expected = np.array([1, 1, 1, 1e9], np.float32)
+    assert not compare(np.array([1, 2, 1, 1e9], np.float32), expected).ok
+
+
+def test_sums_that_cancel_are_measured_by_the_others():
+    expected = np.array([1.0, 1e-9, 1.5], np.float32)
+    assert compare(np.array([1.0, 2e-7, 1.5], np.float32), expected, terms=4).ok
+
+
+def test_nan_equals_nan_only():
+    nan = math.nan
+    assert compare(np.array([nan, 1.0]), np.array([nan, 1.0])).ok
+    verdict = compare(np.array([1.0, nan]), np.array([1.0, 2.0]))
+    assert not verdict.ok
+    assert verdict.max_abs_error == math.inf
+    assert "result 0 at [1] is nan, expected 2.0" in verdict.difference
+    assert not compare(np.array([1.0, 2.0]), np.array([1.0, nan])).ok
+
+
+def test_infinities_need_the_same_sign():
+    inf = math.inf
+    assert compare(np.array([inf, -inf, 1.0]), np.array([inf, -inf, 1.0])).ok
+    assert not compare(np.array([inf]), np.array([-inf])).ok
+    assert not compare(np.array([inf, 1.0]), np.array([1e308, 1.0])).ok
+    assert not compare(np.array([1e30, 1.0]), np.array([inf, 1.0])).ok
+
+
+def test_complex_nan_and_parts():
+    assert compare(np.array([complex(math.nan, 1)]), np.array([complex(math.nan, 2)])).ok
+    assert not compare(np.array([1 + 2j], np.complex64), np.array([1 - 2j], np.complex64)).ok
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.int32, np.uint64])
+def test_integers_are_exact(dtype):
+    expected = np.array([1, 0, 1], dtype)
+    assert compare(expected.copy(), expected, terms=10**6).ok
+    verdict = compare(np.array([1, 1, 1], dtype), expected, terms=10**6)
+    assert not verdict.ok
+    assert verdict.tolerance == 0.0
+    assert verdict.max_abs_error == 1.0
+    assert "exact; 1 of 3 elements differ" in verdict.difference
+
+
+def test_large_integers_that_floats_cannot_tell_apart():
+    verdict = compare(np.array([2**62 + 1]), np.array([2**62]))
+    assert not verdict.ok
+    assert verdict.max_abs_error == 1.0
+
+
+def test_the_first_difference_is_named_with_both_values():
+    expected = np.zeros((2, 3), np.float32) + 4
+    result = expected.copy()
+    result[1, 0], result[1, 2] = 5, 7
+    verdict = compare(result, expected)
+    start = "result 0 at [1, 0] is 5.0, expected 4.0 (tolerance "
+    assert verdict.difference.startswith(start)
+    assert verdict.difference.endswith("; 2 of 6 elements differ)")
+    assert verdict.max_abs_error == 3.0
+    assert verdict.tolerance == pytest.approx(8 * 2.0**-23 * 4)
+
+
+def test_a_scalar_is_named_without_a_place():
+    assert compare(np.float32(1), np.float32(2)).difference.startswith("result 0 is 1.0, expected 2.0")
+
+
+def test_the_second_result_is_named():
+    ones, twos = np.ones(2), np.full(2, 2.0)
+    verdict = compare_results([ones, ones], [ones, twos], reduction_length=1, against="test")
+    assert verdict.difference.startswith("result 1 at [0] is 1.0, expected 2.0")
+
+
+def test_empty_arrays_are_right_if_their_shapes_are():
+    assert compare(np.empty((0, 4)), np.empty((0, 4))).ok
+    assert "shape (0, 4), expected (4, 0)" in compare(np.empty((0, 4)), np.empty((4, 0))).difference
+
+
+def test_all_zero_expectations_allow_rounding():
+    assert compare(np.full(3, 1e-7, np.float32), np.zeros(3, np.float32)).ok
+    assert not compare(np.full(3, 1e-3, np.float32), np.zeros(3, np.float32)).ok
+
+
+def test_a_wrong_number_of_results():
+    verdict = compare_results([np.ones(1)], [], reduction_length=1, against="test")
+    assert verdict.difference == "1 results, 0 expected"
+    assert verdict.max_abs_error == math.inf

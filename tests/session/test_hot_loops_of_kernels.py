@@ -1,0 +1,66 @@
+import pytest
+
+import lhkit
+
+EXP = """func.func @f(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %e = tensor.empty() : tensor<64x64xf32>
+  %r = linalg.exp ins(%x : tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %r : tensor<64x64xf32>
+}"""
+
+
+@pytest.fixture(scope="module")
+def fc_relu():
+    return lhkit.load_payload("fc_relu.mlir")
+
+
+@pytest.fixture(scope="module")
+def schedule():
+    return lhkit.load_schedule("fc_relu_tile_fuse_vectorize.mlir")
+
+
+def test_an_unscheduled_kernel_is_scalar_code(fc_relu):
+    hottest = lhkit.compile(fc_relu).hot_loops().loops[0]
+    assert hottest.bound == "scalar"
+    assert hottest.vector_bits == 0
+    assert hottest.scalar_arithmetic == hottest.arithmetic + hottest.fmas > 0
+    assert hottest.sentence.startswith("scalar code: no vector instruction")
+
+
+def test_a_tile_that_fits_the_registers_is_vector_code(fc_relu, schedule):
+    # 2 rows of 32 columns: 4 accumulators of 512 bits, 8 of 256, 16 of 128; a reduction unrolled by 4.
+    hottest = lhkit.compile(fc_relu, schedule, {"tile_m": 2, "tile_n": 32}).hot_loops().loops[0]
+    assert hottest.vector_bits >= 128
+    assert hottest.scalar_arithmetic == 0
+    assert hottest.fmas * hottest.vector_bits == 2 * 32 * 4 * 32
+    assert hottest.flops == 2 * 2 * 32 * 4
+    assert hottest.spills == 0
+
+
+def test_the_shipped_schedule_is_vector_code(fc_relu, schedule):
+    hottest = lhkit.compile(fc_relu, schedule).hot_loops().loops[0]
+    assert hottest.vector_bits >= 128
+    assert hottest.flops == 2 * 4 * 64 * 4
+    assert hottest.bound in ("fma", "spills")  # 16 accumulators fit 32 registers, not 16
+
+
+def test_a_tile_that_does_not_fit_is_named_for_its_spills(fc_relu, schedule):
+    hottest = lhkit.compile(fc_relu, schedule, {"tile_m": 16, "tile_n": 128}).hot_loops().loops[0]
+    assert hottest.bound == "spills"
+    assert hottest.spills > 100
+    assert hottest.sentence.startswith(f"spills: {hottest.spills} stack loads/stores an iteration")
+
+
+def test_called_functions_are_named():
+    kernel = lhkit.compile(lhkit.load_payload(EXP))
+    hottest = kernel.hot_loops().loops[0]
+    assert hottest.bound == "calls"
+    assert dict(hottest.calls).keys() == {"expf"}
+    assert hottest.sentence.startswith("calls expf")
+    assert any(line.endswith("; expf") for line in kernel.assembly().splitlines())
+
+
+def test_assembly_ends_with_the_function(fc_relu, schedule):
+    for kernel in (lhkit.compile(fc_relu), lhkit.compile(fc_relu, schedule)):
+        last = kernel.assembly().splitlines()[-1]
+        assert last.split()[1] in ("ret", "jmp", "b", "br")
