@@ -41,6 +41,10 @@ class PreparedCall:
             memref, an array of one element by value. What they point to must outlive the call.
         returned: Rank and dtype of each memref that the function returns.
         keep: What must live as long as the call.
+
+    Attributes:
+        address: As given.
+        packed_address: Address of the array of pointers that the function is called with.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class PreparedCall:
         returned: Sequence[tuple[int, np.dtype[Any]]] = (),
         keep: object = None,
     ) -> None:
+        self.address = address
         self._keep: list[Any] = [keep]
         self._returned = tuple(returned)
         slots = [self._slot(m) for m in memrefs]
@@ -58,6 +63,7 @@ class PreparedCall:
             self._words = (ctypes.c_int64 * sum(3 + 2 * rank for rank, _ in returned))()
             slots.insert(0, self._slot(self._words))
         self._packed = (ctypes.c_void_p * max(len(slots), 1))(*slots)
+        self.packed_address = ctypes.addressof(self._packed)
         self._function: Callable[[Any], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
     def _slot(self, argument: ctypes.Array[ctypes.c_int64] | np.ndarray) -> int:

@@ -208,7 +208,7 @@ class Kernel(Showable):
         for (array, type_), (_, place) in zip(taken, sent, strict=True):
             if type_.kind == "memref" and place is not None:
                 array[...] = place
-        return _unpack(answer, self._collect(answer, results, packing), self.function.results)
+        return _unpack(answer, self._collect(answer, results, packing), self.function.results, packing)
 
     def _collect(
         self, answer: Message, results: list[tuple[Descriptor, Array | None]], packing: Packing
@@ -246,13 +246,16 @@ class Kernel(Showable):
 
 
 def _unpack(
-    answer: Message, results: list[tuple[Descriptor, Array | None]], types: tuple[ArrayType, ...]
+    answer: Message,
+    results: list[tuple[Descriptor, Array | None]],
+    types: tuple[ArrayType, ...],
+    packing: Packing,
 ) -> Any:
     values: list[Any] = []
     offset = 0
     for (descriptor, place), type_ in zip(results, types, strict=True):
         if place is not None:
-            values.append(place.copy())
+            values.append(packing.keep(place))
             continue
         dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
         count = int(np.prod(shape, dtype=np.int64))

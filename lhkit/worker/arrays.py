@@ -20,8 +20,15 @@ from lhkit.worker.folders import finalize_here, temporary_folder
 Array = NDArray[Any]
 Descriptor = dict[str, Any]
 
-INLINE_BYTES = 1 << 16
+INLINE_BYTES = 1 << 14
 _ALIGNMENT = 64
+_PAGE_BYTES = 4096
+_STAGGER_BYTES = 640
+_MOST_KEPT = 128
+# How often this process was forked; what a child may have in view is not overwritten.
+_FORKS = [0]
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=lambda: _FORKS.__setitem__(0, _FORKS[0] + 1))
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
@@ -44,6 +51,7 @@ class SharedFiles:
         self._folder, self._delete = temporary_folder(self, "lhkit-arrays-")
         self._idle: dict[int, list[tuple[str, mmap.mmap]]] = {}
         self._resident: dict[int, tuple[str, int]] = {}
+        self._kept = 0
         self._count = 0
 
     def close(self) -> None:
@@ -66,7 +74,7 @@ class SharedFiles:
         if not array.flags.c_contiguous:
             return None
         start = array.ctypes.data
-        for address, (name, length) in self._resident.items():
+        for address, (name, length) in list(self._resident.items()):
             if address <= start and start + array.nbytes <= address + length:
                 return _describe(array, file=name, offset=start - address)
         return None
@@ -78,13 +86,36 @@ class SharedFiles:
         return idle.pop() if idle else self._new_file(size)
 
     def take_back(self, lent: tuple[str, mmap.mmap]) -> None:
-        """Make a lent file idle again; of each size two are kept."""
+        """Make a lent file idle again; of each size eight are kept."""
         name, memory = lent
         idle = self._idle.setdefault(len(memory), [])
         if len(idle) < 8:
             idle.append(lent)
         else:
             Path(name).unlink(missing_ok=True)
+
+    def keep(self, lent: tuple[str, mmap.mmap], array: Array) -> bool:
+        """Let an array stay in a lent file until nobody uses it any more; then the file is idle again.
+
+        Returns:
+            False if so many are kept that the process would run out of file descriptors: copy it instead.
+        """
+        if self._kept >= _MOST_KEPT:
+            return False
+        self._kept += 1
+        owner = array if array.base is None or not isinstance(array.base, np.ndarray) else array.base
+        address = owner.ctypes.data
+        self._resident[address] = (lent[0], len(lent[1]))
+        finalize_here(owner, self._unkeep, address, lent, _FORKS[0])
+        return True
+
+    def _unkeep(self, address: int, lent: tuple[str, mmap.mmap], forks: int) -> None:
+        self._kept -= 1
+        self._resident.pop(address, None)
+        if forks == _FORKS[0]:
+            self.take_back(lent)
+        else:  # a forked process may still read it
+            Path(lent[0]).unlink(missing_ok=True)
 
     def _new_file(self, nbytes: int) -> tuple[str, mmap.mmap]:
         self._count += 1
@@ -145,11 +176,24 @@ class Packing:
         view: Array = np.frombuffer(lent[1], dtype=dtype, count=count).reshape(tuple(shape))
         return _describe(view, file=lent[0], offset=0), view
 
+    def keep(self, view: Array) -> Array:
+        """Return an array that `reserve` returned, for good: in place if it can stay there, else a copy."""
+        at = next(i for i, (_, memory) in enumerate(self._lent) if _is_in(view, memory))
+        if not self._files.keep(self._lent[at], view):
+            return view.copy()
+        del self._lent[at]
+        return view
+
     def release(self) -> None:
         """Give all lent files back."""
         for lent in self._lent:
             self._files.take_back(lent)
         self._lent.clear()
+
+
+def _is_in(array: Array, memory: mmap.mmap) -> bool:
+    start: int = np.frombuffer(memory, dtype=np.uint8).ctypes.data
+    return bool(start <= array.ctypes.data < start + len(memory))
 
 
 class MappedFiles:
@@ -191,6 +235,28 @@ def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     room = np.empty(count * dtype.itemsize + _ALIGNMENT, dtype=np.uint8)
     start = -room.ctypes.data % _ALIGNMENT
     return room[start : start + count * dtype.itemsize].view(dtype).reshape(tuple(shape))
+
+
+def placed_empty(shapes: Sequence[tuple[Sequence[int], Any]], alignment_bytes: int) -> list[Array]:
+    """Return uninitialized arrays whose addresses are odd multiples of ``alignment_bytes``, a power of two.
+
+    So an alignment of 4 really is misaligned for vectors. Where arrays start within a page is the same in
+    every run, and differs from one to the next: equal offsets would make loads wait for unrelated stores.
+
+    Args:
+        shapes: Shape and dtype of each.
+        alignment_bytes: What each address is a multiple of; twice that it is not.
+    """
+    period = max(2 * alignment_bytes, _PAGE_BYTES)
+    step = -(-_STAGGER_BYTES // (2 * alignment_bytes)) * 2 * alignment_bytes
+    arrays = []
+    for i, (shape, dtype_name) in enumerate(shapes):
+        dtype = np.dtype(dtype_name) if not isinstance(dtype_name, str) else dtype_named(dtype_name)
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        room = np.empty(nbytes + 2 * period, dtype=np.uint8)
+        start = -room.ctypes.data % period + (alignment_bytes + i * step) % period
+        arrays.append(room[start : start + nbytes].view(dtype).reshape(tuple(shape)))
+    return arrays
 
 
 def lay_out(array: Any, descriptor: Descriptor) -> Any:

@@ -47,10 +47,12 @@ class Worker:
         files: Memory-mapped files through which large arrays travel.
         generation: How often a process was started; what lived in an older one is gone.
         limits: Limits of requests that bring none of their own.
+        threads: How many threads the pools of numerical libraries (NumPy's, for one) may have.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, *, threads: int = 1) -> None:
         self.limits = limits or Limits()
+        self.threads = threads
         self.files = SharedFiles()
         self.generation = 0
         self._lock = threading.RLock()
@@ -135,7 +137,7 @@ class Worker:
             self._process.kill()
             self._process = None
         if self._process is None:
-            self._process = _Process()
+            self._process = _Process(self.threads)
             self.generation += 1
         return self._process
 
@@ -166,7 +168,7 @@ class _DeathError(Exception):
 class _Process:
     """One worker process, from start to death."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int) -> None:
         self.stage: str | None = None
         self.last_good_ir: str | None = None
         self._scratch, self._delete_scratch = temporary_folder(self, "lhkit-worker-")
@@ -179,7 +181,7 @@ class _Process:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=self._scratch,
-                env=_environment(),
+                env=_environment(threads),
                 start_new_session=True,
             )
         self.pid = self._popen.pid
@@ -203,7 +205,9 @@ class _Process:
         Raises:
             _DeathError: The process died, or was killed because it broke a limit or the protocol.
         """
-        self.stage, self.last_good_ir = None, last_good_ir
+        # A call has one stage, and a note about it would cost more than a small kernel.
+        self.stage = "call" if request.header["request"] == "call" else None
+        self.last_good_ir = last_good_ir
         try:
             write_message(cast(BinaryIO, self._popen.stdin), request)
         except OSError:
@@ -296,13 +300,13 @@ def _pump(stream: BinaryIO, events: queue.SimpleQueue[_Event]) -> None:
         events.put(None)
 
 
-def _environment() -> dict[str, str]:
-    """Return the worker's environment: one thread for numerical libraries, and lhkit importable."""
+def _environment(threads: int) -> dict[str, str]:
+    """Return the worker's environment: threads of numerical libraries, and lhkit importable."""
     home = str(Path(__file__).parents[2])
     paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     return {
         **os.environ,
-        **thread_environment(),
+        **thread_environment(threads),
         "PYTHONPATH": os.pathsep.join([*paths, home]),
         "PYTHONUTF8": "1",
     }

@@ -23,14 +23,13 @@ from lhkit.worker.arrays import (
     INLINE_BYTES,
     Array,
     MappedFiles,
-    aligned_copy,
     aligned_empty,
     dtype_named,
     lay_out,
 )
 from lhkit.worker.protocol import Message
 from lhkit.worker.references import load_function
-from lhkit.worker.timing import TimedCall, run_round
+from lhkit.worker.timings import Timing
 
 _MOST_KERNELS = 64
 _ELIDED_ELEMENTS = 256
@@ -45,7 +44,7 @@ class Handlers:
         self._send = send
         self._files = MappedFiles()
         self._kernels: OrderedDict[int, CompiledKernel] = OrderedDict()
-        self._timings: dict[int, list[TimedCall]] = {}
+        self._timings: dict[int, Timing] = {}
         self._held: tuple[PreparedCall | None, list[Array]] = (None, [])
         self._count = 0
         self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
@@ -62,6 +61,7 @@ class Handlers:
             "collect": self._collect,
             "reference": self._reference,
             "prepare_timing": self._prepare_timing,
+            "warm_up": self._warm_up,
             "time_round": self._time_round,
             "release_timing": self._release_timing,
         }
@@ -145,7 +145,6 @@ class Handlers:
         placed = [lay_out(a, d) for a, d in zip(arguments, fields["arguments"], strict=True)]
         results = [self._result(d, body) for d in fields["results"]]
         call = kernel.prepare(placed, results)
-        self._send(Message({"progress": "call", "ir": None}))
         call()
         for array, copy in zip(arguments, placed, strict=True):
             if copy is not array:
@@ -191,28 +190,26 @@ class Handlers:
         return Message({"results": described}, b"".join(np.ascontiguousarray(r).tobytes() for r in results))
 
     def _prepare_timing(self, fields: dict[str, Any], body: bytes) -> Message:
-        calls = []
-        for entry in fields["entries"]:
-            arguments = [self._argument(d, body) for d in entry["arguments"]]
-            owned = [
-                lay_out(aligned_copy(a), d) if isinstance(a, np.ndarray) else a
-                for a, d in zip(arguments, entry["arguments"], strict=True)
-            ]
-            if "kernel" in entry:
-                kernel = self._kernel(entry["kernel"])
-                if kernel is None:
-                    return Message({"gone": entry["kernel"]})
-                results = [self._result(d, body) for d in entry["results"]]
-                calls.append(TimedCall(kernel.prepare(owned, results)))
-            else:
-                calls.append(TimedCall.of_function(load_function(entry["function"]), owned))
+        kernels = {}
+        for number in (entry["kernel"] for entry in fields["entries"] if "kernel" in entry):
+            if (kernel := self._kernel(number)) is None:
+                return Message({"gone": number})
+            kernels[number] = kernel
+        arguments = [self._argument(d, body) for d in fields["arguments"]]
+        timing = Timing(fields, arguments, kernels)
         self._count += 1
-        self._timings[self._count] = calls
-        return Message({"timing": self._count})
+        self._timings[self._count] = timing
+        return Message({"timing": self._count, "core": timing.core})
+
+    def _warm_up(self, fields: dict[str, Any], _body: bytes) -> Message:
+        return Message(self._timings[fields["timing"]].warm_up(fields["entry"], fields["batch_ns"]))
 
     def _time_round(self, fields: dict[str, Any], _body: bytes) -> Message:
-        calls = self._timings[fields["timing"]]
-        return Message({"samples_ns": run_round(calls, fields["order"], fields["target_ns"])})
+        timing, samples = self._timings[fields["timing"]], []
+        for index in fields["order"]:
+            self._send(Message({"progress": f"timing {fields['names'][index]}", "ir": None}))
+            samples.append([index, timing.sample(index, fields["round"])])
+        return Message({"samples_ns": samples, "limits": timing.sample_limits()})
 
     def _release_timing(self, fields: dict[str, Any], _body: bytes) -> Message:
         self._timings.pop(fields["timing"], None)

@@ -56,7 +56,7 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def thread_environment() -> dict[str, str]:
-    """Return the variables that hold the thread pools of numerical libraries at one thread."""
+def thread_environment(threads: int = 1) -> dict[str, str]:
+    """Return the variables that hold the thread pools of numerical libraries at so many threads."""
     names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
-    return {f"{name}_NUM_THREADS": "1" for name in names}
+    return {f"{name}_NUM_THREADS": str(threads) for name in names}

@@ -27,7 +27,7 @@ TABLE = {
     "__init__": {"model"},
 }
 # The process on the other side of the wall.
-WORKER_MAIN = {"main", "__main__", "handlers", "replay", "references", "timing"}
+WORKER_MAIN = {"main", "__main__", "handlers", "replay", "references", "timing", "timings"}
 MLIR = {"mlir", "torch_mlir", "iree"}
 
 

@@ -1,6 +1,7 @@
 """Arrays across the wall: inline, lent files, and files that arrays live in."""
 
 import gc
+import os
 from pathlib import Path
 
 import numpy as np
@@ -74,3 +75,49 @@ def test_copies_are_aligned_for_vectors():
     for count in range(2, 50):
         assert aligned_copy(np.arange(count, dtype=np.int8)[1:]).ctypes.data % 64 == 0
         assert aligned_empty((count, 3), np.dtype(np.float64)).ctypes.data % 64 == 0
+
+
+def test_a_result_stays_in_its_file_until_nobody_uses_it(files):
+    packing = Packing(files)
+    _, view = packing.reserve((100, 100), np.dtype("float32"))
+    kept = packing.keep(view)
+    packing.release()
+    kept[...] = 7
+    assert kept is view
+    assert files.find(kept) is not None
+    row, used = kept[3], kept.ctypes.data
+    del kept, view
+    _, other = Packing(files).reserve((100, 100), np.dtype("float32"))
+    assert other.ctypes.data != used
+    other[...] = 1
+    assert (row == 7).all()
+    del row
+    _, again = Packing(files).reserve((100, 100), np.dtype("float32"))
+    assert again.ctypes.data == used
+
+
+def test_only_so_many_results_stay_in_files(files):
+    kept = []
+    for _ in range(140):
+        packing = Packing(files)
+        _, view = packing.reserve((64,), np.dtype("float32"))
+        view[...] = len(kept)
+        kept.append(packing.keep(view))
+        packing.release()
+    assert [int(k[0]) for k in kept] == list(range(140))
+    assert sum(files.find(k) is not None for k in kept) < 140
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_file_that_a_forked_process_may_read_is_not_used_again(files):
+    packing = Packing(files)
+    before, view = packing.reserve((100, 100), np.dtype("float32"))
+    kept = packing.keep(view)
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    del kept, view
+    after, _ = Packing(files).reserve((100, 100), np.dtype("float32"))
+    assert after["file"] != before["file"]
+    assert not Path(before["file"]).exists()
