@@ -1,4 +1,4 @@
-"""Robust statistics of samples: medians, spreads, and ratios with intervals."""
+"""Robust statistics of samples: medians, spreads, percentiles, and ratios with intervals."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lhkit.model.measurement import Comparison, Measurement
+
+PERCENTILES = (5, 25, 75, 95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +29,23 @@ class Summary:
         name: What was measured.
         median_ns: Median time of a call.
         mad_ns: Median absolute deviation from it.
+        percentiles_ns: The 5th, 25th, 75th and 95th percentile.
         speed: Speed as a multiple of the anchor's (2 is twice as fast), with a 95 % interval.
+        gflops: 10^9 floating-point operations a second, or None if they are not counted.
+        gbytes: 10^9 bytes of arguments and results a second, or None.
+        of_peak: Share of the core's FMA peak (1 is all of it), or None.
+        of_copy: Share of the core's copy bandwidth, or None; above 1 where the data stays in caches.
     """
 
     name: str
     median_ns: float
     mad_ns: float
+    percentiles_ns: tuple[float, float, float, float]
     speed: Interval
+    gflops: float | None = None
+    gbytes: float | None = None
+    of_peak: float | None = None
+    of_copy: float | None = None
 
 
 def values_ns(measurement: Measurement) -> list[float]:
@@ -65,17 +77,46 @@ def mad(values: Sequence[float]) -> float:
     return statistics.median(abs(v - middle) for v in values)
 
 
-def summarize(comparison: Comparison) -> list[Summary]:
-    """Return a summary an entry, in the order of the comparison.
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return a percentile, between the two nearest values in proportion."""
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * percent / 100
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
-    Speeds are ratios of samples of the same round, so that a clock that drifts between rounds cancels.
+
+def paired_ratios(measurement: Measurement, anchor: Measurement) -> list[float]:
+    """Return speeds as multiples of the anchor's, one a round that both were sampled in.
+
+    A clock that drifts between rounds cancels.
     """
-    anchor = next(m for m in comparison.measurements if m.name == comparison.anchor)
-    return [_summary(m, anchor) for m in comparison.measurements]
-
-
-def _summary(measurement: Measurement, anchor: Measurement) -> Summary:
-    values = values_ns(measurement)
     anchor_ns = dict(anchor.samples_ns)
-    ratios = [anchor_ns[r] / value for r, value in measurement.samples_ns if r in anchor_ns]
-    return Summary(measurement.name, statistics.median(values), mad(values), median_interval(ratios))
+    return [anchor_ns[r] / value for r, value in measurement.samples_ns if r in anchor_ns]
+
+
+def summarize(comparison: Comparison) -> list[Summary]:
+    """Return a summary an entry, in the order of the comparison; speeds are paired by rounds."""
+    anchor = comparison.measurement(comparison.anchor)
+    return [_summary(m, anchor, comparison) for m in comparison.measurements]
+
+
+def _summary(measurement: Measurement, anchor: Measurement, comparison: Comparison) -> Summary:
+    values = values_ns(measurement)
+    median = statistics.median(values)
+    limits = comparison.limits
+    gflops = None if comparison.flops is None else comparison.flops / median
+    gbytes = None if comparison.bytes is None else comparison.bytes / median
+    peak = limits.peak_gflops(comparison.element_type) if limits else None
+    p5, p25, p75, p95 = (percentile(values, p) for p in PERCENTILES)
+    return Summary(
+        name=measurement.name,
+        median_ns=median,
+        mad_ns=mad(values),
+        percentiles_ns=(p5, p25, p75, p95),
+        speed=median_interval(paired_ratios(measurement, anchor)),
+        gflops=gflops,
+        gbytes=gbytes,
+        of_peak=gflops / peak if gflops is not None and peak else None,
+        of_copy=gbytes / limits.copy_gbytes if gbytes is not None and limits else None,
+    )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
+from typing import Literal
 
 from lhkit.model.knob import KnobValue
 from lhkit.model.registry import Showable
+
+CacheState = Literal["warm", "cold"]
+TimedBy = Literal["machine code", "Python"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,10 @@ class Measurement:
         schedule_sha256: Hash of the schedule, or None.
         compile_ns: Time from text to machine code, or None for a reference.
         verification: Its result against the reference, or None if there is none.
+        calls: How many calls a sample is the mean of.
+        timed_by: What repeats the calls: a loop in machine code, or one in Python, as for every Python
+            function, whose samples therefore hold what it costs to call it from Python.
+        is_stable: Whether times had settled when sampling began.
     """
 
     name: str
@@ -47,6 +57,29 @@ class Measurement:
     schedule_sha256: str | None = None
     compile_ns: int | None = None
     verification: Verification | None = None
+    calls: int = 1
+    timed_by: TimedBy = "machine code"
+    is_stable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CoreLimits:
+    """What one core could do in the rounds of a comparison, as medians.
+
+    Attributes:
+        fma_gflops: Fused multiply-adds of float32 vectors in registers, two FLOP each, in 10^9 FLOP/s.
+        fma_f64_gflops: The same of float64.
+        copy_gbytes: A copy between two buffers that together are twice the last-level cache, bytes read and
+            written both counted, in 10^9 bytes/s.
+    """
+
+    fma_gflops: float
+    fma_f64_gflops: float
+    copy_gbytes: float
+
+    def peak_gflops(self, element_type: str | None) -> float | None:
+        """Return the limit for multiply-adds of an element type, or None if it was not measured."""
+        return {"float32": self.fma_gflops, "float64": self.fma_f64_gflops}.get(element_type or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +94,13 @@ class Comparison(Showable):
         rounds: How many rounds there were.
         seed: What the order and the inputs were drawn from.
         environment: The machine and the versions, as (name, value).
+        limits: What the core can do, or None if it was not measured.
+        flops: Floating-point operations of one call, or None if they cannot be counted.
+        bytes: Bytes of arguments and results of one call, or None.
+        element_type: What the operations are on (``float32``), or None if it is mixed or not a float.
+        cache: Whether a call finds its data where the call before left it, or nowhere in the caches.
+        alignment_bytes: Every buffer starts at an odd multiple of this.
+        core: The core that everything was pinned to, or None.
     """
 
     payload: str
@@ -70,3 +110,19 @@ class Comparison(Showable):
     rounds: int
     seed: int
     environment: tuple[tuple[str, str], ...]
+    limits: CoreLimits | None = None
+    flops: int | None = None
+    bytes: int | None = None
+    element_type: str | None = None
+    cache: CacheState = "warm"
+    alignment_bytes: int = 64
+    core: int | None = None
+
+    @property
+    def environment_sha256(self) -> str:
+        """Hash of the environment, in hexadecimal; results with different ones do not mix."""
+        return hashlib.sha256(json.dumps(sorted(self.environment)).encode()).hexdigest()
+
+    def measurement(self, name: str) -> Measurement:
+        """Return the entry of that name."""
+        return next(m for m in self.measurements if m.name == name)

@@ -7,6 +7,7 @@ import platform
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
@@ -14,21 +15,53 @@ from lhkit.worker.limits import available_cores
 
 
 def describe_environment(worker: Worker | None = None) -> tuple[tuple[str, str], ...]:
-    """Return the environment of measurements as (name, value) pairs."""
+    """Return the environment of measurements as (name, value) pairs; equal ones may be compared."""
     from lhkit import __version__
 
-    host = (worker or shared_worker()).request("describe", {}).header
+    worker = worker or shared_worker()
+    host = worker.request("describe", {}).header
     return (
         ("cpu", cpu_name()),
         ("vector extensions", " ".join(vector_extensions()) or "none known"),
+        ("clock", _nominal_clock()),
         ("cores", f"{available_cores()} available of {os.cpu_count() or 1}"),
-        ("threads", "1"),
-        ("system", f"{platform.system()} {platform.machine()}"),
+        ("affinity", _affinity()),
+        ("threads", _threads(worker.threads)),
+        ("memory", f"{psutil.virtual_memory().total / (1 << 30):.0f} GiB"),
+        ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
         ("bindings", f"{host['host']} {host['version']}"),
         ("numpy", np.__version__),
         ("python", platform.python_version()),
         ("lhkit", __version__),
     )
+
+
+def _threads(count: int) -> str:
+    names = "OMP_NUM_THREADS and its kin"
+    return f"{count} ({names} set to it)" if count > 1 else f"1 (pools held by {names})"
+
+
+def _affinity() -> str:
+    if not hasattr(os, "sched_getaffinity"):
+        return "not settable here"
+    return ",".join(map(str, sorted(os.sched_getaffinity(0))))
+
+
+def _nominal_clock() -> str:
+    """Return the highest clock that the system promises; what it runs at changes all the time."""
+    try:
+        clock = psutil.cpu_freq()
+    except (OSError, NotImplementedError):
+        clock = None
+    return f"up to {clock.max:.0f} MHz" if clock is not None and clock.max else "not reported"
+
+
+def widest_vector_bits() -> int:
+    """Return the width of the widest vectors of the CPU."""
+    extensions = vector_extensions()
+    if "avx512f" in extensions:
+        return 512
+    return 256 if "avx" in extensions else 128
 
 
 def cpu_name() -> str:

@@ -1,129 +1,158 @@
-"""Measuring kernels side by side: one worker, one run, rounds in random order."""
+"""Measuring kernels side by side: one worker, one core, rounds in random order."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.model.errors import usage_error
-from lhkit.model.measurement import Comparison, Measurement
-from lhkit.session.environment import describe_environment
+from lhkit.model.measurement import CacheState, Comparison, Measurement, Verification
+from lhkit.model.signature import Function
+from lhkit.session.environment import describe_environment, widest_vector_bits
 from lhkit.session.inputs import generate_arguments
 from lhkit.session.kernels import Kernel
-from lhkit.session.passing import pack_arguments
+from lhkit.session.sampling import Budget, Progress, Sampling
 from lhkit.session.verifying import verify
-from lhkit.worker.arrays import Packing
+from lhkit.session.work import payload_work
+from lhkit.worker.arrays import dtype_named
+from lhkit.worker.limits import Limits
 
 REFERENCE_NAME = "NumPy"
-_TARGET_NS = 20_000_000
-
-Progress = Callable[[int, int], None]
+DEFAULT_ROUNDS = 40
+DEFAULT_SECONDS = 10.0
+_BATCH_NS = 5_000_000
+_MOST_ALIGNMENT_BYTES = 1 << 21
 
 
 def measure(
     kernels: Mapping[str, Kernel],
     arguments: Sequence[NDArray[Any]] | None = None,
     *,
-    rounds: int = 10,
+    rounds: int = DEFAULT_ROUNDS,
+    seconds: float = DEFAULT_SECONDS,
+    cache: CacheState = "warm",
+    alignment_bytes: int = 64,
+    pin: bool = True,
     seed: int = 0,
+    limits: Limits | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Verify kernels of one payload and time them, interleaved, beside the NumPy reference if there is one.
 
-    A sample is the mean of a batch of calls of about 20 ms, with arguments in place and one thread.
-    In every round each entry is sampled once, in an order drawn anew.
+    Each entry is calibrated (a sample is the mean of a batch of calls of 5 ms or more, repeated in machine
+    code) and repeated until its times settle. In every round each entry is then sampled once, in an order
+    drawn anew, and so are the limits of the core. All share the same arguments, on one core, with Python's
+    garbage collector off. The rounds end when every ratio to the anchor is known to ±1 %, or when a budget
+    is used up. A NumPy reference can only be called from Python, which is part of what it costs.
 
     Args:
         kernels: What to measure, by the name to show; all of one payload and in one worker.
         arguments: What to run them on; drawn from the seed if not given.
-        rounds: How many samples of each.
+        rounds: How many samples of each, at most.
+        seconds: How long to sample; each entry has the same share of it, and five samples in any case.
+        cache: ``warm``: each call finds its data where the one before left it. ``cold``: the caches are
+            emptied before each call, and calls are timed one by one.
+        alignment_bytes: Buffers start at odd multiples of this power of two: 64 is a cache line, 4096 a page,
+            4 is misaligned for vectors.
+        pin: Whether to stay on one core.
         seed: What order and arguments are drawn from.
-        progress: Called after each round with (rounds done, rounds in all).
+        limits: Time and memory for each request, such as a round.
+        progress: Called after each round with (rounds done, most rounds).
 
     Returns:
         All samples; the anchor of ratios is NumPy if there is a reference, else the first kernel.
+
+    Raises:
+        UsageError: Nothing to measure, kernels that cannot be compared, or an alignment that cannot be.
     """
+    first = _checked(kernels)
+    _check_alignment(alignment_bytes, first.function)
+    inputs = [np.asarray(a) for a in arguments or generate_arguments(first.function, seed)]
+    verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
+    names = [*([REFERENCE_NAME] if first.payload.reference is not None else []), *kernels]
+    asked = {
+        "cache": cache,
+        "alignment_bytes": alignment_bytes,
+        "pin": pin,
+        "vector_bits": widest_vector_bits(),
+    }
+    work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
+    sampling = Sampling(first.worker, names, limits)
+    sampling.prepare(kernels, inputs, asked)
+    try:
+        sampling.warm_up(_BATCH_NS)
+        sampling.run(Budget(rounds, seconds), random.Random(seed), progress)
+    finally:
+        sampling.release()
+    measurements = tuple(_measurement(i, kernels, verdicts, sampling, cache) for i, _ in enumerate(names))
+    return Comparison(
+        payload=first.payload.source,
+        payload_sha256=first.payload.sha256,
+        measurements=measurements,
+        anchor=names[0],
+        rounds=max(len(samples) for samples in sampling.samples),
+        seed=seed,
+        environment=describe_environment(first.worker),
+        limits=sampling.core_limits(),
+        flops=work.flops,
+        bytes=work.bytes,
+        element_type=_element_type(first.function),
+        cache=cache,
+        alignment_bytes=alignment_bytes,
+        core=sampling.core,
+    )
+
+
+def _measurement(
+    index: int,
+    kernels: Mapping[str, Kernel],
+    verdicts: Mapping[str, Verification],
+    sampling: Sampling,
+    cache: CacheState,
+) -> Measurement:
+    name = sampling.names[index]
+    kernel = kernels.get(name)
+    return Measurement(
+        name=name,
+        samples_ns=tuple(sampling.samples[index]),
+        knobs=tuple(kernel.schedule_values.items()) if kernel else (),
+        schedule_sha256=kernel.schedule.sha256 if kernel and kernel.schedule else None,
+        compile_ns=kernel.compile_ns if kernel else None,
+        verification=verdicts.get(name),
+        calls=sampling.calls[index] if cache == "warm" else 1,
+        timed_by="machine code" if kernel and all(t.is_static for t in kernel.function.results) else "Python",
+        is_stable=sampling.stable[index],
+    )
+
+
+def _checked(kernels: Mapping[str, Kernel]) -> Kernel:
+    """Return the first kernel, if all can be compared."""
     if not kernels:
         raise usage_error("there is nothing to measure")
     first = next(iter(kernels.values()))
     if any(k.payload.sha256 != first.payload.sha256 or k.worker is not first.worker for k in kernels.values()):
         raise usage_error("kernels of different payloads or workers cannot be compared")
-    inputs = list(arguments) if arguments is not None else generate_arguments(first.function, seed)
-    verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
-    has_reference = first.payload.reference is not None
-    names = [*([REFERENCE_NAME] if has_reference else []), *kernels]
-    samples = _sample(kernels, inputs, names, rounds, random.Random(seed), progress)
-    measurements = [
-        Measurement(
-            name=name,
-            samples_ns=tuple(samples[i]),
-            knobs=tuple(kernels[name].schedule_values.items()) if name in kernels else (),
-            schedule_sha256=_schedule_sha256(kernels.get(name)),
-            compile_ns=kernels[name].compile_ns if name in kernels else None,
-            verification=verdicts.get(name),
-        )
-        for i, name in enumerate(names)
-    ]
-    return Comparison(
-        payload=first.payload.source,
-        payload_sha256=first.payload.sha256,
-        measurements=tuple(measurements),
-        anchor=names[0],
-        rounds=rounds,
-        seed=seed,
-        environment=describe_environment(first.worker),
-    )
+    if any(k.function.name != first.function.name for k in kernels.values()):
+        raise usage_error("kernels of different functions cannot be compared")
+    if REFERENCE_NAME in kernels:
+        raise usage_error(f"{REFERENCE_NAME!r} is the name of the reference", "Give the kernel another name.")
+    return first
 
 
-def _schedule_sha256(kernel: Kernel | None) -> str | None:
-    return kernel.schedule.sha256 if kernel is not None and kernel.schedule is not None else None
+def _check_alignment(alignment_bytes: int, function: Function) -> None:
+    sizes = [dtype_named(t.dtype).itemsize for t in (*function.arguments, *function.results)]
+    least = max(sizes, default=1)
+    is_power = alignment_bytes > 0 and alignment_bytes & (alignment_bytes - 1) == 0
+    if not is_power or not least <= alignment_bytes <= _MOST_ALIGNMENT_BYTES:
+        advice = f"It is a power of two from {least} (the largest element) to {_MOST_ALIGNMENT_BYTES}."
+        raise usage_error(f"buffers cannot be aligned to {alignment_bytes} bytes", advice)
 
 
-def _sample(
-    kernels: Mapping[str, Kernel],
-    inputs: Sequence[NDArray[Any]],
-    names: Sequence[str],
-    rounds: int,
-    order: random.Random,
-    progress: Progress | None,
-) -> list[list[tuple[int, float]]]:
-    """Return the samples of each name as (round, ns); a request a round, so that it can be stopped."""
-    worker = next(iter(kernels.values())).worker
-    timing = _prepare(kernels, inputs, names)
-    samples: list[list[tuple[int, float]]] = [[] for _ in names]
-    try:
-        for number in range(rounds):
-            indices = order.sample(range(len(names)), len(names))
-            fields = {"timing": timing, "order": indices, "target_ns": _TARGET_NS}
-            for index, value in worker.request("time_round", fields).header["samples_ns"]:
-                samples[index].append((number, float(value)))
-            if progress is not None:
-                progress(number + 1, rounds)
-    finally:
-        worker.request("release_timing", {"timing": timing})
-    return samples
-
-
-def _prepare(kernels: Mapping[str, Kernel], inputs: Sequence[NDArray[Any]], names: Sequence[str]) -> int:
-    """Have the worker set up all calls; return the number of the set."""
-    first = next(iter(kernels.values()))
-    packing = Packing(first.worker.files)
-    try:
-        arrays = [np.asarray(a) for a in inputs]
-        sent = [d for d, _ in pack_arguments(packing, arrays, first.function.arguments)]
-        results = [{"shape": list(t.shape), "dtype": t.dtype} for t in first.function.results]
-        entries: list[dict[str, Any]] = []
-        for name in names:
-            if name in kernels:
-                number = kernels[name].build()
-                entries.append({"kernel": number, "arguments": sent, "results": results})
-            else:
-                entries.append({"function": first.payload.reference, "arguments": sent})
-        answer = first.worker.request("prepare_timing", {"entries": entries}, packing.body)
-    finally:
-        packing.release()
-    return int(answer.header["timing"])
+def _element_type(function: Function) -> str | None:
+    """Return the one float type of arguments and results, or None."""
+    types = {t.dtype for t in (*function.arguments, *function.results) if "float" in t.dtype}
+    return types.pop() if len(types) == 1 else None

@@ -1,12 +1,13 @@
 """Medians with intervals that cover what they claim."""
 
 import random
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lhkit.analysis.statistics import mad, median_interval, summarize
-from lhkit.model.measurement import Comparison, Measurement
+from lhkit.analysis.statistics import mad, median_interval, percentile, summarize
+from lhkit.model.measurement import Comparison, CoreLimits, Measurement
 
 
 @given(st.lists(st.floats(1, 1e6), min_size=1, max_size=60))
@@ -42,3 +43,23 @@ def test_ratios_are_of_samples_of_the_same_round():
     comparison = Comparison("p", "0", (anchor, twice), "a", 6, 0, ())
     speed = summarize(comparison)[1].speed
     assert (speed.low, speed.middle, speed.high) == (2.0, 2.0, 2.0)
+
+
+def test_percentiles_lie_between_values_in_proportion():
+    assert percentile([4, 1, 3, 2], 50) == 2.5
+    assert percentile(range(101), 5) == 5
+    assert percentile([7.0], 95) == 7.0
+
+
+def test_throughput_is_a_share_of_the_limits_of_the_same_run():
+    entry = Measurement("a", ((0, 100.0), (1, 100.0)))
+    limits = CoreLimits(fma_gflops=150.0, fma_f64_gflops=75.0, copy_gbytes=10.0)
+    facts = {"limits": limits, "flops": 6000, "bytes": 200, "element_type": "float32"}
+    comparison = Comparison("p", "0", (entry,), "a", 2, 0, (), **facts)
+    (summary,) = summarize(comparison)
+    assert (summary.gflops, summary.gbytes) == (60.0, 2.0)
+    assert (summary.of_peak, summary.of_copy) == (0.4, 0.2)
+    (double,) = summarize(replace(comparison, element_type="float64"))
+    assert double.of_peak == 0.8
+    (mixed,) = summarize(replace(comparison, element_type=None, bytes=None))
+    assert (mixed.of_peak, mixed.of_copy, mixed.gflops) == (None, None, 60.0)

@@ -1,0 +1,41 @@
+"""Verdicts on noise name the reason and what to do."""
+
+from lhkit.analysis.noise import judge_noise, judge_run
+from lhkit.model.measurement import Comparison, Measurement
+
+
+def run(samples, *, stable=True):
+    anchor = Measurement("NumPy", tuple((i, 100.0) for i in range(len(samples))))
+    entry = Measurement("k", tuple(enumerate(samples)), is_stable=stable)
+    return Comparison("p", "0" * 64, (anchor, entry), "NumPy", len(samples), 0, ())
+
+
+def test_steady_samples_are_quiet():
+    comparison = run([50.0 + 0.1 * (i % 3) for i in range(20)])
+    assert all(v.is_quiet for v in judge_noise(comparison))
+    assert judge_run(comparison).text == "quiet: ratios are known to ±0.2 %, 20 rounds"
+
+
+def test_a_wide_spread_is_named_with_advice():
+    verdict = judge_noise(run([50.0, 60.0] * 10))[1]
+    assert not verdict.is_quiet
+    assert "MAD is 9 % of the median: close other programs, or raise --rounds and --seconds" in verdict.text
+
+
+def test_few_samples_are_named():
+    assert "only 3 samples" in judge_noise(run([50.0, 50.0, 50.0]))[1].text
+
+
+def test_a_drift_says_to_believe_ratios():
+    verdict = judge_noise(run([50.0 * (1 + i / 20) for i in range(20)]))[1]
+    assert "believe ratios, not times" in verdict.text
+
+
+def test_times_that_never_settled_are_named():
+    assert "had not settled" in judge_noise(run([50.0] * 20, stable=False))[1].text
+
+
+def test_the_verdict_on_the_run_lists_noisy_entries():
+    verdict = judge_run(run([50.0, 80.0] * 10))
+    assert not verdict.is_quiet
+    assert verdict.text.startswith("noisy (1 of 2 entries: k); ratios are known to ±")
