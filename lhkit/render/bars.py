@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lhkit.analysis.statistics import summarize
+from lhkit.analysis.statistics import Summary, summarize
 from lhkit.model.measurement import Comparison
-from lhkit.render.tables import format_ns
+from lhkit.render.tables import format_ns, format_share
 from lhkit.render.theme import BLUE, GREY
 
 if TYPE_CHECKING:
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its label, length, interval, and the text at its end."""
+    """One bar: its label, length, interval, and the text at its end; all in multiples of the anchor's speed."""
 
     label: str
     value: float
@@ -29,18 +27,27 @@ class Bar:
 
 
 def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
-    """Return what to draw: the speed of each entry as a multiple of the anchor's."""
+    """Return what to draw: the speed of each entry, and its share of the limit that it is nearer to."""
     return tuple(
         Bar(
             label=s.name,
             value=s.speed.middle,
             low=s.speed.low,
             high=s.speed.high,
-            text=f"{s.speed.middle:.3g}×  ({format_ns(s.median_ns)})",
+            text=f"{s.speed.middle:.3g}×  ({format_ns(s.median_ns)}{_share_of_limit(s)})",
             is_anchor=s.name == comparison.anchor,
         )
         for s in summarize(comparison)
     )
+
+
+def _share_of_limit(summary: Summary) -> str:
+    """Return the larger share of the core's limits, in words; it is the one that binds."""
+    of_peak, of_copy = summary.of_peak or 0.0, summary.of_copy or 0.0
+    if not of_peak and not of_copy:
+        return ""
+    share, limit = (of_peak, "FMA peak") if of_peak >= of_copy else (of_copy, "copy bandwidth")
+    return f", {format_share(share)} of {limit}"
 
 
 def draw_speed_bars(comparison: Comparison) -> Figure:
@@ -63,28 +70,7 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
     axes.axvline(1.0, color=GREY, linewidth=1, linestyle="--", zorder=0)
     axes.set_yticks(range(len(bars)), [b.label for b in bars])
     axes.invert_yaxis()
-    axes.set_xlim(0, most * 1.32)
-    axes.set_xlabel(f"speed as a multiple of {comparison.anchor} (median and 95 % interval, one thread)")
+    axes.set_xlim(0, most * 1.5)
+    axes.set_xlabel(f"speed as a multiple of {comparison.anchor} (median and 95 % interval)")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
-
-
-def figure_svg(figure: Figure) -> str:
-    """Return a figure as an SVG element: the same bytes for the same figure, its text in the page's colour."""
-    import matplotlib as mpl
-
-    out = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "lhkit", "svg.fonttype": "none"}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    svg = out.getvalue()
-    svg = svg[svg.index("<svg") :]
-    # Black is what matplotlib draws by default; in a dark page it has to be light.
-    svg = re.sub(r"(stroke|fill): ?#000000", r"\1: currentColor", svg)
-    return re.sub(r"<text(?![^>]*fill)", '<text fill="currentColor"', svg)
-
-
-def figure_png(figure: Figure) -> bytes:
-    """Return a figure as PNG on white, for readers that show nothing else."""
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=150, facecolor="white")
-    return out.getvalue()

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.measurement import Comparison
-from lhkit.render.bars import draw_speed_bars, figure_svg
-from lhkit.render.tables import Table, comparison_table, table_html
+from lhkit.render.bars import draw_speed_bars
+from lhkit.render.figures import figure_svg
+from lhkit.render.tables import Table, comparison_lines, comparison_table, table_html
 from lhkit.render.theme import PAGE_STYLE
 
 
@@ -41,6 +42,7 @@ def render_page(parts: PageParts) -> str:
         _figure(comparison),
         "<h2>Numbers</h2>",
         table_html(comparison_table(comparison)),
+        f"<pre>{html.escape(chr(10).join(comparison_lines(comparison)))}</pre>",
         "<h2>Texts</h2>",
         *[_folded(heading, text) for heading, text in parts.texts],
         "<h2>How this was made</h2>",
@@ -57,8 +59,9 @@ def render_page(parts: PageParts) -> str:
 
 def _figure(comparison: Comparison) -> str:
     caption = (
-        f"Speed as a multiple of {comparison.anchor}, median of {comparison.rounds} rounds with 95 % intervals."
-        " All entries ran in one process on one thread, in random order within each round."
+        f"Speed as a multiple of {comparison.anchor}, median of {comparison.rounds} rounds with 95 % intervals,"
+        " time of a call, and share of the core's limit that is nearer. All entries ran in one process,"
+        " in random order within each round."
     )
     svg = figure_svg(draw_speed_bars(comparison))
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(caption)}"', 1)
@@ -74,7 +77,8 @@ def _folded(heading: str, text: str) -> str:
 def _inputs(comparison: Comparison) -> dict[str, str]:
     hashes = {f"sha256 of {m.name}": m.schedule_sha256 for m in comparison.measurements if m.schedule_sha256}
     payload = {"payload": comparison.payload, "sha256 of the payload": comparison.payload_sha256}
-    return {**payload, **hashes, "seed": str(comparison.seed)}
+    environment = {"sha256 of the environment": comparison.environment_sha256}
+    return {**environment, **payload, **hashes, "seed": str(comparison.seed)}
 
 
 def _facts(facts: Mapping[str, str]) -> Table:

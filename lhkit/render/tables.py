@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lhkit.analysis.noise import judge_noise, judge_run
+from lhkit.analysis.ranking import describe_order, rank_entries
 from lhkit.analysis.statistics import summarize, values_ns
 from lhkit.model.measurement import Comparison, Measurement
 
@@ -22,9 +24,15 @@ class Table:
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """Return the summary of a comparison: time, spread, speed with interval, compile time, check."""
-    header = ("", "median", "± MAD", f"speed vs {comparison.anchor}", "95 % interval", "compile", "check")
+    """Return the summary of a comparison: time, spread, rank, speed, throughput, compile time, check.
+
+    Throughput is there where it can be counted; its share is of the core's limit, measured in the same run.
+    """
+    header = ("", "median", "± MAD", "rank", f"speed vs {comparison.anchor}", "95 % interval")
+    throughput = [("GFLOP/s (of FMA peak)", "gflops", "of_peak"), ("GB/s (of copy)", "gbytes", "of_copy")]
     summaries = {s.name: s for s in summarize(comparison)}
+    shown = [t for t in throughput if any(getattr(s, t[1]) for s in summaries.values())]
+    places = {r.name: r.text for r in rank_entries(comparison)}
     rows = []
     for measurement in comparison.measurements:
         s = summaries[measurement.name]
@@ -35,13 +43,40 @@ def comparison_table(comparison: Comparison) -> Table:
                 measurement.name,
                 format_ns(s.median_ns),
                 format_ns(s.mad_ns),
+                places[measurement.name],
                 f"{s.speed.middle:.3g}×",
                 interval,
+                *(_throughput(getattr(s, rate), getattr(s, share)) for _, rate, share in shown),
                 format_ns(measurement.compile_ns) if measurement.compile_ns is not None else "",
                 _check(measurement),
             )
         )
-    return Table(header, tuple(rows))
+    return Table((*header, *(title for title, _, _ in shown), "compile", "check"), tuple(rows))
+
+
+def _throughput(rate: float, share: float | None) -> str:
+    return f"{rate:.3g}" if share is None else f"{rate:.3g} ({format_share(share)})"
+
+
+def format_share(share: float) -> str:
+    """Return a share in per cent, with a digit after the point below ten."""
+    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.1f} %"
+
+
+def comparison_lines(comparison: Comparison) -> list[str]:
+    """Return what belongs under the table: the order, the noise, the limits, and how it was measured."""
+    lines = [f"order: {describe_order(rank_entries(comparison))}   (> faster, = tied)"]
+    lines.append(f"noise: {judge_run(comparison).text}")
+    lines += [f"  {v.name}: {v.text}" for v in judge_noise(comparison) if not v.is_quiet]
+    if (limits := comparison.limits) is not None:
+        fma = f"FMA {limits.fma_gflops:.4g} GFLOP/s in float32, {limits.fma_f64_gflops:.4g} in float64"
+        lines.append(f"limits of the core: {fma}; copy {limits.copy_gbytes:.3g} GB/s (read and written)")
+    where = f"core {comparison.core}" if comparison.core is not None else "no fixed core"
+    state = f"{comparison.cache} caches, buffers at odd multiples of {comparison.alignment_bytes} bytes"
+    lines.append(f"how: {comparison.rounds} rounds, {where}, {state}")
+    if by_python := [m.name for m in comparison.measurements if m.timed_by == "Python"]:
+        lines.append(f"     {', '.join(by_python)}: called from Python, which is part of the time")
+    return lines
 
 
 def _check(measurement: Measurement) -> str:

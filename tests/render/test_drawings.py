@@ -4,7 +4,8 @@ import dataclasses
 
 import lhkit
 from lhkit.model.measurement import Comparison, Measurement, Verification
-from lhkit.render.bars import draw_speed_bars, figure_png, figure_svg, speed_bars
+from lhkit.render.bars import draw_speed_bars, speed_bars
+from lhkit.render.figures import figure_png, figure_svg
 from lhkit.render.page import PageParts, render_page
 from lhkit.render.tables import comparison_table, format_ns, samples_csv, table_html, table_text
 
@@ -31,10 +32,10 @@ COMPARISON = Comparison(
 
 def test_the_table_of_a_comparison():
     assert table_text(comparison_table(COMPARISON)).splitlines() == [
-        "             median  ± MAD  speed vs NumPy  95 % interval  compile                      check",
-        "───────────  ──────  ─────  ──────────────  ─────────────  ───────  ─────────────────────────",
-        "NumPy          2 ms   0 ns              1×                                   is the reference",
-        "<b>mine</b>    1 ms   0 ns              2×          2 – 2     5 ms  right (max error 1.0e-06)",
+        "             median  ± MAD  rank  speed vs NumPy  95 % interval  compile                      check",
+        "───────────  ──────  ─────  ────  ──────────────  ─────────────  ───────  ─────────────────────────",
+        "NumPy          2 ms   0 ns     2              1×                                   is the reference",
+        "<b>mine</b>    1 ms   0 ns     1              2×          2 – 2     5 ms  right (max error 1.0e-06)",
     ]
 
 

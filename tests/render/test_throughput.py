@@ -1,0 +1,93 @@
+"""Plots: what they draw is in a record, and files of one figure are the same bytes."""
+
+import pytest
+
+from lhkit.model.errors import UsageError
+from lhkit.model.measurement import Comparison, CoreLimits, Measurement
+from lhkit.render.bars import draw_speed_bars, speed_bars
+from lhkit.render.figures import figure_pdf, figure_png, figure_svg
+from lhkit.render.tables import comparison_lines, comparison_table, format_share
+from lhkit.render.throughput import draw_throughput, throughput_plot
+
+
+def comparison(size=10, flops=1000, scale=1.0):
+    rounds = range(8)
+    return Comparison(
+        payload=f"matmul {size}",
+        payload_sha256="0" * 64,
+        measurements=(
+            Measurement("NumPy", tuple((r, scale * (20.0 + 0.1 * r)) for r in rounds), timed_by="Python"),
+            Measurement("k", tuple((r, scale * (10.0 + 0.1 * r)) for r in rounds)),
+        ),
+        anchor="NumPy",
+        rounds=8,
+        seed=0,
+        environment=(("cpu", "x"),),
+        limits=CoreLimits(150.0, 75.0, 10.0),
+        flops=flops,
+        bytes=50,
+        element_type="float32",
+        core=1,
+    )
+
+
+def test_bars_hold_speed_interval_and_share_of_the_limit():
+    anchor, bar = speed_bars(comparison())
+    assert (anchor.is_anchor, anchor.value, anchor.text) == (True, 1.0, "1×  (20.4 ns, 33 % of FMA peak)")
+    assert bar.low <= bar.value <= bar.high
+    assert bar.text == "1.97×  (10.4 ns, 64 % of FMA peak)"
+
+
+def test_a_bar_names_the_limit_that_is_nearer():
+    assert "copy bandwidth" in speed_bars(comparison(flops=10))[0].text
+
+
+def test_lines_hold_gflops_with_intervals_in_order_of_size():
+    plot = throughput_plot({512: comparison(512, 8000, 4.0), 256: comparison(256, 1000)})
+    assert [line.label for line in plot.lines] == ["NumPy", "k"]
+    points = plot.lines[1].points
+    assert [p.size for p in points] == [256, 512]
+    assert points[0].gflops == pytest.approx(1000 / 10.35, rel=1e-4)
+    assert points[0].low < points[0].gflops < points[0].high
+    assert points[0].of_peak == pytest.approx(1000 / 10.35 / 150, rel=1e-4)
+    assert plot.peak == ((256, 150.0), (512, 150.0))
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(UsageError, match="no comparison"):
+        throughput_plot({})
+    with pytest.raises(UsageError, match="operations of matmul 10 cannot be counted"):
+        throughput_plot({1: comparison(flops=None)})
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda: draw_speed_bars(comparison()), lambda: draw_throughput({8: comparison()})]
+)
+def test_files_of_a_figure_are_what_they_say_and_always_the_same(draw):
+    assert figure_svg(draw()).startswith("<svg") and figure_svg(draw()) == figure_svg(draw())
+    assert figure_pdf(draw()).startswith(b"%PDF") and figure_pdf(draw()) == figure_pdf(draw())
+    assert figure_png(draw()).startswith(b"\x89PNG")
+
+
+def test_the_table_has_ranks_and_shares_where_they_are_known():
+    table = comparison_table(comparison())
+    assert table.header[3] == "rank"
+    k = dict(zip(table.header, table.rows[1], strict=True))
+    assert (k["rank"], k["GFLOP/s (of FMA peak)"], k["GB/s (of copy)"]) == ("1", "96.6 (64 %)", "4.83 (48 %)")
+    assert "GFLOP/s (of FMA peak)" not in comparison_table(comparison(flops=None)).header
+
+
+def test_the_lines_under_the_table_say_order_noise_limits_and_how():
+    text = "\n".join(comparison_lines(comparison()))
+    assert "order: k > NumPy" in text
+    assert "noise: quiet" in text
+    assert "FMA 150 GFLOP/s in float32, 75 in float64; copy 10 GB/s (read and written)" in text
+    assert "8 rounds, core 1, warm caches, buffers at odd multiples of 64 bytes" in text
+    assert "NumPy: called from Python" in text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.841, "84 %"), (0.0996, "10 %"), (0.0123, "1.2 %"), (1.2, "120 %")]
+)
+def test_shares_are_in_per_cent(share, text):
+    assert format_share(share) == text
