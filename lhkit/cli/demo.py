@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from lhkit.cli.files import write_file, write_text
+from lhkit.cli.measuring import measure_with_bar, refuse_wrong_results
 from lhkit.cli.options import limit_options
-from lhkit.model.errors import LhkitError
-from lhkit.model.failure import Failure
 from lhkit.model.measurement import Comparison
-from lhkit.render.bars import draw_speed_bars, figure_png, figure_svg
+from lhkit.render.bars import draw_speed_bars
+from lhkit.render.figures import figure_png, figure_svg
 from lhkit.render.page import PageParts, render_page
-from lhkit.render.tables import comparison_table, samples_csv, table_text
+from lhkit.render.tables import comparison_lines, comparison_table, samples_csv, table_text
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.measuring import measure
 from lhkit.worker.limits import Limits
 
 _PAYLOAD = "fc_relu.mlir"
@@ -40,7 +38,11 @@ _SUMMARY = (
     help="Folder for the CSV, the plots and the page.",
 )
 @click.option(
-    "--rounds", type=click.IntRange(min=2), default=11, show_default=True, help="Samples of each entry."
+    "--rounds",
+    type=click.IntRange(min=2),
+    default=11,
+    show_default=True,
+    help="Samples of each entry, at most.",
 )
 @limit_options
 def command(out: Path, rounds: int, limits: Limits) -> None:
@@ -50,14 +52,12 @@ def command(out: Path, rounds: int, limits: Limits) -> None:
     """
     out.mkdir(parents=True, exist_ok=True)
     kernels = _compile(limits)
-    with click.progressbar(length=rounds, label="measuring", file=sys.stderr) as bar:
-        comparison = measure(kernels, rounds=rounds, progress=lambda _done, _all: bar.update(1))
+    comparison = measure_with_bar(kernels, rounds=rounds, limits=limits)
     files = _write(out, comparison, kernels, f"lhkit demo --rounds {rounds}")
-    click.echo(f"\n{_SUMMARY}\n\n{table_text(comparison_table(comparison))}\n")
+    lines = "\n".join(comparison_lines(comparison))
+    click.echo(f"\n{_SUMMARY}\n\n{table_text(comparison_table(comparison))}\n{lines}\n")
     click.echo("Written: " + ", ".join(str(f) for f in files))
-    wrong = [m for m in comparison.measurements if m.verification is not None and not m.verification.ok]
-    if wrong:
-        raise LhkitError(Failure(kind="wrong-result", message=f"{wrong[0].name} computes a wrong result"))
+    refuse_wrong_results(comparison)
 
 
 def _compile(limits: Limits) -> dict[str, Kernel]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +13,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
 from lhkit.session.loading import load_schedule
+from lhkit.worker.client import Worker
 from lhkit.worker.limits import DEFAULT_SECONDS, Limits
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,10 +70,35 @@ def load_scheduled(
     bind: tuple[str, ...],
     libraries: tuple[str, ...],
     limits: Limits,
+    worker: Worker | None = None,
 ) -> Schedule:
     """Return the schedule that a path and the shared options describe."""
-    schedule = load_schedule(path, entry=entry, bind=bind, libraries=libraries, limits=limits)
+    schedule = load_schedule(path, entry=entry, bind=bind, libraries=libraries, worker=worker, limits=limits)
     return schedule.with_knobs(_knob_values(schedule, settings)) if settings else schedule
+
+
+def load_all_scheduled(
+    paths: Sequence[str], *, settings: tuple[str, ...], worker: Worker | None = None, **options: Any
+) -> list[Schedule]:
+    """Return several schedules with the shared options; each setting goes to those that have the knob.
+
+    Raises:
+        UsageError: A knob that none of them has, or options without a schedule.
+    """
+    if not paths and (settings or any(options[name] for name in ("entry", "bind", "libraries"))):
+        raise usage_error("--entry, --set, --bind and --library need a schedule")
+    schedules = [load_scheduled(path, settings=(), worker=worker, **options) for path in paths]
+    known = {knob.name for schedule in schedules for knob in schedule.knobs}
+    for setting in settings:
+        if (name := setting.partition("=")[0]) not in known:
+            have = ", ".join(sorted(known)) or "none"
+            raise usage_error(f"--set {setting}: no schedule has a knob {name!r}", f"Their knobs: {have}.")
+    chosen = []
+    for schedule in schedules:
+        names = {knob.name for knob in schedule.knobs}
+        own = tuple(s for s in settings if s.partition("=")[0] in names)
+        chosen.append(schedule.with_knobs(_knob_values(schedule, own)) if own else schedule)
+    return chosen
 
 
 def _knob_values(schedule: Schedule, settings: tuple[str, ...]) -> dict[str, KnobValue]:

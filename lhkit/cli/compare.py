@@ -1,0 +1,61 @@
+"""``lhkit compare``: two benchmark files, as ratios with intervals."""
+
+from __future__ import annotations
+
+import click
+
+from lhkit.analysis.runs import RunComparison, compare_runs
+from lhkit.analysis.statistics import summarize
+from lhkit.model.measurement import Comparison
+from lhkit.render.tables import Table, format_ns, table_text
+from lhkit.session.bench_files import load_bench
+
+
+@click.command("compare", epilog="Example: lhkit compare before.json after.json --fail-below 0.95")
+@click.argument("first", metavar="A.json")
+@click.argument("second", metavar="B.json")
+@click.option(
+    "--fail-below",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="RATIO",
+    help="Exit with 1 if the speed of an entry in B is surely below this multiple of that in A.",
+)
+@click.option("--across-environments", is_flag=True, help="Compare all the same if the CPUs differ.")
+def command(first: str, second: str, fail_below: float | None, across_environments: bool) -> None:
+    """Compare the common entries of two files of lhkit bench: the speed in B as a multiple of that in A.
+
+    Where both have the same anchor, speeds are taken relative to it, so that the clock of either run cancels.
+    """
+    before, after = load_bench(first), load_bench(second)
+    runs = compare_runs(before, after, across_environments=across_environments)
+    for name, ours, theirs in runs.differences:
+        click.echo(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
+    click.echo(table_text(_table(runs, before, after)))
+    click.echo("\n".join(_lines(runs)))
+    slower = [r for r in runs.ratios if fail_below is not None and r.speed.high < fail_below]
+    for r in slower:
+        interval = f"{r.speed.low:.3g} – {r.speed.high:.3g}"
+        click.echo(f"lhkit: {r.name} has {interval} of its speed before, below {fail_below:g}", err=True)
+    if slower:
+        raise click.exceptions.Exit(1)
+
+
+def _table(runs: RunComparison, before: Comparison, after: Comparison) -> Table:
+    times = [{s.name: format_ns(s.median_ns) for s in summarize(run)} for run in (before, after)]
+    rows = []
+    for r in runs.ratios:
+        interval = f"{r.speed.low:.3g} – {r.speed.high:.3g}"
+        verdict = ", ".join(filter(None, (r.verdict, r.note)))
+        rows.append((r.name, times[0][r.name], times[1][r.name], f"{r.speed.middle:.3g}×", interval, verdict))
+    return Table(("", "median in A", "median in B", "speed B / A", "99 % interval", ""), tuple(rows))
+
+
+def _lines(runs: RunComparison) -> list[str]:
+    if runs.relative_to is not None:
+        lines = [f"Speeds are relative to {runs.relative_to} of the same run."]
+    else:
+        lines = ["There is no common anchor: raw times, which move with the clock of the machine."]
+    for names, run in ((runs.only_first, "A"), (runs.only_second, "B")):
+        if names:
+            lines.append(f"Only in {run}: {', '.join(names)}.")
+    return lines
