@@ -42,11 +42,11 @@ def render_page(parts: PageParts) -> str:
         _figure(comparison),
         "<h2>Numbers</h2>",
         table_html(comparison_table(comparison)),
-        f"<pre>{html.escape(chr(10).join(comparison_lines(comparison)))}</pre>",
+        f'<pre class="notes">{html.escape(chr(10).join(comparison_lines(comparison)))}</pre>',
         "<h2>Texts</h2>",
         *[_folded(heading, text) for heading, text in parts.texts],
         "<h2>How this was made</h2>",
-        table_html(_facts(made)),
+        f'<div class="facts">{table_html(_facts(made))}</div>',
     ]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
