@@ -9,6 +9,7 @@ from lhkit.model.payload import Payload
 from lhkit.payloads.rows import softmax_lines
 from lhkit.payloads.text import (
     broadcast,
+    contraction,
     element_type,
     elementwise,
     filled,
@@ -33,7 +34,7 @@ def fc_relu(m: int = 512, n: int = 512, k: int = 512, dtype: str = "float32") ->
     lhs, rhs, out = tensor(e, m, k), tensor(e, k, n), tensor(e, m, n)
     body = (
         f"  %zero = arith.constant 0.0 : {e}\n"
-        + _product("product", "%lhs", lhs, "%rhs", rhs, out, e)
+        + contraction("product", "matmul", "%lhs", lhs, "%rhs", rhs, out, e)
         + elementwise("sum", "add", out, "%product", "%bias")
         + filled("zeros", out, "%zero", e)
         + elementwise("relu", "max", out, "%sum", "%zeros")
@@ -62,7 +63,7 @@ def mlp(
     for i, (k, n) in enumerate(itertools.pairwise(sizes)):
         weights, bias, out = tensor(e, k, n), tensor(e, n), tensor(e, batch, n)
         arguments |= {f"w{i}": weights, f"b{i}": bias}
-        body += _product(f"product{i}", value, value_type, f"%w{i}", weights, out, e)
+        body += contraction(f"product{i}", "matmul", value, value_type, f"%w{i}", weights, out, e)
         body += broadcast(f"bias{i}", f"%b{i}", bias, out, 0)
         body += elementwise(f"sum{i}", "add", out, f"%product{i}", f"%bias{i}")
         value, value_type = f"%sum{i}", out
@@ -90,21 +91,13 @@ def attention(s: int = 128, d: int = 64, dtype: str = "float32") -> Payload:
         f"  %scale = arith.constant {1 / math.sqrt(d)!r} : {e}\n"
         f"  %turned_empty = tensor.empty() : {turned}\n"
         f"  %turned = linalg.transpose ins(%k : {rows}) outs(%turned_empty : {turned}) permutation = [1, 0]\n"
-        + _product("raw", "%q", rows, "%turned", turned, scores, e)
+        + contraction("raw", "matmul", "%q", rows, "%turned", turned, scores, e)
         + filled("scales", scores, "%scale", e)
         + elementwise("scores", "mul", scores, "%raw", "%scales")
         + softmax_lines("%scores", s, s, e)
-        + _product("result", "%softmax", scores, "%v", rows, rows, e)
+        + contraction("result", "matmul", "%softmax", scores, "%v", rows, rows, e)
         + f"  return %result : {rows}\n"
     )
     comment = "One head of attention: softmax(q * transposed k / sqrt(d)) * v."
     text = function("attention", {"q": rows, "k": rows, "v": rows}, rows, body, comment)
     return generate("attention", text, f"{s}x{d} {dtype}")
-
-
-def _product(name: str, lhs: str, lhs_type: str, rhs: str, rhs_type: str, out: str, element: str) -> str:
-    """Return the lines that make ``%name``, a matrix product from zeros (``%zero`` is in scope)."""
-    return filled(f"{name}_init", out, "%zero", element) + (
-        f"  %{name} = linalg.matmul ins({lhs}, {rhs} : {lhs_type}, {rhs_type})"
-        f" outs(%{name}_init : {out}) -> {out}\n"
-    )

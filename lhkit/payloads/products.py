@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lhkit.model.payload import Payload
-from lhkit.payloads.text import check_extents, element_type, filled, function, generate, tensor
+from lhkit.payloads.text import check_extents, contraction, element_type, function, generate, tensor
 
 
 def matmul(m: int = 512, n: int = 512, k: int = 512, dtype: str = "float32") -> Payload:
@@ -116,8 +116,7 @@ def _product(
     zero = "0" if result.startswith("i") else "0.0"
     body = (
         f"  %zero = arith.constant {zero} : {result}\n"
-        + filled("init", out, "%zero", result)
-        + f"  %product = linalg.{op} ins(%lhs, %rhs : {lhs}, {rhs}) outs(%init : {out}) -> {out}\n"
+        + contraction("product", op, "%lhs", lhs, "%rhs", rhs, out, result)
         + f"  return %product : {out}\n"
     )
     return function(name, {"lhs": lhs, "rhs": rhs}, out, body, comment)

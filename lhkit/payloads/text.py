@@ -45,6 +45,16 @@ def filled(name: str, type_: str, value: str, element: str) -> str:
     )
 
 
+def contraction(
+    name: str, op: str, lhs: str, lhs_type: str, rhs: str, rhs_type: str, out: str, element: str
+) -> str:
+    """Return the lines that make ``%name``, a named contraction that starts from ``%zero``, in scope."""
+    return filled(f"{name}_init", out, "%zero", element) + (
+        f"  %{name} = linalg.{op} ins({lhs}, {rhs} : {lhs_type}, {rhs_type})"
+        f" outs(%{name}_init : {out}) -> {out}\n"
+    )
+
+
 def elementwise(name: str, op: str, type_: str, *operands: str) -> str:
     """Return the lines that make ``%name`` with a named elementwise op on operands of one type."""
     types = ", ".join([type_] * len(operands))

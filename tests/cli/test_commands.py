@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lhkit.cli.lab import copy_notebooks, find_notebook
+from lhkit.cli.main import run_program
 from lhkit.shipped import shipped_folder
 
 
@@ -150,3 +151,9 @@ def test_interrupting_ends_with_130(tmp_path):
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=60)
     assert running.returncode == 130 and "Traceback" not in errors and "interrupted" in errors
+
+
+@pytest.mark.parametrize("path", sorted(shipped_folder("data").glob("*.mlir")), ids=lambda p: p.stem)
+def test_every_shipped_payload_runs(path, capsys):
+    assert run_program(["run", str(path)]) == 0
+    assert "check:    right, against NumPy" in capsys.readouterr().out
