@@ -1,0 +1,115 @@
+// Payload: data/fc_relu.mlir: linalg.max of a linalg.add of a linalg.matmul, in extents that the tile
+//          divides.
+// Idea:    as fc_relu_tile_fuse_vectorize.mlir, with the right-hand side packed: the columns that a strip of
+//          tiles reads are copied once into a panel without gaps, which then stays in the cache. Without
+//          it, rows lie a power of two apart and push one another out of the first-level cache.
+// Knobs:   tile_m, tile_n: rows and columns of a tile. On AVX-512 a vector holds 16 f32, and
+//          tile_m * tile_n / 16 accumulators have to fit 32 registers with room for the operands.
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %tile_m = transform.tune.knob<"tile_m"> = 4 : i64 from options = [2, 4, 8] -> !transform.param<i64>
+    %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [16, 32, 64] -> !transform.param<i64>
+
+    // Strips of columns: the last op is tiled; what feeds it is computed inside.
+    %relu = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op
+    %sum = transform.get_producer_of_operand %relu[0] : (!transform.any_op) -> !transform.any_op
+    %matmul = transform.get_producer_of_operand %sum[0] : (!transform.any_op) -> !transform.any_op
+    %init = transform.get_producer_of_operand %matmul[2] : (!transform.any_op) -> !transform.any_op
+    %zeros = transform.get_producer_of_operand %relu[1] : (!transform.any_op) -> !transform.any_op
+    %relu_strip, %strips = transform.structured.tile_using_for %relu tile_sizes [0, %tile_n]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %sum_strip, %strips_1 = transform.structured.fuse_into_containing_op %sum into %strips
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %matmul_strip, %strips_2 = transform.structured.fuse_into_containing_op %matmul into %strips_1
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %init_strip, %strips_3 = transform.structured.fuse_into_containing_op %init into %strips_2
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %zeros_strip, %strips_4 = transform.structured.fuse_into_containing_op %zeros into %strips_3
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+
+    // Padding by nothing that may not be folded away is a copy: the panel.
+    %packed, %panel, %copy_back = transform.structured.pad %matmul_strip
+      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [0, 1, 2], nofold_flags = [0, 1, 0], copy_back_op = "none"}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+
+    // The slices that padding by nothing leaves behind would hide producers from the next fusion.
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.apply_patterns to %function {
+      transform.apply_patterns.canonicalization
+      transform.apply_patterns.linalg.tiling_canonicalization
+    } : !transform.any_op
+
+    // Tiles of a strip, in the same way.
+    %relu_tile, %tiles = transform.structured.tile_using_for %relu_strip tile_sizes [%tile_m, 0]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    %sum_tile, %tiles_1 = transform.structured.fuse_into_containing_op %sum_strip into %tiles
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %matmul_tile, %tiles_2 = transform.structured.fuse_into_containing_op %packed into %tiles_1
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %init_tile, %tiles_3 = transform.structured.fuse_into_containing_op %init_strip into %tiles_2
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %zeros_tile, %tiles_4 = transform.structured.fuse_into_containing_op %zeros_strip into %tiles_3
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+
+    // The panel is copied row by row, in vectors.
+    %panel_copy = transform.structured.rewrite_in_destination_passing_style %panel
+      : (!transform.any_op) -> !transform.any_op
+    %copies = transform.structured.match ops{["linalg.copy"]} in %root : (!transform.any_op) -> !transform.any_op
+    %row, %row_loops:2 = transform.structured.tile_using_for %copies tile_sizes [1, %tile_n]
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.structured.vectorize %row : !transform.any_op
+
+    // One step of the reduction at a time.
+    %step, %reduction = transform.structured.tile_using_for %matmul_tile tile_sizes [0, 0, 1]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+
+    transform.structured.vectorize %step {create_named_contraction} : !transform.any_op
+    %others = transform.merge_handles %init_tile, %zeros_tile, %sum_tile, %relu_tile : !transform.any_op
+    transform.structured.vectorize %others : !transform.any_op
+    transform.include @keep_tile_in_registers failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @contractions_to_fma failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.yield
+  }
+
+  // Reads and writes of a tile leave the reduction loop: its vectors become loop-carried values.
+  transform.named_sequence private @keep_tile_in_registers(%root: !transform.any_op {transform.readonly}) {
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    // No canonicalization before reduction_to_contract: on a reduction of length 1 it would lose the contraction.
+    transform.apply_patterns to %function {
+      transform.apply_patterns.vector.reduction_to_contract
+      transform.apply_patterns.vector.transfer_permutation_patterns
+      transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers
+      transform.apply_patterns.canonicalization
+    } : !transform.any_op
+    transform.apply_cse to %function : !transform.any_op
+    %loops = transform.structured.match interface{LoopLikeInterface} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.apply_licm to %loops : !transform.any_op
+    transform.foreach %loops : !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      transform.loop.hoist_loop_invariant_subsets %each : !transform.any_op
+    }
+    transform.yield
+  }
+
+  // Unroll the reduction by 4 and turn each contraction into outer products, one FMA a row and vector.
+  transform.named_sequence private @contractions_to_fma(%root: !transform.any_op {transform.readonly}) {
+    %contractions = transform.structured.match ops{["vector.contract"]} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %reductions = transform.get_parent_op %contractions {op_name = "scf.for"}
+      : (!transform.any_op) -> !transform.any_op
+    transform.loop.unroll %reductions {factor = 4} : !transform.any_op
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.apply_patterns to %function {
+      transform.apply_patterns.vector.lower_contraction lowering_strategy = "outerproduct"
+      transform.apply_patterns.canonicalization
+    } : !transform.any_op
+    transform.apply_patterns to %function {
+      transform.apply_patterns.vector.lower_outerproduct
+      transform.apply_patterns.vector.lower_broadcast
+      transform.apply_patterns.canonicalization
+    } : !transform.any_op
+    transform.yield
+  }
+}
