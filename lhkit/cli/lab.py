@@ -17,6 +17,7 @@ DEFAULT_FOLDER = Path.home() / "lhkit-notebooks"
 
 @click.command("lab", epilog="Example: lhkit lab 00_first_kernel.ipynb")
 @click.argument("notebook", required=False)
+@click.argument("jupyter_options", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
@@ -25,14 +26,17 @@ DEFAULT_FOLDER = Path.home() / "lhkit-notebooks"
     help="Where the private copy lives; what you changed there stays as it is.",
 )
 @click.option("--no-browser", is_flag=True, help="Only start the server and print its address.")
-def command(notebook: str | None, folder: Path, no_browser: bool) -> None:
+def command(notebook: str | None, jupyter_options: tuple[str, ...], folder: Path, no_browser: bool) -> None:
     """Start JupyterLab on a private copy of the notebooks, opening NOTEBOOK if given.
 
     The shipped notebooks are never edited. A notebook that the copy has already is kept as you left it.
+    Options after -- go to JupyterLab, such as -- --allow-root in a container.
     """
+    if notebook is not None and notebook.startswith("-"):
+        notebook, jupyter_options = None, (notebook, *jupyter_options)
     copied = copy_notebooks(folder)
     click.echo(f"{len(copied)} notebooks copied to {folder}" if copied else f"using {folder}", err=True)
-    arguments = [sys.executable, "-m", "jupyter", "lab", "--notebook-dir", str(folder)]
+    arguments = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(folder), *jupyter_options]
     if no_browser:
         arguments.append("--no-browser")
     if notebook is not None:

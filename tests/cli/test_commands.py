@@ -92,7 +92,13 @@ def test_demo_writes_table_csv_plots_and_page(lhkit_command, tmp_path):
     assert done.returncode == 0, done.stderr
     assert re.search(r"tile \+ fuse \+ vectorize .* right", done.stdout)
     rows = list(csv.DictReader((tmp_path / "out" / "samples.csv").open()))
-    assert {r["entry"] for r in rows} == {"NumPy", "unscheduled", "tile", "tile + fuse + vectorize", "the same, packed"}
+    assert {r["entry"] for r in rows} == {
+        "NumPy",
+        "unscheduled",
+        "tile",
+        "tile + fuse + vectorize",
+        "the same, packed",
+    }
     assert len(rows) == 10 and all(float(r["time_ns"]) > 0 for r in rows)
     assert (tmp_path / "out" / "speed.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "out" / "index.html").read_text()
