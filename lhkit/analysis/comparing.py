@@ -27,7 +27,12 @@ _SMALL_FLOATS = {
 
 
 def compare_results(
-    results: Sequence[Array], expected: Sequence[Array], *, reduction_length: int, against: str
+    results: Sequence[Array],
+    expected: Sequence[Array],
+    *,
+    reduction_length: int,
+    against: str,
+    names: Sequence[str] | None = None,
 ) -> Verification:
     """Return how results compare with what was expected, all of them together.
 
@@ -40,12 +45,14 @@ def compare_results(
         expected: What the reference returned, in the same order.
         reduction_length: How many terms are summed for one element, at most.
         against: What the reference is.
+        names: What to call each result in words; default ``result 0``, ….
     """
     if len(results) != len(expected):
         return _mismatch(f"{len(results)} results, {len(expected)} expected", against)
+    names = names or [f"result {i}" for i in range(len(results))]
     verdicts = [
-        _compare(i, np.asarray(r), np.asarray(e), reduction_length, against)
-        for i, (r, e) in enumerate(zip(results, expected, strict=True))
+        _compare(name, np.asarray(r), np.asarray(e), reduction_length, against)
+        for name, r, e in zip(names, results, expected, strict=True)
     ]
     wrong = [v for v in verdicts if not v.ok]
     if wrong:
@@ -58,9 +65,9 @@ def _mismatch(difference: str, against: str) -> Verification:
     return Verification(False, math.inf, 0.0, against, difference)
 
 
-def _compare(index: int, result: Array, expected: Array, terms: int, against: str) -> Verification:
+def _compare(name: str, result: Array, expected: Array, terms: int, against: str) -> Verification:
     if result.shape != expected.shape:
-        return _mismatch(f"result {index} has shape {result.shape}, expected {expected.shape}", against)
+        return _mismatch(f"{name} has shape {result.shape}, expected {expected.shape}", against)
     if result.size == 0:
         return Verification(True, 0.0, 0.0, against)
     epsilon = _epsilon(result.dtype)
@@ -72,7 +79,7 @@ def _compare(index: int, result: Array, expected: Array, terms: int, against: st
     difference = None
     if wrong.size:
         at = tuple(int(i) for i in np.unravel_index(int(wrong[0]), result.shape))
-        place = f"result {index} at {list(at)}" if at else f"result {index}"
+        place = f"{name} at {list(at)}" if at else name
         limit = f"tolerance {allowed[at]:.2g}" if epsilon is not None else "exact"
         difference = f"{place} is {result[at]!s}, expected {expected[at]!s}"
         difference += f" ({limit}; {wrong.size} of {result.size} elements differ)"

@@ -33,7 +33,7 @@ def command(notebook: str | None, jupyter_options: tuple[str, ...], folder: Path
     Options after -- go to JupyterLab, such as -- --allow-root in a container.
     """
     if notebook is not None and notebook.startswith("-"):
-        notebook, jupyter_options = None, (notebook, *jupyter_options)
+        jupyter_options, notebook = (notebook, *jupyter_options), None
     copied = copy_notebooks(folder)
     click.echo(f"{len(copied)} notebooks copied to {folder}" if copied else f"using {folder}", err=True)
     arguments = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(folder), *jupyter_options]

@@ -19,38 +19,64 @@ Array = NDArray[Any]
 
 
 def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: int = 0) -> Verification:
-    """Run a kernel and compare its results with the reference.
+    """Run a kernel and compare what it returns, and what it leaves in memrefs, with the reference.
 
     Args:
         kernel: What to verify.
-        arguments: What to run it on; drawn from the seed if not given.
+        arguments: What to run it on; drawn from the seed if not given. They are not changed.
         seed: What arguments are drawn from.
 
     Returns:
         The verdict; it is a value, not an exception.
+
+    Raises:
+        UsageError: The reference cannot be loaded, or raises an exception.
     """
     inputs = list(arguments) if arguments is not None else generate_arguments(kernel.function, seed)
     expected, against = expected_results(kernel, inputs)
-    results = as_tuple(kernel(*(np.array(a) for a in inputs)))
+    results = _results_of_call(kernel, inputs)
     shapes = [np.shape(a) for a in inputs]
     work = payload_work(kernel.payload, kernel.function.name, shapes, kernel.worker)
-    return compare_results(results, expected, reduction_length=work.reduction_length, against=against)
+    names = [f"result {i}" for i in range(len(kernel.function.results))]
+    names += [f"argument {i}" for i in _written(kernel)]
+    return compare_results(
+        results,
+        expected,
+        reduction_length=work.reduction_length,
+        against=against,
+        names=names if len(names) == len(results) == len(expected) else None,
+    )
 
 
 def expected_results(kernel: Kernel, arguments: Sequence[Array]) -> tuple[tuple[Array, ...], str]:
-    """Return what a kernel's results should be, and what says so."""
+    """Return what a kernel's results and memrefs should be afterwards, and what says so."""
     if kernel.payload.reference is not None:
         return run_reference(kernel, arguments), "NumPy"
     unscheduled = compile_kernel(kernel.payload, function=kernel.function.name, worker=kernel.worker)
-    return as_tuple(unscheduled(*(np.array(a) for a in arguments))), "the unscheduled payload"
+    return _results_of_call(unscheduled, arguments), "the unscheduled payload"
+
+
+def _results_of_call(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array, ...]:
+    """Return the results of a call and then the memrefs that it may have written to."""
+    copies = [np.array(a) for a in arguments]
+    results = as_tuple(kernel(*copies))
+    return (*results, *(copies[i] for i in _written(kernel)))
+
+
+def _written(kernel: Kernel) -> list[int]:
+    return [i for i, t in enumerate(kernel.function.arguments) if t.kind == "memref"]
 
 
 def run_reference(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array, ...]:
-    """Return what the payload's NumPy reference computes, run in the worker."""
+    """Return what the NumPy reference returns, and then the memrefs it wrote to; it runs in the worker."""
     packing = Packing(kernel.worker.files)
     try:
         described = [packing.add(np.asarray(a)) for a in arguments]
-        fields = {"function": kernel.payload.reference, "arguments": described}
+        fields = {
+            "function": kernel.payload.reference,
+            "arguments": described,
+            "written": _written(kernel),
+        }
         answer = kernel.worker.request("reference", fields, packing.body)
     finally:
         packing.release()

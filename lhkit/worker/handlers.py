@@ -28,7 +28,7 @@ from lhkit.worker.arrays import (
     lay_out,
 )
 from lhkit.worker.protocol import Message
-from lhkit.worker.references import load_function
+from lhkit.worker.references import call_function
 from lhkit.worker.timings import Timing
 
 _MOST_KERNELS = 64
@@ -183,9 +183,11 @@ class Handlers:
         return dtype if None in descriptor["shape"] else aligned_empty(descriptor["shape"], dtype)
 
     def _reference(self, fields: dict[str, Any], body: bytes) -> Message:
-        function = load_function(fields["function"])
-        value = function(*(self._files.array(d, body) for d in fields["arguments"]))
-        results = [np.asarray(r) for r in (value if isinstance(value, tuple) else (value,))]
+        # Copies: a reference may write to its arguments, and only memrefs are the caller's to be written to.
+        arguments = [np.array(self._files.array(d, body)) for d in fields["arguments"]]
+        value = call_function(fields["function"], arguments)
+        returned = value if isinstance(value, tuple) else () if value is None else (value,)
+        results = [np.asarray(r) for r in (*returned, *(arguments[i] for i in fields["written"]))]
         described = [{"shape": list(r.shape), "dtype": r.dtype.name} for r in results]
         return Message({"results": described}, b"".join(np.ascontiguousarray(r).tobytes() for r in results))
 

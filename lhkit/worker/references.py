@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,21 @@ def load_function(place: str) -> Callable[..., Any]:
     if not callable(function):
         raise usage_error(f"{file} has no function {name!r}")
     return function  # type: ignore[no-any-return]
+
+
+def call_function(place: str, arguments: Sequence[Any]) -> Any:
+    """Return what the function that ``FILE.py:FUNCTION`` names returns for these arguments.
+
+    Raises:
+        UsageError: It cannot be loaded, or raises an exception; the message says which and where.
+    """
+    function = load_function(place)
+    try:
+        return function(*arguments)
+    except Exception as error:  # noqa: BLE001 - a function of the user's may raise anything
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{last.filename}:{last.lineno}"
+        raise usage_error(f"the reference {place} raised {type(error).__name__}: {error} ({where})") from None
 
 
 @functools.lru_cache(maxsize=32)

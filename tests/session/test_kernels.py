@@ -335,3 +335,32 @@ def test_without_a_reference_the_unscheduled_payload_judges(worker):
     schedule = lhkit.load_schedule(schedule_of(MATCH, STEP.format("a", 8)), worker=worker)
     verdict = lhkit.verify(lhkit.compile(payload, schedule, worker=worker))
     assert verdict.ok and verdict.against == "the unscheduled payload"
+
+
+FILL = """func.func @fill(%a: memref<4x4xf32>) {
+  %one = arith.constant 1.0 : f32
+  linalg.fill ins(%one : f32) outs(%a : memref<4x4xf32>)
+  return
+}"""
+
+
+@pytest.mark.parametrize(("value", "ok"), [(1, True), (2, False)])
+def test_what_is_written_to_memrefs_is_verified(value, ok, tmp_path, worker):
+    (tmp_path / "fill.py").write_text(f"def fill(a):\n    a[...] = {value}\n")
+    payload = lhkit.load_payload(FILL, reference=f"{tmp_path / 'fill.py'}:fill", worker=worker)
+    mine = np.zeros((4, 4), np.float32)
+    verdict = lhkit.verify(lhkit.compile(payload, worker=worker), [mine])
+    assert verdict.ok is ok and (mine == 0).all()
+    assert ok or "argument 0 at [0, 0] is 1" in verdict.difference
+
+
+def test_memrefs_are_compared_with_the_unscheduled_payload_too(worker):
+    verdict = lhkit.verify(lhkit.compile(lhkit.load_payload(FILL, worker=worker), worker=worker))
+    assert verdict.ok and verdict.max_abs_error == 0
+
+
+def test_a_reference_that_raises_is_named(tmp_path, worker):
+    (tmp_path / "bad.py").write_text("def bad(a):\n    return a.no_such_thing\n")
+    payload = lhkit.load_payload(FILL, reference=f"{tmp_path / 'bad.py'}:bad", worker=worker)
+    with pytest.raises(UsageError, match=r"bad raised AttributeError.*bad\.py:2"):
+        lhkit.verify(lhkit.compile(payload, worker=worker))
