@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Mapping
 from typing import Any
@@ -258,7 +259,7 @@ def _unpack(
             values.append(packing.keep(place))
             continue
         dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         array = np.frombuffer(answer.body, dtype=dtype, count=count, offset=offset).reshape(shape).copy()
         offset += array.nbytes
         values.append(array[()] if type_.kind == "scalar" else array)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,6 +114,6 @@ def pack_result(packing: Packing, type_: ArrayType) -> tuple[Descriptor, Array |
     """Return the descriptor of a result, and the place it will be in; None if it comes inline."""
     dtype = dtype_named(type_.dtype)
     shape = tuple(n for n in type_.shape if n is not None)
-    if not type_.is_static or int(np.prod(shape, dtype=np.int64)) * dtype.itemsize <= INLINE_BYTES:
+    if not type_.is_static or math.prod(shape) * dtype.itemsize <= INLINE_BYTES:
         return {"shape": list(type_.shape), "dtype": type_.dtype}, None
     return packing.reserve(shape, dtype)

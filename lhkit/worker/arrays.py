@@ -6,6 +6,7 @@ when that process ends, before Python 3.13, and containers give /dev/shm 64 MB.)
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 from collections.abc import Sequence
@@ -61,7 +62,7 @@ class SharedFiles:
 
     def new_array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """Return an uninitialized array that the worker sees without a copy."""
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         name, memory = self._new_file(max(count * dtype.itemsize, 1))
         array: Array = np.frombuffer(memory, dtype=dtype, count=count).reshape(tuple(shape))
         address = array.ctypes.data
@@ -170,7 +171,7 @@ class Packing:
 
     def reserve(self, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[Descriptor, Array]:
         """Return the descriptor of a place for an array, and the array there."""
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         lent = self._files.lend(max(count * dtype.itemsize, 1))
         self._lent.append(lent)
         view: Array = np.frombuffer(lent[1], dtype=dtype, count=count).reshape(tuple(shape))
@@ -206,7 +207,7 @@ class MappedFiles:
     def array(self, descriptor: Descriptor, body: bytes) -> Array:
         """Return the array of a descriptor: a view of a shared file, or a copy from the message's body."""
         dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
-        count = int(np.prod(shape, dtype=np.int64))
+        count = math.prod(shape)
         if "inline" in descriptor:
             view = np.frombuffer(body, dtype=dtype, count=count, offset=descriptor["inline"])
             return aligned_copy(view.reshape(shape))
@@ -231,7 +232,7 @@ def aligned_copy(array: Array) -> Array:
 
 def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """Return an uninitialized array that starts at a multiple of 64 bytes."""
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     room = np.empty(count * dtype.itemsize + _ALIGNMENT, dtype=np.uint8)
     start = -room.ctypes.data % _ALIGNMENT
     return room[start : start + count * dtype.itemsize].view(dtype).reshape(tuple(shape))
@@ -252,7 +253,7 @@ def placed_empty(shapes: Sequence[tuple[Sequence[int], Any]], alignment_bytes: i
     arrays = []
     for i, (shape, dtype_name) in enumerate(shapes):
         dtype = np.dtype(dtype_name) if not isinstance(dtype_name, str) else dtype_named(dtype_name)
-        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        nbytes = math.prod(shape) * dtype.itemsize
         room = np.empty(nbytes + 2 * period, dtype=np.uint8)
         start = -room.ctypes.data % period + (alignment_bytes + i * step) % period
         arrays.append(room[start : start + nbytes].view(dtype).reshape(tuple(shape)))

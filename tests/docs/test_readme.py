@@ -28,16 +28,23 @@ def test_the_readme_has_commands_to_try():
     assert len(commands()) >= 4 and len(blocks("python")) >= 1
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder for all commands, as for a reader: later ones use files that earlier ones wrote."""
+    folder = tmp_path_factory.mktemp("readme")
+    for name in ("data", "schedules"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
 @pytest.mark.parametrize("command", commands())
-def test_a_command_of_the_readme_runs(command, tmp_path):
+def test_a_command_of_the_readme_runs(command, folder):
     words = shlex.split(command)
     assert words[0] == "lhkit"
-    for folder in ("data", "schedules"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-m", *words],
-        cwd=tmp_path,
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
