@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -227,20 +227,24 @@ class Kernel(Showable):
     def _run(self, fields: dict[str, Any], body: bytes) -> Message:
         for _ in range(2):
             number = self.build()
-            before = [record("compile", *self.recipe())]
-            answer = self._ask("call", {"kernel": number, **fields}, body, before)
+            answer = self._ask("call", {"kernel": number, **fields}, body, self._requests_before_a_call)
             if not answer.header.get("gone"):
                 return answer
             self.forget()
         raise CrashError(Failure(kind="crash", message="the worker forgets kernels as soon as they are built"))
 
+    def _requests_before_a_call(self) -> list[Request]:
+        return [record("compile", *self.recipe())]
+
     def _ask(
-        self, name: str, fields: dict[str, Any], body: bytes, before: list[Request] | None = None
+        self,
+        name: str,
+        fields: dict[str, Any],
+        body: bytes,
+        before: Callable[[], Sequence[Request]] = tuple,
     ) -> Message:
         good = self.payload.text
-        return self.worker.request(
-            name, fields, body, limits=self._limits, before=before or [], last_good_ir=good
-        )
+        return self.worker.request(name, fields, body, limits=self._limits, before=before, last_good_ir=good)
 
     def __repr__(self) -> str:
         return f"Kernel({self.function.describe()}, {self.name}, compiled in {self.compile_ns / 1e6:.0f} ms)"

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -67,7 +67,7 @@ class Worker:
         body: bytes = b"",
         *,
         limits: Limits | None = None,
-        before: Sequence[Request] = (),
+        before: Callable[[], Sequence[Request]] = tuple,
         last_good_ir: str | None = None,
     ) -> Message:
         """Send a request and return the answer.
@@ -77,7 +77,8 @@ class Worker:
             fields: Its arguments, as JSON can hold them.
             body: Raw bytes that the fields refer to.
             limits: Time and memory for this request.
-            before: Requests that a reproducer has to send first, as `record` makes them.
+            before: Gives the requests that a reproducer has to send first, as `record` makes them; asked
+                only if the worker dies.
             last_good_ir: The payload before the request, for the failure if the worker dies.
 
         Raises:
@@ -100,7 +101,7 @@ class Worker:
                 answer = process.ask(Message(header, body), limits, last_good_ir)
             except _DeathError as died:
                 self._process = None
-                requests = [*before, record(name, fields, body)]
+                requests = [*before(), record(name, fields, body)]
                 raise error_for(_failure_of_death(name, died, requests)) from None
             except BaseException:  # Ctrl-C and the like: the answer would come to the wrong request
                 self._process = None
