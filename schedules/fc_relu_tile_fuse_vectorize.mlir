@@ -8,7 +8,7 @@
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
-    %tile_m = transform.tune.knob<"tile_m"> = 4 : i64 from options = [2, 4, 8, 16] -> !transform.param<i64>
+    %tile_m = transform.tune.knob<"tile_m"> = 4 : i64 from options = [1, 2, 4, 8, 16] -> !transform.param<i64>
     %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [16, 32, 64, 128] -> !transform.param<i64>
 
     // The last op is tiled; what feeds it is computed inside, a tile at a time.
@@ -77,7 +77,6 @@ module attributes {transform.with_named_sequence} {
     } : !transform.any_op
     transform.apply_patterns to %function {
       transform.apply_patterns.vector.lower_outerproduct
-      transform.apply_patterns.vector.lower_broadcast
       transform.apply_patterns.canonicalization
     } : !transform.any_op
     transform.yield
