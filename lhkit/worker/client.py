@@ -7,7 +7,6 @@ import collections
 import contextlib
 import dataclasses
 import os
-import queue
 import subprocess
 import sys
 import threading
@@ -24,8 +23,9 @@ from lhkit.model.jsonable import from_json, to_json
 from lhkit.worker.arrays import SharedFiles
 from lhkit.worker.deaths import describe_exit, kind_of_death
 from lhkit.worker.folders import finalize_here, temporary_folder
+from lhkit.worker.inbox import Event, NothingYetError, open_inbox
 from lhkit.worker.limits import Limits, thread_environment
-from lhkit.worker.protocol import GarbageError, Message, read_message, write_message
+from lhkit.worker.protocol import GarbageError, Message, write_message
 from lhkit.worker.reproducer import write_reproducer
 
 _POLL_SECONDS = 0.05
@@ -35,7 +35,6 @@ _LOG_NAME = "worker.log"
 _KEPT_BODY_BYTES = 64 << 20
 
 Request = dict[str, Any]
-_Event = Message | GarbageError | None
 
 
 class Worker:
@@ -174,7 +173,6 @@ class _Process:
         self.last_good_ir: str | None = None
         self._scratch, self._delete_scratch = temporary_folder(self, "lhkit-worker-")
         self._log = self._scratch / _LOG_NAME
-        self._events: queue.SimpleQueue[_Event] = queue.SimpleQueue()
         with self._log.open("ab") as log:
             self._popen = subprocess.Popen(
                 [sys.executable, "-P", "-m", "lhkit.worker"],
@@ -187,8 +185,7 @@ class _Process:
             )
         self.pid = self._popen.pid
         self._end = finalize_here(self, _end, self._popen)
-        answers = cast(BinaryIO, self._popen.stdout)
-        threading.Thread(target=_pump, args=(answers, self._events), daemon=True, name="lhkit-worker").start()
+        self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
         self._meet()
 
     def _meet(self) -> None:
@@ -219,8 +216,8 @@ class _Process:
         deadline = time.monotonic() + limits.seconds
         while True:
             try:
-                event = self._events.get(timeout=min(_POLL_SECONDS, max(deadline - time.monotonic(), 0.001)))
-            except queue.Empty:
+                event = self._inbox.get(min(_POLL_SECONDS, max(deadline - time.monotonic(), 0.001)))
+            except NothingYetError:
                 self._enforce(limits, deadline)
                 continue
             if not isinstance(event, Message):
@@ -252,7 +249,7 @@ class _Process:
             return 0
         return int(memory.rss - getattr(memory, "shared", 0))
 
-    def _death(self, event: _Event = None) -> _DeathError:
+    def _death(self, event: Event = None) -> _DeathError:
         code = None
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._popen.wait(timeout=2)
@@ -286,19 +283,6 @@ def _end(popen: subprocess.Popen[bytes]) -> None:
         if stream is not None:
             with contextlib.suppress(OSError, ValueError):
                 stream.close()
-
-
-def _pump(stream: BinaryIO, events: queue.SimpleQueue[_Event]) -> None:
-    """Turn a stream into events: messages, then the garbage or the end (None) that closes it."""
-    try:
-        while (message := read_message(stream)) is not None:
-            events.put(message)
-    except GarbageError as error:
-        events.put(error)
-    except (OSError, ValueError):  # closed under our hands
-        events.put(None)
-    else:
-        events.put(None)
 
 
 def _environment(threads: int) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 _MAGIC = b"LHK1"
 _HEAD = struct.Struct("<4sIQ")
@@ -24,6 +24,13 @@ class Message:
     body: bytes = b""
 
 
+class Readable(Protocol):
+    """What messages are read from."""
+
+    def read(self, count: int, /) -> bytes:
+        """Return at most so many bytes; none at the end."""
+
+
 def write_message(stream: BinaryIO, message: Message) -> None:
     """Write one frame and flush it."""
     header = json.dumps(message.header).encode()
@@ -33,7 +40,7 @@ def write_message(stream: BinaryIO, message: Message) -> None:
     stream.flush()
 
 
-def read_message(stream: BinaryIO) -> Message | None:
+def read_message(stream: Readable) -> Message | None:
     """Return the next message, or None at the end of the stream.
 
     Raises:
@@ -56,7 +63,7 @@ def read_message(stream: BinaryIO) -> Message | None:
     return Message(fields, body or b"")
 
 
-def _read_exactly(stream: BinaryIO, count: int, *, allow_end: bool = False) -> bytes | None:
+def _read_exactly(stream: Readable, count: int, *, allow_end: bool = False) -> bytes | None:
     data = b""
     while len(data) < count:
         piece = stream.read(count - len(data))
