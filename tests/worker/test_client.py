@@ -173,6 +173,7 @@ def test_a_worker_ends_with_its_client():
     code = textwrap.dedent("""
         import os, sys
         from lhkit.shipped import shipped_folder
+from lhkit.shipped import shipped_folder
 from lhkit.worker.client import Worker
         worker = Worker()
         worker.request("ping", {})
@@ -190,6 +191,7 @@ def test_an_orphan_that_never_ends_is_ended_by_its_own_alarm():
     code = textwrap.dedent(f"""
         import os, threading
         from lhkit.shipped import shipped_folder
+from lhkit.shipped import shipped_folder
 from lhkit.worker.client import Worker
         from lhkit.worker.limits import Limits
         worker = Worker()
