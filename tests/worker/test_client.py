@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from lhkit.model.errors import CrashError, MemoryLimitError, TimeLimitError
+from lhkit.shipped import shipped_folder
 from lhkit.worker.limits import Limits
 
 DEEP = b"module {" * 8000 + b"}" * 8000
@@ -172,9 +173,7 @@ def test_requests_from_threads_wait_for_one_another(own_worker):
 def test_a_worker_ends_with_its_client():
     code = textwrap.dedent("""
         import os, sys
-        from lhkit.shipped import shipped_folder
-from lhkit.shipped import shipped_folder
-from lhkit.worker.client import Worker
+        from lhkit.worker.client import Worker
         worker = Worker()
         worker.request("ping", {})
         print(worker.pid, flush=True)
@@ -190,9 +189,7 @@ from lhkit.worker.client import Worker
 def test_an_orphan_that_never_ends_is_ended_by_its_own_alarm():
     code = textwrap.dedent(f"""
         import os, threading
-        from lhkit.shipped import shipped_folder
-from lhkit.shipped import shipped_folder
-from lhkit.worker.client import Worker
+        from lhkit.worker.client import Worker
         from lhkit.worker.limits import Limits
         worker = Worker()
         source = {{"role": "payload", "label": "payload", "name": "p", "bytes": {len(SPIN)}}}
