@@ -1,4 +1,4 @@
-// 1000 elementwise ops in a row: x = min(max((x + shift) * scale, low), high), repeatedly; then abs.
+// 1000 ops in a row: min(max((x + shift) * scale, low), high) over and over, then abs.
 func.func @op_chain(%source: tensor<64x64xf32>, %shift: tensor<64x64xf32>, %scale: tensor<64x64xf32>, %low: tensor<64x64xf32>, %high: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %add0_empty = tensor.empty() : tensor<64x64xf32>
   %add0 = linalg.add ins(%source, %shift : tensor<64x64xf32>, tensor<64x64xf32>) outs(%add0_empty : tensor<64x64xf32>) -> tensor<64x64xf32>

@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lhkit.model.registry import register_drawing
+from lhkit.model.registry import register_drawing, register_frames
 
 if TYPE_CHECKING:
     from lhkit import payloads as payloads
@@ -68,6 +68,7 @@ __all__ = [
 
 register_drawing("Comparison", "lhkit.render.mime:comparison_bundle")
 register_drawing("HotLoops", "lhkit.render.machine_code:hot_loops_bundle")
+register_frames("Trace", "lhkit.analysis.trace_frames")
 
 
 def __getattr__(name: str) -> Any:

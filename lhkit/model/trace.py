@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from lhkit.model.failure import Diagnostic
 from lhkit.model.knob import KnobValue
-from lhkit.model.registry import Showable
+from lhkit.model.registry import Showable, frame
 from lhkit.model.span import Span
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TRACE_SCHEMA = "lhkit.trace/1"
 
@@ -319,6 +322,18 @@ class Trace(Showable):
     def op(self, op_id: str) -> PayloadOp:
         """Return the payload op of that id; KeyError if there is none."""
         return self._ops[op_id]
+
+    def steps(self) -> pd.DataFrame:
+        """Return a frame with a row a step: place, status, handles by name, changes of the payload, time."""
+        return cast("pd.DataFrame", frame(self, "steps"))
+
+    def handles(self) -> pd.DataFrame:
+        """Return a frame with a row a handle: birth, uses, state at the end, death and its cause."""
+        return cast("pd.DataFrame", frame(self, "handles"))
+
+    def ops(self) -> pd.DataFrame:
+        """Return a frame with a row a payload op: origins, and the steps that made and erased it."""
+        return cast("pd.DataFrame", frame(self, "ops"))
 
     def snapshot_text(self, step: int) -> str | None:
         """Return the payload after a step (-1: before the first), or None where that is not known."""

@@ -38,8 +38,8 @@ def op_chain(m: int = 64, n: int = 64, dtype: str = "float32") -> Payload:
     """Return a program of 1,000 linalg ops: ``op_chain(source, shift, scale, low, high: m×n) -> m×n``.
 
     The stage min(max((x + shift) · scale, low), high) over and over, and at the end the magnitude; low and
-    high keep every value in bounds, however long the chain. For tools that have to cope with many ops: there is little to compute, and much to compile unless a
-    schedule fuses it.
+    high keep every value in bounds. For tools that have to cope with many ops: there is little to compute,
+    and half a minute to compile unless a schedule fuses it.
 
     Args:
         m: Rows.
@@ -54,7 +54,7 @@ def op_chain(m: int = 64, n: int = 64, dtype: str = "float32") -> Payload:
         body += elementwise(f"{op}{i}", op, out, value, operand)
         value = f"%{op}{i}"
     body += elementwise("magnitude", "abs", out, value) + f"  return %magnitude : {out}\n"
-    comment = f"{_CHAIN_OPS} elementwise ops in a row: x = min(max((x + shift) * scale, low), high), repeatedly; then abs."
+    comment = f"{_CHAIN_OPS} ops in a row: min(max((x + shift) * scale, low), high) over and over, then abs."
     arguments = dict.fromkeys(("source", "shift", "scale", "low", "high"), out)
     text = function("op_chain", arguments, out, body, comment)
     return generate("op_chain", text, f"{m}x{n} {dtype}")
