@@ -118,6 +118,8 @@ def _advice(trace: Trace, step: TraceStep | None) -> str | None:
     for operand in step.operands:
         if operand.handle in dead:
             death = dead[operand.handle]
-            words = death_in_words(trace, death.step, death.invalidation, names).replace(" died here:", " is dead:")
+            words = death_in_words(trace, death.step, death.invalidation, names).replace(
+                " died here:", " is dead:"
+            )
             return f"{words}. Match again after step {death.step}, or move step {step.index} before it."
     return None

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lhkit.analysis.handle_history import death_in_words, display_names, states_at_end
-from lhkit.model.trace import HandleChange, HandleState, Invalidation, PayloadDelta, StepStatus, Trace, TraceStep
+from lhkit.model.trace import (
+    Elision,
+    HandleChange,
+    HandleState,
+    Invalidation,
+    PayloadDelta,
+    StepStatus,
+    Trace,
+    TraceStep,
+)
 from lhkit.render.tables import format_ns
 
 Role = Literal["plain", "faint", "title", "live", "empty", "invalid", "failed", "warning"]
@@ -67,7 +76,7 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
         lines += [
             (Piece(f"      … iterations {e.first} to {e.last} ran and are not recorded …", "faint"),)
             for e in trace.elided
-            if e.parent == index
+            if _last_before(trace, e) == index
         ]
         last = index
     return (*lines, (), *_ending(trace, names), (Piece(_LEGEND, "faint"),))
@@ -87,6 +96,18 @@ def _shown_steps(trace: Trace, most: int) -> list[int]:
     if trace.outcome.failed_step is not None:
         chosen |= set(range(max(0, trace.outcome.failed_step - 3), trace.outcome.failed_step + 1))
     return sorted(chosen)
+
+
+def _last_before(trace: Trace, elision: Elision) -> int:
+    """Return the index of the last recorded step before iterations that are not."""
+    steps, last = trace.step_records, elision.parent
+    for step in steps[elision.parent + 1 :]:
+        if step.depth <= steps[elision.parent].depth:
+            break
+        if step.parent == elision.parent and (step.iteration or 0) >= elision.first:
+            break
+        last = step.index
+    return last
 
 
 def _states(step: TraceStep) -> dict[str, HandleChange]:
@@ -165,7 +186,9 @@ def _ending(trace: Trace, names: dict[str, str], *, most: int = 12) -> list[Line
     else:
         at = "" if outcome.failed_step is None else f" at step {outcome.failed_step}"
         kind = "" if outcome.kind in (None, outcome.status) else f" ({outcome.kind})"
-        lines = [(Piece(f"{outcome.status}{at}{kind}: {ran} of {len(trace.step_records)} steps ran", "failed"),)]
+        lines = [
+            (Piece(f"{outcome.status}{at}{kind}: {ran} of {len(trace.step_records)} steps ran", "failed"),)
+        ]
     states = states_at_end(trace)
     for state, mark in MARKS.items():
         these = [names[h] for h, change in states.items() if change.state == state]
