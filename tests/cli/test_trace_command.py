@@ -7,7 +7,6 @@ import jsonschema
 import pytest
 
 from lhkit.model.trace_json import trace_from_json
-from lhkit.shipped import shipped_folder
 
 SCHEMA = json.loads(files("lhkit").joinpath("schemas/trace-1.json").read_text(encoding="utf-8"))
 HEAD = "module attributes {transform.with_named_sequence} {\n  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}ARGS) {\n"
@@ -101,9 +100,3 @@ def test_a_thousand_ops_are_folded_to_a_screen(lhkit_command):
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) < 60 and "● %named 1000" in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 200
-
-
-def test_help_has_an_example(lhkit_command):
-    done = lhkit_command("trace", "--help")
-    assert done.returncode == 0 and "Example: lhkit trace" in done.stdout
-    assert (shipped_folder("schedules") / "fc_relu_handles.mlir").is_file()
