@@ -200,7 +200,8 @@ class TraceStep:
         status: How it ended; ``suppressed`` is a failure that an enclosing step swallowed.
         operands: Its uses of handles in order.
         results: The handles it defines, those of its regions' arguments not among them.
-        changes: What handles are after it, those only that it changed.
+        changes: What handles are when it has ended, those only that it changed. The first step of a block says
+            what the arguments of the block are.
         invalidated: The handles that died of it.
         payload_delta: What it did to the payload.
         warnings: What is suspicious about it.
@@ -359,9 +360,23 @@ class Trace(Showable):
         """Return the last payload that is known to be good."""
         return self.snapshot_text(self.snapshots[-1].step) or "" if self.snapshots else ""
 
+    def steps_by_end(self) -> tuple[TraceStep, ...]:
+        """Return the steps in the order in which they ended: what is inside of a step before it."""
+        ended: list[TraceStep] = []
+        open_steps: list[TraceStep] = []
+        for step in self.step_records:
+            while open_steps and open_steps[-1].index != step.parent:
+                ended.append(open_steps.pop())
+            open_steps.append(step)
+        return (*ended, *reversed(open_steps))
+
     def states_after(self, step: int) -> dict[str, HandleChange]:
-        """Return the last known state of every handle that was defined up to a step, by handle id."""
+        """Return the last known state of every handle when a step had ended, by handle id."""
         states: dict[str, HandleChange] = {}
-        for each in self.step_records[: step + 1]:
+        if step < 0:
+            return states
+        for each in self.steps_by_end():
             states.update((c.handle, c) for c in each.changes)
+            if each.index == step:
+                break
         return states

@@ -44,10 +44,10 @@ def trace_to_json(trace: Trace) -> Json:
         "schedule": schedule,
         "toolchain": _fields(trace.toolchain),
         "outcome": _fields(trace.outcome),
-        "handles": {h.id: _handle(h) for h in trace.handle_records},
+        "handles": {h.id: handle_to_json(h) for h in trace.handle_records},
         "steps": [step_to_json(s) for s in trace.step_records],
         "elided": [{"parent": e.parent, "iterations": [e.first, e.last]} for e in trace.elided],
-        "ops": {o.id: _op(o) for o in trace.op_records},
+        "ops": {o.id: op_to_json(o) for o in trace.op_records},
         "snapshots": [snapshot_to_json(s) for s in trace.snapshots],
     }
 
@@ -91,7 +91,8 @@ def _span_from(data: Json | None) -> Span | None:
     return None if data is None else Span(**data)
 
 
-def _handle(handle: HandleRecord) -> Json:
+def handle_to_json(handle: HandleRecord) -> Json:
+    """Return one entry of ``handles``."""
     return {
         "name": handle.name,
         "kind": handle.kind,
@@ -106,7 +107,8 @@ def handle_from_json(handle_id: str, data: Json) -> HandleRecord:
     return HandleRecord(handle_id, **{**data, "path": tuple(data["path"])})
 
 
-def _op(op: PayloadOp) -> Json:
+def op_to_json(op: PayloadOp) -> Json:
+    """Return one entry of ``ops``."""
     return {
         "name": op.name,
         "parent": op.parent,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 from pathlib import Path
@@ -31,6 +32,7 @@ def describe_environment(worker: Worker | None = None) -> tuple[tuple[str, str],
     )
 
 
+@functools.cache
 def cpu_name() -> str:
     """Return the name of the CPU as the system gives it."""
     return _cpu_field("model name") or platform.processor() or platform.machine()
