@@ -76,6 +76,16 @@ def elementwise_chain(a: Array, b: Array, c: Array) -> Array:
     return np.maximum(result, 0, out=result).astype(a.dtype, copy=False)
 
 
+def op_chain(source: Array, shift: Array, scale: Array, low: Array, high: Array) -> Array:
+    """Return ``source`` after 999 ops and a magnitude; like the payload's, each rounds its result."""
+    stage = ((np.add, shift), (np.multiply, scale), (np.maximum, low), (np.minimum, high))
+    result = source
+    for i in range(999):
+        op, operand = stage[i % 4]
+        result = op(result, operand)
+    return np.abs(result)
+
+
 def transpose(source: Array) -> Array:
     """Return rows as columns, in memory too."""
     return np.ascontiguousarray(source.T)

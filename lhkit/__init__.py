@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lhkit.model.registry import register_drawing
+from lhkit.model.registry import register_drawing, register_frames
 
 if TYPE_CHECKING:
     from lhkit import payloads as payloads
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lhkit.session.kernels import compile_kernel as compile
     from lhkit.session.loading import load_payload, load_schedule
     from lhkit.session.measuring import measure
+    from lhkit.session.tracing import trace_schedule as trace
     from lhkit.session.verifying import verify
     from lhkit.worker.limits import Limits
 
@@ -46,6 +47,7 @@ _PLACES = {
     "load_payload": "lhkit.session.loading:load_payload",
     "load_schedule": "lhkit.session.loading:load_schedule",
     "measure": "lhkit.session.measuring:measure",
+    "trace": "lhkit.session.tracing:trace_schedule",
     "verify": "lhkit.session.verifying:verify",
 }
 _NAMESPACES = ("payloads",)
@@ -63,11 +65,13 @@ __all__ = [
     "load_payload",
     "load_schedule",
     "measure",
+    "trace",
     "verify",
 ]
 
 register_drawing("Comparison", "lhkit.render.mime:comparison_bundle")
 register_drawing("HotLoops", "lhkit.render.machine_code:hot_loops_bundle")
+register_frames("Trace", "lhkit.analysis.trace_frames")
 
 
 def __getattr__(name: str) -> Any:

@@ -70,7 +70,7 @@ def apply_schedule(payload: Any, payload_source: Source, application: Applicatio
     try:
         interpreter.apply_named_sequence(payload.operation, entry, schedule)
     except (ValueError, ir.MLIRError) as error:
-        raise _application_error(error, payload_source, application) from None
+        raise application_error(error, payload_source, application) from None
     try:
         payload.operation.verify()
     except ir.MLIRError as error:
@@ -88,7 +88,8 @@ def _prepare(application: Application) -> tuple[Any, Any]:
     return home_of(module), entry
 
 
-def _application_error(error: Exception, payload_source: Source, application: Application) -> LhkitError:
+def application_error(error: Exception, payload_source: Source, application: Application) -> LhkitError:
+    """Return the typed error for what the interpreter raised."""
     text = str(error)
     diagnostics = from_flattened(text)
     kind = kind_of_application(diagnostics)

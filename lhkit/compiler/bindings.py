@@ -5,6 +5,7 @@ The only module that names a host. The others take ``ir``, ``passmanager``, … 
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import importlib.util
@@ -49,6 +50,7 @@ def _has_bindings(package: str) -> bool:
         return False
 
 
+@functools.cache
 def host_version(host: str) -> str:
     """Return the version of the distribution that holds a host package, or ``unknown``."""
     distributions = importlib.metadata.packages_distributions().get(host, [])

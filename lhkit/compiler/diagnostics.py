@@ -23,11 +23,12 @@ def span_of(location: object) -> Span | None:
 
 def from_structured(error: Any) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of an ``MLIRError``."""
-    return tuple(_convert(d) for d in error.error_diagnostics) or (Diagnostic("error", str(error)),)
+    return tuple(convert(d) for d in error.error_diagnostics) or (Diagnostic("error", str(error)),)
 
 
-def _convert(info: Any) -> Diagnostic:
-    notes = tuple(_convert(n) for n in info.notes if not n.message.startswith(_CURRENT_OPERATION))
+def convert(info: Any) -> Diagnostic:
+    """Return a diagnostic of the bindings as a value."""
+    notes = tuple(convert(n) for n in info.notes if not n.message.startswith(_CURRENT_OPERATION))
     severity = str(info.severity).rpartition(".")[2].lower()
     return Diagnostic(severity=severity, message=info.message, span=span_of(info.location), notes=notes)
 

@@ -44,7 +44,7 @@ def failure_in(
 ) -> Failure:
     """Return a failure whose places use the names people know, with the texts that carets need."""
     names = {s.label: s.name for s in sources}
-    diagnostics = tuple(_rename(d, names) for d in diagnostics)
+    diagnostics = tuple(rename_places(d, names) for d in diagnostics)
     files = {span.file for d in diagnostics for span in _spans(d)}
     texts = tuple(
         (s.name, s.content.decode(errors="replace")) for s in sources if s.name in files and not s.is_bytecode
@@ -52,11 +52,12 @@ def failure_in(
     return Failure(kind=kind, message=message, diagnostics=diagnostics, texts=texts, **more)
 
 
-def _rename(diagnostic: Diagnostic, names: dict[str, str]) -> Diagnostic:
+def rename_places(diagnostic: Diagnostic, names: dict[str, str]) -> Diagnostic:
+    """Return a diagnostic whose places use the names people know, given by label."""
     span = diagnostic.span
     if span is not None:
         span = Span(names.get(span.file, span.file), span.line, span.column)
-    notes = tuple(_rename(n, names) for n in diagnostic.notes)
+    notes = tuple(rename_places(n, names) for n in diagnostic.notes)
     return dataclasses.replace(diagnostic, span=span, notes=notes)
 
 

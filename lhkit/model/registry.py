@@ -1,4 +1,4 @@
-"""How values show themselves: the package registers drawings, values look them up when asked."""
+"""How values show themselves: the package registers drawings and tables, values look them up when asked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 _DRAWINGS: dict[str, str] = {}
+_FRAMES: dict[str, str] = {}
 
 
 def register_drawing(class_name: str, target: str) -> None:
@@ -24,6 +25,17 @@ def draw(value: object) -> dict[str, Any]:
     module, _, function = target.partition(":")
     bundle: dict[str, Any] = getattr(importlib.import_module(module), function)(value)
     return bundle
+
+
+def register_frames(class_name: str, module: str) -> None:
+    """Let values of a class have pandas frames: ``NAME_frame(value)`` of a module, imported on call."""
+    _FRAMES[class_name] = module
+
+
+def frame(value: object, name: str) -> Any:
+    """Return a frame of a value, by its name."""
+    module = importlib.import_module(_FRAMES[type(value).__name__])
+    return getattr(module, f"{name}_frame")(value)
 
 
 class Showable:

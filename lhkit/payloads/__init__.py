@@ -5,7 +5,7 @@ comes back is verified. The NumPy reference of each is the function of its name 
 """
 
 from lhkit.payloads.convolutions import conv2d_nhwc, depthwise_conv2d_nhwc
-from lhkit.payloads.elements import elementwise_chain, relu_dynamic, strided_window, transpose
+from lhkit.payloads.elements import elementwise_chain, op_chain, relu_dynamic, strided_window, transpose
 from lhkit.payloads.networks import attention, fc_relu, mlp
 from lhkit.payloads.products import (
     batch_matmul,
@@ -31,6 +31,7 @@ __all__ = [
     "matmul_i8_i32",
     "matvec",
     "mlp",
+    "op_chain",
     "relu_dynamic",
     "row_sum",
     "softmax",

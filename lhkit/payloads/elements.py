@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 from lhkit.model.payload import Payload
 from lhkit.payloads.text import element_type, elementwise, filled, function, generate, tensor
+
+# The reference has the same number.
+_CHAIN_OPS = 1000
 
 
 def elementwise_chain(m: int = 1024, n: int = 1024, dtype: str = "float32") -> Payload:
@@ -27,6 +32,32 @@ def elementwise_chain(m: int = 1024, n: int = 1024, dtype: str = "float32") -> P
     comment = "Three elementwise ops in a row: max(a * b + c, 0)."
     text = function("elementwise_chain", {"a": out, "b": out, "c": out}, out, body, comment)
     return generate("elementwise_chain", text, f"{m}x{n} {dtype}")
+
+
+def op_chain(m: int = 64, n: int = 64, dtype: str = "float32") -> Payload:
+    """Return a program of 1,000 linalg ops: ``op_chain(source, shift, scale, low, high: m×n) -> m×n``.
+
+    The stage min(max((x + shift) · scale, low), high) over and over, and at the end the magnitude; low and
+    high keep every value in bounds. For tools that have to cope with many ops: there is little to compute,
+    and half a minute to compile unless a schedule fuses it.
+
+    Args:
+        m: Rows.
+        n: Columns.
+        dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
+    """
+    e = element_type(dtype, m, n)
+    out = tensor(e, m, n)
+    stage = (("add", "%shift"), ("mul", "%scale"), ("max", "%low"), ("min", "%high"))
+    body, value = "", "%source"
+    for i, (op, operand) in enumerate(itertools.islice(itertools.cycle(stage), _CHAIN_OPS - 1)):
+        body += elementwise(f"{op}{i}", op, out, value, operand)
+        value = f"%{op}{i}"
+    body += elementwise("magnitude", "abs", out, value) + f"  return %magnitude : {out}\n"
+    comment = f"{_CHAIN_OPS} ops in a row: min(max((x + shift) * scale, low), high) over and over, then abs."
+    arguments = dict.fromkeys(("source", "shift", "scale", "low", "high"), out)
+    text = function("op_chain", arguments, out, body, comment)
+    return generate("op_chain", text, f"{m}x{n} {dtype}")
 
 
 def transpose(m: int = 1024, n: int = 1024, dtype: str = "float32") -> Payload:

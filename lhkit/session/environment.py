@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 from pathlib import Path
@@ -64,6 +65,7 @@ def widest_vector_bits() -> int:
     return 256 if "avx" in extensions else 128
 
 
+@functools.cache
 def cpu_name() -> str:
     """Return the name of the CPU as the system gives it."""
     return _cpu_field("model name") or platform.processor() or platform.machine()

@@ -20,7 +20,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
-from lhkit.session.loading import describe_sources
+from lhkit.session.loading import describe_schedule, describe_sources
 from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
 from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Descriptor, Packing, dtype_named
@@ -152,15 +152,8 @@ class Kernel(Showable):
             "schedule": None,
         }
         if (schedule := self.schedule) is not None:
-            parts = [(schedule.source, schedule.text.encode())]
-            parts += [(library.source, library.text.encode()) for library in schedule.libraries]
-            more, more_body = describe_sources(parts, role="schedule")
+            more, more_body, fields["schedule"] = describe_schedule(schedule)
             described, body = described + more, body + more_body
-            fields["schedule"] = {
-                "entry": schedule.entry,
-                "knobs": self.schedule_values,
-                "bind": list(schedule.bind),
-            }
         return {"sources": described, **fields}, body
 
     def ir(self, stage: str = "scheduled") -> str:

@@ -119,6 +119,18 @@ def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[
     return described, b"".join(content for _, content in parts)
 
 
+def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, dict[str, Any]]:
+    """Return a schedule as a request describes it: its sources, their contents, and how it is applied."""
+    parts = [(schedule.source, schedule.text.encode())]
+    parts += [(library.source, library.text.encode()) for library in schedule.libraries]
+    described, body = describe_sources(parts, role="schedule")
+    return (
+        described,
+        body,
+        {"entry": schedule.entry, "knobs": schedule.values, "bind": list(schedule.bind)},
+    )
+
+
 def _read(source: str | os.PathLike[str], kind: Shipped, name: str) -> tuple[str, bytes, Path | None]:
     """Return (name for people, content, path if it is a file) of a source."""
     if isinstance(source, str) and ("\n" in source or "{" in source):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
 from lhkit.compiler.sources import Source
+from lhkit.compiler.tracing import trace_application
 from lhkit.compiler.work import work_of
 from lhkit.model.jsonable import to_json
 from lhkit.worker.arrays import (
@@ -57,6 +59,7 @@ class Handlers:
             "assembly": self._assembly,
             "machine_code": self._machine_code,
             "work": self._work,
+            "trace": self._trace,
             "call": self._call,
             "collect": self._collect,
             "reference": self._reference,
@@ -131,6 +134,11 @@ class Handlers:
         (payload,) = _sources(fields["sources"], body)
         shapes = fields["shapes"] and [tuple(shape) for shape in fields["shapes"]]
         return Message({"work": to_json(work_of(payload, fields["function"], shapes))})
+
+    def _trace(self, fields: dict[str, Any], body: bytes) -> Message:
+        payload, *schedule = _sources(fields["sources"], body)
+        ending = trace_application(payload, _application(schedule, fields["schedule"]), Path(fields["journal"]))
+        return Message({"failed": to_json(ending.failure), "failed_step": ending.failed_step})
 
     def _kernel(self, number: int) -> CompiledKernel | None:
         if number in self._kernels:
@@ -232,6 +240,9 @@ def _recipe(fields: dict[str, Any], body: bytes) -> Recipe:
     payload, *schedule = _sources(fields["sources"], body)
     application = None
     if schedule:
-        parts = fields["schedule"]
-        application = Application(tuple(schedule), parts["entry"], parts["knobs"], tuple(parts["bind"]))
+        application = _application(schedule, fields["schedule"])
     return Recipe(payload, fields["function"], application, fields["opt_level"])
+
+
+def _application(sources: Sequence[Source], parts: dict[str, Any]) -> Application:
+    return Application(tuple(sources), parts["entry"], parts["knobs"], tuple(parts["bind"]))

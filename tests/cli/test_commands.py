@@ -143,7 +143,7 @@ def test_lab_copies_notebooks_and_never_overwrites(tmp_path):
     assert find_notebook(tmp_path / "copy", "00").name == "00_first_kernel.ipynb"
 
 
-@pytest.mark.parametrize("command", ["run", "demo", "lab", "doctor"])
+@pytest.mark.parametrize("command", ["run", "demo", "lab", "doctor", "trace"])
 def test_help_has_an_example(command, lhkit_command):
     done = lhkit_command(command, "--help")
     assert done.returncode == 0 and f"Example: lhkit {command}" in done.stdout

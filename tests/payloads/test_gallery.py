@@ -22,12 +22,15 @@ SIZES = {
     "matmul_i8_i32": (33, 17, 9),
     "matvec": (33, 17),
     "mlp": (5, (7, 9, 11, 3)),
+    "op_chain": (33, 17),
     "relu_dynamic": (),
     "row_sum": (33, 17),
     "softmax": (9, 17),
     "strided_window": (5, 7),
     "transpose": (33, 17),
 }
+# Half a minute of LLVM for a thousand loop nests; one loop with its schedule.
+SCHEDULES = {"op_chain": "op_chain_tile_fuse.mlir"}
 MIXED = ("matmul_bf16_f32", "matmul_i8_i32")
 CELLS = [
     (name, dtype)
@@ -40,7 +43,8 @@ CELLS = [
 def test_a_generated_payload_is_right(name, dtype):
     options = {} if dtype is None else {"dtype": dtype}
     payload = getattr(payloads, name)(*SIZES[name], **options)
-    verdict = lhkit.verify(lhkit.compile(payload, opt_level=1))
+    schedule = lhkit.load_schedule(SCHEDULES[name]) if name in SCHEDULES else None
+    verdict = lhkit.verify(lhkit.compile(payload, schedule, opt_level=1))
     assert verdict.ok and verdict.against == "NumPy", verdict
 
 

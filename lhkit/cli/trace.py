@@ -1,0 +1,99 @@
+"""``lhkit trace``: apply a schedule step by step and say what every handle was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from lhkit.analysis.handle_history import failure_of
+from lhkit.cli.files import write_text
+from lhkit.cli.options import limit_options, load_scheduled, schedule_options
+from lhkit.model.errors import LhkitError, error_for
+from lhkit.model.failure import Failure
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
+from lhkit.model.trace_json import trace_to_json
+from lhkit.render.trace_text import Line, Role, trace_lines
+from lhkit.session.loading import load_payload
+from lhkit.session.tracing import trace_schedule
+from lhkit.worker.limits import Limits
+
+_STATUSES: Mapping[str, OutcomeStatus] = {
+    "crash": "crashed",
+    "timeout": "timeout",
+    "memory": "out-of-memory",
+    "cancelled": "cancelled",
+}
+_STYLES: Mapping[Role, dict[str, Any]] = {
+    "plain": {},
+    "faint": {"dim": True},
+    "title": {"bold": True},
+    "live": {"fg": "green"},
+    "empty": {"fg": "yellow"},
+    "invalid": {"fg": "red"},
+    "failed": {"fg": "red", "bold": True},
+    "warning": {"fg": "yellow"},
+}
+
+
+@click.command("trace", epilog="Example: lhkit trace data/fc_relu.mlir schedules/fc_relu_handles.mlir")
+@click.argument("payload")
+@click.argument("schedule")
+@click.option("--json", "json_file", metavar="FILE", help="Save the trace as JSON; - is standard output.")
+@schedule_options
+@limit_options
+def command(payload: str, schedule: str, json_file: str | None, limits: Limits, **scheduling: Any) -> None:
+    """Apply SCHEDULE to PAYLOAD step by step and record what each handle is.
+
+    Prints a row a step, every handle's death with its cause, and what is left at the end; with --json the
+    whole record goes to a file instead.
+    """
+    try:
+        loaded = load_payload(payload, limits=limits)
+        scheduled = load_scheduled(schedule, limits=limits, **scheduling)
+        trace = trace_schedule(loaded, scheduled, limits=limits)
+    except LhkitError as error:
+        if json_file is not None:
+            _write(json_file, _not_traced(payload, schedule, error.failure))
+        raise
+    if json_file is None:
+        for line in trace_lines(trace):
+            click.echo(_styled(line))
+    else:
+        _write(json_file, trace)
+    if (failure := failure_of(trace, _texts(loaded, scheduled))) is not None:
+        raise error_for(failure)
+
+
+def _write(path: str, trace: Trace) -> None:
+    # Without indentation: snapshots make it long, and programs read it.
+    write_text(path, json.dumps(trace_to_json(trace), separators=(",", ":")) + "\n")
+
+
+def _styled(line: Line) -> str:
+    """Return a line with colours; ``click.echo`` takes them out where there is no terminal."""
+    return "".join(click.style(p.text, **_STYLES[p.role]) for p in line).rstrip()
+
+
+def _texts(payload: Payload, schedule: Schedule) -> tuple[tuple[str, str], ...]:
+    libraries = ((library.source, library.text) for library in schedule.libraries)
+    return ((payload.source, payload.text), (schedule.source, schedule.text), *libraries)
+
+
+def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:
+    """Return the trace of what ended before the first step; its message says all that is known."""
+    return Trace(
+        payload=SourceRecord(payload, ""),
+        schedule=ScheduleRecord(schedule, "", ""),
+        toolchain=Toolchain("", "", ""),
+        outcome=Outcome(_STATUSES.get(failure.kind, "failed"), None, failure.kind, failure.describe()),
+        handle_records=(),
+        step_records=(),
+        elided=(),
+        op_records=(),
+        snapshots=(),
+    )

@@ -1,0 +1,85 @@
+"""Which operands a transform op consumes, asked of the compiler itself.
+
+Effects cannot be queried through the bindings. A pass infers them for the arguments of named sequences, so
+each op is put alone into a scratch sequence whose arguments are its operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lhkit.compiler.bindings import ir, passmanager
+from lhkit.compiler.parsing import walk
+
+_SCRATCH = "__lhkit_effects_"
+_CONSUMED = "transform.consumed"
+
+
+def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
+    """Return, for each op of the sequences in ``home``, which of its operands it consumes.
+
+    Handles that a nested region captures are not operands; the ops inside have effects of their own.
+    """
+    with ir.Location.unknown():
+        copy = home.clone().operation
+        block = copy.regions[0].blocks[0]
+        # What an include consumes stands in a declaration; the pass refuses bodies with marks of their own.
+        for op in [o.operation for o in block.operations]:
+            if op.name == "transform.named_sequence":
+                _declare(op)
+            op.erase()
+        asked = [(i, op) for i, op in enumerate(ops) if len(op.operands)]
+        scratch = [_scratch_sequence(op, f"{_SCRATCH}{i}", block) for i, op in asked]
+    passmanager.PassManager.parse(f"{copy.name}(transform-infer-effects)").run(copy)
+    consumed: list[tuple[bool, ...]] = [()] * len(ops)
+    for (i, op), sequence in zip(asked, scratch, strict=True):
+        consumed[i] = _consumed_arguments(sequence)[: len(op.operands)]
+    return consumed
+
+
+def _declare(sequence: Any) -> None:
+    """Put a declaration of a named sequence before it."""
+    attributes = {name: sequence.attributes[name] for name in sequence.attributes}
+    attributes["sym_visibility"] = ir.StringAttr.get("private")
+    ir.Operation.create(sequence.name, attributes=attributes, regions=1, ip=ir.InsertionPoint(sequence))
+
+
+def _scratch_sequence(op: Any, name: str, block: Any) -> Any:
+    captured = _captured(op)
+    operands = list(op.operands)
+    types = [v.type for v in (*operands, *captured)]
+    sequence = ir.Operation.create(
+        "transform.named_sequence",
+        attributes={
+            "sym_name": ir.StringAttr.get(name),
+            "sym_visibility": ir.StringAttr.get("private"),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+        },
+        regions=1,
+        ip=ir.InsertionPoint(block),
+    )
+    body = sequence.regions[0].blocks.append(*types)
+    clone = op.clone(ip=ir.InsertionPoint(body)).operation
+    for i in range(len(operands)):
+        clone.operands[i] = body.arguments[i]
+    for value, argument in zip(captured, list(body.arguments)[len(operands) :], strict=True):
+        for inner in walk(clone):
+            inner.replace_uses_of_with(value, argument)
+    ir.Operation.create("transform.yield", ip=ir.InsertionPoint(body))
+    return sequence
+
+
+def _captured(op: Any) -> list[Any]:
+    """Return the values from outside that the regions of an op use."""
+    if not len(op.regions):
+        return []
+    inner = list(walk(op))
+    defined = {r for o in inner for r in o.results}
+    defined |= {a for o in (op, *inner) for r in o.regions for b in r.blocks for a in b.arguments}
+    return list(dict.fromkeys(v for o in inner for v in o.operands if v not in defined))
+
+
+def _consumed_arguments(sequence: Any) -> tuple[bool, ...]:
+    attributes = ir.ArrayAttr(sequence.attributes["arg_attrs"])
+    return tuple(_CONSUMED in ir.DictAttr(a) for a in attributes)

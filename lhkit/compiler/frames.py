@@ -1,0 +1,141 @@
+"""What is known of a running schedule: which block is in which op, and what each handle is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from lhkit.compiler.identity import Identities, address
+from lhkit.compiler.plan import PlannedBlock, PlannedOp, PlannedValue
+from lhkit.model.failure import Diagnostic
+from lhkit.model.trace import (
+    ArgumentReference,
+    HandleChange,
+    HandleState,
+    Invalidation,
+    ParamReference,
+    PayloadDelta,
+    Reference,
+    ResultReference,
+    TraceWarning,
+)
+from lhkit.model.validity import PointsTo, Verdict
+
+_NOTHING = PointsTo(())
+
+
+@dataclass(slots=True)
+class Handle:
+    """A dynamic definition of a handle, as it is now."""
+
+    id: str
+    planned: PlannedValue
+    state: HandleState = "empty"
+    points_to: PointsTo = _NOTHING
+    payload: tuple[Reference, ...] = ()
+    # A value handle whose values were erased may not be asked for them.
+    is_lost: bool = False
+
+    def change(self) -> HandleChange:
+        """Return its state as the trace records it."""
+        return HandleChange(self.id, self.state, self.payload if self.state == "live" else ())
+
+
+@dataclass(slots=True)
+class Running:
+    """A step that has begun."""
+
+    index: int
+    op: PlannedOp
+    uses: list[tuple[Handle, bool]]
+    verdict: Verdict
+    invalidated: tuple[Invalidation, ...]
+    started_ns: int = 0
+    entered: int = 0
+    iterations: int | None = None
+    last_was_left: bool = False
+    yields_invalid: bool = False
+    acts_on_nothing: bool = False
+    results: list[Handle] = field(default_factory=list)
+    changes: list[HandleChange] = field(default_factory=list)
+    deltas: list[PayloadDelta] = field(default_factory=list)
+    warnings: list[TraceWarning] = field(default_factory=list)
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(slots=True)
+class Frame:
+    """One execution of a block."""
+
+    block: PlannedBlock
+    parent: Running | None
+    iteration: int | None
+    alternative: int | None
+    depth: int
+    path: tuple[int, ...]
+    handles: dict[int, Handle] = field(default_factory=dict)
+    at: int = 0
+    running: Running | None = None
+    clones: list[Handle] = field(default_factory=list)
+    news: list[HandleChange] = field(default_factory=list)
+    is_muted: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """True if its last op has run."""
+        return self.at == len(self.block.ops)
+
+
+def in_scope(frames: list[Frame]) -> Iterator[Handle]:
+    """Yield the handles that the innermost block may refer to."""
+    for frame in reversed(frames):
+        yield from frame.handles.values()
+        if frame.block.is_isolated:
+            return
+
+
+def lookup(frames: list[Frame], planned: PlannedValue) -> Handle:
+    """Return the handle that a value is in the innermost block."""
+    return next(f.handles[id(planned)] for f in reversed(frames) if id(planned) in f.handles)
+
+
+def ask(state: Any, handle: Handle, identities: Identities) -> None:
+    """Update a valid handle from the interpreter's state."""
+    value, kind = handle.planned.value, handle.planned.kind
+    if kind == "op":
+        ops = tuple([address(op) for op in state.get_payload_ops(value)])
+        handle.points_to = PointsTo(ops)
+        handle.payload = tuple([i for op in ops if (i := identities.id_at(op)) is not None])
+        handle.state = "live" if ops else "empty"
+    elif kind == "param":
+        attributes = state.get_params(value)
+        handle.payload = tuple([ParamReference(str(a)) for a in attributes])
+        handle.state = "live" if attributes else "empty"
+    else:
+        values = [_value_reference(v, identities) for v in state.get_payload_values(value)]
+        handle.points_to = PointsTo(
+            tuple([op for _, op, _ in values]),
+            tuple([(op, reference) for reference, op, _ in values]),
+            tuple([root for _, _, roots in values for root in roots]),
+            is_value=True,
+        )
+        handle.payload = tuple([reference for reference, _, _ in values])
+        handle.state = "live" if values else "empty"
+
+
+def _value_reference(value: Any, identities: Identities) -> tuple[Reference, int, tuple[int, ...]]:
+    """Return (reference, address of the op that has the value, addresses of what consuming it consumes)."""
+    owner = value.owner
+    if hasattr(value, "result_number"):
+        op = address(owner.operation)
+        return ResultReference(identities.id_at(op) or "", value.result_number), op, (op,)
+    around = owner.owner.operation
+    op = address(around)
+    roots = tuple(address(o.operation) for o in owner.operations)
+    for r, region in enumerate(around.regions):
+        for b, block in enumerate(region.blocks):
+            if block == owner:
+                reference = ArgumentReference(identities.id_at(op) or "", r, b, value.arg_number)
+                return reference, op, roots
+    raise AssertionError("a block argument's block is in its op")  # pragma: no cover

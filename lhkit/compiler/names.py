@@ -1,0 +1,73 @@
+"""Names of handles as their author wrote them, found in the source text at the places of the IR."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from lhkit.compiler.diagnostics import span_of
+from lhkit.compiler.sources import Source
+from lhkit.model.span import Span
+
+_NAME = r"%[\w$.-]+"
+_RESULTS = re.compile(rf"((?:{_NAME}(?:\s*:\s*\d+)?\s*,\s*)*{_NAME}(?:\s*:\s*\d+)?)\s*=\s*\Z")
+_RESULT = re.compile(rf"({_NAME})(?:\s*:\s*(\d+))?")
+_ARGUMENT = re.compile(_NAME)
+# Names stand at most this far left of their op, in characters.
+_REACH = 2000
+
+
+class Names:
+    """Names and places of the values and ops of a schedule's sources."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._texts = {s.label: s.content.decode(errors="replace") for s in sources if not s.is_bytecode}
+        self._starts: dict[str, list[int]] = {}
+        self._shown = {s.label: s.name for s in sources}
+
+    def place(self, location: Any) -> Span | None:
+        """Return a location with the file name people know, or None if it names no file."""
+        span = span_of(location)
+        return None if span is None else Span(self._shown.get(span.file, span.file), span.line, span.column)
+
+    def results(self, op: Any) -> tuple[str, ...]:
+        """Return the name of each result of an op: ``%x``, or ``%x#1`` for one of several."""
+        count = len(op.results)
+        at = self._offset(op.location)
+        if count and at is not None:
+            text, offset = at
+            match = _RESULTS.search(text, max(offset - _REACH, 0), offset)
+            names = _expand(match[1]) if match else []
+            if len(names) == count:
+                return tuple(names)
+        return tuple(r.get_name() for r in op.results)
+
+    def argument(self, argument: Any) -> str:
+        """Return the name of a block argument."""
+        at = self._offset(argument.location)
+        match = _ARGUMENT.match(at[0], at[1]) if at else None
+        return match[0] if match else str(argument.get_name())
+
+    def _offset(self, location: Any) -> tuple[str, int] | None:
+        span = span_of(location)
+        text = self._texts.get(span.file) if span else None
+        if span is None or text is None:
+            return None
+        if span.file not in self._starts:
+            starts = [0]
+            for line in text.splitlines(keepends=True):
+                starts.append(starts[-1] + len(line))
+            self._starts[span.file] = starts
+        starts = self._starts[span.file]
+        if span.line >= len(starts):
+            return None
+        return text, starts[span.line - 1] + span.column - 1
+
+
+def _expand(written: str) -> list[str]:
+    names: list[str] = []
+    for match in _RESULT.finditer(written):
+        count = int(match[2] or 1)
+        names.extend([match[1]] if count == 1 else [f"{match[1]}#{i}" for i in range(count)])
+    return names

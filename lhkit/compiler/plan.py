@@ -1,0 +1,207 @@
+"""A schedule before it runs: its blocks and ops with names, places and effects, and a probe at every gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lhkit.compiler.bindings import ir
+from lhkit.compiler.effects import consumed_operands
+from lhkit.compiler.names import Names
+from lhkit.compiler.parsing import walk
+from lhkit.compiler.probes import insert_probe
+from lhkit.compiler.schedules import sequence_ops
+from lhkit.compiler.signatures import symbol_name
+from lhkit.model.span import Span
+from lhkit.model.trace import HandleKind
+
+_TERMINATOR = "transform.yield"
+_SUPPRESS = 2
+_LOOPS = ("transform.foreach", "transform.foreach_match")
+
+
+@dataclass(slots=True)
+class PlannedValue:
+    """A transform value: the handle it is, in the IR."""
+
+    value: Any
+    name: str
+    kind: HandleKind
+
+
+@dataclass(slots=True)
+class PlannedOp:
+    """A transform op: operands with what is done to them, results, and where control may go from it.
+
+    Attributes:
+        operands: Each operand, and whether it is consumed.
+        callees: Names of the sequences it may enter.
+        may_repeat: True if it takes operands that alias one another.
+        loops: True if it enters its block or callees once for each payload op.
+        blocks: Its blocks of steps, one a region.
+    """
+
+    name: str
+    source: Span | None
+    operands: list[tuple[PlannedValue, bool]]
+    results: list[PlannedValue]
+    callees: tuple[str, ...]
+    may_repeat: bool
+    loops: bool
+    blocks: list[PlannedBlock] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PlannedBlock:
+    """A block that probes stand in.
+
+    Attributes:
+        number: Its index among the blocks of the plan.
+        sequence: The named sequence it is in.
+        arguments: Its arguments.
+        ops: Its ops without the terminator.
+        yielded: What its terminator hands on.
+        is_isolated: True for the body of a named sequence, which sees no handles from outside.
+        region: Number of its region in its op.
+        suppresses: True where a failing op does not end the block.
+        owner: The op it belongs to, None for a named sequence.
+    """
+
+    number: int
+    sequence: str
+    arguments: list[PlannedValue]
+    ops: list[PlannedOp]
+    yielded: list[PlannedValue]
+    is_isolated: bool
+    region: int
+    suppresses: bool
+    owner: PlannedOp | None
+
+
+class Plan:
+    """The blocks of a schedule module by number, and which block and gap each probe stands for."""
+
+    def __init__(self, home: Any, names: Names, unseen: Sequence[tuple[Any, str]] = ()) -> None:
+        """Plan a schedule and put probes into it, in place.
+
+        Args:
+            home: The module operation of the sequences.
+            names: Names and places of its sources.
+            unseen: Ops that are not the author's and stand for an argument, with its name; no probe and no step
+                is for them.
+        """
+        self.probes: list[tuple[PlannedBlock, int]] = []
+        self.blocks: list[PlannedBlock] = []
+        self._names = names
+        self._unseen = unseen
+        self._values: dict[Any, PlannedValue] = {}
+        matchers = _matchers(home)
+        sequences = [
+            op for op in sequence_ops(home) if len(op.regions[0].blocks) and symbol_name(op) not in matchers
+        ]
+        ops = [op for sequence in sequences for op in _steps(sequence)]
+        self._consumed = dict(zip(ops, consumed_operands(home, ops), strict=True))
+        gaps: list[tuple[Any, PlannedBlock, int]] = []
+        for sequence in sequences:
+            name = symbol_name(sequence)
+            block = sequence.regions[0].blocks[0]
+            self._block(block, f"@{name}", None, 0, False, gaps)
+        for number, (op, planned, index) in enumerate(gaps):
+            insert_probe(op, number)
+            self.probes.append((planned, index))
+
+    def _block(
+        self, block: Any, sequence: str, owner: PlannedOp | None, region: int, suppresses: bool, gaps: list[Any]
+    ) -> PlannedBlock:
+        arguments = [self._value(a, self._names.argument(a)) for a in block.arguments]
+        planned = PlannedBlock(
+            len(self.blocks), sequence, arguments, [], [], owner is None, region, suppresses, owner
+        )
+        self.blocks.append(planned)
+        ops = [o.operation for o in block.operations]
+        hidden = [o for o, _ in self._unseen]
+        seen = [o for o in ops[:-1] if o not in hidden]
+        for op, name in self._unseen:
+            if owner is None and op.block == block:
+                planned.arguments.append(self._value(op.results[0], name))
+        for i, op in enumerate(seen):
+            gaps.append((op, planned, i))
+            planned.ops.append(self._op(op, sequence, gaps))
+        gaps.append((ops[-1], planned, len(seen)))
+        planned.yielded = [self._values[v] for v in ops[-1].operands]
+        return planned
+
+    def _op(self, op: Any, sequence: str, gaps: list[Any]) -> PlannedOp:
+        operands = [(self._values[v], c) for v, c in zip(op.operands, self._consumed[op], strict=True)]
+        names = self._names.results(op)
+        results = [self._value(r, n) for r, n in zip(op.results, names, strict=True)]
+        source = self._names.place(op.location)
+        callees = tuple(_symbols(op, ("target", "actions")))
+        planned = PlannedOp(
+            op.name, source, operands, results, callees, "deduplicate" in op.attributes, op.name in _LOOPS
+        )
+        suppresses = _suppresses(op)
+        for i, block in _stepping_blocks(op):
+            planned.blocks.append(self._block(block, sequence, planned, i, suppresses, gaps))
+        return planned
+
+    def _value(self, value: Any, name: str) -> PlannedValue:
+        planned = PlannedValue(value, name, _kind(value.type))
+        self._values[value] = planned
+        return planned
+
+
+def _kind(type_: Any) -> HandleKind:
+    text = str(type_)
+    if text.startswith(("!transform.any_op", "!transform.op<", "!pdl.operation")):
+        return "op"
+    return "value" if text.startswith("!transform.any_value") else "param"
+
+
+def _steps(op: Any) -> Iterator[Any]:
+    """Yield the ops of the blocks that probes can stand in, inner ones too."""
+    for _, block in _stepping_blocks(op):
+        for inner in list(block.operations)[:-1]:
+            yield inner.operation
+            yield from _steps(inner.operation)
+
+
+def _stepping_blocks(op: Any) -> Iterator[tuple[int, Any]]:
+    """Yield (region number, block) of the regions whose ops run one after the other: those that yield."""
+    for i, region in enumerate(op.regions):
+        for block in region.blocks:
+            ops = list(block.operations)
+            if ops and ops[-1].operation.name == _TERMINATOR:
+                yield i, block
+
+
+def _symbols(op: Any, attributes: Sequence[str]) -> Iterator[str]:
+    for name in attributes:
+        if name not in op.attributes:
+            continue
+        attribute = op.attributes[name]
+        for each in ir.ArrayAttr(attribute) if isinstance(attribute, ir.ArrayAttr) else [attribute]:
+            if isinstance(each, ir.FlatSymbolRefAttr):
+                yield each.value
+            elif isinstance(each, ir.SymbolRefAttr):
+                yield each.value[-1]
+
+
+def _matchers(home: Any) -> set[str]:
+    """Return the sequences that only match: probes are not allowed in them, nor in what they include."""
+    by_name = {symbol_name(op): op for op in sequence_ops(home)}
+    found: set[str] = set()
+    waiting = [s for op in walk(home) for s in _symbols(op, ("matchers", "matcher"))]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            inner = walk(by_name[name]) if name in by_name else ()
+            waiting += [s for op in inner for s in _symbols(op, ("target",))]
+    return found
+
+
+def _suppresses(op: Any) -> bool:
+    mode = "failure_propagation_mode"
+    return mode in op.attributes and ir.IntegerAttr(op.attributes[mode]).value == _SUPPRESS

@@ -1,0 +1,82 @@
+"""Probes: transform ops of our own, without operands, that call back while a schedule runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lhkit.compiler.bindings import host_module, ir
+
+PROBE = "lhkit.probe"
+_DIALECT = """irdl.dialect @lhkit {
+  irdl.operation @probe {
+    %number = irdl.any
+    irdl.attributes { "number" = %number }
+  }
+}"""
+
+# What is called with the number of a probe and the interpreter's state; False stops the application.
+Listener = Callable[[int, Any], bool]
+_listeners: list[Listener] = []
+
+_transform: Any = host_module("dialects.transform")
+
+
+class _Apply(_transform.TransformOpInterface):  # type: ignore[misc]
+    @staticmethod
+    def apply(op: Any, _rewriter: Any, _results: Any, state: Any) -> Any:
+        go_on = _listeners[-1](ir.IntegerAttr(op.attributes["number"]).value, state)
+        result = _transform.DiagnosedSilenceableFailure
+        return result.Success if go_on else result.DefiniteFailure
+
+    @staticmethod
+    def allow_repeated_handle_operands(_op: Any) -> bool:
+        return False
+
+
+class _Effects(_transform.MemoryEffectsOpInterface):  # type: ignore[misc]
+    # Older bindings hand over a list to fill, newer ones take what is returned.
+    @staticmethod
+    def get_effects(_op: Any, _effects: Any = None) -> list[Any]:
+        return []
+
+
+def load_probe(context: Any) -> None:
+    """Make the probe op known to a context; once for each."""
+    with context:
+        host_module("dialects.irdl").load_dialects(ir.Module.parse(_DIALECT))
+        _Apply.attach(PROBE, context=context)
+        # An op without a model of its effects ends the process.
+        _Effects.attach(PROBE, context=context)
+
+
+def insert_probe(before: Any, number: int) -> None:
+    """Insert a probe before a transform op, in place."""
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), number)
+    ir.Operation.create(
+        PROBE, attributes={"number": attribute}, loc=ir.Location.unknown(), ip=ir.InsertionPoint(before)
+    )
+
+
+@contextlib.contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Let probes call a function; what it raises is raised here, after the application has stopped."""
+    raised: list[BaseException] = []
+
+    def guarded(number: int, state: Any) -> bool:
+        if raised:
+            return False
+        try:
+            return listener(number, state)
+        except BaseException as error:  # noqa: BLE001 - must not unwind through the interpreter
+            raised.append(error)
+            return False
+
+    _listeners.append(guarded)
+    try:
+        yield
+    finally:
+        _listeners.pop()
+        if raised:
+            raise raised[0]

@@ -1,0 +1,221 @@
+"""Traces to and from the JSON of ``lhkit.trace/1``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from lhkit.model.failure import Diagnostic
+from lhkit.model.span import Span
+from lhkit.model.trace import (
+    TRACE_SCHEMA,
+    ArgumentReference,
+    Edit,
+    Elision,
+    HandleChange,
+    HandleRecord,
+    Invalidation,
+    Operand,
+    Outcome,
+    ParamReference,
+    PayloadDelta,
+    PayloadOp,
+    Reference,
+    ResultReference,
+    ScheduleRecord,
+    Snapshot,
+    SourceRecord,
+    Toolchain,
+    Trace,
+    TraceStep,
+    TraceWarning,
+)
+
+T = TypeVar("T")
+Json = dict[str, Any]
+
+
+def trace_to_json(trace: Trace) -> Json:
+    """Return a trace as JSON can hold it, in the form of ``lhkit.trace/1``."""
+    schedule = {**_fields(trace.schedule), "knobs": dict(trace.schedule.knobs)}
+    return {
+        "schema": TRACE_SCHEMA,
+        "payload": _fields(trace.payload),
+        "schedule": schedule,
+        "toolchain": _fields(trace.toolchain),
+        "outcome": _fields(trace.outcome),
+        "handles": {h.id: handle_to_json(h) for h in trace.handle_records},
+        "steps": [step_to_json(s) for s in trace.step_records],
+        "elided": [{"parent": e.parent, "iterations": [e.first, e.last]} for e in trace.elided],
+        "ops": {o.id: op_to_json(o) for o in trace.op_records},
+        "snapshots": [snapshot_to_json(s) for s in trace.snapshots],
+    }
+
+
+def trace_from_json(data: Mapping[str, Any]) -> Trace:
+    """Return the trace that `trace_to_json` wrote.
+
+    Raises:
+        ValueError: It is no trace of this form; the message names the field.
+    """
+    if not isinstance(data, Mapping) or data.get("schema") != TRACE_SCHEMA:
+        raise ValueError(f"not a trace: its schema is not {TRACE_SCHEMA!r}")
+    try:
+        schedule = {**data["schedule"], "knobs": tuple(data["schedule"]["knobs"].items())}
+        return Trace(
+            payload=SourceRecord(**data["payload"]),
+            schedule=ScheduleRecord(**schedule),
+            toolchain=Toolchain(**data["toolchain"]),
+            outcome=Outcome(**data["outcome"]),
+            handle_records=tuple(handle_from_json(i, h) for i, h in data["handles"].items()),
+            step_records=tuple(step_from_json(s) for s in data["steps"]),
+            elided=tuple(Elision(e["parent"], *e["iterations"]) for e in data["elided"]),
+            op_records=tuple(op_from_json(i, o) for i, o in data["ops"].items()),
+            snapshots=tuple(snapshot_from_json(s) for s in data["snapshots"]),
+        )
+    except KeyError as error:
+        raise ValueError(f"not a trace: field {error.args[0]!r} is missing") from None
+    except (TypeError, AttributeError, IndexError) as error:
+        raise ValueError(f"not a trace: {error}") from None
+
+
+def _fields(value: Any) -> Json:
+    return {name: getattr(value, name) for name in value.__slots__}
+
+
+def _span(span: Span | None) -> Json | None:
+    return None if span is None else {"file": span.file, "line": span.line, "column": span.column}
+
+
+def _span_from(data: Json | None) -> Span | None:
+    return None if data is None else Span(**data)
+
+
+def handle_to_json(handle: HandleRecord) -> Json:
+    """Return one entry of ``handles``."""
+    return {
+        "name": handle.name,
+        "kind": handle.kind,
+        "sequence": handle.sequence,
+        "path": list(handle.path),
+        "defined_by": handle.defined_by,
+    }
+
+
+def handle_from_json(handle_id: str, data: Json) -> HandleRecord:
+    """Return one entry of ``handles``."""
+    return HandleRecord(handle_id, **{**data, "path": tuple(data["path"])})
+
+
+def op_to_json(op: PayloadOp) -> Json:
+    """Return one entry of ``ops``."""
+    return {
+        "name": op.name,
+        "parent": op.parent,
+        "derived_from": list(op.derived_from),
+        "born": op.born,
+        "died": op.died,
+        "source": _span(op.source),
+    }
+
+
+def op_from_json(op_id: str, data: Json) -> PayloadOp:
+    """Return one entry of ``ops``."""
+    return PayloadOp(
+        op_id,
+        data["name"],
+        data["parent"],
+        tuple(data["derived_from"]),
+        data["born"],
+        data["died"],
+        _span_from(data["source"]),
+    )
+
+
+def step_to_json(step: TraceStep) -> Json:
+    """Return one entry of ``steps``."""
+    return {
+        "index": step.index,
+        "op": step.op,
+        "source": _span(step.source),
+        "depth": step.depth,
+        "parent": step.parent,
+        "iteration": step.iteration,
+        "alternative": step.alternative,
+        "status": step.status,
+        "operands": [_fields(o) for o in step.operands],
+        "results": list(step.results),
+        "changes": [_change(c) for c in step.changes],
+        "invalidated": [_fields(i) for i in step.invalidated],
+        "payload_delta": {name: list(ids) for name, ids in _fields(step.payload_delta).items()},
+        "warnings": [_fields(w) for w in step.warnings],
+        "diagnostics": [_diagnostic(d) for d in step.diagnostics],
+        "time_ns": step.time_ns,
+    }
+
+
+def step_from_json(data: Json) -> TraceStep:
+    """Return one entry of ``steps`` as a step."""
+    delta = {name: tuple(ids) for name, ids in data["payload_delta"].items()}
+    parts = {
+        "source": _span_from(data["source"]),
+        "operands": _each(lambda o: Operand(**o), data["operands"]),
+        "results": tuple(data["results"]),
+        "changes": _each(_change_from, data["changes"]),
+        "invalidated": _each(lambda i: Invalidation(**i), data["invalidated"]),
+        "payload_delta": PayloadDelta(**delta),
+        "warnings": _each(lambda w: TraceWarning(**w), data["warnings"]),
+        "diagnostics": _each(_diagnostic_from, data["diagnostics"]),
+    }
+    return TraceStep(**{**data, **parts})
+
+
+def _each(convert: Callable[[Any], T], items: list[Any]) -> tuple[T, ...]:
+    return tuple([convert(item) for item in items])
+
+
+def _change(change: HandleChange) -> Json:
+    payload = [r if isinstance(r, str) else _fields(r) for r in change.payload]
+    return {"handle": change.handle, "state": change.state, "payload": payload}
+
+
+def _change_from(data: Json) -> HandleChange:
+    return HandleChange(data["handle"], data["state"], _each(_reference_from, data["payload"]))
+
+
+def _reference_from(data: str | Json) -> Reference:
+    if isinstance(data, str):
+        return data
+    if "param" in data:
+        return ParamReference(**data)
+    return ResultReference(**data) if "result" in data else ArgumentReference(**data)
+
+
+def _diagnostic(diagnostic: Diagnostic) -> Json:
+    return {
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        "source": _span(diagnostic.span),
+        "notes": [_diagnostic(n) for n in diagnostic.notes],
+    }
+
+
+def _diagnostic_from(data: Json) -> Diagnostic:
+    notes = _each(_diagnostic_from, data["notes"])
+    return Diagnostic(data["severity"], data["message"], _span_from(data["source"]), notes)
+
+
+def snapshot_to_json(snapshot: Snapshot) -> Json:
+    """Return one entry of ``snapshots``."""
+    if snapshot.text is not None:
+        return {"step": snapshot.step, "text": snapshot.text}
+    edits = [[e.first, e.count, list(e.lines)] for e in snapshot.edits]
+    return {"step": snapshot.step, "base": snapshot.base, "edits": edits}
+
+
+def snapshot_from_json(data: Json) -> Snapshot:
+    """Return one entry of ``snapshots`` as a snapshot."""
+    if "text" in data:
+        return Snapshot(data["step"], data["text"])
+    edits = tuple([Edit(first, count, tuple(lines)) for first, count, lines in data["edits"]])
+    return Snapshot(data["step"], None, data["base"], edits)

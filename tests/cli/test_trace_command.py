@@ -1,0 +1,102 @@
+"""``lhkit trace``: what it prints, writes and exits with."""
+
+import json
+from importlib.resources import files
+
+import jsonschema
+import pytest
+
+from lhkit.model.trace_json import trace_from_json
+
+SCHEMA = json.loads(files("lhkit").joinpath("schemas/trace-1.json").read_text(encoding="utf-8"))
+HEAD = "module attributes {transform.with_named_sequence} {\n  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}ARGS) {\n"
+MATCH = '    %m = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op\n'
+TILE = "    %t, %l = transform.structured.tile_using_for %m tile_sizes [8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)\n"
+CRASH = "    %s = transform.structured.multitile_sizes %m {dimension = 0, target_size = 0} : (!transform.any_op) -> !transform.param<i64>\n"
+END = "    transform.yield\n  }\n}\n"
+FILES = {
+    "dead.mlir": HEAD.replace("ARGS", "")
+    + MATCH
+    + TILE
+    + "    transform.structured.vectorize %m : !transform.any_op\n"
+    + END,
+    "crash.mlir": HEAD.replace("ARGS", "") + MATCH + CRASH + END,
+    "bound.mlir": HEAD.replace("ARGS", ", %m: !transform.any_op") + TILE + END,
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_a_trace_is_a_row_a_step_and_a_line_a_death(lhkit_command):
+    done = lhkit_command("trace", "fc_relu", "fc_relu_handles.mlir", "--set", "tile=16")
+    assert done.returncode == 0, done.stderr
+    assert "knobs: tile=16" in done.stdout and "\x1b[" not in done.stdout
+    for words in (
+        "%relu died here: step 5 consumed it",
+        "%elementwise died here: step 5 consumed %relu, and both point to the same linalg.max",
+        "%piece died here: step 9 consumed %reduction, and the linalg.matmul that %piece points to lies inside that scf.for",
+    ):
+        assert words in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_use_after_death_is_exit_1_with_the_place_and_the_cause(folder, lhkit_command):
+    done = lhkit_command("trace", "matmul", "dead.mlir", cwd=folder)
+    assert done.returncode == 1
+    assert "✗ FAILED" in done.stdout and "invalidated-handle" in done.stdout
+    lines = done.stderr.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("     5 | "))
+    assert lines[at + 1].index("^") == lines[at].index("transform.structured.vectorize")
+    assert "%m is dead: step 1 consumed it. Match again after step 1" in done.stderr
+
+
+def test_a_crash_is_exit_3_and_its_json_is_whole(folder, lhkit_command):
+    done = lhkit_command("trace", "matmul", "crash.mlir", "--json", "t.json", cwd=folder)
+    assert done.returncode == 3 and "transform.structured.multitile_sizes" in done.stderr
+    data = json.loads((folder / "t.json").read_text())
+    jsonschema.validate(data, SCHEMA)
+    assert data["outcome"]["status"] == "crashed" and data["outcome"]["failed_step"] == 1
+
+
+def test_json_can_go_to_standard_output(lhkit_command):
+    done = lhkit_command("trace", "fc_relu", "fc_relu_handles.mlir", "--json", "-")
+    data = json.loads(done.stdout)
+    jsonschema.validate(data, SCHEMA)
+    assert trace_from_json(data).schedule.entry == "__transform_main"
+    assert data["schedule"]["source"].endswith("fc_relu_handles.mlir")
+
+
+def test_arguments_are_bound(folder, lhkit_command):
+    done = lhkit_command("trace", "matmul", "bound.mlir", "--bind", "linalg.matmul", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "consumes %m" in done.stdout and "structured.match" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "kind", "message"),
+    [
+        (["missing.mlir", "fc_relu_handles.mlir"], 2, "usage", "no such file"),
+        (["fc_relu", "fc_relu_handles.mlir", "--set", "tile=5"], 2, "usage", "options are 8, 16"),
+        (["fc_relu", "bound.mlir"], 2, "usage", "takes 1 arguments after the root"),
+        (["junk.mlir", "bound.mlir"], 2, "payload-parse", "junk.mlir:1:1"),
+    ],
+)
+def test_bad_input_has_its_code_and_its_json(arguments, code, kind, message, folder, lhkit_command):
+    (folder / "junk.mlir").write_text("nonsense")
+    done = lhkit_command("trace", *arguments, "--json", "-", cwd=folder)
+    assert done.returncode == code and message in done.stderr and "Traceback" not in done.stderr
+    data = json.loads(done.stdout)
+    jsonschema.validate(data, SCHEMA)
+    assert data["outcome"]["kind"] == kind and data["steps"] == []
+
+
+def test_a_thousand_ops_are_folded_to_a_screen(lhkit_command):
+    done = lhkit_command("trace", "op_chain", "op_chain_tile_fuse.mlir")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) < 60 and "● %named 1000" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) < 200

@@ -1,0 +1,224 @@
+"""Traces as text: rows, deaths in words, folding, failures; marks that need no colour."""
+
+import dataclasses
+
+import pytest
+
+from lhkit.analysis.handle_history import death_in_words, deaths, display_names, failure_of
+from lhkit.model.failure import Diagnostic
+from lhkit.model.span import Span
+from lhkit.model.trace import (
+    Elision,
+    HandleChange,
+    HandleRecord,
+    Invalidation,
+    Operand,
+    Outcome,
+    ParamReference,
+    PayloadDelta,
+    PayloadOp,
+    ScheduleRecord,
+    SourceRecord,
+    Toolchain,
+    Trace,
+    TraceStep,
+    TraceWarning,
+)
+from lhkit.render.trace_text import plain_text, trace_lines
+
+TEXT = "\n".join(f"// line {i}" for i in range(1, 30))
+
+
+def at(line, column=5):
+    return Span("s.mlir", line, column)
+
+
+def handle(number, name, defined_by, kind="op", path=()):
+    return HandleRecord(f"h{number}", name, kind, "@__transform_main", path, defined_by)
+
+
+def live(number, *ops):
+    return HandleChange(f"h{number}", "live", ops)
+
+
+def read(*numbers):
+    return tuple(Operand(f"h{n}", "read") for n in numbers)
+
+
+def consume(*numbers):
+    return tuple(Operand(f"h{n}", "consume") for n in numbers)
+
+
+STEPS = (
+    TraceStep(
+        0, "transform.structured.match", at(2), operands=read(0), results=("h1",), changes=(live(1, "o1"),)
+    ),
+    TraceStep(
+        1, "transform.cast", at(3), operands=read(1), results=("h2",), changes=(live(2, "o1"),), time_ns=900
+    ),
+    TraceStep(
+        2,
+        "transform.structured.tile_using_for",
+        at(4, 16),
+        operands=consume(1),
+        results=("h3", "h4"),
+        changes=(HandleChange("h1", "invalid"), HandleChange("h2", "invalid"), live(3, "o3"), live(4, "o2")),
+        invalidated=(
+            Invalidation("h1", "direct", "h1", "o1", "o1"),
+            Invalidation("h2", "alias", "h1", "o1", "o1"),
+        ),
+        payload_delta=PayloadDelta(("o2", "o3"), ("o1",), ("o4",), ("o5",)),
+        time_ns=1_250_000,
+    ),
+    TraceStep(
+        3,
+        "transform.loop.unroll",
+        at(5),
+        operands=consume(4),
+        changes=(HandleChange("h3", "invalid"), HandleChange("h4", "invalid")),
+        invalidated=(
+            Invalidation("h4", "direct", "h4", "o2", "o2"),
+            Invalidation("h3", "nested", "h4", "o3", "o2"),
+        ),
+        time_ns=40_000,
+    ),
+    TraceStep(
+        4,
+        "transform.structured.match",
+        at(6),
+        operands=read(0),
+        results=("h5",),
+        changes=(HandleChange("h5", "empty"),),
+        warnings=(TraceWarning("zero-match", "no payload op is called linalg.nothing"),),
+        time_ns=30_000,
+    ),
+)
+OPS = tuple(
+    PayloadOp(f"o{i}", name, None, (), -1, None, None)
+    for i, name in enumerate(("builtin.module", "linalg.matmul", "scf.for", "linalg.matmul", "a.b", "c.d"))
+)
+TRACE = Trace(
+    payload=SourceRecord("p.mlir", "0" * 64),
+    schedule=ScheduleRecord("s.mlir", "1" * 64, "__transform_main", (("tile", 4), ("order", "mn"))),
+    toolchain=Toolchain("torch_mlir", "1", "cpu"),
+    outcome=Outcome(),
+    handle_records=(
+        handle(0, "%root", -1),
+        handle(1, "%matmul", 0),
+        handle(2, "%same", 1),
+        handle(3, "%tiled", 2),
+        handle(4, "%loop", 2),
+        handle(5, "%nothing", 4),
+    ),
+    step_records=STEPS,
+    elided=(),
+    op_records=OPS,
+    snapshots=(),
+)
+
+
+def failed_trace(*, diagnostics=(), kind="invalidated-handle", message="%matmul was used after its death"):
+    step = TraceStep(
+        5, "transform.print", at(7, 3), status="failed", operands=read(1), diagnostics=diagnostics, time_ns=5
+    )
+    after = TraceStep(6, "transform.yield", at(8), status="not-run")
+    return dataclasses.replace(
+        TRACE, step_records=(*STEPS, step, after), outcome=Outcome("failed", 5, kind, message)
+    )
+
+
+def test_a_trace_that_went_well(golden):
+    golden(plain_text(trace_lines(TRACE)))
+
+
+def test_a_trace_that_failed(golden):
+    golden(plain_text(trace_lines(failed_trace())))
+
+
+def test_nested_steps_iterations_and_repeated_names(golden):
+    loop = TraceStep(0, "transform.foreach", at(2), operands=read(0), time_ns=9000)
+    bodies = [
+        TraceStep(
+            i,
+            "transform.param.constant",
+            at(3),
+            depth=1,
+            parent=0,
+            iteration=i - 1,
+            results=(f"h{i}",),
+            changes=(HandleChange(f"h{i}", "live", (ParamReference(f"{i} : i64"),)),),
+            time_ns=10,
+        )
+        for i in (1, 2)
+    ]
+    last = TraceStep(3, "transform.alternatives", at(9), alternative=1, status="suppressed")
+    trace = dataclasses.replace(
+        TRACE,
+        handle_records=(handle(0, "%root", -1), *(handle(i, "%c", i, "param", (0,)) for i in (1, 2))),
+        step_records=(loop, *bodies, last),
+        elided=(Elision(0, 2, 97),),
+    )
+    golden(plain_text(trace_lines(trace)))
+
+
+def test_a_long_trace_is_folded_and_its_failure_is_not(golden):
+    steps = [TraceStep(i, "transform.debug.emit", at(i % 20 + 1), time_ns=1000) for i in range(200)]
+    steps[120] = dataclasses.replace(steps[120], status="failed")
+    trace = dataclasses.replace(
+        TRACE, step_records=tuple(steps), outcome=Outcome("failed", 120, "definite", "no")
+    )
+    golden(plain_text(trace_lines(trace, most_steps=10)))
+
+
+def test_many_deaths_are_counted():
+    many = tuple(Invalidation(f"h{i}", "nested", "h4", "o3", "o2") for i in (1, 2, 3))
+    steps = (*STEPS[:3], dataclasses.replace(STEPS[3], invalidated=many * 10))
+    text = plain_text(trace_lines(dataclasses.replace(TRACE, step_records=steps), most_deaths=2))
+    assert text.count("lies inside that scf.for") == 2 and "… and 28 more handles died here" in text
+
+
+def test_states_differ_by_mark_and_word_and_role():
+    last = trace_lines(TRACE)[-5:-1]
+    roles = {piece.role: piece.text for line in last for piece in line}
+    assert roles["empty"].startswith("○ 1 empty: %nothing")
+    assert roles["invalid"].startswith("✗ 4 invalid: %matmul, %same, %tiled, %loop")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("h1", "%matmul died here: step 2 consumed it"),
+        ("h2", "%same died here: step 2 consumed %matmul, and both point to the same linalg.matmul"),
+        (
+            "h3",
+            "%tiled died here: step 3 consumed %loop, and the linalg.matmul that %tiled points to"
+            " lies inside that scf.for",
+        ),
+    ],
+)
+def test_the_cause_of_a_death_in_words(name, words):
+    death = deaths(TRACE)[name]
+    assert death_in_words(TRACE, death.step, death.invalidation, display_names(TRACE)) == words
+
+
+def test_a_failure_shows_the_place_and_what_killed_the_handle():
+    note = Diagnostic("note", "handle to invalidated ops", at(2))
+    said = (Diagnostic("error", "op uses a handle invalidated before", at(7, 3), (note,)),)
+    failure = failure_of(failed_trace(diagnostics=said), (("s.mlir", TEXT),))
+    assert failure.exit_code == 1
+    assert failure.describe().splitlines() == [
+        "step 5 (transform.print): %matmul was used after its death",
+        "s.mlir:7:3: error: op uses a handle invalidated before",
+        "     7 | // line 7",
+        "           ^",
+        "s.mlir:2:5: note: handle to invalidated ops",
+        "     2 | // line 2",
+        "             ^",
+        "%matmul is dead: step 2 consumed it. Match again after step 2, or move step 5 before it.",
+    ]
+
+
+def test_a_silent_failure_names_the_operands():
+    failure = failure_of(failed_trace(kind="definite", message="failed"), (("s.mlir", TEXT),))
+    assert "s.mlir:7:3: error: this step gave no reason; it reads %matmul (invalid)" in failure.describe()
+    assert failure_of(TRACE, ()) is None

@@ -1,0 +1,146 @@
+"""What kills the compiler, through a trace: a typed outcome, the step that died, and a worker that lives on."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import lhkit
+from lhkit.model.errors import LhkitError
+from lhkit.session.tracing import trace_schedule
+from lhkit.worker.limits import Limits
+
+ANY = "!transform.any_op"
+SIZES = "!transform.param<i64>"
+
+
+def matmul(n):
+    t = f"tensor<{n}x{n}xf32>"
+    return f"""func.func @matmul(%a: {t}, %b: {t}, %c: {t}) -> {t} {{
+  %r = linalg.matmul ins(%a, %b : {t}, {t}) outs(%c : {t}) -> {t}
+  return %r : {t}
+}}"""
+
+
+LOOP = """func.func @loop(%m: memref<100000000xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 100000000 : index
+  %one = arith.constant 1.0 : f32
+  scf.for %i = %c0 to %n step %c1 {
+    %v = memref.load %m[%i] : memref<100000000xf32>
+    %w = arith.addf %v, %one : f32
+    memref.store %w, %m[%i] : memref<100000000xf32>
+  }
+  return
+}"""
+MATMUL = f'%op = transform.structured.match ops{{["linalg.matmul"]}} in %root : ({ANY}) -> {ANY}'
+FOR = f'%op = transform.structured.match ops{{["scf.for"]}} in %root : ({ANY}) -> !transform.op<"scf.for">'
+
+# Each takes the process down on torch-mlir 20261001: payload, steps; the last step kills.
+CRASHES = {
+    "sizes for a target of 0": (
+        matmul(64),
+        MATMUL,
+        f"%l, %h, %s = transform.structured.multitile_sizes %op {{dimension = 0, target_size = 0}} : ({ANY}) -> {SIZES}",
+    ),
+    "padding to a multiple of 0": (
+        matmul(64),
+        MATMUL,
+        "%p, %q, %r = transform.structured.pad %op pad_to_multiple_of [0, 0, 0] {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [0, 1, 2]}"
+        f" : ({ANY}) -> ({ANY}, {ANY}, {ANY})",
+    ),
+    "a pipeline with interval 0": (
+        LOOP,
+        FOR,
+        f'%p = transform.loop.pipeline %op {{iteration_interval = 0 : i64, read_latency = 0 : i64}} : (!transform.op<"scf.for">) -> {ANY}',
+    ),
+}
+# Each runs until it is stopped.
+ENDLESS = {
+    "unrolling by a hundred million": (
+        LOOP,
+        FOR,
+        'transform.loop.unroll %op {factor = 100000000} : !transform.op<"scf.for">',
+    ),
+    "unrolling the vectors of a large product": (
+        matmul(512),
+        MATMUL,
+        f'%f = transform.structured.match ops{{["func.func"]}} in %root : ({ANY}) -> {ANY}',
+        f"transform.structured.vectorize %op {{create_named_contraction}} : {ANY}",
+        "transform.apply_patterns to %f { transform.apply_patterns.vector.lower_contraction"
+        f' lowering_strategy = "outerproduct" transform.apply_patterns.vector.lower_outerproduct }} : {ANY}',
+    ),
+}
+
+
+def schedule_of(*steps):
+    body = "\n".join(steps)
+    head = "module attributes {transform.with_named_sequence} {\ntransform.named_sequence @__transform_main"
+    return f"{head}(%root: {ANY} {{transform.consumed}}) {{\n{body}\ntransform.yield\n}}\n}}\n"
+
+
+def traced(worker, payload, *steps, limits=None):
+    loaded = lhkit.load_payload(payload, worker=worker)
+    schedule = lhkit.load_schedule(schedule_of(*steps), worker=worker)
+    return trace_schedule(loaded, schedule, worker=worker, limits=limits)
+
+
+def check_death(trace, steps, worker):
+    """The last of the steps is the one that died, and the same worker object traces again."""
+    last = len(steps) - 1
+    assert trace.outcome.failed_step == last
+    assert [s.status for s in trace.step_records[: last + 1]] == ["ok"] * last + ["crashed"]
+    assert trace.step_records[last].source.line == len(steps) + 2
+    assert "func.func" in trace.last_snapshot_text()
+    generation = worker.generation
+    assert traced(worker, matmul(8), MATMUL).outcome.status == "ok"
+    assert worker.generation == generation + 1
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_crash_is_a_step(name, own_worker):
+    payload, *steps = CRASHES[name]
+    trace = traced(own_worker, payload, *steps)
+    assert (trace.outcome.status, trace.outcome.kind) == ("crashed", "crash")
+    check_death(trace, steps, own_worker)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_step_without_end_is_stopped_by_a_limit(name, own_worker):
+    payload, *steps = ENDLESS[name]
+    trace = traced(own_worker, payload, *steps, limits=Limits(3.0, 2 << 30))
+    assert (trace.outcome.status, trace.outcome.kind) in {("timeout", "timeout"), ("out-of-memory", "memory")}
+    check_death(trace, steps, own_worker)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "module {" * 8000 + "}" * 8000,
+        "func.func @f(%a: " + "tuple<" * 50000 + "f32" + ">" * 50000 + ") { return }",
+    ],
+    ids=["8000 modules", "50000 brackets"],
+)
+def test_nesting_deeper_than_the_parsers_stack_is_an_error(text, own_worker):
+    with pytest.raises(LhkitError) as error:
+        lhkit.load_payload(text, worker=own_worker)
+    assert error.value.failure.kind == "crash"
+    assert traced(own_worker, matmul(8), MATMUL).outcome.status == "ok"
+
+
+def test_an_op_erased_under_a_handle_does_not_kill_the_trace(own_worker):
+    """Printing an op after it was erased kills the process: a trace shows an empty handle instead."""
+    erase = f'%f = transform.structured.match ops{{["func.func"]}} in %root : ({ANY}) -> {ANY}'
+    dce = f"transform.apply_dce to %f : {ANY}"
+    unused = matmul(8).replace("return %r", "return %c")
+    trace = traced(own_worker, unused, MATMUL, erase, dce)
+    assert trace.outcome.status == "ok" and own_worker.generation == 1
+    last = {trace.handle(h).name: c.state for h, c in trace.states_after(3).items()}
+    assert last["%op"] == "empty"
+
+
+def test_threads_take_turns(own_worker):
+    """Several threads at once in Python-defined ops kill the process; the client lets them in one by one."""
+    with ThreadPoolExecutor(4) as threads:
+        traces = list(threads.map(lambda _: traced(own_worker, matmul(8), MATMUL), range(8)))
+    assert {t.outcome.status for t in traces} == {"ok"} and own_worker.generation == 1
