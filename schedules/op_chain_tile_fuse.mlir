@@ -1,5 +1,5 @@
 // Payload: data/op_chain.mlir, or any long program of elementwise linalg ops that ends with a linalg.abs.
-// Idea:    a schedule whose handles hold a thousand payload ops: the last op is tiled and all the others follow
+// Idea:    handles that hold a thousand payload ops and more: the last op is tiled and all the others follow
 //          into its loop, every op becomes a linalg.generic, clean-ups run over the function, and what stands
 //          in a row becomes one op, so that no intermediate tensor is left.
 // Knobs:   none.
