@@ -98,5 +98,5 @@ def test_bad_input_has_its_code_and_its_json(arguments, code, kind, message, fol
 def test_a_thousand_ops_are_folded_to_a_screen(lhkit_command):
     done = lhkit_command("trace", "op_chain", "op_chain_tile_fuse.mlir")
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) < 60 and "● %named 1999" in done.stdout
+    assert len(done.stdout.splitlines()) < 60 and "● %named 1000" in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 200
