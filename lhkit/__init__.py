@@ -71,6 +71,7 @@ __all__ = [
 
 register_drawing("Comparison", "lhkit.render.mime:comparison_bundle")
 register_drawing("HotLoops", "lhkit.render.machine_code:hot_loops_bundle")
+register_drawing("Trace", "lhkit.render.trace_text:trace_bundle")
 register_frames("Trace", "lhkit.analysis.trace_frames")
 
 

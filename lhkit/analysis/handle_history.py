@@ -77,12 +77,16 @@ def failure_of(trace: Trace, texts: tuple[tuple[str, str], ...]) -> Failure | No
     outcome = trace.outcome
     if outcome.kind is None:
         return None
-    step = None if outcome.failed_step is None else trace.step_records[outcome.failed_step]
-    diagnostics = step.diagnostics if step is not None else ()
-    if step is not None and not diagnostics:
-        diagnostics = (Diagnostic("error", _silent_step(trace, step), step.source),)
     message = outcome.message or f"{trace.schedule.source} failed"
-    if step is not None:
+    diagnostics: tuple[Diagnostic, ...] = ()
+    step = None
+    if outcome.failed_step is not None:
+        step = trace.step_records[outcome.failed_step]
+        diagnostics = tuple(d for d in step.diagnostics if d.severity == "error")
+        if diagnostics:
+            message = message.partition("\n")[0]  # the lines after it show the same diagnostics
+        else:
+            diagnostics = (Diagnostic("error", _silent_step(trace, step), step.source),)
         message = f"step {step.index} ({step.op}): {message}"
     return Failure(
         kind=outcome.kind,  # type: ignore[arg-type]
@@ -97,7 +101,7 @@ def _silent_step(trace: Trace, step: TraceStep) -> str:
     names = display_names(trace)
     before = trace.states_after(step.index - 1)
     said = [f"{o.effect}s {names[o.handle]} ({describe_state(before.get(o.handle))})" for o in step.operands]
-    return f"this step gave no reason; it {', '.join(said) or 'takes no handle'}"
+    return f"nothing was said about this step; it {', '.join(said) or 'takes no handle'}"
 
 
 def describe_state(change: HandleChange | None) -> str:

@@ -34,20 +34,19 @@ def elementwise_chain(m: int = 1024, n: int = 1024, dtype: str = "float32") -> P
     return generate("elementwise_chain", text, f"{m}x{n} {dtype}")
 
 
-def op_chain(m: int = 64, n: int = 64, dtype: str = "float32") -> Payload:
-    """Return a program of 1,000 linalg ops: ``op_chain(source, shift, scale, low, high: m×n) -> m×n``.
+def op_chain(n: int = 512, dtype: str = "float32") -> Payload:
+    """Return a program of 1,000 linalg ops: ``op_chain(source, shift, scale, low, high: n) -> n``.
 
     The stage min(max((x + shift) · scale, low), high) over and over, and at the end the magnitude; low and
     high keep every value in bounds. For tools that have to cope with many ops: there is little to compute,
     and half a minute to compile unless a schedule fuses it.
 
     Args:
-        m: Rows.
-        n: Columns.
+        n: Length of every vector.
         dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
     """
-    e = element_type(dtype, m, n)
-    out = tensor(e, m, n)
+    e = element_type(dtype, n)
+    out = tensor(e, n)
     stage = (("add", "%shift"), ("mul", "%scale"), ("max", "%low"), ("min", "%high"))
     body, value = "", "%source"
     for i, (op, operand) in enumerate(itertools.islice(itertools.cycle(stage), _CHAIN_OPS - 1)):
@@ -57,7 +56,7 @@ def op_chain(m: int = 64, n: int = 64, dtype: str = "float32") -> Payload:
     comment = f"{_CHAIN_OPS} ops in a row: min(max((x + shift) * scale, low), high) over and over, then abs."
     arguments = dict.fromkeys(("source", "shift", "scale", "low", "high"), out)
     text = function("op_chain", arguments, out, body, comment)
-    return generate("op_chain", text, f"{m}x{n} {dtype}")
+    return generate("op_chain", text, f"{n} {dtype}")
 
 
 def transpose(m: int = 1024, n: int = 1024, dtype: str = "float32") -> Payload:

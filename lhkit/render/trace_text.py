@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lhkit.analysis.handle_history import death_in_words, display_names, states_at_end
 from lhkit.model.trace import (
@@ -80,6 +80,11 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
         ]
         last = index
     return (*lines, (), *_ending(trace, names), (Piece(_LEGEND, "faint"),))
+
+
+def trace_bundle(trace: Trace) -> dict[str, Any]:
+    """Return a trace as a MIME bundle: its text."""
+    return {"text/plain": plain_text(trace_lines(trace))}
 
 
 def _title(trace: Trace) -> list[Line]:

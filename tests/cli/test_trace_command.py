@@ -12,7 +12,7 @@ SCHEMA = json.loads(files("lhkit").joinpath("schemas/trace-1.json").read_text(en
 HEAD = "module attributes {transform.with_named_sequence} {\n  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}ARGS) {\n"
 MATCH = '    %m = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op\n'
 TILE = "    %t, %l = transform.structured.tile_using_for %m tile_sizes [8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)\n"
-CRASH = "    %s = transform.structured.multitile_sizes %m {dimension = 0, target_size = 0} : (!transform.any_op) -> !transform.param<i64>\n"
+CRASH = "    %l, %h, %s = transform.structured.multitile_sizes %m {dimension = 0, target_size = 0} : (!transform.any_op) -> !transform.param<i64>\n"
 END = "    transform.yield\n  }\n}\n"
 FILES = {
     "dead.mlir": HEAD.replace("ARGS", "")
@@ -87,7 +87,7 @@ def test_arguments_are_bound(folder, lhkit_command):
     ],
 )
 def test_bad_input_has_its_code_and_its_json(arguments, code, kind, message, folder, lhkit_command):
-    (folder / "junk.mlir").write_text("nonsense")
+    (folder / "junk.mlir").write_text("this is not MLIR")
     done = lhkit_command("trace", *arguments, "--json", "-", cwd=folder)
     assert done.returncode == code and message in done.stderr and "Traceback" not in done.stderr
     data = json.loads(done.stdout)

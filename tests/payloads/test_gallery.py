@@ -22,7 +22,7 @@ SIZES = {
     "matmul_i8_i32": (33, 17, 9),
     "matvec": (33, 17),
     "mlp": (5, (7, 9, 11, 3)),
-    "op_chain": (33, 17),
+    "op_chain": (97,),
     "relu_dynamic": (),
     "row_sum": (33, 17),
     "softmax": (9, 17),

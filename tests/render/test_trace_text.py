@@ -220,5 +220,7 @@ def test_a_failure_shows_the_place_and_what_killed_the_handle():
 
 def test_a_silent_failure_names_the_operands():
     failure = failure_of(failed_trace(kind="definite", message="failed"), (("s.mlir", TEXT),))
-    assert "s.mlir:7:3: error: this step gave no reason; it reads %matmul (invalid)" in failure.describe()
+    assert (
+        "s.mlir:7:3: error: nothing was said about this step; it reads %matmul (invalid)" in failure.describe()
+    )
     assert failure_of(TRACE, ()) is None
