@@ -101,7 +101,7 @@ class Identities:
         for i, op in enumerate(ops):
             at = address(op)
             parent_op = op.parent
-            while around and around[-1][0] != parent_op:
+            while around and (parent_op is None or around[-1][0] != parent_op):
                 around.pop()
             parent = around[-1][1] if around else None
             around.append((op, at))

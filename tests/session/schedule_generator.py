@@ -99,7 +99,7 @@ O = structured.promote O {operands_to_promote = [0]}
 O = structured.decompose O
 O = structured.convert_to_loops O
 O = structured.rewrite_in_destination_passing_style O
-O, O = structured.bufferize_to_allocation O
+V, O = structured.bufferize_to_allocation O
 O = structured.hoist_redundant_vector_transfers O
 O = structured.hoist_redundant_vector_broadcasts O
 O = structured.split O after 4 {dimension = 0}
@@ -151,14 +151,14 @@ O = select "scf.for" in O
 O = replicate num(O) O
 P = num_associations O
 P = param.constant 4 : i64 -> P
-annotate O "mark"
-annotate O "mark" = P
+annotate O "transform.mark"
+annotate O "transform.mark" = P
 O = cast O
 print O {name = "p"}
 verify O
 debug.emit_remark_at O, "here"
 debug.emit_param_as_remark P
-foreach O { ^bb0(%in: !transform.any_op): transform.annotate %in "each" : !transform.any_op }
+foreach O { ^bb0(%in: !transform.any_op): transform.annotate %in "transform.each" : !transform.any_op }
 foreach O { ^bb0(%in: !transform.any_op): %in2 = transform.get_parent_op %in : (!transform.any_op) -> !transform.any_op }
 foreach O { ^bb0(%in: !transform.any_op): transform.loop.unroll %in {factor = 2} : !transform.any_op }
 foreach O { ^bb0(%in: !transform.any_op): %in2, %in3 = transform.structured.tile_using_for %in tile_sizes [2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op) }
@@ -191,7 +191,7 @@ SEQUENCES = """
     transform.yield %a : !transform.any_op
   }
   transform.named_sequence private @mark(%a: !transform.any_op {transform.readonly}) {
-    transform.annotate %a "matched" : !transform.any_op
+    transform.annotate %a "transform.matched" : !transform.any_op
     transform.yield
   }
 """
