@@ -56,7 +56,7 @@ def from_flattened(text: str) -> tuple[Diagnostic, ...]:
 def kind_of_application(diagnostics: tuple[Diagnostic, ...]) -> FailureKind | None:
     """Return the kind of a failed application where its message tells it, else None."""
     text = " ".join(d.message for d in diagnostics)
-    if "uses a handle invalidated by a previously executed transform op" in text:
+    if "invalidated by a previously executed transform op" in text:
         return "invalidated-handle"
     if "more than once" in text and "handle" in text:
         return "repeated-payload"

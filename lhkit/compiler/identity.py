@@ -15,8 +15,10 @@ from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.names import Names
+from lhkit.model.span import Span
 from lhkit.model.trace import PayloadDelta, PayloadOp
 
+_MARK = "lhkit:"
 _TAG = re.compile(r'"lhkit:(o\d+)"')
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype = ctypes.c_void_p
@@ -51,7 +53,7 @@ class Identities:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._known: dict[int, _Known] = {}
-        self._base: dict[str, Any] = {}
+        self._base: dict[str, tuple[Any, Span | None]] = {}
         self._hashes: list[int] = []
         self._count = 0
 
@@ -95,10 +97,14 @@ class Identities:
         made: list[PayloadOp] = []
         changed: list[str] = []
         moved: list[str] = []
+        around: list[tuple[Any, int]] = []
         for i, op in enumerate(ops):
             at = address(op)
             parent_op = op.parent
-            parent = None if parent_op is None else address(parent_op)
+            while around and (parent_op is None or around[-1][0] != parent_op):
+                around.pop()
+            parent = around[-1][1] if around else None
+            around.append((op, at))
             old = before.get(at)
             if old is not None and old.hash != hashes[i] and not self._is_same(op, old):
                 old = None
@@ -123,17 +129,16 @@ class Identities:
     def _is_same(self, op: Any, old: _Known) -> bool:
         location = op.location
         return (
-            isinstance(location, ir.NameLoc) and location.name_str == f"lhkit:{old.id}" and op.name == old.name
+            isinstance(location, ir.NameLoc) and location.name_str == f"{_MARK}{old.id}" and op.name == old.name
         )
 
     def _tag(self, op: Any, known: _Known, parent: _Known | None, step: int) -> PayloadOp:
         """Give a new op a tag; the one it had says what it derives from."""
         location = op.location
         origins = _origins(location)
-        base = self._base.get(origins[0], location) if origins else location
-        self._base[known.id] = base
-        op.location = ir.Location.name(f"lhkit:{known.id}", childLoc=base)
-        source = self._names.place(base)
+        base, source = self._base[origins[0]] if origins else (location, self._names.place(location))
+        self._base[known.id] = base, source
+        op.location = ir.Location.name(f"{_MARK}{known.id}", childLoc=base)
         return PayloadOp(known.id, known.name, parent.id if parent else None, origins, step, None, source)
 
     @staticmethod
@@ -155,8 +160,10 @@ class Identities:
 def _origins(location: Any) -> tuple[str, ...]:
     """Return the ids in the tags of a location, the outermost of each branch."""
     if isinstance(location, ir.NameLoc):
-        found = _TAG.fullmatch(f'"{location.name_str}"')
-        return (found[1],) if found else _origins(location.child_loc)
+        name = location.name_str
+        return (name[len(_MARK) :],) if name.startswith(_MARK) else _origins(location.child_loc)
+    if isinstance(location, ir.FileLineColLoc | ir.UnknownLoc):
+        return ()
     text = str(location)
     return tuple(dict.fromkeys(_TAG.findall(text)))
 

@@ -12,14 +12,14 @@ from lhkit.compiler.plan import PlannedBlock
 from lhkit.model.edits import find_edits
 from lhkit.model.jsonable import to_json
 from lhkit.model.trace import Elision, HandleRecord, PayloadOp, Snapshot, TraceStep
-from lhkit.model.trace_json import handle_to_json, op_to_json, snapshot_to_json, step_to_json
+from lhkit.model.trace_json import handle_to_json, snapshot_to_json, step_to_json
 
 
 class Journal:
     """Writes records in the order in which they become known.
 
     Lines are [kind, …]: ``toolchain`` bindings and their version, ``blocks`` the ops of every block,
-    ``handle`` id and record, ``ops`` records by id, ``begin`` a step without results with its block and
+    ``handle`` id and record, ``ops`` the fields of each, ``begin`` a step without results with its block and
     place there, ``step`` the step when it has ended, ``elided``, ``snapshot``.
     """
 
@@ -43,7 +43,7 @@ class Journal:
     def ops(self, made: Sequence[PayloadOp]) -> None:
         """Record new payload ops."""
         if made:
-            self._write("ops", {o.id: op_to_json(o) for o in made})
+            self._write("ops", [_op(o) for o in made])
 
     def begin(self, step: TraceStep, block: PlannedBlock, at: int) -> None:
         """Record that a step begins, and what would come after it in its block; nothing is buffered."""
@@ -78,3 +78,9 @@ class Journal:
 
     def _write(self, *parts: Any) -> None:
         self._file.write(json.dumps(parts) + "\n")
+
+
+def _op(op: PayloadOp) -> list[Any]:
+    place = op.source
+    source = None if place is None else [place.file, place.line, place.column]
+    return [op.id, op.name, op.parent, op.derived_from, op.born, source]

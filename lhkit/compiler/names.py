@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from lhkit.compiler.bindings import ir
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.sources import Source
 from lhkit.model.span import Span
@@ -28,6 +29,9 @@ class Names:
 
     def place(self, location: Any) -> Span | None:
         """Return a location with the file name people know, or None if it names no file."""
+        if isinstance(location, ir.FileLineColLoc):
+            name = location.filename
+            return Span(self._shown.get(name, name), location.start_line, location.start_col)
         span = span_of(location)
         return None if span is None else Span(self._shown.get(span.file, span.file), span.line, span.column)
 

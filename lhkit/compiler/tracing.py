@@ -1,30 +1,22 @@
-"""The one run in which a schedule is traced: probes call back between its steps."""
+"""Following a run from probe to probe: which step runs, what it consumes, what it did."""
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from pathlib import Path
 from typing import Any
 
-from lhkit.compiler.applying import Application, application_error, parse_payload
-from lhkit.compiler.bindings import interpreter, ir, new_context
-from lhkit.compiler.diagnostics import convert, from_structured
+from lhkit.compiler.applying import Application, application_error
+from lhkit.compiler.bindings import interpreter, ir
+from lhkit.compiler.diagnostics import convert
 from lhkit.compiler.frames import Frame, Handle, Running, ask, in_scope, lookup
-from lhkit.compiler.identity import Identities
 from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
 from lhkit.compiler.plan import Plan, PlannedBlock, PlannedValue
-from lhkit.compiler.probes import listening, load_probe
-from lhkit.compiler.schedules import (
-    bind_trailing_arguments,
-    find_entry,
-    home_of,
-    parse_schedule,
-    set_knobs,
-)
+from lhkit.compiler.probes import listening
 from lhkit.compiler.sources import Source, failure_in, rename_places
 from lhkit.compiler.suspicions import suspicions
+from lhkit.compiler.watching import Watch
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.trace import (
     Elision,
@@ -51,40 +43,7 @@ class Ending:
     failed_step: int | None = None
 
 
-def trace_application(payload_source: Source, application: Application, journal_path: Path) -> Ending:
-    """Apply a schedule to a payload and record every step in a journal.
-
-    Raises:
-        PayloadError, ScheduleError, UsageError: There is nothing to trace.
-    """
-    sources = (payload_source, *application.sources)
-    with new_context() as context:
-        load_probe(context)
-        payload = parse_payload(payload_source)
-        names = Names(sources)
-        home, entry, plan = _plan(application, names)
-        journal = Journal(journal_path)
-        try:
-            tracer = _Tracer(payload.operation, plan, names, journal, sources)
-            return tracer.run(context, entry, home, payload_source, application)
-        finally:
-            journal.close()
-
-
-def _plan(application: Application, names: Names) -> tuple[Any, Any, Plan]:
-    module = parse_schedule(application.sources)
-    set_knobs(module, application.knobs)
-    entry = find_entry(module, application.entry)
-    block = entry.regions[0].blocks[0]
-    bound = [names.argument(a) for a in block.arguments][1:] if application.bind else []
-    bind_trailing_arguments(entry, application.bind, source=application.sources[0].name)
-    # The matches that bind stand first and are nobody's steps.
-    matches = [o.operation for o in block.operations][: len(bound)]
-    home = home_of(module)
-    return home, entry, Plan(home, names, list(zip(matches, bound, strict=True)))
-
-
-class _Tracer:
+class Tracer:
     """Follows a run from probe to probe."""
 
     def __init__(
@@ -93,14 +52,14 @@ class _Tracer:
         self._root, self._plan, self._journal, self._sources = root, plan, journal, sources
         self._labels = {s.label: s.name for s in sources}
         self._frames: list[Frame] = []
-        self._identities = Identities(names)
+        self._watch = Watch(root, names, journal)
+        self._identities = self._watch.identities
         self._heard: list[Diagnostic] = []
         self._steps = 0
         self._handles = 0
         self._context: Any = None
         self._handler: Any = None
         self._invalid: Failure | None = None
-        self._unprinted = False
 
     def run(
         self, context: Any, entry: Any, home: Any, payload_source: Source, application: Application
@@ -108,8 +67,8 @@ class _Tracer:
         """Apply the schedule."""
         self._context = context
         self._journal.blocks(self._plan.blocks)
-        self._look(-1)
-        self._journal.snapshot(-1, self._text())
+        self._watch.look(-1)
+        self._watch.snapshot(-1)
         try:
             with listening(self._probe):
                 interpreter.apply_named_sequence(self._root, entry, home)
@@ -209,10 +168,10 @@ class _Tracer:
             if handle.planned.kind != "op":
                 continue
             ops = state.get_payload_ops(handle.planned.value)
-            if any(o.parent is None and o != self._root for o in ops):
+            if any(self._watch.is_outside(o) for o in ops):
                 frame.clones.append(handle)
         if frame.clones and parent is not None:
-            delta = self._look(parent.index, state)
+            delta = self._watch.look(parent.index, state, self._frames)
             if delta is not None:
                 parent.deltas.append(delta)
             for handle in frame.handles.values():
@@ -254,11 +213,12 @@ class _Tracer:
         running = frame.running
         if running is None:  # pragma: no cover
             raise AssertionError("a probe after an op follows the one before it")
-        delta = self._look(running.index, state)
+        delta = self._watch.look(running.index, state, self._frames)
         if delta is not None:
             running.deltas.append(delta)
-            if not frame.is_muted and (problem := self._verify()) is not None:
-                self._invalid = problem
+            if not frame.is_muted and (problem := self._watch.find_problem()) is not None:
+                message = f"{self._sources[1].name} leaves a payload that does not verify"
+                self._invalid = failure_in(self._sources, "invalid-payload", message, problem, stage="apply")
                 return False
             running.changes += self._ask_all(state)
         for planned in running.op.results:
@@ -271,14 +231,9 @@ class _Tracer:
         running.changes += [h.change() for h in running.results]
         self._end(frame, running, "suppressed" if running.last_was_left else "ok", now)
         frame.running = None
-        self._snapshot(frame, running, delta is not None)
-        return True
-
-    def _snapshot(self, frame: Frame, running: Running, has_changed: bool) -> None:
-        self._unprinted |= has_changed
         if not frame.is_muted:
-            self._journal.snapshot(running.index, self._text() if self._unprinted else None)
-            self._unprinted = False
+            self._watch.snapshot(running.index)
+        return True
 
     def _define(self, frame: Frame, planned: PlannedValue, defined_by: int) -> Handle:
         handle = Handle(f"h{self._handles}", planned)
@@ -313,37 +268,6 @@ class _Tracer:
     def _has_lost_values(self, handle: Handle) -> bool:
         points_to = handle.points_to
         return points_to.is_value and any(self._identities.id_at(o) is None for o in points_to.ops)
-
-    def _look(self, step: int, state: Any = None) -> PayloadDelta | None:
-        seen = self._identities.look(self._roots(state), step)
-        if seen is None:
-            return None
-        delta, made = seen
-        self._journal.ops(made)
-        return delta
-
-    def _roots(self, state: Any) -> list[Any]:
-        roots = [self._root]
-        for frame in self._frames:
-            for handle in frame.clones:
-                if handle.state != "invalid" and state is not None:
-                    roots += [o for o in state.get_payload_ops(handle.planned.value) if o.parent is None]
-        self._clones = roots[1:]
-        return roots
-
-    def _text(self) -> str:
-        shown = self._clones or [self._root]
-        return "\n".join(o.get_asm(assume_verified=True) for o in shown)
-
-    def _verify(self) -> Failure | None:
-        try:
-            for op in (self._root, *self._clones):
-                op.verify()
-        except ir.MLIRError as error:
-            message = f"{self._sources[1].name} leaves a payload that does not verify"
-            diagnostics = from_structured(error)
-            return failure_in(self._sources, "invalid-payload", message, diagnostics, stage="apply")
-        return None
 
     def _fail(self, failure: Failure) -> int | None:
         """Record that the op that is running failed, and with it those around it; return its step."""

@@ -1,7 +1,7 @@
 """The rule by which handles die, over plain ids: no IR, no names of ops.
 
-Handles have ids of text, payload ops numbers; ``parent_of`` gives the op around an op. The interpreter applies the same
-rule before it runs a transform op, so the verdict is known before the op is applied.
+Handles have ids of text, payload ops numbers; ``parent_of`` gives the op around an op. The interpreter
+applies the same rule before it runs a transform op, so the verdict is known before the op is applied.
 """
 
 from __future__ import annotations

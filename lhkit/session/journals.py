@@ -12,7 +12,6 @@ from lhkit.model.span import Span
 from lhkit.model.trace import Elision, HandleRecord, PayloadOp, Snapshot, TraceStep
 from lhkit.model.trace_json import (
     handle_from_json,
-    op_from_json,
     snapshot_from_json,
     step_from_json,
 )
@@ -23,7 +22,8 @@ class _Reading:
     toolchain: tuple[str, str] = ("unknown", "unknown")
     blocks: list[list[Any]] = field(default_factory=list)
     handles: list[HandleRecord] = field(default_factory=list)
-    ops: dict[str, PayloadOp] = field(default_factory=dict)
+    ops: list[list[Any]] = field(default_factory=list)
+    died: dict[str, int] = field(default_factory=dict)
     steps: dict[int, TraceStep] = field(default_factory=dict)
     places: dict[int, tuple[int, int]] = field(default_factory=dict)
     pending: list[int] = field(default_factory=list)
@@ -40,7 +40,7 @@ class _Reading:
             case "handle":
                 self.handles.append(handle_from_json(*parts))
             case "ops":
-                self.ops.update((i, op_from_json(i, o)) for i, o in parts[0].items())
+                self.ops += parts[0]
             case "begin":
                 step = step_from_json(parts[0])
                 self.steps[step.index] = step
@@ -58,8 +58,7 @@ class _Reading:
     def _end(self, step: TraceStep) -> None:
         self.steps[step.index] = step
         self.pending.remove(step.index)
-        for op_id in step.payload_delta.erased:
-            self.ops[op_id] = dataclasses.replace(self.ops[op_id], died=step.index)
+        self.died.update(dict.fromkeys(step.payload_delta.erased, step.index))
 
     def crash(self) -> int | None:
         """Mark the steps that had not ended; return the innermost."""
@@ -119,7 +118,13 @@ def read_journal(path: Path, *, died: bool) -> Records:
         tuple(reading.handles),
         steps,
         tuple(reading.elided),
-        tuple(reading.ops.values()),
+        tuple([_op(fields, reading.died.get(fields[0])) for fields in reading.ops]),
         tuple(reading.snapshots),
         died_in,
     )
+
+
+def _op(fields: list[Any], died: int | None) -> PayloadOp:
+    op_id, name, parent, origins, born, source = fields
+    place = None if source is None else Span(*source)
+    return PayloadOp(op_id, name, parent, tuple(origins), born, died, place)

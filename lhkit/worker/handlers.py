@@ -18,7 +18,7 @@ from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
 from lhkit.compiler.sources import Source
-from lhkit.compiler.tracing import trace_application
+from lhkit.compiler.traces import trace_application
 from lhkit.compiler.work import work_of
 from lhkit.model.jsonable import to_json
 from lhkit.worker.arrays import (

@@ -1,0 +1,61 @@
+"""The one run in which a schedule is traced: probes call back between its steps."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+from lhkit.compiler.applying import Application, parse_payload
+from lhkit.compiler.bindings import new_context
+from lhkit.compiler.journal import Journal
+from lhkit.compiler.names import Names
+from lhkit.compiler.plan import Plan
+from lhkit.compiler.probes import load_probe
+from lhkit.compiler.schedules import (
+    bind_trailing_arguments,
+    find_entry,
+    home_of,
+    parse_schedule,
+    set_knobs,
+)
+from lhkit.compiler.sources import Source
+from lhkit.compiler.tracing import Ending, Tracer
+
+
+def trace_application(payload_source: Source, application: Application, journal_path: Path) -> Ending:
+    """Apply a schedule to a payload and record every step in a journal.
+
+    Raises:
+        PayloadError, ScheduleError, UsageError: There is nothing to trace.
+    """
+    sources = (payload_source, *application.sources)
+    with new_context() as context:
+        load_probe(context)
+        payload = parse_payload(payload_source)
+        names = Names(sources)
+        home, entry, plan = _plan(application, names)
+        journal = Journal(journal_path)
+        # Thousands of records are made and none is garbage: the collector would only take time.
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            tracer = Tracer(payload.operation, plan, names, journal, sources)
+            return tracer.run(context, entry, home, payload_source, application)
+        finally:
+            journal.close()
+            if was_enabled:
+                gc.enable()
+
+
+def _plan(application: Application, names: Names) -> tuple[Any, Any, Plan]:
+    module = parse_schedule(application.sources)
+    set_knobs(module, application.knobs)
+    entry = find_entry(module, application.entry)
+    block = entry.regions[0].blocks[0]
+    bound = [names.argument(a) for a in block.arguments][1:] if application.bind else []
+    bind_trailing_arguments(entry, application.bind, source=application.sources[0].name)
+    # The matches that bind stand first and are nobody's steps.
+    matches = [o.operation for o in block.operations][: len(bound)]
+    home = home_of(module)
+    return home, entry, Plan(home, names, list(zip(matches, bound, strict=True)))

@@ -1,0 +1,77 @@
+"""Looking at the payload while a schedule runs: what changed, whether it verifies, how it reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from lhkit.compiler.bindings import ir
+from lhkit.compiler.diagnostics import from_structured
+from lhkit.compiler.frames import Frame
+from lhkit.compiler.identity import Identities
+from lhkit.compiler.journal import Journal
+from lhkit.compiler.names import Names
+from lhkit.model.failure import Diagnostic
+from lhkit.model.trace import PayloadDelta
+
+
+class Watch:
+    """The payload of a run: its root, and the clones that alternatives work on while they do.
+
+    Attributes:
+        identities: Which op is which.
+    """
+
+    def __init__(self, root: Any, names: Names, journal: Journal) -> None:
+        self.identities = Identities(names)
+        self._root = root
+        self._journal = journal
+        self._clones: list[Any] = []
+        self._unprinted = True
+
+    def look(self, step: int, state: Any = None, frames: list[Frame] | None = None) -> PayloadDelta | None:
+        """Return what a step did to the payload, None if it did nothing; new ops go to the journal."""
+        self._clones = [
+            op
+            for frame in frames or ()
+            for handle in frame.clones
+            if handle.state != "invalid"
+            for op in state.get_payload_ops(handle.planned.value)
+            if op.parent is None
+        ]
+        seen = self.identities.look([self._root, *self._clones], step)
+        if seen is None:
+            return None
+        delta, made = seen
+        self._journal.ops(made)
+        self._unprinted = True
+        return delta
+
+    def is_outside(self, op: Any) -> bool:
+        """Return True for an op that is neither in the payload nor its root."""
+        return op.parent is None and op != self._root
+
+    def find_problem(self) -> tuple[Diagnostic, ...] | None:
+        """Return why the payload does not verify, or None if it does."""
+        try:
+            for op in (self._root, *self._clones):
+                op.verify()
+        except ir.MLIRError as error:
+            return from_structured(error)
+        return None
+
+    def snapshot(self, step: int) -> None:
+        """Write the verified payload to the journal."""
+        text = None
+        if self._unprinted:
+            shown = self._clones or [self._root]
+            text = "\n".join(_printed(op) for op in shown)
+        self._journal.snapshot(step, text)
+        self._unprinted = False
+
+
+def _printed(op: Any) -> str:
+    """Return the text of a verified op; through a file, which takes a third of the time."""
+    path = Path("printed")
+    op.print(file=str(path), assume_verified=True)
+    return path.read_text(encoding="utf-8")
