@@ -220,7 +220,11 @@ def _signature(body, operands, results):
         return f" : {', '.join(takes)}"
     if not results:
         return f" : {', '.join(takes)}"
-    return f" : ({', '.join(takes)}) -> ({', '.join(gives)})" if len(gives) > 1 else f" : ({', '.join(takes)}) -> {gives[0]}"
+    return (
+        f" : ({', '.join(takes)}) -> ({', '.join(gives)})"
+        if len(gives) > 1
+        else f" : ({', '.join(takes)}) -> {gives[0]}"
+    )
 
 
 class Generator:
@@ -235,7 +239,12 @@ class Generator:
         handles = [("%root", "O")]
         lines = []
         for _ in range(self._draw.randint(1, 3)):
-            self._add(lines, handles, self._draw.choice([t for t in self._templates if "match " in t and "foreach" not in t]), ["%root"])
+            self._add(
+                lines,
+                handles,
+                self._draw.choice([t for t in self._templates if "match " in t and "foreach" not in t]),
+                ["%root"],
+            )
         for _ in range(self._draw.randint(1, 6)):
             self._add(lines, handles, self._draw.choice(self._templates), None)
         return lines, handles
@@ -249,7 +258,9 @@ class Generator:
 
 def fill(template, handles, draw, number, operands=None):
     """Return (text of an op, [(name, kind) of its results]); (None, []) where no handle fits."""
-    left, equals, body = template.rpartition(" = ") if re.match(r"[OVP](, [OVP])* = ", template) else ("", "", template)
+    left, equals, body = (
+        template.rpartition(" = ") if re.match(r"[OVP](, [OVP])* = ", template) else ("", "", template)
+    )
     if equals:
         left, body = template.split(" = ", 1)
     kinds = [k for k in left.split(", ") if k]
@@ -267,7 +278,9 @@ def fill(template, handles, draw, number, operands=None):
         if not pool:
             raise LookupError
         # Recent handles more often: chains are deeper that way.
-        name = operands[0] if operands and kind == "O" else draw.choice(pool[-3:] if draw.random() < 0.5 else pool)
+        name = (
+            operands[0] if operands and kind == "O" else draw.choice(pool[-3:] if draw.random() < 0.5 else pool)
+        )
         used.append(kind)
         return name
 

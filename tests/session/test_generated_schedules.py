@@ -35,7 +35,13 @@ def verdict_of(payload, schedule, worker):
     """Return how the interpreter takes a schedule without probes: ``ok`` or the kind of its failure."""
     described, body = describe_sources([(payload.source, payload.content)], role="payload")
     more, more_body, parts = describe_schedule(schedule)
-    fields = {"function": "f", "opt_level": 0, "schedule": parts, "stage": "scheduled", "sources": described + more}
+    fields = {
+        "function": "f",
+        "opt_level": 0,
+        "schedule": parts,
+        "stage": "scheduled",
+        "sources": described + more,
+    }
     try:
         worker.request("lower", fields, body + more_body)
     except LhkitError as error:
@@ -79,7 +85,9 @@ def examine_uses(seed, payload, lines, handles, trace, worker, tally):
     states = trace.states_after(trace.steps_by_end()[-1].index)
     ends = {h.name: states[h.id].state for h in trace.handle_records if not h.path and h.id in states}
     for handle, _ in random.Random(seed).sample(handles, min(2, len(handles))):
-        use = f"%n = transform.num_associations {handle} : ({type_of(handles, handle)}) -> !transform.param<i64>"
+        use = (
+            f"%n = transform.num_associations {handle} : ({type_of(handles, handle)}) -> !transform.param<i64>"
+        )
         extended = lhkit.load_schedule(module([*lines, use]), name="next use", worker=worker)
         theirs = verdict_of(payload, extended, worker)
         expected = "invalidated-handle" if ends[handle] == "invalid" else "ok"
