@@ -15,8 +15,9 @@ from lhkit.model.span import Span
 # The parser and the verifier raise the same error. An unterminated string after a text tells them apart:
 # if the text parses, the first error is now there. A text that only lacks its end is the exception, since
 # its error was at the end before; a whole operation after it moves that error, and no verifier's.
-_BROKEN_END = b'\n"end of the text'
+# The whole operation comes first in both: the lexer looks one token ahead, and must not find the broken one.
 _WHOLE_OPERATION = b'\n"builtin.module"() ({}) : () -> ()\n'
+_BROKEN_END = _WHOLE_OPERATION + b'"end of the text'
 
 
 def parse_module(source: Source) -> Any:
@@ -54,7 +55,7 @@ def _parse(label: str, content: bytes) -> Any:
 
 def _parses(source: Source, place: Span | None) -> bool:
     """Return True if a text that was refused at a place parses, so that it was the verifier that refused it."""
-    end_line = source.content.count(b"\n") + 2
+    end_line = source.content.count(b"\n") + 3
     broken = _place_of_error(source, _BROKEN_END)
     if broken is None or broken.line != end_line:
         return False

@@ -111,6 +111,13 @@ def test_a_text_that_parses_and_does_not_verify_is_another_kind(host_worker):
     assert str(failure.span) == "<payload>:2:3"
 
 
+def test_a_single_unknown_word_does_not_parse(tmp_path, worker):
+    (tmp_path / "junk.mlir").write_text("nonsense")
+    with pytest.raises(PayloadError) as error:
+        lhkit.load_payload(tmp_path / "junk.mlir", worker=worker)
+    assert error.value.failure.kind == "payload-parse"
+
+
 def test_an_error_on_the_last_line_is_still_told_apart(worker):
     for text, kind in (
         ("func.func @f() {\n  return\n", "payload-parse"),
