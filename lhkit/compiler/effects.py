@@ -13,7 +13,7 @@ from lhkit.compiler.bindings import ir, passmanager
 from lhkit.compiler.parsing import walk
 
 _SCRATCH = "__lhkit_effects_"
-_CONSUMED = "transform.consumed"
+_CONSUMED, _READONLY = "transform.consumed", "transform.readonly"
 
 
 def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
@@ -26,7 +26,8 @@ def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
         block = copy.regions[0].blocks[0]
         # What an include consumes stands in a declaration; the pass refuses bodies with marks of their own.
         for op in [o.operation for o in block.operations]:
-            if op.name == "transform.named_sequence":
+            # What lacks marks is included nowhere: the verifier asks for them where a sequence is called.
+            if op.name == "transform.named_sequence" and _is_marked(op):
                 _declare(op)
             op.erase()
         asked = [(i, op) for i, op in enumerate(ops) if len(op.operands)]
@@ -36,6 +37,15 @@ def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
     for (i, op), sequence in zip(asked, scratch, strict=True):
         consumed[i] = _consumed_arguments(sequence)[: len(op.operands)]
     return consumed
+
+
+def _is_marked(sequence: Any) -> bool:
+    """Return True if a named sequence says of every argument whether it is consumed."""
+    arguments = ir.FunctionType(ir.TypeAttr(sequence.attributes["function_type"]).value).inputs
+    if "arg_attrs" not in sequence.attributes:
+        return not arguments
+    marks = (_CONSUMED, _READONLY)
+    return all(any(m in ir.DictAttr(a) for m in marks) for a in ir.ArrayAttr(sequence.attributes["arg_attrs"]))
 
 
 def _declare(sequence: Any) -> None:

@@ -34,7 +34,8 @@ def trace_application(payload_source: Source, application: Application, journal_
         load_probe(context)
         payload = parse_payload(payload_source)
         names = Names(sources)
-        home, entry, plan = _plan(application, names)
+        # The module is kept here: what is in it does not keep it alive.
+        _module, home, entry, plan = _plan(application, names)
         journal = Journal(journal_path)
         # Thousands of records are made and none is garbage: the collector would only take time.
         was_enabled = gc.isenabled()
@@ -48,7 +49,7 @@ def trace_application(payload_source: Source, application: Application, journal_
                 gc.enable()
 
 
-def _plan(application: Application, names: Names) -> tuple[Any, Any, Plan]:
+def _plan(application: Application, names: Names) -> tuple[Any, Any, Any, Plan]:
     module = parse_schedule(application.sources)
     set_knobs(module, application.knobs)
     entry = find_entry(module, application.entry)
@@ -58,4 +59,4 @@ def _plan(application: Application, names: Names) -> tuple[Any, Any, Plan]:
     # The matches that bind stand first and are nobody's steps.
     matches = [o.operation for o in block.operations][: len(bound)]
     home = home_of(module)
-    return home, entry, Plan(home, names, list(zip(matches, bound, strict=True)))
+    return module, home, entry, Plan(home, names, list(zip(matches, bound, strict=True)))
