@@ -82,19 +82,22 @@ class PlannedBlock:
 class Plan:
     """The blocks of a schedule module by number, and which block and gap each probe stands for."""
 
-    def __init__(self, home: Any, names: Names, unseen: Sequence[tuple[Any, str]] = ()) -> None:
+    def __init__(
+        self, home: Any, names: Names, unseen: Sequence[Any] = (), bound: Sequence[tuple[Any, str]] = ()
+    ) -> None:
         """Plan a schedule and put probes into it, in place.
 
         Args:
             home: The module operation of the sequences.
             names: Names and places of its sources.
-            unseen: Ops that are not the author's and stand for an argument, with its name; no probe and no step
-                is for them.
+            unseen: Ops that are not the author's; no probe and no step is for them.
+            bound: Their results that stand for arguments of the entry, with the names of the arguments.
         """
         self.probes: list[tuple[PlannedBlock, int]] = []
         self.blocks: list[PlannedBlock] = []
         self._names = names
         self._unseen = unseen
+        self._bound = bound
         self._values: dict[Any, PlannedValue] = {}
         matchers = _matchers(home)
         sequences = [
@@ -120,11 +123,9 @@ class Plan:
         )
         self.blocks.append(planned)
         ops = [o.operation for o in block.operations]
-        hidden = [o for o, _ in self._unseen]
-        seen = [o for o in ops[:-1] if o not in hidden]
-        for op, name in self._unseen:
-            if owner is None and op.block == block:
-                planned.arguments.append(self._value(op.results[0], name))
+        seen = [o for o in ops[:-1] if o not in self._unseen]
+        if owner is None and any(o in self._unseen for o in ops):
+            planned.arguments += [self._value(value, name) for value, name in self._bound]
         for i, op in enumerate(seen):
             gaps.append((op, planned, i))
             planned.ops.append(self._op(op, sequence, gaps))

@@ -18,6 +18,8 @@ from lhkit.model.schedule import NamedSequence
 
 SEQUENCE_MARK = "transform.with_named_sequence"
 _OP_HANDLE = re.compile(r"!transform\.(any_op|op<.*>)")
+_ANY_VALUE = "!transform.any_value"
+_INTEGERS = re.compile(r"#-?\d+(;-?\d+)*")
 
 
 def parse_schedule(sources: Sequence[Source]) -> Any:
@@ -133,15 +135,16 @@ def find_entry(module: Any, entry: str) -> Any:
     return next(op for op in sequence_ops(module) if symbol_name(op) == entry and len(op.regions[0].blocks))
 
 
-def bind_trailing_arguments(entry: Any, bind: Sequence[str], *, source: str) -> None:
-    """Give the trailing arguments of an entry their payload ops, in place.
+def bind_trailing_arguments(entry: Any, bind: Sequence[str], *, source: str) -> list[Any]:
+    """Give the trailing arguments of an entry their payload ops, in place; return what stands for each.
 
-    The i-th argument after the root becomes a handle to all payload ops of the i-th name, matched
-    before the first step, as the pass option ``debug-bind-trailing-args`` does it. (Calling the entry
+    The i-th argument after the root becomes what the i-th binding says: a handle to all payload ops of a
+    name, with ``^`` before the name a handle to all their results, with ``#`` integers (``#8;16``). It is made
+    before the first step, and spelled as in the pass option ``debug-bind-trailing-args``. (Calling the entry
     from a wrapper would not do: an include consumes the root first and so kills the other handles.)
 
     Raises:
-        UsageError: More or fewer names than trailing arguments, or an argument that takes no op handle.
+        UsageError: More or fewer names than trailing arguments, or an argument that cannot be bound so.
     """
     types = list(function_type(entry).inputs)
     name, trailing = symbol_name(entry), types[1:]
@@ -152,22 +155,67 @@ def bind_trailing_arguments(entry: Any, bind: Sequence[str], *, source: str) -> 
             f"Give {usage} (bind=[…] in Python): one for each argument, in order.",
         )
     if not bind:
-        return
-    if wrong := next((t for t in trailing if not _OP_HANDLE.fullmatch(str(t))), None):
-        raise usage_error(f"@{name} of {source} has an argument of type {wrong}; only op handles can be bound")
+        return []
+    for type_, binding in zip(trailing, bind, strict=True):
+        if not _takes(type_, binding):
+            raise usage_error(
+                f"@{name} of {source} has an argument of type {type_}, to which {binding!r} cannot be bound",
+                "OPNAME binds payload ops to an op handle, ^OPNAME their results to a value handle, "
+                "#1;2;3 integers to a parameter.",
+            )
     block = entry.regions[0].blocks[0]
+    made = []
     with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
-        for argument, op_name in zip(list(block.arguments)[1:], bind, strict=True):
-            argument.replace_all_uses_with(_match(block.arguments[0], op_name, argument.type))
+        for argument, binding in zip(list(block.arguments)[1:], bind, strict=True):
+            made.append(_bound(block.arguments[0], binding, argument.type))
+            argument.replace_all_uses_with(made[-1])
     for i in reversed(range(1, len(types))):
         block.erase_argument(i)
     entry.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types[:1], []))
     if "arg_attrs" in entry.attributes:
         kept = list(ir.ArrayAttr(entry.attributes["arg_attrs"]))[:1]
         entry.attributes["arg_attrs"] = ir.ArrayAttr.get(kept)
+    return made
+
+
+def _takes(type_: Any, binding: str) -> bool:
+    """Return True if an argument of that type can be bound so."""
+    text = str(type_)
+    if binding.startswith("#"):
+        return _INTEGERS.fullmatch(binding) is not None and text.startswith("!transform.param<")
+    return text == _ANY_VALUE if binding.startswith("^") else _OP_HANDLE.fullmatch(text) is not None
+
+
+def _bound(root: Any, binding: str, type_: Any) -> Any:
+    """Make what a binding says and return it."""
+    if binding.startswith("#"):
+        return _integers([int(n) for n in binding[1:].split(";")], type_)
+    if not binding.startswith("^"):
+        return _match(root, binding, type_)
+    return _results(_match(root, binding[1:], ir.Type.parse("!transform.any_op")), type_)
+
+
+def _results(matched: Any, type_: Any) -> Any:
+    """Return a value handle to all results of the payload ops of a handle."""
+    attributes = {"raw_position_list": ir.DenseI64ArrayAttr.get([]), "is_all": ir.UnitAttr.get()}
+    get = ir.Operation.create("transform.get_result", [type_], [matched], attributes)
+    return get.results[0]
+
+
+def _integers(numbers: Sequence[int], type_: Any) -> Any:
+    """Return a parameter with these integers."""
+    i64 = ir.IntegerType.get_signless(64)
+    each = [
+        ir.Operation.create(
+            "transform.param.constant", results=[type_], attributes={"value": ir.IntegerAttr.get(i64, n)}
+        ).results[0]
+        for n in numbers
+    ]
+    return ir.Operation.create("transform.merge_handles", results=[type_], operands=each).results[0]
 
 
 def _match(root: Any, op_name: str, type_: Any) -> Any:
+    """Return a handle to all payload ops of a name."""
     ops = ir.ArrayAttr.get([ir.StringAttr.get(op_name)])
     match = ir.Operation.create(
         "transform.structured.match", results=[type_], operands=[root], attributes={"ops": ops}

@@ -54,9 +54,10 @@ def _plan(application: Application, names: Names) -> tuple[Any, Any, Any, Plan]:
     set_knobs(module, application.knobs)
     entry = find_entry(module, application.entry)
     block = entry.regions[0].blocks[0]
-    bound = [names.argument(a) for a in block.arguments][1:] if application.bind else []
-    bind_trailing_arguments(entry, application.bind, source=application.sources[0].name)
-    # The matches that bind stand first and are nobody's steps.
-    matches = [o.operation for o in block.operations][: len(bound)]
+    written = [names.argument(a) for a in block.arguments][1:]
+    count = len(block.operations)
+    values = bind_trailing_arguments(entry, application.bind, source=application.sources[0].name)
+    # The ops that bind stand first and are nobody's steps.
+    unseen = [o.operation for o in block.operations][: len(block.operations) - count]
     home = home_of(module)
-    return module, home, entry, Plan(home, names, list(zip(matches, bound, strict=True)))
+    return module, home, entry, Plan(home, names, unseen, list(zip(values, written, strict=True)))
