@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lhkit.compiler.binding import bind_trailing_arguments
 from lhkit.compiler.bindings import interpreter, ir
 from lhkit.compiler.diagnostics import from_flattened, from_structured, kind_of_application
 from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import (
     SEQUENCE_MARK,
-    bind_trailing_arguments,
     find_entry,
     home_of,
     parse_schedule,
@@ -87,8 +87,8 @@ def _prepare(application: Application) -> tuple[Any, Any, Any]:
     module = parse_schedule(application.sources)
     set_knobs(module, application.knobs)
     entry = find_entry(module, application.entry)
-    bind_trailing_arguments(entry, application.bind, source=application.sources[0].name)
-    return module, home_of(module), entry
+    bind_trailing_arguments(entry, application.bind, application.sources[0])
+    return module, home_of(entry), entry
 
 
 def application_error(error: Exception, payload_source: Source, application: Application) -> LhkitError:

@@ -25,11 +25,7 @@ def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
         copy = home.clone().operation
         block = copy.regions[0].blocks[0]
         # What an include consumes stands in a declaration; the pass refuses bodies with marks of their own.
-        for op in [o.operation for o in block.operations]:
-            # What lacks marks is included nowhere: the verifier asks for them where a sequence is called.
-            if op.name == "transform.named_sequence" and _is_marked(op):
-                _declare(op)
-            op.erase()
+        _leave_declarations(block)
         asked = [(i, op) for i, op in enumerate(ops) if len(op.operands)]
         scratch = [_scratch_sequence(op, f"{_SCRATCH}{i}", block) for i, op in asked]
     passmanager.PassManager.parse(f"{copy.name}(transform-infer-effects)").run(copy)
@@ -37,6 +33,18 @@ def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
     for (i, op), sequence in zip(asked, scratch, strict=True):
         consumed[i] = _consumed_arguments(sequence)[: len(op.operands)]
     return consumed
+
+
+def _leave_declarations(block: Any) -> None:
+    """Replace the named sequences of a module's block by declarations and erase what else is in it."""
+    for op in [o.operation for o in block.operations]:
+        if op.name == "builtin.module":
+            _leave_declarations(op.regions[0].blocks[0])
+            continue
+        # What lacks marks is included nowhere: the verifier asks for them where a sequence is called.
+        if op.name == "transform.named_sequence" and _is_marked(op):
+            _declare(op)
+        op.erase()
 
 
 def _is_marked(sequence: Any) -> bool:
@@ -51,7 +59,8 @@ def _is_marked(sequence: Any) -> bool:
 def _declare(sequence: Any) -> None:
     """Put a declaration of a named sequence before it."""
     attributes = {name: sequence.attributes[name] for name in sequence.attributes}
-    attributes["sym_visibility"] = ir.StringAttr.get("private")
+    # A declaration cannot be public, and a private one is not found from the module around.
+    attributes["sym_visibility"] = ir.StringAttr.get("nested")
     ir.Operation.create(sequence.name, attributes=attributes, regions=1, ip=ir.InsertionPoint(sequence))
 
 

@@ -11,8 +11,7 @@ from lhkit.compiler.effects import consumed_operands
 from lhkit.compiler.names import Names
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.probes import insert_probe
-from lhkit.compiler.schedules import sequence_ops
-from lhkit.compiler.signatures import symbol_name
+from lhkit.compiler.schedules import referred_sequences, sequence_ops, sequence_path
 from lhkit.model.span import Span
 from lhkit.model.trace import HandleKind
 
@@ -101,13 +100,13 @@ class Plan:
         self._values: dict[Any, PlannedValue] = {}
         matchers = _matchers(home)
         sequences = [
-            op for op in sequence_ops(home) if len(op.regions[0].blocks) and symbol_name(op) not in matchers
+            op for op in sequence_ops(home) if len(op.regions[0].blocks) and sequence_path(op) not in matchers
         ]
         ops = [op for sequence in sequences for op in _steps(sequence)]
         self._consumed = dict(zip(ops, consumed_operands(home, ops), strict=True))
         gaps: list[tuple[Any, PlannedBlock, int]] = []
         for sequence in sequences:
-            name = symbol_name(sequence)
+            name = sequence_path(sequence)
             block = sequence.regions[0].blocks[0]
             self._block(block, f"@{name}", None, 0, False, gaps)
         for number, (op, planned, index) in enumerate(gaps):
@@ -138,7 +137,7 @@ class Plan:
         names = self._names.results(op)
         results = [self._value(r, n) for r, n in zip(op.results, names, strict=True)]
         source = self._names.place(op.location)
-        callees = tuple(_symbols(op, ("target", "actions")))
+        callees = tuple(referred_sequences(op, ("target", "actions")))
         planned = PlannedOp(
             op.name, source, operands, results, callees, "deduplicate" in op.attributes, op.name in _LOOPS
         )
@@ -177,29 +176,17 @@ def _stepping_blocks(op: Any) -> Iterator[tuple[int, Any]]:
                 yield i, block
 
 
-def _symbols(op: Any, attributes: Sequence[str]) -> Iterator[str]:
-    for name in attributes:
-        if name not in op.attributes:
-            continue
-        attribute = op.attributes[name]
-        for each in ir.ArrayAttr(attribute) if isinstance(attribute, ir.ArrayAttr) else [attribute]:
-            if isinstance(each, ir.FlatSymbolRefAttr):
-                yield each.value
-            elif isinstance(each, ir.SymbolRefAttr):
-                yield each.value[-1]
-
-
 def _matchers(home: Any) -> set[str]:
     """Return the sequences that only match: probes are not allowed in them, nor in what they include."""
-    by_name = {symbol_name(op): op for op in sequence_ops(home)}
+    by_name = {sequence_path(op): op for op in sequence_ops(home)}
     found: set[str] = set()
-    waiting = [s for op in walk(home) for s in _symbols(op, ("matchers", "matcher"))]
+    waiting = [s for op in walk(home) for s in referred_sequences(op, ("matchers", "matcher"))]
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
             inner = walk(by_name[name]) if name in by_name else ()
-            waiting += [s for op in inner for s in _symbols(op, ("target",))]
+            waiting += [s for op in inner for s in referred_sequences(op, ("target",))]
     return found
 
 

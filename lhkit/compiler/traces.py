@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.applying import Application, parse_payload
+from lhkit.compiler.binding import bind_trailing_arguments
 from lhkit.compiler.bindings import new_context
 from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
 from lhkit.compiler.plan import Plan
 from lhkit.compiler.probes import load_probe
 from lhkit.compiler.schedules import (
-    bind_trailing_arguments,
     find_entry,
     home_of,
     parse_schedule,
@@ -56,8 +56,8 @@ def _plan(application: Application, names: Names) -> tuple[Any, Any, Any, Plan]:
     block = entry.regions[0].blocks[0]
     written = [names.argument(a) for a in block.arguments][1:]
     count = len(block.operations)
-    values = bind_trailing_arguments(entry, application.bind, source=application.sources[0].name)
+    values = bind_trailing_arguments(entry, application.bind, application.sources[0])
     # The ops that bind stand first and are nobody's steps.
     unseen = [o.operation for o in block.operations][: len(block.operations) - count]
-    home = home_of(module)
+    home = home_of(entry)
     return module, home, entry, Plan(home, names, unseen, list(zip(values, written, strict=True)))

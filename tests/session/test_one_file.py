@@ -112,3 +112,84 @@ def test_a_payload_without_functions_is_traced_and_not_compiled(worker):
     assert len(trace.step_records[0].changes[-1].payload) == 1
     with pytest.raises(UsageError, match="no function with a body"):
         lhkit.compile(payload, worker=worker)
+
+
+INNER = """module @outer attributes {transform.with_named_sequence} {
+  module @first attributes {transform.with_named_sequence} {
+    transform.named_sequence @__transform_main(%r: !transform.any_op {transform.readonly}) {
+      transform.print {name = "first"}
+      transform.yield
+    }
+  }
+  module @second attributes {transform.with_named_sequence} {
+    transform.named_sequence @__transform_main(%r: !transform.any_op {transform.readonly}) {
+      transform.verify %r : !transform.any_op
+      transform.yield
+    }
+  }
+  transform.named_sequence @__transform_main(%r: !transform.any_op {transform.readonly}) {
+    transform.include @second::@__transform_main failures(propagate) (%r) : (!transform.any_op) -> ()
+    transform.yield
+  }
+}
+"""
+
+
+def test_sequences_of_inner_modules_are_told_apart_by_their_path(worker):
+    payload = lhkit.load_payload(PRODUCT, worker=worker)
+    schedule = lhkit.load_schedule(INNER, worker=worker)
+    assert [s.name for s in schedule.sequences] == [
+        "first::__transform_main",
+        "second::__transform_main",
+        "__transform_main",
+    ]
+    trace = trace_schedule(payload, schedule, worker=worker)
+    steps = [(s.op, s.source.line) for s in trace.step_records]
+    assert steps == [("transform.include", 15), ("transform.verify", 10)]
+    inner = lhkit.load_schedule(INNER, entry="first::__transform_main", worker=worker)
+    trace = trace_schedule(payload, inner, worker=worker)
+    assert [(s.op, s.source.line) for s in trace.step_records] == [("transform.print", 4)]
+
+
+CHOICES = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @other(%r: !transform.any_op {transform.readonly}) {
+    %k = transform.tune.knob<"unset"> options = [1, 2] -> !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence @__transform_main(%r: !transform.any_op {transform.readonly}) {
+    %k = transform.tune.knob<"which"> = 0 from options = [0, 1] -> !transform.any_param
+    transform.tune.alternatives<"chosen"> selected_region = %k : !transform.any_param {
+      transform.print {name = "zero"}
+      transform.yield
+    }, {
+      transform.verify %r : !transform.any_op
+      transform.yield
+    }
+    transform.yield
+  }
+}
+"""
+
+
+def test_only_knobs_that_are_applied_need_a_value(worker):
+    payload = lhkit.load_payload(PRODUCT, worker=worker)
+    schedule = lhkit.load_schedule(CHOICES, worker=worker)
+    assert [k.name for k in schedule.knobs] == ["unset", "which"]  # the other alternatives are chosen by a knob
+    assert schedule.values == {"which": 0}
+    for value, op in ((0, "transform.print"), (1, "transform.verify")):
+        trace = trace_schedule(payload, schedule, {"which": value}, worker=worker)
+        assert [s.op for s in trace.step_records if s.status == "ok"][-1] == op
+    other = lhkit.load_schedule(CHOICES, entry="other", worker=worker)
+    with pytest.raises(UsageError, match="no default and was not set") as error:
+        trace_schedule(payload, other, worker=worker)
+    assert (error.value.failure.span.line, error.value.failure.span.column) == (3, 10)
+    assert "--set unset=VALUE" in str(error.value) and "^" in str(error.value)
+
+
+def test_a_binding_that_does_not_fit_is_shown_at_the_argument(worker):
+    payload = lhkit.load_payload(BOUND, worker=worker)
+    schedule = lhkit.load_schedule(BOUND, bind=["linalg.matmul", "linalg.matmul", "#8"], worker=worker)
+    with pytest.raises(UsageError) as error:
+        trace_schedule(payload, schedule, worker=worker)
+    assert error.value.failure.span.line == 7
+    assert str(error.value).count("cannot be bound") == 1
