@@ -8,13 +8,11 @@ from typing import Any
 
 import click
 
-from lhkit.analysis.handle_history import failure_of
+from lhkit.analysis.trace_failure import failure_of
 from lhkit.cli.files import write_text
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
 from lhkit.model.errors import LhkitError, error_for
 from lhkit.model.failure import Failure
-from lhkit.model.payload import Payload
-from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.model.trace_json import trace_to_json
 from lhkit.render.trace_text import Line, Role, trace_lines
@@ -65,7 +63,7 @@ def command(payload: str, schedule: str, json_file: str | None, limits: Limits, 
             click.echo(_styled(line))
     else:
         _write(json_file, trace)
-    if (failure := failure_of(trace, _texts(loaded, scheduled))) is not None:
+    if (failure := failure_of(trace)) is not None:
         raise error_for(failure)
 
 
@@ -77,11 +75,6 @@ def _write(path: str, trace: Trace) -> None:
 def _styled(line: Line) -> str:
     """Return a line with colours; ``click.echo`` takes them out where there is no terminal."""
     return "".join(click.style(p.text, **_STYLES[p.role]) for p in line).rstrip()
-
-
-def _texts(payload: Payload, schedule: Schedule) -> tuple[tuple[str, str], ...]:
-    libraries = ((library.source, library.text) for library in schedule.libraries)
-    return ((payload.source, payload.text), (schedule.source, schedule.text), *libraries)
 
 
 def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:

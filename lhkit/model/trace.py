@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from lhkit.model.failure import Diagnostic
 from lhkit.model.knob import KnobValue
-from lhkit.model.registry import Showable, frame
+from lhkit.model.provenance import Provenance
+from lhkit.model.registry import frame
 from lhkit.model.span import Span
+from lhkit.model.trace_methods import TraceMethods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,7 +284,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace(Showable):
+class Trace(TraceMethods):
     """The record of one application of a schedule to a payload.
 
     Attributes:
@@ -296,6 +298,7 @@ class Trace(Showable):
         op_records: Every payload op that there ever was.
         snapshots: The payload before the first step and after every step that ran, in order of time: a step
             that contains others comes after them.
+        provenance: What it was made from, None for a trace that was read from JSON.
     """
 
     payload: SourceRecord
@@ -307,6 +310,7 @@ class Trace(Showable):
     elided: tuple[Elision, ...]
     op_records: tuple[PayloadOp, ...]
     snapshots: tuple[Snapshot, ...]
+    provenance: Provenance | None = field(default=None, repr=False, compare=False)
     _handles: Mapping[str, HandleRecord] = field(init=False, repr=False, compare=False)
     _ops: Mapping[str, PayloadOp] = field(init=False, repr=False, compare=False)
     _snapshots: Mapping[int, Snapshot] = field(init=False, repr=False, compare=False)
@@ -315,6 +319,11 @@ class Trace(Showable):
         object.__setattr__(self, "_handles", {h.id: h for h in self.handle_records})
         object.__setattr__(self, "_ops", {o.id: o for o in self.op_records})
         object.__setattr__(self, "_snapshots", {s.step: s for s in self.snapshots})
+
+    @property
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """The sources that places point into, each as (file name, text); nothing where they are not known."""
+        return self.provenance.texts if self.provenance else ()
 
     def handle(self, handle_id: str) -> HandleRecord:
         """Return the handle of that id; KeyError if there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from lhkit.model.failure import Failure
 from lhkit.model.jsonable import from_json
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
+from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.session.environment import cpu_name
@@ -90,7 +92,15 @@ def trace_schedule(
         elided=records.elided,
         op_records=records.ops,
         snapshots=records.snapshots,
+        provenance=Provenance(payload, schedule, _versions(records.toolchain)),
     )
+
+
+def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    from lhkit import __version__
+
+    system = f"{platform.system()} {platform.machine()}"
+    return (("lhkit", __version__), toolchain, ("python", platform.python_version()), ("system", system))
 
 
 def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
