@@ -11,6 +11,7 @@ from lhkit.compiler.effects import consumed_operands
 from lhkit.compiler.names import Names
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.probes import insert_probe
+from lhkit.compiler.requested_sizes import RequestedSizes, requested_sizes
 from lhkit.compiler.schedules import referred_sequences, sequence_ops, sequence_path
 from lhkit.model.span import Span
 from lhkit.model.trace import HandleKind
@@ -38,6 +39,7 @@ class PlannedOp:
         callees: Names of the sequences it may enter.
         may_repeat: True if it takes operands that alias one another.
         loops: True if it enters its block or callees once for each payload op.
+        asked: The sizes that it asks for, if it does.
         blocks: Its blocks of steps, one a region.
     """
 
@@ -48,6 +50,7 @@ class PlannedOp:
     callees: tuple[str, ...]
     may_repeat: bool
     loops: bool
+    asked: RequestedSizes | None = None
     blocks: list[PlannedBlock] = field(default_factory=list)
 
 
@@ -139,7 +142,14 @@ class Plan:
         source = self._names.place(op.location)
         callees = tuple(referred_sequences(op, ("target", "actions")))
         planned = PlannedOp(
-            op.name, source, operands, results, callees, "deduplicate" in op.attributes, op.name in _LOOPS
+            op.name,
+            source,
+            operands,
+            results,
+            callees,
+            may_repeat="deduplicate" in op.attributes,
+            loops=op.name in _LOOPS,
+            asked=requested_sizes(op),
         )
         suppresses = _suppresses(op)
         for i, block in _stepping_blocks(op):

@@ -14,6 +14,7 @@ from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
 from lhkit.compiler.plan import Plan, PlannedBlock, PlannedValue
 from lhkit.compiler.probes import listening
+from lhkit.compiler.requested_sizes import size_suspicions
 from lhkit.compiler.sources import Source, failure_in, rename_places
 from lhkit.compiler.suspicions import suspicions
 from lhkit.compiler.watching import Watch
@@ -96,7 +97,7 @@ class Tracer:
                 return False
         self._frames[-1].at = at
         if at < len(block.ops):
-            self._begin()
+            self._begin(state)
         return True
 
     def _listen(self) -> None:
@@ -177,7 +178,7 @@ class Tracer:
             for handle in frame.handles.values():
                 self._ask(state, handle)
 
-    def _begin(self) -> None:
+    def _begin(self, state: Any) -> None:
         """Judge the next op of the innermost block before it runs."""
         frame = self._frames[-1]
         op = frame.block.ops[frame.at]
@@ -199,6 +200,9 @@ class Tracer:
         if op.loops and op.blocks and uses:
             running.iterations = len(uses[0][0].payload)
         frame.running = running
+        if op.asked is not None and uses[0][0].state == "live":
+            targets = state.get_payload_ops(uses[0][0].planned.value)
+            running.warnings += size_suspicions(op.asked, [h.payload for h, _ in uses], targets)
         for death in verdict.deaths:  # the interpreter, too, takes note before it applies the op
             scope[death.handle].state = "invalid"
         if not frame.is_muted:
@@ -347,6 +351,7 @@ class Tracer:
             alternative=frame.alternative,
             status=status,
             operands=tuple(Operand(h.id, "consume" if c else "read") for h, c in running.uses),
+            warnings=tuple(running.warnings),
         )
 
 
