@@ -15,6 +15,7 @@ from lhkit.model.errors import LhkitError, error_for
 from lhkit.model.failure import Failure
 from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.model.trace_json import trace_to_json
+from lhkit.model.warning_kinds import WARNING_KINDS
 from lhkit.render.trace_text import Line, Role, trace_lines
 from lhkit.session.loading import load_payload
 from lhkit.session.tracing import trace_schedule
@@ -42,9 +43,26 @@ _STYLES: Mapping[Role, dict[str, Any]] = {
 @click.argument("payload")
 @click.argument("schedule")
 @click.option("--json", "json_file", metavar="FILE", help="Save the trace as JSON; - is standard output.")
+@click.option(
+    "--no-warning",
+    "no_warnings",
+    multiple=True,
+    type=click.Choice(sorted(WARNING_KINDS)),
+    metavar="KIND",
+    help="Leave out warnings of this kind.",
+)
+@click.option("--check-knobs", is_flag=True, help="Also look for knobs without effect (applies every option).")
 @schedule_options
 @limit_options
-def command(payload: str, schedule: str, json_file: str | None, limits: Limits, **scheduling: Any) -> None:
+def command(
+    payload: str,
+    schedule: str,
+    json_file: str | None,
+    no_warnings: tuple[str, ...],
+    check_knobs: bool,
+    limits: Limits,
+    **scheduling: Any,
+) -> None:
     """Apply SCHEDULE to PAYLOAD step by step and record what each handle is.
 
     Prints a row a step, every handle's death with its cause, and what is left at the end; with --json the
@@ -53,7 +71,9 @@ def command(payload: str, schedule: str, json_file: str | None, limits: Limits, 
     try:
         loaded = load_payload(payload, limits=limits)
         scheduled = load_scheduled(schedule, limits=limits, **scheduling)
-        trace = trace_schedule(loaded, scheduled, limits=limits)
+        trace = trace_schedule(
+            loaded, scheduled, no_warnings=no_warnings, check_knobs=check_knobs, limits=limits
+        )
     except LhkitError as error:
         if json_file is not None:
             _write(json_file, _not_traced(payload, schedule, error.failure))

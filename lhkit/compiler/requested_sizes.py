@@ -11,10 +11,8 @@ from lhkit.compiler.bindings import host_module, ir
 from lhkit.compiler.extents import operand_groups, static_shape
 from lhkit.compiler.flops import loop_extents
 from lhkit.model.trace import ParamReference, Reference, TraceWarning
+from lhkit.model.warning_kinds import MOST_VECTOR_ELEMENTS
 
-# Above this LLVM slows down: adding vectors of 65,536 elements took 40 times as long to compile as of 2,048, and a
-# vector of 262,144 minutes.
-MOST_VECTOR_ELEMENTS = 16_384
 # Of a handle to many ops so many are looked at.
 _MOST_TARGETS = 64
 

@@ -201,7 +201,7 @@ class Tracer:
             running.iterations = len(uses[0][0].payload)
         frame.running = running
         if op.asked is not None and uses[0][0].state == "live":
-            targets = state.get_payload_ops(uses[0][0].planned.value)
+            targets = [o.operation for o in state.get_payload_ops(uses[0][0].planned.value)]
             running.warnings += size_suspicions(op.asked, [h.payload for h, _ in uses], targets)
         for death in verdict.deaths:  # the interpreter, too, takes note before it applies the op
             scope[death.handle].state = "invalid"

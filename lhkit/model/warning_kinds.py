@@ -25,6 +25,10 @@ WARNING_KINDS: Mapping[str, str] = {
     "knob-without-effect": "Every option of a knob gives the same payload (looked for on request).",
 }
 
+# Above this LLVM slows down: to add vectors of 65,536 elements took 40 times as long to compile as of 2,048,
+# and a vector of 262,144 takes minutes.
+MOST_VECTOR_ELEMENTS = 16_384
+
 
 def check_kinds(kinds: Iterable[str]) -> frozenset[str]:
     """Return the kinds as a set.

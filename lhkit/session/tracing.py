@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import platform
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from lhkit.analysis.silent_mistakes import with_warnings, without_warnings
 from lhkit.model.errors import WorkerError
 from lhkit.model.failure import Failure
 from lhkit.model.jsonable import from_json
@@ -17,8 +18,10 @@ from lhkit.model.payload import Payload
 from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
+from lhkit.model.warning_kinds import check_kinds
 from lhkit.session.environment import cpu_name
 from lhkit.session.journals import read_journal
+from lhkit.session.knob_effects import with_knob_warnings
 from lhkit.session.loading import describe_schedule, describe_sources
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
@@ -37,6 +40,8 @@ def trace_schedule(
     schedule: Schedule,
     knobs: Mapping[str, KnobValue] | None = None,
     *,
+    no_warnings: Collection[str] = (),
+    check_knobs: bool = False,
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Trace:
@@ -49,15 +54,18 @@ def trace_schedule(
         payload: What to apply it to; it is not changed.
         schedule: What to apply.
         knobs: Values for knobs of the schedule, over those it has.
+        no_warnings: Kinds of warnings to leave out, of those in `lhkit.model.warning_kinds`.
+        check_knobs: Also look for knobs without effect, which applies the schedule again for their options.
         worker: Another worker than the session's.
-        limits: Time and memory for the run.
+        limits: Time and memory for each run.
 
     Returns:
         The trace, an immutable value.
 
     Raises:
-        UsageError: No such knob, or arguments of the entry that nothing is bound to.
+        UsageError: No such knob or kind of warning, or arguments of the entry that nothing is bound to.
     """
+    switched_off = check_kinds(no_warnings)
     if knobs:
         schedule = schedule.with_knobs(knobs)
     described, body = describe_sources([(payload.source, payload.content)], role="payload")
@@ -80,7 +88,7 @@ def trace_schedule(
         records = read_journal(journal, died=death is not None)
     failure = death or (from_json(Failure, header["failed"]) if header.get("failed") else None)
     failed_step = records.died_in if death else header.get("failed_step")
-    return Trace(
+    trace = Trace(
         payload=SourceRecord(payload.source, payload.sha256),
         schedule=ScheduleRecord(
             schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
@@ -94,6 +102,10 @@ def trace_schedule(
         snapshots=records.snapshots,
         provenance=Provenance(payload, schedule, _versions(records.toolchain)),
     )
+    trace = with_warnings(trace)
+    if check_knobs and trace.outcome.status == "ok":
+        trace = with_knob_warnings(trace, payload, schedule, worker=worker, limits=limits)
+    return without_warnings(trace, switched_off)
 
 
 def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
