@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from lhkit.analysis.trace_failure import failure_of
-from lhkit.cli.files import write_text
+from lhkit.cli.files import check_single_stdout, write_text
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
 from lhkit.model.errors import LhkitError, error_for
 from lhkit.model.failure import Failure
@@ -44,6 +44,11 @@ _STYLES: Mapping[Role, dict[str, Any]] = {
 @click.argument("schedule")
 @click.option("--json", "json_file", metavar="FILE", help="Save the trace as JSON; - is standard output.")
 @click.option(
+    "--markdown", "markdown_file", metavar="FILE", help="Save a report for an issue thread; - likewise."
+)
+@click.option("--reproducer", metavar="DIR", help="Save a folder that repeats it: texts, commands, versions.")
+@click.option("--explorer", is_flag=True, help="Print a link that opens it in Compiler Explorer.")
+@click.option(
     "--no-warning",
     "no_warnings",
     multiple=True,
@@ -58,6 +63,9 @@ def command(
     payload: str,
     schedule: str,
     json_file: str | None,
+    markdown_file: str | None,
+    reproducer: str | None,
+    explorer: bool,
     no_warnings: tuple[str, ...],
     check_knobs: bool,
     limits: Limits,
@@ -65,9 +73,10 @@ def command(
 ) -> None:
     """Apply SCHEDULE to PAYLOAD step by step and record what each handle is.
 
-    Prints a row a step, every handle's death with its cause, and what is left at the end; with --json the
-    whole record goes to a file instead.
+    Prints a row a step, every handle's death with its cause, and what is left at the end; with --json,
+    --markdown, --reproducer or --explorer the trace takes that form instead.
     """
+    check_single_stdout(json_file, markdown_file, "-" if explorer else None)
     try:
         loaded = load_payload(payload, limits=limits)
         scheduled = load_scheduled(schedule, limits=limits, **scheduling)
@@ -78,11 +87,17 @@ def command(
         if json_file is not None:
             _write(json_file, _not_traced(payload, schedule, error.failure))
         raise
-    if json_file is None:
+    if not (json_file or markdown_file or reproducer or explorer):
         for line in trace_lines(trace):
             click.echo(_styled(line))
-    else:
+    if json_file is not None:
         _write(json_file, trace)
+    if markdown_file is not None:
+        write_text(markdown_file, trace.to_markdown())
+    if reproducer is not None:
+        click.echo(f"saved {trace.save_reproducer(reproducer)}", err=True)
+    if explorer:
+        click.echo(trace.compiler_explorer_url())
     if (failure := failure_of(trace)) is not None:
         raise error_for(failure)
 
