@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from lhkit.analysis.knob_effects import knobs_without_effect, with_knob_warnings
 from lhkit.analysis.silent_mistakes import with_warnings, without_warnings
 from lhkit.model.errors import WorkerError
 from lhkit.model.failure import Failure
@@ -21,7 +22,6 @@ from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceReco
 from lhkit.model.warning_kinds import check_kinds
 from lhkit.session.environment import cpu_name
 from lhkit.session.journals import read_journal
-from lhkit.session.knob_effects import with_knob_warnings
 from lhkit.session.loading import describe_schedule, describe_sources
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
@@ -68,6 +68,18 @@ def trace_schedule(
     switched_off = check_kinds(no_warnings)
     if knobs:
         schedule = schedule.with_knobs(knobs)
+    trace = with_warnings(_run(payload, schedule, worker, limits))
+    if check_knobs and trace.outcome.status == "ok":
+
+        def apply(variant: Schedule) -> str | None:
+            run = _run(payload, variant, worker, limits)
+            return run.last_snapshot_text() if run.outcome.status == "ok" else None
+
+        trace = with_knob_warnings(trace, knobs_without_effect(schedule, apply))
+    return without_warnings(trace, switched_off)
+
+
+def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Limits | None) -> Trace:
     described, body = describe_sources([(payload.source, payload.content)], role="payload")
     more, more_body, parts = describe_schedule(schedule)
     with tempfile.TemporaryDirectory(prefix="lhkit-trace-") as folder:
@@ -88,7 +100,7 @@ def trace_schedule(
         records = read_journal(journal, died=death is not None)
     failure = death or (from_json(Failure, header["failed"]) if header.get("failed") else None)
     failed_step = records.died_in if death else header.get("failed_step")
-    trace = Trace(
+    return Trace(
         payload=SourceRecord(payload.source, payload.sha256),
         schedule=ScheduleRecord(
             schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
@@ -102,10 +114,6 @@ def trace_schedule(
         snapshots=records.snapshots,
         provenance=Provenance(payload, schedule, _versions(records.toolchain)),
     )
-    trace = with_warnings(trace)
-    if check_knobs and trace.outcome.status == "ok":
-        trace = with_knob_warnings(trace, payload, schedule, worker=worker, limits=limits)
-    return without_warnings(trace, switched_off)
 
 
 def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:

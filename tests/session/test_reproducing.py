@@ -83,3 +83,32 @@ def test_a_trace_from_json_has_no_texts_to_save(traced, tmp_path):
     trace = trace_from_json(trace_to_json(traced()))
     with pytest.raises(UsageError, match="JSON of a trace does not hold them"):
         trace.save_reproducer(tmp_path / "again")
+
+
+def test_a_file_with_payload_and_schedule_is_repeated_too(worker, tmp_path):
+    text = f"""#map = affine_map<(d0) -> (d0)>
+func.func @f(%a: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<8xf32> {{
+  %0 = linalg.generic {{indexing_maps = [#map, #map], iterator_types = ["parallel"]}} ins(%a : tensor<8xf32>) outs(%b : tensor<8xf32>) {{
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  }} -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}}
+module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @__transform_main(%root: {ANY} {{transform.readonly}}) {{
+    %m = transform.structured.match ops{{["linalg.generic"]}} in %root : ({ANY}) -> {ANY}
+    %t, %l = transform.structured.tile_using_for %m tile_sizes [4] : ({ANY}) -> ({ANY}, {ANY})
+    transform.yield
+  }}
+}}
+"""
+    trace = lhkit.trace(
+        lhkit.load_payload(text, worker=worker), lhkit.load_schedule(text, worker=worker), worker=worker
+    )
+    folder = trace.save_reproducer(tmp_path / "again")
+    with new_context():
+        module = ir.Module.parse((folder / COMBINED).read_text())
+        pass_ = "transform-interpreter{debug-payload-root-tag=payload}"
+        passmanager.PassManager.parse(f"builtin.module({pass_})").run(module.operation)
+        after = str(module)
+    assert after.count("scf.for") == 1
