@@ -12,6 +12,7 @@ from lhkit.analysis.lost_vectors import large_vectors, lost_contractions, scalar
 from lhkit.analysis.near_misses import near_misses
 from lhkit.analysis.payload_history import PayloadHistory
 from lhkit.analysis.schedule_text import ScheduleText
+from lhkit.model.span import Span
 from lhkit.model.trace import PayloadDelta, Trace, TraceStep, TraceWarning
 
 _MATCH = "transform.structured.match"
@@ -26,8 +27,12 @@ def with_warnings(trace: Trace) -> Trace:
         if warning not in found[index]:
             found[index].append(warning)
     steps = []
+    searched: set[Span | None] = set()  # once is enough for a match in a loop
     for step in trace.step_records:
-        own = tuple(_with_near_misses(trace, history, step, w, texts) for w in step.warnings)
+        own = step.warnings
+        if step.op == _MATCH and step.source not in searched and any(w.kind == "zero-match" for w in own):
+            searched.add(step.source)
+            own = tuple(_with_near_misses(trace, history, step, w, texts) for w in own)
         changed = (*own, *found[step.index]) if step.index in found else own
         steps.append(step if changed == step.warnings else dataclasses.replace(step, warnings=changed))
     return dataclasses.replace(trace, step_records=tuple(steps))
@@ -66,7 +71,7 @@ def _with_near_misses(
     warning: TraceWarning,
     texts: Mapping[str, ScheduleText],
 ) -> TraceWarning:
-    if warning.kind != "zero-match" or step.op != _MATCH:
+    if warning.kind != "zero-match":
         return warning
     why = near_misses(trace, history, step, texts)
     return warning if why is None else TraceWarning("zero-match", f"{warning.message}: {why}")
