@@ -62,7 +62,7 @@ def interpreter_options(schedule: Schedule) -> str:
     """Return the option with which ``mlir-opt`` applies a schedule to the payload in one `combined` module."""
     options = [f"debug-payload-root-tag={_ROOT_TAG}"]
     if schedule.entry != DEFAULT_ENTRY:
-        options.append(f"entry-point={schedule.entry}")
+        options.append(f"entry-point={schedule.entry.rpartition('::')[2]}")
     if schedule.bind:
         options.append(f"debug-bind-trailing-args={','.join(schedule.bind)}")
     return f'--transform-interpreter="{" ".join(options)}"'

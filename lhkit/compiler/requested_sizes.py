@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from lhkit.compiler.bindings import host_module, ir
 from lhkit.compiler.extents import operand_groups, static_shape
@@ -18,13 +18,21 @@ _MOST_TARGETS = 64
 
 _Payloads = Sequence[tuple[Reference, ...]]
 _PREFIX = "transform.structured."
-# Attribute with the sizes, and the group of operands that gives its dynamic ones (None: all but the first).
-_TILES = {
-    "tile_using_for": ("static_sizes", None),
-    "tile_using_forall": ("static_tile_sizes", 2),
-    "fuse": ("static_tile_sizes", 1),
-    "tile_reduction_using_for": ("tile_sizes", None),
-    "tile_reduction_using_forall": ("tile_sizes", None),
+# What an attribute gives, and the group of operands that gives its dynamic ones (None: all but the first).
+_Meaning = Literal["tile size", "number of threads", "vector size"]
+_ATTRIBUTES: Mapping[str, tuple[tuple[str, _Meaning, int | None], ...]] = {
+    "vectorize": (("static_vector_sizes", "vector size", None),),
+    "tile_using_for": (("static_sizes", "tile size", None),),
+    "tile_using_forall": (
+        ("static_tile_sizes", "tile size", 2),
+        ("static_num_threads", "number of threads", 1),
+    ),
+    "fuse": (("static_tile_sizes", "tile size", 1),),
+    "tile_reduction_using_for": (("tile_sizes", "tile size", None),),
+    "tile_reduction_using_forall": (
+        ("tile_sizes", "tile size", None),
+        ("num_threads", "number of threads", None),
+    ),
 }
 
 
@@ -33,24 +41,23 @@ class RequestedSizes:
     """The sizes that an op asks for.
 
     Attributes:
-        is_vector: True for the sizes of vectors, False for those of tiles.
+        meaning: What each number is.
         sizes: One a dimension; None where an operand gives it.
         operands: Positions of those operands, in order.
     """
 
-    is_vector: bool
+    meaning: _Meaning
     sizes: tuple[int | None, ...]
     operands: tuple[int, ...] = ()
 
 
 def requested_sizes(op: Any) -> RequestedSizes | None:
     """Return the sizes that a transform op asks for, None if it asks for none."""
-    name = op.name.removeprefix(_PREFIX)
-    if name == "vectorize":
-        return RequestedSizes(True, *_mixed(op, "static_vector_sizes", None))
-    if name not in _TILES or _TILES[name][0] not in op.attributes:
-        return None
-    return RequestedSizes(False, *_mixed(op, *_TILES[name]))
+    for attribute, meaning, group in _ATTRIBUTES.get(op.name.removeprefix(_PREFIX), ()):
+        sizes, operands = _mixed(op, attribute, group)
+        if sizes or meaning == "vector size":
+            return RequestedSizes(meaning, sizes, operands)
+    return None
 
 
 def _mixed(op: Any, attribute: str, group: int | None) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
@@ -77,11 +84,16 @@ def size_suspicions(asked: RequestedSizes, payloads: _Payloads, targets: Sequenc
     if not targets:
         return []
     looked_at = targets[:_MOST_TARGETS]
-    if asked.is_vector:
+    if asked.meaning == "vector size":
         return _vector_suspicions(asked, payloads, looked_at)
     rows = [(op, _sizes_for(asked, payloads, i)) for i, op in enumerate(looked_at)]
-    found = [f for f in (*_negative(rows), *_zero(rows), *_too_large(rows)) if f]
-    return list({w.kind: w for w in reversed(found)}.values())[::-1]
+    found = (*_negative(rows, asked.meaning), *_zero(rows, asked.meaning))
+    if asked.meaning == "tile size":  # threads without work do no harm
+        found += tuple(_too_large(rows))
+    first: dict[str, TraceWarning] = {}
+    for warning in found:
+        first.setdefault(warning.kind, warning)
+    return list(first.values())
 
 
 def _sizes_for(asked: RequestedSizes, payloads: _Payloads, target: int) -> tuple[int | None, ...]:
@@ -101,18 +113,18 @@ def _parameter(payload: tuple[Reference, ...], target: int) -> int | None:
 _Row = tuple[Any, tuple[int | None, ...]]
 
 
-def _negative(rows: Sequence[_Row]) -> Iterator[TraceWarning]:
+def _negative(rows: Sequence[_Row], meaning: str) -> Iterator[TraceWarning]:
     for _, sizes in rows:
         for dimension, size in enumerate(sizes):
             if size is not None and size < 0:
-                message = f"tile size {size} of dimension {dimension} is negative: the payload will not verify"
+                message = f"{meaning} {size} of dimension {dimension} is negative: the payload will not verify"
                 yield TraceWarning("tile-size-negative", message)
 
 
-def _zero(rows: Sequence[_Row]) -> Iterator[TraceWarning]:
+def _zero(rows: Sequence[_Row], meaning: str) -> Iterator[TraceWarning]:
     for _, sizes in rows:
         if sizes and not any(size is None or size for size in sizes):
-            message = "all tile sizes are zero, which stands for dimensions that are not tiled: nothing is"
+            message = f"every {meaning} is zero, which stands for a dimension that is not tiled: none is"
             yield TraceWarning("tile-size-zero", message)
 
 
@@ -131,11 +143,9 @@ def _too_large(rows: Sequence[_Row]) -> Iterator[TraceWarning]:
 def extents_of(op: Any) -> list[int | None] | None:
     """Return the extent of each loop of a structured op, None for another op."""
     maps = host_module("dialects.linalg").get_indexing_maps(op) if op.name.startswith("linalg.") else None
-    return (
-        None
-        if maps is None
-        else loop_extents([m.value for m in maps], [static_shape(o.type) for o in op.operands])
-    )
+    if maps is None:
+        return None
+    return loop_extents([m.value for m in maps], [static_shape(o.type) for o in op.operands])
 
 
 def _vector_suspicions(

@@ -14,7 +14,7 @@ from lhkit.model.errors import usage_error
 WARNING_KINDS: Mapping[str, str] = {
     "zero-match": "A step that looks for payload ops finds none; later steps on its result do nothing.",
     "no-effect": "A step consumes its operand and leaves the payload as it was, or acts on empty handles.",
-    "tile-size-zero": "All tile sizes are zero: nothing is tiled.",
+    "tile-size-zero": "Every tile size, or number of threads, is zero: nothing is tiled.",
     "tile-size-negative": "A tile size is negative: the payload will not verify.",
     "tile-size-too-large": "A tile size is larger than the static extent of its dimension: the loop runs once.",
     "repeated-payload": "A handle lists one op twice; a step that consumes it will fail.",

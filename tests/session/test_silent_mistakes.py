@@ -97,7 +97,7 @@ CASES = {
     ),
     "tile-size-zero": (
         [MATMUL, f"%t = transform.structured.tile_using_for %m tile_sizes [0, 0, 0] : {TO_ANY}"],
-        "all tile sizes are zero",
+        "every tile size is zero",
         [MATMUL, tile("m", "0, 4, 0")],
         PAYLOAD,
     ),
@@ -157,6 +157,14 @@ SECOND = {
         [
             MATMUL,
             f"%t, %l = transform.structured.tile_using_forall %m tile_sizes [4, 17] : ({ANY}) -> ({ANY}, {ANY})",
+        ],
+    ),
+    "no threads": (
+        "tile-size-zero",
+        [
+            knob("n", [0, 4]),
+            MATMUL,
+            f"%t, %l = transform.structured.tile_using_forall %m num_threads [%n] : ({ANY}{PARAM}) -> ({ANY}, {ANY})",
         ],
     ),
     "a pass that finds nothing to do": (
