@@ -31,9 +31,9 @@ def provenance_of(trace: Trace) -> Provenance:
     return trace.provenance
 
 
-def short_names(provenance: Provenance) -> dict[str, str]:
+def short_names(trace: Trace) -> dict[str, str]:
     """Return the names of the files without their folders, by full name: paths are nobody else's business."""
-    names = [name for name, _ in provenance.texts]
+    names = [trace.payload.source, trace.schedule.source, *(name for name, _ in trace.texts)]
     return {name: name if name.startswith("<") else PurePath(name).name for name in names}
 
 

@@ -84,8 +84,11 @@ def command(
             loaded, scheduled, no_warnings=no_warnings, check_knobs=check_knobs, limits=limits
         )
     except LhkitError as error:
+        nothing = _not_traced(payload, schedule, error.failure)
         if json_file is not None:
-            _write(json_file, _not_traced(payload, schedule, error.failure))
+            _write(json_file, nothing)
+        if markdown_file is not None:
+            write_text(markdown_file, nothing.to_markdown())
         raise
     if not (json_file or markdown_file or reproducer or explorer):
         for line in trace_lines(trace):

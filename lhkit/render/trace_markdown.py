@@ -25,12 +25,13 @@ def trace_markdown(trace: Trace, *, command: str | None = None) -> str:
         trace: The trace.
         command: The command line to state instead of the one that repeats the trace.
     """
-    names = short_names(trace.provenance) if trace.provenance else {}
+    names = short_names(trace)
     parts = [_heading(trace, names), _cause(trace, names)]
-    parts.append(_folded("Steps", "text", shorten(plain_text(trace_lines(trace)), names), _STEPS))
+    if trace.step_records:
+        parts.append(_folded("Steps", "text", shorten(plain_text(trace_lines(trace)), names), _STEPS))
     parts += _texts(trace, names)
     parts.append(_how(trace, names, command))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(p for p in parts if p) + "\n"
 
 
 def _heading(trace: Trace, names: dict[str, str]) -> str:
@@ -67,7 +68,7 @@ def _texts(trace: Trace, names: dict[str, str]) -> list[str]:
         title = f"Schedule {html_code(_short(given.schedule.source, names))}"
         parts.append(_folded(title, "mlir", shown, _SCHEDULE))
     else:
-        parts.append("The text of the schedule is not known: the JSON of a trace does not hold it.")
+        parts.append("This trace does not hold the text of its schedule.")
     if payload:
         parts.append(
             _folded(f"Payload {html_code(_short(trace.payload.source, names))}", "mlir", payload, _PAYLOAD)
@@ -93,10 +94,11 @@ def _how(trace: Trace, names: dict[str, str], command: str | None) -> str:
     )
     if listed:
         lines.append(code_span(listed, longest=400))
-    try:
-        lines.append(f"[Open in Compiler Explorer]({trace_url(trace)})")
-    except UsageError as error:
-        lines.append(f"No link to Compiler Explorer: {code_span(error.failure.message, longest=200)}")
+    if given is not None:
+        try:
+            lines.append(f"[Open in Compiler Explorer]({trace_url(trace)})")
+        except UsageError as error:
+            lines.append(f"No link to Compiler Explorer: {code_span(error.failure.message, longest=200)}")
     return "\n\n".join(lines)
 
 

@@ -100,6 +100,10 @@ def test_a_trace_for_others(folder, lhkit_command):
         "### `dead.mlir` on `matmul.mlir`: invalidated-handle"
     )
     assert (folder / "again" / "README.md").is_file() and "saved again" in done.stderr
+    (folder / "junk.mlir").write_text("this is not MLIR")
+    done = lhkit_command("trace", folder / "junk.mlir", "dead.mlir", "--markdown", "-", cwd=folder)
+    assert done.returncode == 2 and "payload-parse" in done.stdout and "junk.mlir:1:1: error" in done.stdout
+    assert str(folder) not in done.stdout
     done = lhkit_command("trace", "matmul", "dead.mlir", "--explorer", cwd=folder)
     assert done.returncode == 1 and done.stdout.startswith("https://godbolt.org/clientstate/")
     done = lhkit_command("trace", "op_chain", "op_chain_tile_fuse.mlir", "--explorer", cwd=folder)
