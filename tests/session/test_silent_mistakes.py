@@ -184,7 +184,17 @@ SECOND = {
     ),
     "a vector that patterns made": ("vector-too-large", [FUNCTION, CHILDREN]),
 }
+ONE_STEP = [MATMUL, tile("m", "0, 0, 1"), vectorize("t"), FUNCTION]
+SECOND["a reduction of length one that is canonicalized too early"] = (
+    "lost-contraction",
+    [*ONE_STEP, patterns("canonicalization"), patterns("vector.reduction_to_contract")],
+)
 NO_TROUBLE = {
+    "the same in the right order": [
+        *ONE_STEP,
+        patterns("vector.reduction_to_contract"),
+        patterns("canonicalization"),
+    ],
     "threads are no tile sizes": [
         MATMUL,
         f"%t, %l = transform.structured.tile_using_forall %m num_threads [64] : ({ANY}) -> ({ANY}, {ANY})",
