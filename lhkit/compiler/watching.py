@@ -39,11 +39,11 @@ class Watch:
             for op in state.get_payload_ops(handle.planned.value)
             if op.parent is None
         ]
-        seen = self.identities.look([self._root, *self._clones], step)
+        seen = self.identities.look([self._root, *self._clones])
         if seen is None:
             return None
         delta, made = seen
-        self._journal.ops(made)
+        self._journal.ops(step, made)
         self._unprinted = True
         return delta
 
