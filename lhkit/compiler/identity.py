@@ -64,7 +64,7 @@ class _Known:
 
 @dataclass(slots=True)
 class _Sight:
-    """The payload at a moment: its ops in order, and of each the address, the parent's address, and the hash."""
+    """The payload at a moment: its ops in order, with address, parent's address and hash of each."""
 
     ops: list[Any]
     addresses: list[int]
@@ -82,6 +82,11 @@ class Identities:
         self._branching: set[int] = set()
         self._last: tuple[list[int], list[int | None], list[int]] = ([], [], [])
         self._count = 0
+
+    @property
+    def count(self) -> int:
+        """How many ops the last look saw."""
+        return len(self._known)
 
     def parent_of(self, at: int) -> int | None:
         """Return the address of the op around the one at an address."""
@@ -112,10 +117,10 @@ class Identities:
 
         for root in roots:
             root.walk(visit, ir.WalkOrder.PRE_ORDER)
+        found = addresses(ops)
         around = [op.parent for op in ops]
         there = iter(addresses([p for p in around if p is not None]))
         parents = [None if p is None else next(there) for p in around]
-        found = addresses(ops)
         hashes = list(map(hash, ops))
         if self._branching:
             for i, at in enumerate(found):
@@ -171,6 +176,7 @@ class Identities:
         origins = _origins(location)
         base = self._base[origins[0]] if origins else location
         source = None if origins else self._names.place(location)
+        # Diagnostics about an op find its place below the tag.
         self._base[known.id] = base
         op.location = ir.Location.name(f"{_MARK}{known.id}", childLoc=base)
         around = None if known.parent is None else self._known[known.parent].id
