@@ -217,7 +217,9 @@ class Tracer:
         running = frame.running
         if running is None:  # pragma: no cover
             raise AssertionError("a probe after an op follows the one before it")
-        delta = self._watch.look(running.index, state, self._frames)
+        # Looking at thousands of ops takes long, and most steps only look at the payload themselves.
+        reads = running.op.only_reads
+        delta = None if reads else self._watch.look(running.index, state, self._frames)
         if delta is not None:
             running.deltas.append(delta)
             if not frame.is_muted and (problem := self._watch.find_problem()) is not None:
