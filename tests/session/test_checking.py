@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from check_cases import ANY, DEFECTS, VALID
 from schedule_generator import PAYLOADS
-from test_tutorial_sequences import CASES, PRIMER, last_line_marked, schedule_text
+from test_tutorial_sequences import CASES, last_line_marked, schedule_text
 
 import lhkit
 from lhkit.model.errors import UsageError
@@ -162,7 +162,3 @@ def test_names_to_bind_must_be_as_many_as_arguments(worker):
 def test_an_entry_with_arguments_can_be_checked_without_binding(worker):
     case = VALID["arguments that are bound"]
     assert check_schedule(lhkit.load_schedule(case.text, worker=worker), worker=worker).findings == ()
-
-
-def test_the_primer_has_a_payload():
-    assert "linalg.matmul" in PRIMER
