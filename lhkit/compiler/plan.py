@@ -103,11 +103,8 @@ class Plan:
         self._unseen = unseen
         self._bound = bound
         self._values: dict[Any, PlannedValue] = {}
-        matchers = _matchers(home)
-        sequences = [
-            op for op in sequence_ops(home) if len(op.regions[0].blocks) and sequence_path(op) not in matchers
-        ]
-        ops = [op for sequence in sequences for op in _steps(sequence)]
+        sequences = stepping_sequences(home)
+        ops = [op for sequence in sequences for op in steps_of(sequence)]
         self._effects = dict(zip(ops, effects_of(home, ops), strict=True))
         gaps: list[tuple[Any, PlannedBlock, int]] = []
         for sequence in sequences:
@@ -173,12 +170,18 @@ def _kind(type_: Any) -> HandleKind:
     return "value" if text.startswith("!transform.any_value") else "param"
 
 
-def _steps(op: Any) -> Iterator[Any]:
-    """Yield the ops of the blocks that probes can stand in, inner ones too."""
+def stepping_sequences(home: Any) -> list[Any]:
+    """Return the named sequences whose ops run one after the other: not those that only match."""
+    matchers = _matchers(home)
+    return [op for op in sequence_ops(home) if len(op.regions[0].blocks) and sequence_path(op) not in matchers]
+
+
+def steps_of(op: Any) -> Iterator[Any]:
+    """Yield the ops of the blocks that probes can stand in, inner ones too, without terminators."""
     for _, block in _stepping_blocks(op):
         for inner in list(block.operations)[:-1]:
             yield inner.operation
-            yield from _steps(inner.operation)
+            yield from steps_of(inner.operation)
 
 
 def _stepping_blocks(op: Any) -> Iterator[tuple[int, Any]]:

@@ -14,6 +14,7 @@ from lhkit.compiler.bindings import HOST, host_version, new_context
 from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
 from lhkit.compiler.memrefs import PreparedCall
+from lhkit.compiler.outline import outline_of
 from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
@@ -54,6 +55,7 @@ class Handlers:
             "describe": self._describe,
             "load_payload": self._load_payload,
             "load_schedule": self._load_schedule,
+            "outline": self._outline,
             "compile": self._compile,
             "lower": self._lower,
             "assembly": self._assembly,
@@ -106,6 +108,11 @@ class Handlers:
             text = str(module) if sources[0].is_bytecode else None
             parts = {"sequences": to_json(sequences_of(module)), "knobs": to_json(knobs_of(module))}
             return Message({"text": text, "functions": functions, **parts})
+
+    def _outline(self, fields: dict[str, Any], body: bytes) -> Message:
+        (source,) = _sources(fields["sources"], body)
+        with new_context():
+            return Message({"ops": to_json(outline_of(source))})
 
     def _compile(self, fields: dict[str, Any], body: bytes) -> Message:
         kernel = build_kernel(_recipe(fields, body), self._progress)

@@ -1,0 +1,54 @@
+"""The transform ops of a schedule in order, with names, places and types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lhkit.compiler.effects import consumed_operands
+from lhkit.compiler.names import Names
+from lhkit.compiler.parsing import parse_module, walk
+from lhkit.compiler.plan import stepping_sequences, steps_of
+from lhkit.compiler.schedules import home_of
+from lhkit.compiler.sources import Source
+from lhkit.model.outline import OutlineOp
+
+_PREFIX = "transform."
+_IMPLIED = "transform.yield"
+
+
+def outline_of(source: Source) -> tuple[OutlineOp, ...]:
+    """Return the transform ops that a schedule's author wrote, outer before inner, in order.
+
+    Raises:
+        ScheduleError: It does not parse or does not verify.
+    """
+    module = parse_module(source)
+    home = home_of(module)
+    names = Names([source])
+    steps = [op for sequence in stepping_sequences(home) for op in steps_of(sequence)]
+    consumed = dict(zip(steps, consumed_operands(home, steps), strict=True))
+    outline = []
+    for op in walk(module.operation):
+        if not op.name.startswith(_PREFIX):
+            continue
+        place = names.written_place(op)
+        # The terminator that a parser adds has the place of the op around it.
+        if place is None and op.name == _IMPLIED and names.is_inside(op.location):
+            continue
+        outline.append(_outlined(op, place, names, consumed.get(op)))
+    return tuple(outline)
+
+
+def _outlined(
+    op: Any, place: tuple[int, int] | None, names: Names, consumed: tuple[bool, ...] | None
+) -> OutlineOp:
+    line, column = place or (0, 0)
+    return OutlineOp(
+        name=op.name,
+        line=line,
+        column=column,
+        results=names.results(op),
+        result_types=tuple(str(r.type) for r in op.results),
+        operand_types=tuple(str(v.type) for v in op.operands),
+        consumed=(False,) * len(op.operands) if consumed is None else consumed,
+    )
