@@ -1,4 +1,4 @@
-"""Whether a reading of a schedule's text agrees with the parsed IR: the same transform ops in the same order."""
+"""Whether a reading of a schedule's text agrees with the parsed IR: same transform ops, order and names."""
 
 from __future__ import annotations
 
@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from lhkit.model.errors import UsageError
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.outline import OutlineOp
-from lhkit.schedule.syntax import read_syntax
-from lhkit.schedule.tree import OpSyntax
-
-PREFIX = "transform."
-
-
-def steps_of_text(text: str) -> tuple[OpSyntax, ...]:
-    """Return the transform ops of a text in order, sequences and terminators too: what edits count as steps."""
-    return tuple(op for op in read_syntax(text).walk() if op.name.startswith(PREFIX))
+from lhkit.schedule.syntax import read_steps, read_syntax
 
 
 def find_disagreement(
@@ -28,7 +20,7 @@ def find_disagreement(
         outline: Its transform ops as the compiler parsed them.
         source: The text's name in messages.
     """
-    syntax, steps = read_syntax(text), steps_of_text(text)
+    syntax, steps = read_syntax(text), read_steps(text)
     for step, op in zip(steps, outline, strict=False):
         place = syntax.place(step.name_start, source)
         if step.name != op.name:
@@ -59,7 +51,7 @@ def check_agreement(text: str, outline: Sequence[OutlineOp], *, source: str = "<
         raise UsageError(
             Failure(
                 kind="usage",
-                message=f"{source} cannot be edited step by step: its text is not read as the compiler parses it",
+                message=f"{source} cannot be edited by steps: its text is not read as the compiler parses it",
                 diagnostics=(found,),
                 advice="Change the text itself, or write this op in the form in which the compiler prints it.",
                 texts=((source, text),),

@@ -37,12 +37,22 @@ class Handles:
     Attributes:
         definitions: The definitions.
         parents: For each scope, the scope around it whose names it sees; None for an isolated one.
+        spans: For each scope, where its region stands.
         unresolved: Uses that mean no definition.
     """
 
     definitions: tuple[Definition, ...]
     parents: tuple[int | None, ...]
+    spans: tuple[tuple[int, int], ...]
     unresolved: tuple[tuple[Use, OpSyntax], ...]
+
+    def scope_at(self, offset: int) -> int:
+        """Return the innermost scope around a place."""
+        return max(i for i, (start, end) in enumerate(self.spans) if i == 0 or start < offset < end)
+
+    def meaning(self, use: Use) -> Definition | None:
+        """Return the definition that a use means, or None."""
+        return next((d for d in self.definitions if any(u == use for u, _ in d.uses)), None)
 
     def in_sight(self, scope: int) -> dict[str, Definition]:
         """Return what a scope sees, by name: its own names and those around it, isolation apart."""
@@ -67,14 +77,14 @@ class Handles:
 def read_handles(text: str) -> Handles:
     """Return the definitions of a text with their uses."""
     reader = _Reader()
-    reader.block(BlockSyntax(None, (), read_syntax(text).ops), reader.scope(None), None)
+    reader.block(BlockSyntax(None, (), read_syntax(text).ops), reader.scope(None, (0, len(text))), None)
     reader.resolve()
     definitions = tuple(
         Definition(name, op, is_argument, scope, tuple(uses))
         for (name, op, is_argument, scope), uses in zip(reader.found, reader.uses, strict=True)
     )
     order = sorted(definitions, key=lambda d: d.name.start)
-    return Handles(tuple(order), tuple(reader.parents), tuple(reader.unresolved))
+    return Handles(tuple(order), tuple(reader.parents), tuple(reader.spans), tuple(reader.unresolved))
 
 
 class _Reader:
@@ -82,14 +92,16 @@ class _Reader:
 
     def __init__(self) -> None:
         self.parents: list[int | None] = []
+        self.spans: list[tuple[int, int]] = []
         self.found: list[tuple[Name, OpSyntax, bool, int]] = []
         self.uses: list[list[tuple[Use, OpSyntax]]] = []
         self.unresolved: list[tuple[Use, OpSyntax]] = []
         self._by_scope: list[dict[str, int]] = []
         self._waiting: list[tuple[Use, OpSyntax, int]] = []
 
-    def scope(self, parent: int | None) -> int:
+    def scope(self, parent: int | None, span: tuple[int, int]) -> int:
         self.parents.append(parent)
+        self.spans.append(span)
         self._by_scope.append({})
         return len(self.parents) - 1
 
@@ -115,7 +127,7 @@ class _Reader:
                 self.uses[self._by_scope[at][use.name]].append((use, op))
 
     def _region(self, region: RegionSyntax, op: OpSyntax, parent: int | None) -> None:
-        scope = self.scope(parent)
+        scope = self.scope(parent, (region.start, region.end))
         for block in region.blocks:
             self.block(block, scope, op)
 

@@ -60,6 +60,11 @@ def read_syntax(text: str) -> Syntax:
     return Syntax(text, tokens, ops, starts)
 
 
+def read_steps(text: str) -> tuple[OpSyntax, ...]:
+    """Return the transform ops of a text in order, sequences and terminators too: what edits count as steps."""
+    return tuple(op for op in read_syntax(text).walk() if op.name.startswith("transform."))
+
+
 class _Reader:
     """Reads the tokens that mean something, with the partner of every bracket known beforehand."""
 

@@ -1,0 +1,283 @@
+"""Edits of whole steps: insert, replace, remove, move, duplicate."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+
+from lhkit.schedule.layout import (
+    STEP_INDENT,
+    cut,
+    indent_of,
+    indented,
+    lines_of,
+    put_after,
+    put_before,
+)
+from lhkit.schedule.naming import fresh_name, names_in, with_names
+from lhkit.schedule.script import SEQUENCE, Edited, Replacement, Script, StepRef, is_terminator, symbol_of
+from lhkit.schedule.syntax import read_steps
+from lhkit.schedule.tree import OpSyntax
+
+
+def insert_step(
+    script: Script,
+    lines: str,
+    *,
+    before: StepRef | None = None,
+    after: StepRef | None = None,
+    inside: StepRef | None = None,
+) -> Edited:
+    """Insert one step or several, as text, at the indentation of where they go.
+
+    Handles that the new steps define and whose names are taken in the sequence get a number behind them.
+
+    Args:
+        script: The schedule.
+        lines: Transform IR, comments included.
+        before: The step to put them before.
+        after: The step to put them behind.
+        inside: The step at the end of whose last block they go, before the terminator; a sequence for one.
+
+    Raises:
+        UsageError: Not exactly one place, no step in the text, or a place where none can stand.
+    """
+    if sum(place is not None for place in (before, after, inside)) != 1:
+        script.refuse("say where to insert: exactly one of before, after and inside")
+    lines = textwrap.dedent(lines).strip("\n")
+    if not read_steps(lines):
+        script.refuse("the text to insert has no transform op in it")
+    if inside is not None:
+        owner = script.find(inside)
+        lines, notes = _with_fresh_results(script, lines, owner)
+        place = _end_of_block(script, owner, lines)
+    else:
+        target = script.find(before if before is not None else after)  # type: ignore[arg-type]
+        if before is None and is_terminator(target):
+            script.refuse(f"nothing can stand behind {script.describe(target)}: it ends its block", target)
+        lines, notes = _with_fresh_results(script, lines, target)
+        place = (put_after if before is None else put_before)(script.text, target, lines)
+    names = ", ".join(op.name for op in read_steps(lines)[:3])
+    return script.edited([place], f"insert {names}", notes)
+
+
+def replace_step(script: Script, step: StepRef, lines: str) -> Edited:
+    """Write a step anew, from its results to its types; the comments around it stay.
+
+    Raises:
+        UsageError: There is no such step, or the text is not one op.
+    """
+    op = script.find(step)
+    lines = textwrap.dedent(lines).strip()
+    new = read_steps(lines)
+    if not new or (new[0].start, new[0].end) != (0, len(lines)):
+        script.refuse("the text to put there must be one op", op)
+    indent = indent_of(script.text, op.start)
+    text = textwrap.indent(lines, indent).removeprefix(indent)
+    return script.edited([Replacement(op.start, op.end, text)], f"replace {script.describe(op)}")
+
+
+def dependents_of(script: Script, step: StepRef) -> tuple[OpSyntax, ...]:
+    """Return the steps that cannot stay without a step: those that use its results, and so on.
+
+    For a named sequence, these are the steps that name it.
+    """
+    op = script.find(step)
+    found: dict[int, OpSyntax] = {}
+    waiting = [op]
+    while waiting:
+        gone = waiting.pop()
+        span = range(gone.start, gone.end)
+        for definition in script.handles.definitions:
+            if definition.op.start in span and not definition.is_argument:
+                for _, user in definition.uses:
+                    if user.start not in span and user.start not in found:
+                        found[user.start] = user
+                        waiting.append(user)
+    for user in _users_of_symbol(script, op):
+        found.setdefault(user.start, user)
+    inside = range(op.start, op.end)
+    return tuple(found[start] for start in sorted(found) if start not in inside)
+
+
+def remove_step(script: Script, step: StepRef, *, with_dependents: bool = False) -> Edited:
+    """Remove a step with the comments that belong to it.
+
+    Args:
+        script: The schedule.
+        step: The step.
+        with_dependents: True to remove the steps that depend on it too; they are listed in the notes.
+
+    Raises:
+        UsageError: It ends a block, or others depend on it; they are listed.
+    """
+    op = script.find(step)
+    refuse_terminator(script, op, "removed")
+    dependents = check_dependents(script, op, allowed=with_dependents, done="removed")
+    gone = outermost([op, *dependents])
+    notes = [f"removed {script.describe(d)} too" for d in dependents]
+    return script.edited([cut(script.text, o, o) for o in gone], f"remove {script.describe(op)}", notes)
+
+
+def move_step(
+    script: Script, step: StepRef, *, before: StepRef | None = None, after: StepRef | None = None
+) -> Edited:
+    """Move a step, with its comments, before or behind another one.
+
+    Raises:
+        UsageError: A handle would be used before its definition or out of its sight; the message says which.
+    """
+    if (before is None) == (after is None):
+        script.refuse("say where to move: exactly one of before and after")
+    op = script.find(step)
+    target = script.find(before if before is not None else after)  # type: ignore[arg-type]
+    refuse_terminator(script, op, "moved")
+    if op.start <= target.start < op.end:
+        script.refuse(f"{script.describe(op)} cannot move into itself", op)
+    if before is None and is_terminator(target):
+        script.refuse(f"nothing can stand behind {script.describe(target)}: it ends its block", target)
+    if (op.name == SEQUENCE) != (target.name == SEQUENCE):
+        script.refuse("steps stand in sequences, and sequences beside sequences", target)
+    place = (put_after if before is None else put_before)(script.text, target, lines_of(script.text, op, op))
+    _check_order(script, op, target, target.start if before is not None else target.end)
+    where = "before" if before is not None else "behind"
+    title = f"move {script.describe(op)} {where} {script.describe(target)}"
+    return script.edited([cut(script.text, op, op), place], title)
+
+
+def duplicate_step(script: Script, step: StepRef) -> Edited:
+    """Put a copy of a step right behind it; the handles of the copy get fresh names.
+
+    Raises:
+        UsageError: It ends a block.
+    """
+    op = script.find(step)
+    refuse_terminator(script, op, "duplicated")
+    taken = names_in(script.text)
+    names = {n.text: fresh_name(n.text, taken) for n in op.results}
+    copy = _with_results(lines_of(script.text, op, op), names)
+    if op.name == SEQUENCE:
+        symbol = symbol_of(script, op)
+        names[symbol] = fresh_name(symbol, taken)
+        copy = with_names(copy, {symbol: names[symbol]})
+    notes = [f"{old} of the copy is called {new}" for old, new in names.items()]
+    place = put_after(script.text, op, copy)
+    return script.edited([place], f"duplicate {script.describe(op)}", notes)
+
+
+def refuse_terminator(script: Script, op: OpSyntax, done: str) -> None:
+    """Refuse to do something to the op that ends a block.
+
+    Raises:
+        UsageError: The op is one.
+    """
+    if is_terminator(op):
+        script.refuse(f"{script.describe(op)} cannot be {done}: it ends its block", op)
+
+
+def check_dependents(script: Script, op: OpSyntax, *, allowed: bool, done: str) -> tuple[OpSyntax, ...]:
+    """Return the steps that depend on one that is to go.
+
+    Raises:
+        UsageError: There are some and they are not to go too, or one of them ends a block.
+    """
+    dependents = dependents_of(script, script.number_of(op))
+    if not dependents:
+        return ()
+    listed = ", ".join(script.describe(d) for d in dependents)
+    if not allowed:
+        advice = "Pass with_dependents=True to take them along, or change them first."
+        script.refuse(f"{script.describe(op)} cannot be {done}: {listed} depend on it", op, advice)
+    for dependent in dependents:
+        if is_terminator(dependent):
+            script.refuse(
+                f"{script.describe(op)} cannot be {done}: a terminator hands on its results", dependent
+            )
+    return dependents
+
+
+def outermost(ops: list[OpSyntax]) -> list[OpSyntax]:
+    """Return the ops that lie in no other one of them."""
+    return [o for o in ops if not any(p.start < o.start and o.end <= p.end for p in ops)]
+
+
+def _users_of_symbol(script: Script, op: OpSyntax) -> list[OpSyntax]:
+    symbol = symbol_of(script, op) if op.name == SEQUENCE else ""
+    if not symbol:
+        return []
+    places = [t.start for t in script.syntax.tokens if t.kind == "symbol" and t.text == symbol]
+    innermost = []
+    for place in places:
+        around = [s for s in script.steps if s.name_start < place < s.end]
+        if around and around[-1].start != op.start:
+            innermost.append(around[-1])
+    return innermost
+
+
+def _with_fresh_results(script: Script, lines: str, target: OpSyntax) -> tuple[str, list[str]]:
+    """Return lines whose results have names that the target's sequence has not yet, and what was renamed."""
+    around = [op for op in script.steps if op.name == SEQUENCE and op.start <= target.start < op.end]
+    taken = names_in(script.text[around[-1].start : around[-1].end]) if around else set()
+    own = {n.text for op in read_steps(lines) for n in op.results}
+    clashing = sorted(own & taken)
+    names: dict[str, str] = {}
+    for name in clashing:
+        names[name] = fresh_name(name, taken | own | set(names.values()))
+    notes = [f"{old} is called {new} here, since the name is taken" for old, new in names.items()]
+    return _with_results(lines, names), notes
+
+
+def _with_results(lines: str, names: Mapping[str, str]) -> str:
+    """Return lines with the handles renamed that they define; a use before the definition means another one."""
+    piece = Script(lines)
+    replacements = []
+    for definition in piece.handles.definitions:
+        if definition.scope == 0 and (new := names.get(definition.name.text)):
+            start = definition.name.start
+            replacements.append(Replacement(start, start + len(definition.name.text), new))
+            uses = [u for u, _ in definition.uses if u.start > definition.op.end]
+            replacements += [Replacement(u.start, u.start + len(u.name), new) for u in uses]
+    return piece.edited(replacements, "").text
+
+
+def _end_of_block(script: Script, owner: OpSyntax, lines: str) -> Replacement:
+    """Return the replacement that puts lines at the end of an op's last block."""
+    if not owner.regions:
+        script.refuse(f"{script.describe(owner)} has no steps inside", owner)
+    region = owner.regions[-1]
+    if region.ops and is_terminator(region.ops[-1]):
+        return put_before(script.text, region.ops[-1], lines)
+    if region.ops:
+        return put_after(script.text, region.ops[-1], lines)
+    closing = region.end - 1
+    outer = indent_of(script.text, owner.start)
+    head = script.text[region.start : closing]
+    kept = len(head.rstrip()) + region.start
+    return Replacement(kept, closing, "\n" + indented(lines, outer + STEP_INDENT) + outer)
+
+
+def _check_order(script: Script, op: OpSyntax, target: OpSyntax, place: int) -> None:
+    """Refuse a move after which a handle is used before its definition, or out of its sight."""
+    handles = script.handles
+    scope = handles.scope_at(target.start)
+    span = range(op.start, op.end)
+    for definition in handles.definitions:
+        is_result = definition.op.start == op.start and not definition.is_argument
+        if definition.name.start in span and not is_result:
+            continue
+        for use, user in definition.uses:
+            if is_result:
+                in_sight = handles.inside(handles.scope_at(user.start), scope)
+                if use.start < place or not in_sight:
+                    message = (
+                        f"{script.describe(op)} cannot move there: {script.describe(user)} uses {use.text}"
+                    )
+                    script.refuse(f"{message}, which would not be defined before it", use.start)
+            elif use.start in span:
+                defined = definition.name.start if definition.is_argument else definition.op.end
+                if defined > place or not handles.inside(scope, definition.scope):
+                    line = script.syntax.place(definition.name.start).line
+                    message = (
+                        f"{script.describe(op)} cannot move there: it uses {use.text}, defined at line {line}"
+                    )
+                    script.refuse(f"{message}, which is not before it", definition.name.start)

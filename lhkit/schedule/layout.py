@@ -1,0 +1,91 @@
+"""Lines and indentation: where a step's lines begin and end, and a text moved to another depth."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+from lhkit.schedule.script import Replacement
+from lhkit.schedule.tree import OpSyntax
+
+STEP_INDENT = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A piece of a text that belongs to one op or several in a row, comments included.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends.
+        has_lines: True if it is whole lines, the last line feed included.
+    """
+
+    start: int
+    end: int
+    has_lines: bool
+
+
+def line_start(text: str, at: int) -> int:
+    """Return where the line of a place begins."""
+    return text.rfind("\n", 0, at) + 1
+
+
+def line_end(text: str, at: int) -> int:
+    """Return where the line of a place ends, before its line feed."""
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def indent_of(text: str, at: int) -> str:
+    """Return the white space at the beginning of the line of a place."""
+    line = text[line_start(text, at) : line_end(text, at)]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def extent_of(text: str, first: OpSyntax, last: OpSyntax) -> Extent:
+    """Return the extent of the ops from one to another: lines where they have lines of their own."""
+    start, end = line_start(text, first.lead), line_end(text, last.tail)
+    if not text[start : first.lead].strip() and not text[last.tail : end].strip() and end < len(text):
+        return Extent(start, end + 1, True)
+    return Extent(first.start, last.tail, False)
+
+
+def cut(text: str, first: OpSyntax, last: OpSyntax) -> Replacement:
+    """Return the replacement that takes ops out of a text, with their comments."""
+    extent = extent_of(text, first, last)
+    end = extent.end
+    while not extent.has_lines and end < len(text) and text[end] == " ":
+        end += 1
+    return Replacement(extent.start, end, "")
+
+
+def lines_of(text: str, first: OpSyntax, last: OpSyntax) -> str:
+    """Return the text of ops with their comments, as lines without indentation and last line feed."""
+    extent = extent_of(text, first, last)
+    piece = text[extent.start : extent.end]
+    if not extent.has_lines:
+        piece = indent_of(text, first.start) + piece
+    return textwrap.dedent(piece).strip("\n")
+
+
+def indented(lines: str, indent: str) -> str:
+    """Return lines with an indentation before each that is not empty, and a line feed at the end."""
+    return textwrap.indent(lines, indent) + "\n"
+
+
+def put_before(text: str, op: OpSyntax, lines: str) -> Replacement:
+    """Return the replacement that puts lines before an op and its comments, at its indentation."""
+    extent, indent = extent_of(text, op, op), indent_of(text, op.start)
+    if extent.has_lines:
+        return Replacement(extent.start, extent.start, indented(lines, indent))
+    return Replacement(op.start, op.start, indented(lines, indent).removeprefix(indent) + indent)
+
+
+def put_after(text: str, op: OpSyntax, lines: str) -> Replacement:
+    """Return the replacement that puts lines behind an op and its comment, at its indentation."""
+    extent, indent = extent_of(text, op, op), indent_of(text, op.start)
+    if extent.has_lines:
+        return Replacement(extent.end, extent.end, indented(lines, indent))
+    after = "" if not text[op.tail : line_end(text, op.tail)].strip() else "\n" + indent
+    return Replacement(op.tail, op.tail, "\n" + indented(lines, indent).removesuffix("\n") + after)
