@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lhkit.schedule.handles import Definition
 from lhkit.schedule.naming import is_handle_name
-from lhkit.schedule.script import Edited, Replacement, Script, StepRef
+from lhkit.schedule.script import Edited, Replacement, Script, StepRef, renamed
 
 
 def rename_handle(script: Script, old: str, new: str, *, at: StepRef | None = None) -> Edited:
@@ -17,18 +17,16 @@ def rename_handle(script: Script, old: str, new: str, *, at: StepRef | None = No
         at: The step that defines it, or around whose block it is an argument, where several bear the name.
 
     Raises:
-        UsageError: No such handle, several, a name that cannot be one, or one that is taken where it would be seen.
+        UsageError: No such handle, several, a name that cannot be one, or one that is taken in its sight.
     """
     if not is_handle_name(new):
-        script.refuse(f"{new!r} cannot be a handle's name: % and letters, digits, $ . _ -, no digit first")
+        raise script.refusal(
+            f"{new!r} cannot be a handle's name: % and letters, digits, $ . _ -, no digit first"
+        )
     definition = find_definition(script, old, at=at)
     if new != old:
         _check_free(script, definition, new)
-    name = definition.name
-    places = [(name.start, len(name.text)), *((u.start, len(u.name)) for u, _ in definition.uses)]
-    return script.edited(
-        [Replacement(start, start + width, new) for start, width in places], f"rename {old} to {new}"
-    )
+    return script.edited(renamed(definition, new), f"rename {old} to {new}")
 
 
 def set_operand(script: Script, step: StepRef, position: int, handle: str) -> Edited:
@@ -45,13 +43,13 @@ def set_operand(script: Script, step: StepRef, position: int, handle: str) -> Ed
     """
     op = script.find(step)
     if not 0 <= position < len(op.operands):
-        script.refuse(f"{script.describe(op)} has {len(op.operands)} operands, no number {position}", op)
+        raise script.refusal(f"{script.describe(op)} has {len(op.operands)} operands, no number {position}", op)
     seen = script.handles.in_sight(script.handles.scope_at(op.start))
     definition = seen.get(handle.partition("#")[0])
     if definition is None or definition.name.start > op.start:
-        script.refuse(f"{handle} is not defined before {script.describe(op)}, or not in its sight", op)
+        raise script.refusal(f"{handle} is not defined before {script.describe(op)}, or not in its sight", op)
     if handle not in (*definition.name.values, definition.name.text):
-        script.refuse(
+        raise script.refusal(
             f"{definition.name.text} stands for {definition.name.count} handles; {handle} is none", op
         )
     use = op.operands[position]
@@ -73,9 +71,9 @@ def find_definition(script: Script, name: str, *, at: StepRef | None = None) -> 
     if len(found) == 1:
         return found[0]
     if not found:
-        script.refuse(f"{script.source} defines no handle {name}" + (" there" if at is not None else ""))
+        raise script.refusal(f"{script.source} defines no handle {name}" + (" there" if at is not None else ""))
     lines = ", ".join(str(script.syntax.place(d.name.start).line) for d in found)
-    script.refuse(
+    raise script.refusal(
         f"several handles are called {name}, at lines {lines}", advice="Say which step defines it: at=…."
     )
 
@@ -94,4 +92,4 @@ def _check_free(script: Script, definition: Definition, new: str) -> None:
         if is_nested or is_around or captures:
             line = script.syntax.place(other.name.start).line
             message = f"{definition.name.text} cannot be called {new}: that name is taken at line {line}"
-            script.refuse(message, other.name.start)
+            raise script.refusal(message, other.name.start)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
 
+from lhkit.schedule.handles import Definition
 from lhkit.schedule.layout import (
     STEP_INDENT,
     cut,
@@ -15,7 +15,16 @@ from lhkit.schedule.layout import (
     put_before,
 )
 from lhkit.schedule.naming import fresh_name, names_in, with_names
-from lhkit.schedule.script import SEQUENCE, Edited, Replacement, Script, StepRef, is_terminator, symbol_of
+from lhkit.schedule.script import (
+    SEQUENCE,
+    Edited,
+    Replacement,
+    Script,
+    StepRef,
+    is_terminator,
+    renamed,
+    symbol_of,
+)
 from lhkit.schedule.syntax import read_steps
 from lhkit.schedule.tree import OpSyntax
 
@@ -43,19 +52,22 @@ def insert_step(
         UsageError: Not exactly one place, no step in the text, or a place where none can stand.
     """
     if sum(place is not None for place in (before, after, inside)) != 1:
-        script.refuse("say where to insert: exactly one of before, after and inside")
+        raise script.refusal("say where to insert: exactly one of before, after and inside")
     lines = textwrap.dedent(lines).strip("\n")
     if not read_steps(lines):
-        script.refuse("the text to insert has no transform op in it")
+        raise script.refusal("the text to insert has no transform op in it")
     if inside is not None:
         owner = script.find(inside)
-        lines, notes = _with_fresh_results(script, lines, owner)
+        inner = owner.regions[-1].start + 1 if owner.regions else owner.start
+        lines, notes = _with_fresh_names(script, lines, inner)
         place = _end_of_block(script, owner, lines)
     else:
         target = script.find(before if before is not None else after)  # type: ignore[arg-type]
         if before is None and is_terminator(target):
-            script.refuse(f"nothing can stand behind {script.describe(target)}: it ends its block", target)
-        lines, notes = _with_fresh_results(script, lines, target)
+            raise script.refusal(
+                f"nothing can stand behind {script.describe(target)}: it ends its block", target
+            )
+        lines, notes = _with_fresh_names(script, lines, target.start)
         place = (put_after if before is None else put_before)(script.text, target, lines)
     names = ", ".join(op.name for op in read_steps(lines)[:3])
     return script.edited([place], f"insert {names}", notes)
@@ -71,7 +83,7 @@ def replace_step(script: Script, step: StepRef, lines: str) -> Edited:
     lines = textwrap.dedent(lines).strip()
     new = read_steps(lines)
     if not new or (new[0].start, new[0].end) != (0, len(lines)):
-        script.refuse("the text to put there must be one op", op)
+        raise script.refusal("the text to put there must be one op", op)
     indent = indent_of(script.text, op.start)
     text = textwrap.indent(lines, indent).removeprefix(indent)
     return script.edited([Replacement(op.start, op.end, text)], f"replace {script.describe(op)}")
@@ -128,16 +140,16 @@ def move_step(
         UsageError: A handle would be used before its definition or out of its sight; the message says which.
     """
     if (before is None) == (after is None):
-        script.refuse("say where to move: exactly one of before and after")
+        raise script.refusal("say where to move: exactly one of before and after")
     op = script.find(step)
     target = script.find(before if before is not None else after)  # type: ignore[arg-type]
     refuse_terminator(script, op, "moved")
     if op.start <= target.start < op.end:
-        script.refuse(f"{script.describe(op)} cannot move into itself", op)
+        raise script.refusal(f"{script.describe(op)} cannot move into itself", op)
     if before is None and is_terminator(target):
-        script.refuse(f"nothing can stand behind {script.describe(target)}: it ends its block", target)
+        raise script.refusal(f"nothing can stand behind {script.describe(target)}: it ends its block", target)
     if (op.name == SEQUENCE) != (target.name == SEQUENCE):
-        script.refuse("steps stand in sequences, and sequences beside sequences", target)
+        raise script.refusal("steps stand in sequences, and sequences beside sequences", target)
     place = (put_after if before is None else put_before)(script.text, target, lines_of(script.text, op, op))
     _check_order(script, op, target, target.start if before is not None else target.end)
     where = "before" if before is not None else "behind"
@@ -155,7 +167,9 @@ def duplicate_step(script: Script, step: StepRef) -> Edited:
     refuse_terminator(script, op, "duplicated")
     taken = names_in(script.text)
     names = {n.text: fresh_name(n.text, taken) for n in op.results}
-    copy = _with_results(lines_of(script.text, op, op), names)
+    piece = Script(lines_of(script.text, op, op))
+    own = [d for d in piece.handles.definitions if d.scope == 0]
+    copy = piece.edited([r for d in own for r in _renamed_later(d, names[d.name.text])], "").text
     if op.name == SEQUENCE:
         symbol = symbol_of(script, op)
         names[symbol] = fresh_name(symbol, taken)
@@ -172,7 +186,7 @@ def refuse_terminator(script: Script, op: OpSyntax, done: str) -> None:
         UsageError: The op is one.
     """
     if is_terminator(op):
-        script.refuse(f"{script.describe(op)} cannot be {done}: it ends its block", op)
+        raise script.refusal(f"{script.describe(op)} cannot be {done}: it ends its block", op)
 
 
 def check_dependents(script: Script, op: OpSyntax, *, allowed: bool, done: str) -> tuple[OpSyntax, ...]:
@@ -187,10 +201,10 @@ def check_dependents(script: Script, op: OpSyntax, *, allowed: bool, done: str) 
     listed = ", ".join(script.describe(d) for d in dependents)
     if not allowed:
         advice = "Pass with_dependents=True to take them along, or change them first."
-        script.refuse(f"{script.describe(op)} cannot be {done}: {listed} depend on it", op, advice)
+        raise script.refusal(f"{script.describe(op)} cannot be {done}: {listed} depend on it", op, advice)
     for dependent in dependents:
         if is_terminator(dependent):
-            script.refuse(
+            raise script.refusal(
                 f"{script.describe(op)} cannot be {done}: a terminator hands on its results", dependent
             )
     return dependents
@@ -214,36 +228,35 @@ def _users_of_symbol(script: Script, op: OpSyntax) -> list[OpSyntax]:
     return innermost
 
 
-def _with_fresh_results(script: Script, lines: str, target: OpSyntax) -> tuple[str, list[str]]:
-    """Return lines whose results have names that the target's sequence has not yet, and what was renamed."""
-    around = [op for op in script.steps if op.name == SEQUENCE and op.start <= target.start < op.end]
+def _with_fresh_names(script: Script, lines: str, at: int) -> tuple[str, list[str]]:
+    """Return lines that define no handle whose name is taken where they go, and what was renamed."""
+    around = [op for op in script.steps if op.name == SEQUENCE and op.start <= at < op.end]
     taken = names_in(script.text[around[-1].start : around[-1].end]) if around else set()
-    own = {n.text for op in read_steps(lines) for n in op.results}
-    clashing = sorted(own & taken)
-    names: dict[str, str] = {}
-    for name in clashing:
-        names[name] = fresh_name(name, taken | own | set(names.values()))
-    notes = [f"{old} is called {new} here, since the name is taken" for old, new in names.items()]
-    return _with_results(lines, names), notes
-
-
-def _with_results(lines: str, names: Mapping[str, str]) -> str:
-    """Return lines with the handles renamed that they define; a use before the definition means another one."""
+    seen = set(script.handles.in_sight(script.handles.scope_at(at)))
     piece = Script(lines)
-    replacements = []
+    given: dict[str, str] = {}
+    replacements: list[Replacement] = []
     for definition in piece.handles.definitions:
-        if definition.scope == 0 and (new := names.get(definition.name.text)):
-            start = definition.name.start
-            replacements.append(Replacement(start, start + len(definition.name.text), new))
-            uses = [u for u, _ in definition.uses if u.start > definition.op.end]
-            replacements += [Replacement(u.start, u.start + len(u.name), new) for u in uses]
-    return piece.edited(replacements, "").text
+        # In a region of a step, only what that region sees is taken.
+        name = definition.name.text
+        if name in (taken if definition.scope == 0 else seen):
+            new = given.setdefault(name, fresh_name(name, taken | names_in(lines) | set(given.values())))
+            replacements += _renamed_later(definition, new)
+    notes = [f"{old} is called {new} here, since the name is taken" for old, new in given.items()]
+    return piece.edited(replacements, "").text, notes
+
+
+def _renamed_later(definition: Definition, new: str) -> list[Replacement]:
+    """Return the replacements that rename a handle; a use before its definition means another one."""
+    after = definition.name.end if definition.is_argument else definition.op.end
+    kept = {u.start for u, _ in definition.uses if u.start < after}
+    return [r for r in renamed(definition, new) if r.start not in kept]
 
 
 def _end_of_block(script: Script, owner: OpSyntax, lines: str) -> Replacement:
     """Return the replacement that puts lines at the end of an op's last block."""
     if not owner.regions:
-        script.refuse(f"{script.describe(owner)} has no steps inside", owner)
+        raise script.refusal(f"{script.describe(owner)} has no steps inside", owner)
     region = owner.regions[-1]
     if region.ops and is_terminator(region.ops[-1]):
         return put_before(script.text, region.ops[-1], lines)
@@ -272,7 +285,7 @@ def _check_order(script: Script, op: OpSyntax, target: OpSyntax, place: int) -> 
                     message = (
                         f"{script.describe(op)} cannot move there: {script.describe(user)} uses {use.text}"
                     )
-                    script.refuse(f"{message}, which would not be defined before it", use.start)
+                    raise script.refusal(f"{message}, which would not be defined before it", use.start)
             elif use.start in span:
                 defined = definition.name.start if definition.is_argument else definition.op.end
                 if defined > place or not handles.inside(scope, definition.scope):
@@ -280,4 +293,4 @@ def _check_order(script: Script, op: OpSyntax, target: OpSyntax, place: int) -> 
                     message = (
                         f"{script.describe(op)} cannot move there: it uses {use.text}, defined at line {line}"
                     )
-                    script.refuse(f"{message}, which is not before it", definition.name.start)
+                    raise script.refusal(f"{message}, which is not before it", definition.name.start)

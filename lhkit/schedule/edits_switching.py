@@ -81,7 +81,7 @@ def enable_step(script: Script, number: int) -> Edited:
     """
     off = disabled_steps(script.text)
     if not 0 <= number < len(off):
-        script.refuse(f"no step number {number} is switched off; {len(off)} are")
+        raise script.refusal(f"no step number {number} is switched off; {len(off)} are")
     marks = [Replacement(start, end, "") for start, end in off[number].marks]
     return script.edited(marks, f"switch on {off[number].name} at line {off[number].line}")
 
@@ -91,7 +91,7 @@ def _marks(script: Script, op: OpSyntax) -> list[Replacement]:
     end = line_end(text, op.end)
     if text[op.tail : end].strip():
         message = f"{script.describe(op)} cannot be switched off: something stands behind it on its last line"
-        script.refuse(message, op, "Give it lines of its own first.")
+        raise script.refusal(message, op, "Give it lines of its own first.")
     marks = [Replacement(op.start, op.start, _FIRST + " ")]
     at = line_end(text, op.start) + 1
     while at < end:

@@ -1,4 +1,4 @@
-"""Which definition each use of a handle means: names are scoped to regions, and isolated ones see nothing outside."""
+"""Which definition each use of a handle means: names are scoped to regions, isolated ones see nothing else."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ class Definition:
     is_argument: bool
     scope: int
     uses: tuple[tuple[Use, OpSyntax], ...]
+
+    def value_of(self, use: Use) -> str:
+        """Return which of the values a use means, as ``name.values`` spells it; ``%a#0`` may be ``%a``."""
+        if self.name.count == 1:
+            return self.name.text
+        return use.text if "#" in use.text else f"{use.text}#0"
 
 
 @dataclass(frozen=True, slots=True)

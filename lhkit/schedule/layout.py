@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lhkit.schedule.script import Replacement
+from lhkit.schedule.script import Replacement, with_replacements
 from lhkit.schedule.tree import OpSyntax
 
 STEP_INDENT = "  "
@@ -60,10 +61,18 @@ def cut(text: str, first: OpSyntax, last: OpSyntax) -> Replacement:
     return Replacement(extent.start, end, "")
 
 
-def lines_of(text: str, first: OpSyntax, last: OpSyntax) -> str:
-    """Return the text of ops with their comments, as lines without indentation and last line feed."""
+def lines_of(text: str, first: OpSyntax, last: OpSyntax, replaced: Sequence[Replacement] = ()) -> str:
+    """Return ops with their comments as lines, without indentation and last line feed.
+
+    Args:
+        text: The text they stand in.
+        first: The first op.
+        last: The last one.
+        replaced: Pieces of the ops to be written otherwise.
+    """
     extent = extent_of(text, first, last)
-    piece = text[extent.start : extent.end]
+    shifted = [Replacement(r.start - extent.start, r.end - extent.start, r.text) for r in replaced]
+    piece = with_replacements(text[extent.start : extent.end], shifted)
     if not extent.has_lines:
         piece = indent_of(text, first.start) + piece
     return textwrap.dedent(piece).strip("\n")

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 from lhkit.model.errors import UsageError
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.outline import OutlineOp
-from lhkit.schedule.handles import Handles, read_handles
+from lhkit.schedule.handles import Definition, Handles, read_handles
 from lhkit.schedule.syntax import read_steps, read_syntax
 from lhkit.schedule.tree import BlockSyntax, OpSyntax, RegionSyntax, Syntax
 
@@ -90,7 +89,7 @@ class Script:
         if isinstance(step, int):
             if 0 <= step < len(steps):
                 return steps[step]
-            self.refuse(f"there is no step {step}; {self.source} has steps 0 to {len(steps) - 1}")
+            raise self.refusal(f"there is no step {step}; {self.source} has steps 0 to {len(steps) - 1}")
         if step.startswith("@"):
             found = [op for op in steps if op.name == SEQUENCE and symbol_of(self, op) == step]
         else:
@@ -99,8 +98,10 @@ class Script:
             return found[0]
         lines = ", ".join(str(self.line_of(op)) for op in found)
         if found:
-            self.refuse(f"{step} is defined by several steps, at lines {lines}; give the number of the step")
-        self.refuse(f"no step of {self.source} defines {step}")
+            raise self.refusal(
+                f"{step} is defined by several steps, at lines {lines}; give the number of the step"
+            )
+        raise self.refusal(f"no step of {self.source} defines {step}")
 
     def number_of(self, op: OpSyntax) -> int:
         """Return the number of a step."""
@@ -126,20 +127,11 @@ class Script:
 
     def edited(self, replacements: Sequence[Replacement], title: str, notes: Sequence[str] = ()) -> Edited:
         """Return the edit that makes these replacements, which must not overlap."""
-        ordered = sorted(replacements, key=lambda r: (r.start, r.end))
-        pieces, at = [], 0
-        for r in ordered:
-            pieces += [self.text[at : r.start], r.text]
-            at = r.end
-        text = "".join([*pieces, self.text[at:]])
-        return Edited(self.text, text, tuple(ordered), title, tuple(notes))
+        ordered = tuple(sorted(replacements, key=lambda r: (r.start, r.end)))
+        return Edited(self.text, with_replacements(self.text, ordered), ordered, title, tuple(notes))
 
-    def refuse(self, message: str, at: OpSyntax | int | None = None, advice: str | None = None) -> NoReturn:
-        """Refuse an edit for a reason, with the place that it is about.
-
-        Raises:
-            UsageError: Always.
-        """
+    def refusal(self, message: str, at: OpSyntax | int | None = None, advice: str | None = None) -> UsageError:
+        """Return the error with which an edit is refused, with the place that it is about."""
         diagnostics: tuple[Diagnostic, ...] = ()
         if at is not None:
             offset = at.name_start if isinstance(at, OpSyntax) else at
@@ -151,7 +143,29 @@ class Script:
             advice=advice,
             texts=((self.source, self.text),),
         )
-        raise UsageError(failure)
+        return UsageError(failure)
+
+
+def with_replacements(text: str, replacements: Sequence[Replacement]) -> str:
+    """Return a text with pieces replaced.
+
+    Raises:
+        ValueError: Two of them overlap.
+    """
+    pieces, at = [], 0
+    for r in sorted(replacements, key=lambda r: (r.start, r.end)):
+        if r.start < at:
+            raise ValueError(f"replacements overlap at offset {r.start}")
+        pieces += [text[at : r.start], r.text]
+        at = r.end
+    return "".join([*pieces, text[at:]])
+
+
+def renamed(definition: Definition, new: str) -> list[Replacement]:
+    """Return the replacements that rename a handle where it is defined and used; numbers of results stay."""
+    starts = [definition.name.start, *(use.start for use, _ in definition.uses)]
+    width = len(definition.name.text)
+    return [Replacement(start, start + width, new) for start in starts]
 
 
 def symbol_of(script: Script, op: OpSyntax) -> str:

@@ -95,12 +95,43 @@ def load_schedule(
     """
     shown, content, _ = _read(source, "schedules", name or "<schedule>")
     parts = [(shown, content)] + [_read(library, "schedules", "<library>")[:2] for library in libraries]
+    schedule = _parsed(parts, entry, bind, worker, limits)
+    return schedule.with_knobs(knobs) if knobs else schedule
+
+
+def with_text(
+    schedule: Schedule, text: str, *, worker: Worker | None = None, limits: Limits | None = None
+) -> Schedule:
+    """Return a schedule with another text; name, entry, bindings and libraries stay.
+
+    Settings stay too, of the knobs that it still has and that allow them.
+
+    Raises:
+        UsageError: No named sequence, or its entry is gone.
+        ScheduleError: It does not parse or does not verify; with file, line, column and carets.
+    """
+    parts = [(schedule.source, _checked(text.encode(errors="replace"), schedule.source))]
+    parts += [(library.source, library.text.encode()) for library in schedule.libraries]
+    changed = _parsed(parts, schedule.entry, schedule.bind, worker, limits)
+    knobs = {knob.name: knob for knob in changed.knobs}
+    kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}
+    return changed.with_knobs(kept)
+
+
+def _parsed(
+    parts: list[tuple[str, bytes]],
+    entry: str | None,
+    bind: Sequence[str],
+    worker: Worker | None,
+    limits: Limits | None,
+) -> Schedule:
+    shown, content = parts[0]
     described, body = describe_sources(parts, role="schedule")
     answer = (worker or shared_worker()).request("load_schedule", {"sources": described}, body, limits=limits)
     sequences = tuple(from_json(NamedSequence, s) for s in answer.header["sequences"])
     if not sequences:
         raise _no_sequence(shown, answer.header["functions"])
-    schedule = Schedule(
+    return Schedule(
         source=shown,
         text=answer.header["text"] or content.decode(errors="replace"),
         sequences=sequences,
@@ -109,7 +140,6 @@ def load_schedule(
         bind=tuple(bind),
         libraries=tuple(Library(n, c.decode(errors="replace")) for n, c in parts[1:]),
     )
-    return schedule.with_knobs(knobs) if knobs else schedule
 
 
 def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[list[dict[str, Any]], bytes]:
