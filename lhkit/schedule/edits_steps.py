@@ -166,7 +166,9 @@ def duplicate_step(script: Script, step: StepRef) -> Edited:
     op = script.find(step)
     refuse_terminator(script, op, "duplicated")
     taken = names_in(script.text)
-    names = {n.text: fresh_name(n.text, taken) for n in op.results}
+    names: dict[str, str] = {}
+    for name in op.results:
+        names[name.text] = fresh_name(name.text, {*taken, *names.values()})
     piece = Script(lines_of(script.text, op, op))
     own = [d for d in piece.handles.definitions if d.scope == 0]
     copy = piece.edited([r for d in own for r in _renamed_later(d, names[d.name.text])], "").text

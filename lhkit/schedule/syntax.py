@@ -163,7 +163,7 @@ class _Reader:
                 operands += self._uses(i, i + 1)
                 i += 1
                 continue
-            if self._holds_region(i, partner, head.name):
+            if not head.is_generic and self._holds_region(i, partner, head.name):
                 regions.append(self._region(i, partner, depth, arguments))
             elif head.is_generic and self._is(i, end, "(") and self._is(i + 1, end, "{"):
                 regions += self._regions(i + 1, partner, depth)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec
+from dataclasses import dataclass
 
 from lhkit.model.jsonable import from_json
 from lhkit.model.outline import OutlineOp
@@ -13,8 +13,6 @@ from lhkit.schedule.script import Edited, Script
 from lhkit.session.loading import describe_sources, with_text
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
-
-P = ParamSpec("P")
 
 
 def read_script(schedule: Schedule, *, worker: Worker | None = None) -> Script:
@@ -32,29 +30,30 @@ def read_script(schedule: Schedule, *, worker: Worker | None = None) -> Script:
     return Script(schedule.text, schedule.source, outline)
 
 
-def edit_schedule(
-    schedule: Schedule,
-    edit: Callable[Concatenate[Script, P], Edited],
-    worker: Worker | None = None,
-    *args: P.args,
-    **kwargs: P.kwargs,
-) -> Schedule:
-    """Return a schedule with an edit made; the old one is undo.
+@dataclass(frozen=True, slots=True)
+class ScheduleEdit:
+    """A schedule before and after an edit, and what the edit did; keeping ``before`` is undo."""
 
-    ``edit_schedule(schedule, rename_handle, worker, "%loops", "%rows")``.
+    before: Schedule
+    after: Schedule
+    edited: Edited
+
+
+def edit_schedule(
+    schedule: Schedule, edit: Callable[[Script], Edited], *, worker: Worker | None = None
+) -> ScheduleEdit:
+    """Make an edit: ``edit_schedule(s, lambda script: rename_handle(script, "%loops", "%rows"))``.
 
     Args:
-        schedule: The schedule.
-        edit: A function of the modules ``lhkit.schedule.edits_…``.
-        worker: Another worker than the session's, or None.
-        *args: What the edit takes after the script.
-        **kwargs: Likewise.
+        schedule: The schedule; it stays as it is.
+        edit: A function of a script, as the modules ``lhkit.schedule.edits_…`` have them.
+        worker: Another worker than the session's.
 
     Raises:
         UsageError: The edit is refused; the message says why and where.
         ScheduleError: What the edit gave does not parse or does not verify.
     """
-    edited = edit(read_script(schedule, worker=worker), *args, **kwargs)
+    edited = edit(read_script(schedule, worker=worker))
     changed = with_text(schedule, edited.text, worker=worker)
     read_script(changed, worker=worker)
-    return changed
+    return ScheduleEdit(schedule, changed, edited)
