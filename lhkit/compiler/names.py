@@ -54,7 +54,9 @@ class Names:
     def written_place(self, op: Any) -> tuple[int, int] | None:
         """Return line and column (in characters) of an op's name; None if its location says another place."""
         at = self._offset(op.location)
-        if at is None or not at[0].startswith((op.name, f'"{op.name}"'), at[1]):
+        # Some regions let their ops leave out the dialect.
+        spellings = (op.name, f'"{op.name}"', op.name.partition(".")[2])
+        if at is None or not at[0].startswith(spellings, at[1]):
             return None
         text, offset = at
         return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lhkit.schedule.arguments import arguments_of, elements_of, types_of
-from lhkit.schedule.layout import cut, put_before
+from lhkit.schedule.layout import cut, put_after, put_before
 from lhkit.schedule.lexing import lex, without_trivia
 from lhkit.schedule.naming import fresh_name, names_in
 from lhkit.schedule.script import Edited, Replacement, Script, StepRef
@@ -24,11 +24,13 @@ def literal_to_knob(
     knob: str,
     options: Sequence[int],
     before: StepRef | None = None,
+    after: StepRef | None = None,
 ) -> Edited:
     """Turn an integer of a step into a knob whose default is that integer.
 
     A ``transform.tune.knob`` goes before the step, and the step reads its parameter:
     ``tile_sizes [8, 32]`` becomes ``tile_sizes [%tile_m, 32]``, with ``!transform.param<i64>`` among the types.
+    Most steps then want a handle to one payload op: they read one parameter for each.
 
     Args:
         script: The schedule.
@@ -38,6 +40,7 @@ def literal_to_knob(
         knob: Name of the knob; a handle of that name is defined for it.
         options: The values it may have, the integer among them.
         before: An earlier step to put the knob before; default is the step itself.
+        after: An earlier step to put it behind instead.
 
     Raises:
         UsageError: There is no integer, it is none of the options, or it stands in a dictionary, which holds
@@ -51,14 +54,17 @@ def literal_to_knob(
         raise script.refusal(f"{literal}, the value in the text, is not among the options {listed}", start)
     if knob in _knobs(script):
         raise script.refusal(f"{script.source} has a knob {knob!r} already", _knobs(script)[knob][0])
-    target = op if before is None else script.find(before)
-    if target.start > op.start:
+    if before is not None and after is not None:
+        raise script.refusal("say where the knob goes: before a step or after one")
+    anchor = before if after is None else after
+    target = op if anchor is None else script.find(anchor)
+    if target.start > op.start or (after is not None and target.end > op.start):
         raise script.refusal(f"the knob must stand before {script.describe(op)}", target)
     handle = fresh_name(f"%{knob}", names_in(script.text))
     listed = ", ".join(map(str, options))
     line = f'{handle} = {_KNOB}<"{knob}"> = {literal} : i64 from options = [{listed}] -> {_PARAM}'
     replacements = [
-        put_before(script.text, target, line),
+        (put_before if after is None else put_after)(script.text, target, line),
         Replacement(start, end, handle),
         _added_type(script, op, start),
     ]

@@ -55,10 +55,14 @@ def extent_of(text: str, first: OpSyntax, last: OpSyntax) -> Extent:
 def cut(text: str, first: OpSyntax, last: OpSyntax) -> Replacement:
     """Return the replacement that takes ops out of a text, with their comments."""
     extent = extent_of(text, first, last)
-    end = extent.end
-    while not extent.has_lines and end < len(text) and text[end] == " ":
-        end += 1
-    return Replacement(extent.start, end, "")
+    start, end = extent.start, extent.end
+    if not extent.has_lines:
+        # One of the spaces around it goes too: the one behind, or before what ends a line.
+        if text.startswith(" ", end):
+            end += 1
+        elif text[start - 1 : start] == " ":
+            start -= 1
+    return Replacement(start, end, "")
 
 
 def lines_of(text: str, first: OpSyntax, last: OpSyntax, replaced: Sequence[Replacement] = ()) -> str:
@@ -88,6 +92,8 @@ def put_before(text: str, op: OpSyntax, lines: str) -> Replacement:
     extent, indent = extent_of(text, op, op), indent_of(text, op.start)
     if extent.has_lines:
         return Replacement(extent.start, extent.start, indented(lines, indent))
+    if _fits_in_line(lines):
+        return Replacement(op.start, op.start, lines + " ")
     return Replacement(op.start, op.start, indented(lines, indent).removeprefix(indent) + indent)
 
 
@@ -96,5 +102,11 @@ def put_after(text: str, op: OpSyntax, lines: str) -> Replacement:
     extent, indent = extent_of(text, op, op), indent_of(text, op.start)
     if extent.has_lines:
         return Replacement(extent.end, extent.end, indented(lines, indent))
+    if _fits_in_line(lines) and op.tail == op.end:
+        return Replacement(op.end, op.end, " " + lines)
     after = "" if not text[op.tail : line_end(text, op.tail)].strip() else "\n" + indent
     return Replacement(op.tail, op.tail, "\n" + indented(lines, indent).removesuffix("\n") + after)
+
+
+def _fits_in_line(lines: str) -> bool:
+    return "\n" not in lines and "//" not in lines

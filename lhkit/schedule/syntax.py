@@ -12,30 +12,16 @@ from typing import NamedTuple
 from lhkit.schedule.brackets import comments_of, partners_of
 from lhkit.schedule.lexing import Token, lex, without_trivia
 from lhkit.schedule.tree import BlockSyntax, Group, Name, OpSyntax, RegionSyntax, Syntax, Use
-
-# Ops that are written without a dialect; elsewhere such words are keywords.
-_BARE_NAMES = {"module": "builtin.module", "return": "func.return", "call": "func.call", "func": "func.func"}
-_CONNECTORS = {"=", ",", ":", "->", "<", "-", "+", "*", "|", "?", "::"}
-# What may stand behind ``%i =`` in a loop's head and is no op.
-_NO_OPS = {"max", "min", "dense", "affine_map", "affine_set", "true", "false", "unit"}
-# Ops whose braces hold a region where the braces alone do not tell, as in ``{}``.
-_REGION_HOLDERS = (
-    "builtin.module",
-    "func.func",
-    "transform.named_sequence",
-    "transform.sequence",
-    "transform.foreach",
-    "transform.alternatives",
-    "transform.tune.alternatives",
-    "transform.apply_patterns",
-    "transform.apply_conversion_patterns",
-    "transform.with_pdl_patterns",
-    "linalg.reduce",
-    "linalg.map",
+from lhkit.schedule.vocabulary import (
+    BARE_NAMES,
+    CONNECTORS,
+    NO_OPS,
+    REGION_HOLDERS,
+    SHORT_NAMES,
+    TERMINATORS,
+    TYPED_BY_ARROW,
 )
-_TERMINATORS = (".yield", ".return")
-# The last colon of these belongs to an attribute: their types begin at the arrow.
-_TYPED_BY_ARROW = ("transform.tune.knob", "transform.param.constant")
+
 # Deeper regions stay unread: nothing a person writes, and the reader must not run out of stack.
 _MOST_DEPTH = 60
 
@@ -73,6 +59,7 @@ class _Reader:
         self.tokens = without_trivia(tokens)
         self._partner = partners_of(self.tokens)
         self._leads, self._tails = comments_of(tokens)
+        self._is_in_sequence = False
 
     def blocks(self, i: int, end: int, depth: int, arguments: tuple[Name, ...]) -> tuple[BlockSyntax, ...]:
         """Return the blocks of a region whose tokens are ``i`` to ``end``; the first one may have no label."""
@@ -135,7 +122,7 @@ class _Reader:
     def _may_begin(self, i: int) -> bool:
         """Return False in the middle of a list or a type: no op follows what stands before on the line."""
         before, token = self.tokens[i - 1], self.tokens[i]
-        return before.line != token.line or before.text not in _CONNECTORS
+        return before.line != token.line or before.text not in CONNECTORS
 
     def _op_name(self, i: int, end: int, has_results: bool, is_fresh: bool) -> str | None:
         token = self.tokens[i]
@@ -145,10 +132,12 @@ class _Reader:
             return None
         if "." in token.text:
             return token.text
+        if self._is_in_sequence and token.text in SHORT_NAMES:
+            return f"transform.{token.text}"
         if has_results:
-            return None if token.text in _NO_OPS else _BARE_NAMES.get(token.text, token.text)
+            return None if token.text in NO_OPS else BARE_NAMES.get(token.text, token.text)
         starts = is_fresh or self.tokens[i - 1].line != token.line or self.tokens[i - 1].text == "}"
-        return _BARE_NAMES.get(token.text) if starts else None
+        return BARE_NAMES.get(token.text) if starts else None
 
     def _op(self, head: _Head, first: int, end: int, depth: int) -> tuple[OpSyntax, int]:
         """Return the op with this head, and the index behind it."""
@@ -164,9 +153,9 @@ class _Reader:
                 i += 1
                 continue
             if not head.is_generic and self._holds_region(i, partner, head.name):
-                regions.append(self._region(i, partner, depth, arguments))
+                regions.append(self._region(i, partner, depth, head.name, arguments))
             elif head.is_generic and self._is(i, end, "(") and self._is(i + 1, end, "{"):
-                regions += self._regions(i + 1, partner, depth)
+                regions += self._regions(i + 1, partner, depth, head.name)
             else:
                 groups.append(self._group(i, partner))
                 if head.name == "transform.named_sequence" and self._is(i, end, "(") and not head.is_generic:
@@ -229,7 +218,7 @@ class _Reader:
             return False
         inside = i + 1
         if inside == partner:
-            return owner in _REGION_HOLDERS
+            return owner in REGION_HOLDERS
         if self._label_end(inside, partner) is not None:
             return True
         head = self._head(inside, partner, True)
@@ -237,26 +226,30 @@ class _Reader:
             is_entry = self.tokens[inside].kind in ("word", "string") and (
                 inside + 1 == partner or self.tokens[inside + 1].text in ("=", ",")
             )
-            return owner in _REGION_HOLDERS and not is_entry
+            return owner in REGION_HOLDERS and not is_entry
         if head.results or head.is_generic:
             return True
         after = self.tokens[inside + 1]
         if inside + 1 == partner:
-            return owner in _REGION_HOLDERS or head.name.endswith(_TERMINATORS)
+            return owner in REGION_HOLDERS or head.name.endswith(TERMINATORS)
         return after.text not in ("=", ",")
 
-    def _region(self, i: int, partner: int, depth: int, arguments: tuple[Name, ...]) -> RegionSyntax:
+    def _region(
+        self, i: int, partner: int, depth: int, owner: str, arguments: tuple[Name, ...]
+    ) -> RegionSyntax:
+        was, self._is_in_sequence = self._is_in_sequence, owner == "transform.sequence"
         is_read = depth < _MOST_DEPTH
         blocks = self.blocks(i + 1, partner, depth + 1, arguments) if is_read else ()
+        self._is_in_sequence = was
         return RegionSyntax(self.tokens[i].start, self.tokens[min(partner, len(self.tokens) - 1)].end, blocks)
 
-    def _regions(self, i: int, end: int, depth: int) -> list[RegionSyntax]:
+    def _regions(self, i: int, end: int, depth: int, owner: str) -> list[RegionSyntax]:
         """Return the regions of the generic form: braces between commas."""
         regions = []
         while i < end:
             partner = self._partner[i]
             if self.tokens[i].text == "{" and partner is not None:
-                regions.append(self._region(i, partner, depth, ()))
+                regions.append(self._region(i, partner, depth, owner, ()))
                 i = partner
             i += 1
         return regions
@@ -298,7 +291,7 @@ class _Reader:
     def _signature(
         self, name: str, marks: list[int], end: int, regions: list[RegionSyntax]
     ) -> tuple[int, int] | None:
-        opener = "->" if name in _TYPED_BY_ARROW else ":"
+        opener = "->" if name in TYPED_BY_ARROW else ":"
         starts = [t.start for t in (self.tokens[i] for i in marks if i < len(self.tokens)) if t.text == opener]
         start = max((s for s in starts if s < end), default=None)
         if start is None:

@@ -6,7 +6,6 @@ import pytest
 from test_tutorial_sequences import CASES, schedule_text
 from texts import ROOT, damaged, generated, shipped
 
-import lhkit
 from lhkit.compiler.bindings import ir, new_context
 from lhkit.model.errors import LhkitError, ScheduleError, UsageError
 from lhkit.model.jsonable import from_json
@@ -18,10 +17,11 @@ from lhkit.schedule.edits_knobs import knob_to_literal, literal_to_knob
 from lhkit.schedule.edits_steps import duplicate_step, insert_step, move_step, remove_step
 from lhkit.schedule.edits_structure import extract_sequence, inline_include, wrap_in_foreach
 from lhkit.schedule.edits_switching import disable_step, disabled_steps, enable_step
+from lhkit.schedule.layout import extent_of
 from lhkit.schedule.naming import fresh_name, names_in
 from lhkit.schedule.script import SEQUENCE, Replacement, Script, with_replacements
 from lhkit.session.editing import edit_schedule, read_script
-from lhkit.session.loading import describe_sources, load_schedule
+from lhkit.session.loading import describe_schedule, describe_sources, load_schedule
 
 SCHEDULES = {n: t for n, t in shipped().items() if (ROOT / "schedules" / n).exists()}
 TUTORIAL = [schedule_text(case.values[0]) for case in CASES]
@@ -39,6 +39,15 @@ def script(text, worker):
     return Script(text, outline=parsed)
 
 
+def accepted(text, worker):
+    """Return a script of a text, None if it consumes a handle twice: the verifier sees that in some regions."""
+    try:
+        return script(text, worker)
+    except ScheduleError as error:
+        assert "more than one potential consumer" in str(error)
+        return None
+
+
 def printed(text, *, generic=False, places=False):
     """Return a text as the compiler prints it, names of handles forgotten."""
     with new_context():
@@ -50,6 +59,7 @@ def printed(text, *, generic=False, places=False):
 FORMS = {
     "old attributes and functions beside": """
 #map = affine_map<(d0, d1) -> (d0)>
+#line = affine_map<(d0) -> (d0)>
 !any = !transform.any_op
 module @outer attributes {x.a = "} {", transform.with_named_sequence} { // a comment with { and "
   func.func @f(%a: memref<4xf32>, %i: index) -> (f32, i1) attributes {x.y = affine_map<(d0) -> (d0)>} {
@@ -58,7 +68,7 @@ module @outer attributes {x.a = "} {", transform.with_named_sequence} { // a com
   ^bb1(%j: index):  // pred
     %v = scf.for %k = %j to %i step %i iter_args(%s = %i) -> (index) { scf.yield %s : index }
     affine.for %q = max #map(%i)[%i] to 10 { }
-    %g = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "reduction"]}
+    %g = linalg.generic {indexing_maps = [#line, #line], iterator_types = ["parallel"]}
       ins(%c : tensor<2xf32>) outs(%c : tensor<2xf32>) { ^bb0(%x: f32, %y: f32): linalg.yield %x : f32 } -> tensor<2xf32>
     %t = arith.constant true
     %z = arith.constant 0.0 : f32
@@ -77,7 +87,7 @@ module @outer attributes {x.a = "} {", transform.with_named_sequence} { // a com
     transform.alternatives %named : !any { ^bb0(%a: !any): transform.yield }, { ^bb0(%a: !any): }
     "transform.foreach"(%f) ({
     ^bb0(%each: !any):
-      %q = "transform.get_parent_op"(%each) <{nth_parent = 1 : i64, op_name = "a}b"}> {"transform.x" = #map} : (!any) -> !any
+      %q = "transform.get_parent_op"(%each) <{nth_parent = 1 : i64, op_name = "a}b"}> {"x.y" = #map} : (!any) -> !any
       "transform.yield"() : () -> ()
     }) : (!any) -> ()
     transform.sequence %f : !any failures(suppress) { ^bb0(%in: !any): transform.print %in {name = "//", skip_regions} : !any }
@@ -132,7 +142,7 @@ def agreeing(seeds, worker):
 
 
 def test_generated_schedules_are_read_as_they_are_parsed(worker):
-    assert agreeing(range(200), worker) == 200
+    assert agreeing(range(100), worker) == 100
 
 
 @pytest.mark.heavy
@@ -157,7 +167,7 @@ def test_a_text_that_is_read_otherwise_is_refused_with_the_place(worker):
     with pytest.raises(UsageError, match="stands at line 1, column 2 for the compiler"):
         moved = OutlineOp(parsed[0].name, 1, 2, (), (), (), ())
         check_agreement(text, (moved, *parsed[1:]))
-    with pytest.raises(UsageError, match="results of transform.tune.knob read as %tile_m and are %other"):
+    with pytest.raises(UsageError, match=r"results of transform\.tune\.knob read as %tile_m and are %other"):
         first = parsed[1]
         other = OutlineOp(first.name, first.line, first.column, ("%other",), (), (), ())
         check_agreement(text, (parsed[0], other, *parsed[2:]))
@@ -191,6 +201,11 @@ def edit_randomly(s, seed, worker):
     meaning = printed(text)
     number = draw.choice(steps_to_edit(s))
     op = s.steps[number]
+    has_lines = extent_of(text, op, op).has_lines
+
+    def assert_restored(back):
+        # A step between others on one line may come back on a line of its own.
+        assert back == text if has_lines else printed(back) == meaning
 
     renamed = draw.choice(s.handles.definitions)
     new = fresh_name("%renamed", names_in(text))
@@ -201,10 +216,11 @@ def edit_randomly(s, seed, worker):
     assert check_edited(again, there) == text
 
     there = check_edited(duplicate_step(s, number), text)
-    twice = script(there, worker)
-    assert len(twice.steps) - len(s.steps) == len([o for o in op.walk() if o.name.startswith("transform.")])
-    copy = next(i for i, o in enumerate(twice.steps) if o.start > op.start and i > number and o.start >= op.end)
-    assert remove_step(twice, copy).text == text
+    if (twice := accepted(there, worker)) is not None:
+        assert len(twice.steps) - len(s.steps) == len([o for o in op.walk() if o.name.startswith("transform.")])
+        copy = next(i for i, o in enumerate(twice.steps) if o.start >= op.end)
+        assert_restored(remove_step(twice, copy).text)
+        made.append("duplicate")
 
     there = check_edited(
         insert_step(
@@ -212,11 +228,11 @@ def edit_randomly(s, seed, worker):
         ),
         text,
     )
-    assert remove_step(script(there, worker), "%new").text == text
+    assert_restored(remove_step(script(there, worker), "%new").text)
     there = check_edited(
         insert_step(s, "%new = transform.param.constant 1 : i64 -> !transform.param<i64>", after=number), text
     )
-    assert remove_step(script(there, worker), "%new").text == text
+    assert_restored(remove_step(script(there, worker), "%new").text)
 
     for edit, name in ((disable_step, "disable"), (remove_step, "remove")):
         try:
@@ -235,8 +251,7 @@ def edit_randomly(s, seed, worker):
         there = check_edited(move_step(s, number, before=target), text)
     except UsageError:
         there = None
-    if there is not None:
-        script(there, worker)
+    if there is not None and accepted(there, worker):
         made.append("move")
 
     if op.operands:
@@ -256,10 +271,10 @@ def edit_randomly(s, seed, worker):
 
 def test_edits_of_generated_schedules_are_accepted_and_undone(worker):
     made = []
-    for seed, text in enumerate(generated(60)):
+    for seed, text in enumerate(generated(30)):
         made += edit_randomly(script(text, worker), seed, worker)
-    assert {name: made.count(name) >= 5 for name in set(made)} == dict.fromkeys(
-        ("disable", "remove", "move", "foreach"), True
+    assert {name: made.count(name) >= 2 for name in set(made)} == dict.fromkeys(
+        ("duplicate", "disable", "remove", "move", "foreach"), True
     )
 
 
@@ -273,3 +288,139 @@ def test_edits_of_shipped_schedules_are_accepted_and_undone(name, worker):
 def test_edits_of_1000_generated_schedules_are_accepted_and_undone(worker):
     for seed, text in enumerate(generated(1000)):
         edit_randomly(script(text, worker), seed, worker)
+
+
+def test_an_edit_of_a_schedule_is_a_new_schedule(worker):
+    schedule = load_schedule("fc_relu_tile_fuse.mlir", knobs={"tile_m": 16, "tile_n": 32}, worker=worker)
+    edit = edit_schedule(schedule, lambda s: rename_handle(s, "%loops", "%rows"), worker=worker)
+    assert edit.before is schedule and edit.after.text == edit.edited.text != schedule.text
+    assert (edit.after.source, edit.after.entry, edit.after.settings) == (
+        schedule.source,
+        schedule.entry,
+        schedule.settings,
+    )
+    assert printed(edit.after.text) == printed(schedule.text)
+    without = edit_schedule(schedule, lambda s: knob_to_literal(s, "tile_n", 32), worker=worker).after
+    assert [k.name for k in without.knobs] == ["tile_m"] and without.settings == (("tile_m", 16),)
+    assert "tile_sizes [%tile_m, 32]" in without.text
+
+
+def test_an_edit_whose_text_the_compiler_refuses_is_an_error_with_its_place(worker):
+    schedule = load_schedule("matmul_tile.mlir", worker=worker)
+    with pytest.raises(ScheduleError) as error:
+        edit_schedule(schedule, lambda s: set_operand(s, "%tiled", 0, "%tile_m"), worker=worker)
+    assert f"{schedule.source}:13:" in str(error.value)
+    with pytest.raises(UsageError, match="cannot be removed"):
+        edit_schedule(schedule, lambda s: remove_step(s, "%matmul"), worker=worker)
+
+
+@pytest.mark.parametrize("name", sorted(SCHEDULES))
+def test_knobs_become_literals_and_knobs_again(name, worker):
+    """Fold every knob and make it again before the step that reads it first: the IR is the same."""
+    schedule = load_schedule(name, worker=worker)
+    for knob in schedule.knobs:
+        folded = edit_schedule(schedule, lambda s, k=knob: knob_to_literal(s, k.name), worker=worker).after
+        assert knob.name not in [k.name for k in folded.knobs]
+        before = read_script(schedule, worker=worker)
+        defined = next(d for d in before.handles.definitions if d.name.text == f"%{knob.name}")
+        if len(defined.uses) != 1:
+            continue
+        use, user = defined.uses[0]
+        (sizes,) = [g for g in user.groups if g.keyword == "tile_sizes"]
+        index = schedule.text[sizes.start : use.start].count(",")
+        number, at = before.number_of(user) - 1, before.number_of(defined.op)
+        place = {"after": at - 1} if before.steps[at - 1].results else {"before": at}
+
+        def again(s, knob=knob, number=number, index=index, place=place):
+            return literal_to_knob(
+                s, number, "tile_sizes", index, knob=knob.name, options=knob.options, **place
+            )
+
+        assert edit_schedule(folded, again, worker=worker).after.text == schedule.text
+
+
+PAYLOAD = """
+func.func @f(%a: tensor<16x32xf32>, %b: tensor<32x8xf32>, %c: tensor<16x8xf32>) -> tensor<16x8xf32> {
+  %m = linalg.matmul ins(%a, %b : tensor<16x32xf32>, tensor<32x8xf32>) outs(%c : tensor<16x8xf32>) -> tensor<16x8xf32>
+  %s = linalg.matmul ins(%a, %b : tensor<16x32xf32>, tensor<32x8xf32>) outs(%m : tensor<16x8xf32>) -> tensor<16x8xf32>
+  return %s : tensor<16x8xf32>
+}
+"""
+BOTH = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %all = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    // Tiles of both.
+    %tiled, %loops:2 = transform.structured.tile_using_for %all tile_sizes [8, 4]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %inner, %sums = transform.structured.tile_using_for %tiled tile_sizes [0, 0, 16] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.loop.unroll %loops#1 {factor = 2} : !transform.any_op
+    transform.yield
+  }
+}
+"""
+
+
+def scheduled(schedule, worker):
+    """Return the payload as a schedule leaves it."""
+    described, body = describe_sources([("payload", PAYLOAD.encode())], role="payload")
+    more, more_body, parts = describe_schedule(schedule)
+    fields = {
+        "function": "f",
+        "opt_level": 0,
+        "schedule": parts,
+        "stage": "scheduled",
+        "sources": described + more,
+    }
+    return worker.request("lower", fields, body + more_body).body.decode()
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda s: wrap_in_foreach(s, "%tiled"),
+        lambda s: wrap_in_foreach(s, "%tiled", "%inner"),
+        lambda s: extract_sequence(s, "@tile", "%tiled"),
+        lambda s: extract_sequence(s, "@tile", "%all", "%inner"),
+        lambda s: extract_sequence(s, "@unroll", 4),
+        lambda s: rename_handle(s, "%loops", "%rows"),
+        lambda s: literal_to_knob(s, "%inner", "tile_sizes", 2, knob="t", options=[8, 16]),
+    ],
+)
+def test_edits_of_structure_leave_the_payload_as_before(edit, worker):
+    schedule = load_schedule(BOTH, worker=worker)
+    changed = edit_schedule(schedule, edit, worker=worker).after
+    assert changed.text != BOTH and "// Tiles of both." in changed.text
+    assert scheduled(changed, worker) == scheduled(schedule, worker)
+    wrong = edit_schedule(schedule, lambda s: set_argument(s, 4, "factor", "4"), worker=worker).after
+    assert scheduled(wrong, worker) != scheduled(schedule, worker)
+
+
+def test_extract_and_inline_lead_back_to_the_text(worker):
+    s = script(BOTH, worker)
+    extracted = extract_sequence(s, "@tile", "%tiled", "%inner").text
+    assert (
+        "%loops:2 = transform.include @tile failures(propagate) (%all) : (!transform.any_op) -> (" in extracted
+    )
+    assert (
+        "@tile(%all: !transform.any_op {transform.consumed}) -> (!transform.any_op, !transform.any_op) {"
+        in extracted
+    )
+    back = inline_include(script(extracted, worker), 2).text
+    assert remove_step(Script(back), "@tile").text.rstrip() != BOTH
+    assert printed(remove_step(Script(back), "@tile").text) == printed(BOTH)
+
+
+def test_inlined_handles_do_not_clash(worker):
+    text = BOTH.replace(
+        "    // Tiles",
+        "    transform.foreach %all : !transform.any_op {\n    ^bb0(%each: !transform.any_op):\n      transform.print %each : !transform.any_op\n    }\n    // Tiles",
+    )
+    extracted = extract_sequence(script(text, worker), "@look", 2).text
+    twice = insert_step(
+        Script(extracted),
+        "%each = transform.get_parent_op %all : (!transform.any_op) -> !transform.any_op",
+        after="%all",
+    ).text
+    back = inline_include(script(twice, worker), 3).text
+    assert "^bb0(%each_1: !transform.any_op):" in back and "transform.print %each_1" in back
+    script(back, worker)
