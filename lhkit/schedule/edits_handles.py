@@ -7,12 +7,12 @@ from lhkit.schedule.naming import is_handle_name
 from lhkit.schedule.script import Edited, Replacement, Script, StepRef, renamed
 
 
-def rename_handle(script: Script, old: str, new: str, *, at: StepRef | None = None) -> Edited:
+def rename_handle(script: Script, old: str | Definition, new: str, *, at: StepRef | None = None) -> Edited:
     """Rename a handle where it is defined and wherever it is used; another one of the same name stays.
 
     Args:
         script: The schedule.
-        old: Its name, ``%loops``, without the number of a result.
+        old: Its name, ``%loops``, without the number of a result; or its definition, one of ``script.handles``.
         new: The name it gets.
         at: The step that defines it, or around whose block it is an argument, where several bear the name.
 
@@ -23,10 +23,10 @@ def rename_handle(script: Script, old: str, new: str, *, at: StepRef | None = No
         raise script.refusal(
             f"{new!r} cannot be a handle's name: % and letters, digits, $ . _ -, no digit first"
         )
-    definition = find_definition(script, old, at=at)
-    if new != old:
+    definition = find_definition(script, old, at=at) if isinstance(old, str) else old
+    if new != definition.name.text:
         _check_free(script, definition, new)
-    return script.edited(renamed(definition, new), f"rename {old} to {new}")
+    return script.edited(renamed(definition, new), f"rename {definition.name.text} to {new}")
 
 
 def set_operand(script: Script, step: StepRef, position: int, handle: str) -> Edited:
@@ -74,7 +74,8 @@ def find_definition(script: Script, name: str, *, at: StepRef | None = None) -> 
         raise script.refusal(f"{script.source} defines no handle {name}" + (" there" if at is not None else ""))
     lines = ", ".join(str(script.syntax.place(d.name.start).line) for d in found)
     raise script.refusal(
-        f"several handles are called {name}, at lines {lines}", advice="Say which step defines it: at=…."
+        f"several handles are called {name}, at lines {lines}",
+        advice="Say which step defines it, at=…, or pass its definition.",
     )
 
 

@@ -44,21 +44,15 @@ class Handles:
         definitions: The definitions.
         parents: For each scope, the scope around it whose names it sees; None for an isolated one.
         spans: For each scope, where its region stands.
-        unresolved: Uses that mean no definition.
     """
 
     definitions: tuple[Definition, ...]
     parents: tuple[int | None, ...]
     spans: tuple[tuple[int, int], ...]
-    unresolved: tuple[tuple[Use, OpSyntax], ...]
 
     def scope_at(self, offset: int) -> int:
         """Return the innermost scope around a place."""
         return max(i for i, (start, end) in enumerate(self.spans) if i == 0 or start < offset < end)
-
-    def meaning(self, use: Use) -> Definition | None:
-        """Return the definition that a use means, or None."""
-        return next((d for d in self.definitions if any(u == use for u, _ in d.uses)), None)
 
     def in_sight(self, scope: int) -> dict[str, Definition]:
         """Return what a scope sees, by name: its own names and those around it, isolation apart."""
@@ -79,7 +73,7 @@ class Handles:
         return at is not None
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=8)
 def read_handles(text: str) -> Handles:
     """Return the definitions of a text with their uses."""
     reader = _Reader()
@@ -90,7 +84,7 @@ def read_handles(text: str) -> Handles:
         for (name, op, is_argument, scope), uses in zip(reader.found, reader.uses, strict=True)
     )
     order = sorted(definitions, key=lambda d: d.name.start)
-    return Handles(tuple(order), tuple(reader.parents), tuple(reader.spans), tuple(reader.unresolved))
+    return Handles(tuple(order), tuple(reader.parents), tuple(reader.spans))
 
 
 class _Reader:
@@ -101,7 +95,6 @@ class _Reader:
         self.spans: list[tuple[int, int]] = []
         self.found: list[tuple[Name, OpSyntax, bool, int]] = []
         self.uses: list[list[tuple[Use, OpSyntax]]] = []
-        self.unresolved: list[tuple[Use, OpSyntax]] = []
         self._by_scope: list[dict[str, int]] = []
         self._waiting: list[tuple[Use, OpSyntax, int]] = []
 
@@ -127,9 +120,7 @@ class _Reader:
             at: int | None = scope
             while at is not None and use.name not in self._by_scope[at]:
                 at = self.parents[at]
-            if at is None:
-                self.unresolved.append((use, op))
-            else:
+            if at is not None:
                 self.uses[self._by_scope[at][use.name]].append((use, op))
 
     def _region(self, region: RegionSyntax, op: OpSyntax, parent: int | None) -> None:

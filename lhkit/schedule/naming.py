@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 from lhkit.schedule.lexing import lex
 
@@ -39,20 +39,10 @@ def fresh_name(wanted: str, taken: Collection[str]) -> str:
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with handles and symbols renamed wherever they stand; ``%a#1`` keeps its number.
-
-    A name given with its number, ``%a#1``, is replaced as a whole.
-    """
-    return replace_tokens(text, lambda piece: _renamed(piece, names))
-
-
-def replace_tokens(text: str, replace: Callable[[str], str]) -> str:
-    """Return a text with every handle and symbol replaced by what a function gives for it."""
-    return "".join(replace(t.text) if t.kind in ("value", "symbol") else t.text for t in lex(text))
-
-
-def _renamed(piece: str, names: Mapping[str, str]) -> str:
-    if piece in names:
-        return names[piece]
-    stem, mark, number = piece.partition("#")
-    return names.get(stem, stem) + mark + number
+    """Return a text with handles and symbols renamed wherever they stand; ``%a#1`` keeps its number."""
+    pieces = []
+    for token in lex(text):
+        stem, mark, number = token.text.partition("#")
+        is_name = token.kind in ("value", "symbol")
+        pieces.append(names.get(stem, stem) + mark + number if is_name else token.text)
+    return "".join(pieces)

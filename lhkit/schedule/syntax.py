@@ -24,6 +24,8 @@ from lhkit.schedule.vocabulary import (
 
 # Deeper regions stay unread: nothing a person writes, and the reader must not run out of stack.
 _MOST_DEPTH = 60
+# How far into a dictionary the reader looks for what cannot be in one.
+_MOST_TOKENS = 200
 
 
 class _Head(NamedTuple):
@@ -35,7 +37,7 @@ class _Head(NamedTuple):
     is_generic: bool
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=8)
 def read_syntax(text: str) -> Syntax:
     """Return the ops of a text; of a broken one, those that can be made out. Never raises."""
     tokens = lex(text)
@@ -79,7 +81,7 @@ class _Reader:
                 ops.append(op)
                 is_fresh = False
             else:
-                i += 1
+                i, is_fresh = i + 1, False
         blocks.append(BlockSyntax(label, arguments, tuple(ops)))
         return tuple(blocks)
 
@@ -97,6 +99,9 @@ class _Reader:
 
     def _head(self, i: int, end: int, is_fresh: bool) -> _Head | None:
         """Return the head of the op that begins at a token, None where none does."""
+        # Results come after no comma; looking on from every handle of a long list would take quadratic time.
+        if not is_fresh and self.tokens[i - 1].text == ",":
+            return None
         names: list[Name] = []
         at = i
         while at < end and self.tokens[at].kind == "value":
@@ -147,12 +152,13 @@ class _Reader:
         i = head.name_at + 1
         while i < end and not self._ends(i, end, depth):
             partner = self._partner[i]
-            if partner is None or partner > end:
+            is_region = partner is not None and self._holds_region(i, partner, head)
+            if partner is None or partner > end or not (is_region or self._is_whole(i, partner)):
                 marks.append(i)
                 operands += self._uses(i, i + 1)
                 i += 1
                 continue
-            if not head.is_generic and self._holds_region(i, partner, head.name):
+            if is_region:
                 regions.append(self._region(i, partner, depth, head.name, arguments))
             elif head.is_generic and self._is(i, end, "(") and self._is(i + 1, end, "{"):
                 regions += self._regions(i + 1, partner, depth, head.name)
@@ -197,6 +203,13 @@ class _Reader:
             return self._label_end(i, end) is not None
         return token.kind in ("value", "word", "string") and self._head(i, end, False) is not None
 
+    def _is_whole(self, i: int, partner: int) -> bool:
+        """Return False for a dictionary that nothing closes: it reaches into steps, which define handles."""
+        if self.tokens[i].text != "{":
+            return True
+        inside = self.tokens[i + 1 : min(partner, i + 1 + _MOST_TOKENS)]
+        return partner < len(self.tokens) and all(t.kind != "value" for t in inside)
+
     def _uses(self, i: int, end: int) -> list[Use]:
         return [Use(t.text, t.start, t.end) for t in self.tokens[i:end] if t.kind == "value"]
 
@@ -209,10 +222,10 @@ class _Reader:
     def _group(self, i: int, partner: int) -> Group:
         return Group(self.tokens[i].text, self.tokens[i].start, self.tokens[partner].end, self._keyword(i))
 
-    def _holds_region(self, i: int, partner: int, owner: str) -> bool:
+    def _holds_region(self, i: int, partner: int, of: _Head) -> bool:
         """Return True for braces that hold ops, False for a dictionary or a list in braces."""
-        before = self.tokens[i - 1]
-        if self.tokens[i].text != "{" or before.text in ("attributes", "=", "<"):
+        before, owner = self.tokens[i - 1], of.name
+        if of.is_generic or self.tokens[i].text != "{" or before.text in ("attributes", "=", "<"):
             return False
         if before.kind == "word" and before.end == self.tokens[i].start:  # ops{["linalg.matmul"]}
             return False
@@ -229,10 +242,9 @@ class _Reader:
             return owner in REGION_HOLDERS and not is_entry
         if head.results or head.is_generic:
             return True
-        after = self.tokens[inside + 1]
         if inside + 1 == partner:
             return owner in REGION_HOLDERS or head.name.endswith(TERMINATORS)
-        return after.text not in ("=", ",")
+        return self.tokens[inside + 1].text not in ("=", ",")
 
     def _region(
         self, i: int, partner: int, depth: int, owner: str, arguments: tuple[Name, ...]

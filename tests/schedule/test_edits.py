@@ -274,7 +274,10 @@ def test_rename_reaches_uses_in_sight_and_no_others():
 
 def test_rename_refuses():
     several = refusal(rename_handle, SCRIPT, "%mm", "%x")
-    assert several == "several handles are called %mm, at lines 5, 21\nSay which step defines it: at=…."
+    assert (
+        several
+        == "several handles are called %mm, at lines 5, 21\nSay which step defines it, at=…, or pass its definition."
+    )
     taken = refusal(rename_handle, SCRIPT, "%tiled", "%root")
     assert taken.startswith(
         "%tiled cannot be called %root: that name is taken at line 3\nmine.mlir:3:46: note: here"

@@ -209,8 +209,7 @@ def edit_randomly(s, seed, worker):
 
     renamed = draw.choice(s.handles.definitions)
     new = fresh_name("%renamed", names_in(text))
-    at = s.number_of(renamed.op)
-    there = check_edited(rename_handle(s, renamed.name.text, new, at=at), text)
+    there = check_edited(rename_handle(s, renamed, new), text)
     assert printed(there) == meaning and there != text
     again = rename_handle(Script(there), new, renamed.name.text)
     assert check_edited(again, there) == text
@@ -360,9 +359,9 @@ BOTH = """module attributes {transform.with_named_sequence} {
 """
 
 
-def scheduled(schedule, worker):
+def scheduled(schedule, worker, payload=PAYLOAD):
     """Return the payload as a schedule leaves it."""
-    described, body = describe_sources([("payload", PAYLOAD.encode())], role="payload")
+    described, body = describe_sources([("payload", payload.encode())], role="payload")
     more, more_body, parts = describe_schedule(schedule)
     fields = {
         "function": "f",
@@ -383,7 +382,6 @@ def scheduled(schedule, worker):
         lambda s: extract_sequence(s, "@tile", "%all", "%inner"),
         lambda s: extract_sequence(s, "@unroll", 4),
         lambda s: rename_handle(s, "%loops", "%rows"),
-        lambda s: literal_to_knob(s, "%inner", "tile_sizes", 2, knob="t", options=[8, 16]),
     ],
 )
 def test_edits_of_structure_leave_the_payload_as_before(edit, worker):
@@ -393,6 +391,19 @@ def test_edits_of_structure_leave_the_payload_as_before(edit, worker):
     assert scheduled(changed, worker) == scheduled(schedule, worker)
     wrong = edit_schedule(schedule, lambda s: set_argument(s, 4, "factor", "4"), worker=worker).after
     assert scheduled(wrong, worker) != scheduled(schedule, worker)
+
+
+def test_a_knob_at_its_default_leaves_the_payload_as_the_literal_does(worker):
+    # A parameter stands for one payload op.
+    one = "\n".join(line for line in PAYLOAD.splitlines() if "%s =" not in line).replace("%s", "%m")
+    schedule = load_schedule(BOTH, worker=worker)
+    changed = edit_schedule(
+        schedule,
+        lambda s: literal_to_knob(s, "%tiled", "tile_sizes", 0, knob="t", options=[4, 8]),
+        worker=worker,
+    ).after
+    expected = scheduled(schedule, worker, one)
+    assert scheduled(changed, worker, one) == expected != scheduled(changed.with_knobs({"t": 4}), worker, one)
 
 
 def test_extract_and_inline_lead_back_to_the_text(worker):
