@@ -73,10 +73,8 @@ def find_definition(script: Script, name: str, *, at: StepRef | None = None) -> 
     if not found:
         raise script.refusal(f"{script.source} defines no handle {name}" + (" there" if at is not None else ""))
     lines = ", ".join(str(script.syntax.place(d.name.start).line) for d in found)
-    raise script.refusal(
-        f"several handles are called {name}, at lines {lines}",
-        advice="Say which step defines it, at=…, or pass its definition.",
-    )
+    message = f"several handles are called {name}, at lines {lines}"
+    raise script.refusal(message, advice="Say which step defines it, at=…, or pass its definition.")
 
 
 def _check_free(script: Script, definition: Definition, new: str) -> None:

@@ -11,6 +11,7 @@ from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.jsonable import from_json
 from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.outline import OutlineOp
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
@@ -95,14 +96,14 @@ def load_schedule(
     """
     shown, content, _ = _read(source, "schedules", name or "<schedule>")
     parts = [(shown, content)] + [_read(library, "schedules", "<library>")[:2] for library in libraries]
-    schedule = _parsed(parts, entry, bind, worker, limits)
+    schedule = _schedule(parts, _ask_for_schedule(parts, worker, limits), entry, bind)
     return schedule.with_knobs(knobs) if knobs else schedule
 
 
-def with_text(
+def parse_text(
     schedule: Schedule, text: str, *, worker: Worker | None = None, limits: Limits | None = None
-) -> Schedule:
-    """Return a schedule with another text; name, entry, bindings and libraries stay.
+) -> tuple[Schedule, tuple[OutlineOp, ...]]:
+    """Return a schedule with another text, and its transform ops; name, entry, bindings and libraries stay.
 
     Settings stay too, of the knobs that it still has and that allow them.
 
@@ -112,30 +113,33 @@ def with_text(
     """
     parts = [(schedule.source, _checked(text.encode(errors="replace"), schedule.source))]
     parts += [(library.source, library.text.encode()) for library in schedule.libraries]
-    changed = _parsed(parts, schedule.entry, schedule.bind, worker, limits)
+    answer = _ask_for_schedule(parts, worker, limits, outline=True)
+    changed = _schedule(parts, answer, schedule.entry, schedule.bind)
     knobs = {knob.name: knob for knob in changed.knobs}
     kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}
-    return changed.with_knobs(kept)
+    return changed.with_knobs(kept), tuple(from_json(OutlineOp, op) for op in answer["outline"])
 
 
-def _parsed(
-    parts: list[tuple[str, bytes]],
-    entry: str | None,
-    bind: Sequence[str],
-    worker: Worker | None,
-    limits: Limits | None,
+def _ask_for_schedule(
+    parts: list[tuple[str, bytes]], worker: Worker | None, limits: Limits | None, *, outline: bool = False
+) -> dict[str, Any]:
+    described, body = describe_sources(parts, role="schedule")
+    fields = {"sources": described, "outline": outline}
+    return (worker or shared_worker()).request("load_schedule", fields, body, limits=limits).header
+
+
+def _schedule(
+    parts: list[tuple[str, bytes]], answer: Mapping[str, Any], entry: str | None, bind: Sequence[str]
 ) -> Schedule:
     shown, content = parts[0]
-    described, body = describe_sources(parts, role="schedule")
-    answer = (worker or shared_worker()).request("load_schedule", {"sources": described}, body, limits=limits)
-    sequences = tuple(from_json(NamedSequence, s) for s in answer.header["sequences"])
+    sequences = tuple(from_json(NamedSequence, s) for s in answer["sequences"])
     if not sequences:
-        raise _no_sequence(shown, answer.header["functions"])
+        raise _no_sequence(shown, answer["functions"])
     return Schedule(
         source=shown,
-        text=answer.header["text"] or content.decode(errors="replace"),
+        text=answer["text"] or content.decode(errors="replace"),
         sequences=sequences,
-        knobs=tuple(from_json(Knob, k) for k in answer.header["knobs"]),
+        knobs=tuple(from_json(Knob, k) for k in answer["knobs"]),
         entry=choose_entry(sequences, entry, source=shown),
         bind=tuple(bind),
         libraries=tuple(Library(n, c.decode(errors="replace")) for n, c in parts[1:]),

@@ -55,7 +55,6 @@ class Handlers:
             "describe": self._describe,
             "load_payload": self._load_payload,
             "load_schedule": self._load_schedule,
-            "outline": self._outline,
             "compile": self._compile,
             "lower": self._lower,
             "assembly": self._assembly,
@@ -107,12 +106,9 @@ class Handlers:
             functions = [f.name for f in functions_of(module)]
             text = str(module) if sources[0].is_bytecode else None
             parts = {"sequences": to_json(sequences_of(module)), "knobs": to_json(knobs_of(module))}
+            if fields.get("outline"):
+                parts["outline"] = to_json(outline_of(sources[0]))
             return Message({"text": text, "functions": functions, **parts})
-
-    def _outline(self, fields: dict[str, Any], body: bytes) -> Message:
-        (source,) = _sources(fields["sources"], body)
-        with new_context():
-            return Message({"ops": to_json(outline_of(source))})
 
     def _compile(self, fields: dict[str, Any], body: bytes) -> Message:
         kernel = build_kernel(_recipe(fields, body), self._progress)

@@ -74,6 +74,7 @@ def test_steps_are_found_by_number_handle_and_sequence():
         "transform.named_sequence",
     ]
     assert SCRIPT.number_of(SCRIPT.find("@clean")) == CLEAN
+    assert SCRIPT.number_at(9, 24) == TILE and SCRIPT.number_at(9, 23) is None
     assert refusal(SCRIPT.find, 12) == "there is no step 12; mine.mlir has steps 0 to 11"
     assert (
         refusal(SCRIPT.find, "%mm")

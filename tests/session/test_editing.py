@@ -29,8 +29,8 @@ TUTORIAL = [schedule_text(case.values[0]) for case in CASES]
 
 def outline(text, worker):
     described, body = describe_sources([("<schedule>", text.encode())], role="schedule")
-    answer = worker.request("outline", {"sources": described}, body)
-    return tuple(from_json(OutlineOp, op) for op in answer.header["ops"])
+    answer = worker.request("load_schedule", {"sources": described, "outline": True}, body)
+    return tuple(from_json(OutlineOp, op) for op in answer.header["outline"])
 
 
 def script(text, worker):
@@ -299,6 +299,15 @@ def test_an_edit_of_a_schedule_is_a_new_schedule(worker):
         schedule.settings,
     )
     assert printed(edit.after.text) == printed(schedule.text)
+    back = edit_schedule(
+        edit.after, lambda s: rename_handle(s, "%rows", "%loops"), script=edit.script, worker=worker
+    )
+    assert back.after == schedule and edit.script == read_script(edit.after, worker=worker)
+    # A script of another text is not used.
+    stale = edit_schedule(
+        schedule, lambda s: rename_handle(s, "%loops", "%x"), script=edit.script, worker=worker
+    )
+    assert "%x:2 =" in stale.after.text
     without = edit_schedule(schedule, lambda s: knob_to_literal(s, "tile_n", 32), worker=worker).after
     assert [k.name for k in without.knobs] == ["tile_m"] and without.settings == (("tile_m", 16),)
     assert "tile_sizes [%tile_m, 32]" in without.text
