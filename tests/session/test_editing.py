@@ -142,7 +142,7 @@ def agreeing(seeds, worker):
 
 
 def test_generated_schedules_are_read_as_they_are_parsed(worker):
-    assert agreeing(range(100), worker) == 100
+    assert agreeing(range(60), worker) == 60
 
 
 @pytest.mark.heavy
@@ -270,7 +270,7 @@ def edit_randomly(s, seed, worker):
 
 def test_edits_of_generated_schedules_are_accepted_and_undone(worker):
     made = []
-    for seed, text in enumerate(generated(30)):
+    for seed, text in enumerate(generated(20)):
         made += edit_randomly(script(text, worker), seed, worker)
     assert {name: made.count(name) >= 2 for name in set(made)} == dict.fromkeys(
         ("duplicate", "disable", "remove", "move", "foreach"), True
@@ -279,8 +279,7 @@ def test_edits_of_generated_schedules_are_accepted_and_undone(worker):
 
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
 def test_edits_of_shipped_schedules_are_accepted_and_undone(name, worker):
-    for seed in range(2):
-        edit_randomly(script(SCHEDULES[name], worker), seed, worker)
+    edit_randomly(script(SCHEDULES[name], worker), 0, worker)
 
 
 @pytest.mark.heavy
