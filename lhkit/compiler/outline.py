@@ -8,7 +8,7 @@ from lhkit.compiler.effects import consumed_operands
 from lhkit.compiler.names import Names
 from lhkit.compiler.parsing import parse_module, walk
 from lhkit.compiler.plan import stepping_sequences, steps_of
-from lhkit.compiler.schedules import home_of
+from lhkit.compiler.schedules import home_of, sequence_ops
 from lhkit.compiler.sources import Source
 from lhkit.model.outline import OutlineOp
 
@@ -23,10 +23,11 @@ def outline_of(source: Source) -> tuple[OutlineOp, ...]:
         ScheduleError: It does not parse or does not verify.
     """
     module = parse_module(source)
-    home = home_of(module)
     names = Names([source])
-    steps = [op for sequence in stepping_sequences(home) for op in steps_of(sequence)]
-    consumed = dict(zip(steps, consumed_operands(home, steps), strict=True))
+    consumed: dict[Any, tuple[bool, ...]] = {}
+    for home in _homes(module):
+        steps = [op for sequence in stepping_sequences(home) for op in steps_of(sequence)]
+        consumed |= zip(steps, consumed_operands(home, steps), strict=True)
     outline = []
     for op in walk(module.operation):
         if not op.name.startswith(_PREFIX):
@@ -37,6 +38,16 @@ def outline_of(source: Source) -> tuple[OutlineOp, ...]:
             continue
         outline.append(_outlined(op, place, names, consumed.get(op)))
     return tuple(outline)
+
+
+def _homes(module: Any) -> list[Any]:
+    """Return the modules that hold the named sequences of a text; there may be several beside one another."""
+    homes: list[Any] = []
+    for sequence in sequence_ops(module):
+        home = home_of(sequence)
+        if home not in homes:
+            homes.append(home)
+    return homes
 
 
 def _outlined(

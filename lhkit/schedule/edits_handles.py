@@ -44,9 +44,10 @@ def set_operand(script: Script, step: StepRef, position: int, handle: str) -> Ed
     op = script.find(step)
     if not 0 <= position < len(op.operands):
         raise script.refusal(f"{script.describe(op)} has {len(op.operands)} operands, no number {position}", op)
-    seen = script.handles.in_sight(script.handles.scope_at(op.start))
-    definition = seen.get(handle.partition("#")[0])
-    if definition is None or definition.name.start >= op.start:
+    scope = script.handles.scope_at(op.start)
+    definition = script.handles.in_sight(scope).get(handle.partition("#")[0])
+    is_readable = definition is not None and script.handles.may_read(scope, definition)
+    if definition is None or not is_readable or definition.name.start >= op.start:
         raise script.refusal(f"{handle} is not defined before {script.describe(op)}, or not in its sight", op)
     if handle not in (*definition.name.values, definition.name.text):
         raise script.refusal(

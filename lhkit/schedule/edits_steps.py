@@ -290,9 +290,9 @@ def _check_order(script: Script, op: OpSyntax, target: OpSyntax, place: int) -> 
                     raise script.refusal(f"{message}, which would not be defined before it", use.start)
             elif use.start in span:
                 defined = definition.name.start if definition.is_argument else definition.op.end
-                if defined > place or not handles.inside(scope, definition.scope):
+                if defined > place or not handles.may_read(scope, definition):
                     line = script.syntax.place(definition.name.start).line
                     message = (
                         f"{script.describe(op)} cannot move there: it uses {use.text}, defined at line {line}"
                     )
-                    raise script.refusal(f"{message}, which is not before it", definition.name.start)
+                    raise script.refusal(f"{message}, which it cannot read there", definition.name.start)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from lhkit.schedule.syntax import read_syntax
 from lhkit.schedule.tree import BlockSyntax, Name, OpSyntax, RegionSyntax, Use
 
+# Regions whose names are their own, and regions that see names from outside but may not read them.
 _ISOLATED = ("builtin.module", "transform.named_sequence", "func.func")
+_CLOSED = ("transform.alternatives",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,13 @@ class Handles:
         definitions: The definitions.
         parents: For each scope, the scope around it whose names it sees; None for an isolated one.
         spans: For each scope, where its region stands.
+        closed: For each scope, whether its ops may not read what is defined outside.
     """
 
     definitions: tuple[Definition, ...]
     parents: tuple[int | None, ...]
     spans: tuple[tuple[int, int], ...]
+    closed: tuple[bool, ...]
 
     def scope_at(self, offset: int) -> int:
         """Return the innermost scope around a place."""
@@ -64,6 +68,13 @@ class Handles:
                     seen.setdefault(definition.name.text, definition)
             at = self.parents[at]
         return seen
+
+    def may_read(self, scope: int, definition: Definition) -> bool:
+        """Return True if ops of a scope may read a handle, the order of steps apart."""
+        at: int | None = scope
+        while at is not None and at != definition.scope:
+            at = None if self.closed[at] else self.parents[at]
+        return at is not None
 
     def inside(self, scope: int, other: int) -> bool:
         """Return True if a scope is another one or sees its names."""
@@ -84,7 +95,7 @@ def read_handles(text: str) -> Handles:
         for (name, op, is_argument, scope), uses in zip(reader.found, reader.uses, strict=True)
     )
     order = sorted(definitions, key=lambda d: d.name.start)
-    return Handles(tuple(order), tuple(reader.parents), tuple(reader.spans))
+    return Handles(tuple(order), tuple(reader.parents), tuple(reader.spans), tuple(reader.closed))
 
 
 class _Reader:
@@ -93,14 +104,16 @@ class _Reader:
     def __init__(self) -> None:
         self.parents: list[int | None] = []
         self.spans: list[tuple[int, int]] = []
+        self.closed: list[bool] = []
         self.found: list[tuple[Name, OpSyntax, bool, int]] = []
         self.uses: list[list[tuple[Use, OpSyntax]]] = []
         self._by_scope: list[dict[str, int]] = []
         self._waiting: list[tuple[Use, OpSyntax, int]] = []
 
-    def scope(self, parent: int | None, span: tuple[int, int]) -> int:
+    def scope(self, parent: int | None, span: tuple[int, int], *, is_closed: bool = False) -> int:
         self.parents.append(parent)
         self.spans.append(span)
+        self.closed.append(is_closed)
         self._by_scope.append({})
         return len(self.parents) - 1
 
@@ -124,7 +137,7 @@ class _Reader:
                 self.uses[self._by_scope[at][use.name]].append((use, op))
 
     def _region(self, region: RegionSyntax, op: OpSyntax, parent: int | None) -> None:
-        scope = self.scope(parent, (region.start, region.end))
+        scope = self.scope(parent, (region.start, region.end), is_closed=op.name in _CLOSED)
         for block in region.blocks:
             self.block(block, scope, op)
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lhkit.model.errors import UsageError
-from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.outline import OutlineOp
 from lhkit.schedule.handles import Definition, Handles, read_handles
 from lhkit.schedule.syntax import read_steps, read_syntax
@@ -140,18 +139,10 @@ class Script:
 
     def refusal(self, message: str, at: OpSyntax | int | None = None, advice: str | None = None) -> UsageError:
         """Return the error with which an edit is refused, with the place that it is about."""
-        diagnostics: tuple[Diagnostic, ...] = ()
-        if at is not None:
-            offset = at.name_start if isinstance(at, OpSyntax) else at
-            diagnostics = (Diagnostic("note", "here", self.syntax.place(offset, self.source)),)
-        failure = Failure(
-            kind="usage",
-            message=message,
-            diagnostics=diagnostics,
-            advice=advice,
-            texts=((self.source, self.text),),
-        )
-        return UsageError(failure)
+        if at is None:
+            return usage_error(message, advice)
+        offset = at.name_start if isinstance(at, OpSyntax) else at
+        return usage_error(message, advice, at=self.syntax.place(offset, self.source), text=self.text)
 
 
 def with_replacements(text: str, replacements: Sequence[Replacement]) -> str:

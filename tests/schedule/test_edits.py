@@ -139,7 +139,7 @@ def test_insert_refuses():
     )
     message = refusal(insert_step, SCRIPT, "transform.print", after=YIELD)
     assert message.startswith(
-        "nothing can stand behind step 7 (transform.yield, line 17): it ends its block\nmine.mlir:17:5: note: here"
+        "mine.mlir:17:5: error: nothing can stand behind step 7 (transform.yield, line 17): it ends its block\n"
     )
     assert "step 3 (transform.loop.unroll, line 11) has no steps inside" in refusal(
         insert_step, SCRIPT, "a.b\ntransform.print", inside=3
@@ -164,7 +164,7 @@ def test_remove_takes_comments_along_and_lists_dependents():
     assert [SCRIPT.number_of(op) for op in dependents_of(SCRIPT, MATCH)] == [TILE, UNROLL, FOREACH]
     message = refusal(remove_step, SCRIPT, TILE)
     assert message.splitlines()[0] == (
-        "step 2 (transform.structured.tile_using_for, line 9) cannot be removed: "
+        "mine.mlir:9:24: error: step 2 (transform.structured.tile_using_for, line 9) cannot be removed: "
         "step 3 (transform.loop.unroll, line 11), step 4 (transform.foreach, line 12) depend on it"
     )
     assert "with_dependents=True" in message and "     9 |     %tiled" in message
@@ -195,8 +195,8 @@ def test_move_keeps_every_handle_defined():
     assert changes(deeper) == [f"+  {line}", f"-{line}"]
     message = refusal(move_step, SCRIPT, UNROLL, before=TILE)
     assert message.startswith(
-        "step 3 (transform.loop.unroll, line 11) cannot move there: it uses %loops#1, defined at line 9, "
-        "which is not before it\nmine.mlir:9:13: note: here"
+        "mine.mlir:9:13: error: step 3 (transform.loop.unroll, line 11) cannot move there: it uses %loops#1, defined at line 9, "
+        "which it cannot read there\n     9 |     %tiled"
     )
     message = refusal(move_step, SCRIPT, MATCH, after=TILE)
     assert "cannot move there: step 2 (transform.structured.tile_using_for, line 9) uses %mm" in message
@@ -206,6 +206,11 @@ def test_move_keeps_every_handle_defined():
     assert "ends its block" in refusal(move_step, SCRIPT, YIELD, before=UNROLL)
     assert "steps stand in sequences" in refusal(move_step, SCRIPT, UNROLL, before="@clean")
     assert "it uses %loops#1" in refusal(move_step, SCRIPT, UNROLL, before=CLEAN + 2)
+    closed = Script(TEXT.replace("transform.foreach %tiled", "transform.alternatives %tiled"))
+    assert "it uses %root, defined at line 3, which it cannot read there" in refusal(
+        move_step, closed, INCLUDE, before=VECTORIZE
+    )
+    assert "not in its sight" in refusal(set_operand, closed, VECTORIZE, 0, "%mm")
 
 
 def test_duplicate_gives_fresh_names():
@@ -281,7 +286,7 @@ def test_rename_refuses():
     )
     taken = refusal(rename_handle, SCRIPT, "%tiled", "%root")
     assert taken.startswith(
-        "%tiled cannot be called %root: that name is taken at line 3\nmine.mlir:3:46: note: here"
+        "mine.mlir:3:46: error: %tiled cannot be called %root: that name is taken at line 3\n"
     )
     assert "that name is taken at line 13" in refusal(rename_handle, SCRIPT, "%tiled", "%each")
     assert "that name is taken at line 9" in refusal(rename_handle, SCRIPT, "%each", "%loops")
@@ -396,7 +401,7 @@ def test_knobs_refuse():
         return refusal(literal_to_knob, SCRIPT, step, argument, index, knob=name, options=options, **more)
 
     assert knob(TILE, "tile_sizes", 1).startswith(
-        "32, the value in the text, is not among the options 4, 8\nmine.mlir:9:79"
+        "mine.mlir:9:79: error: 32, the value in the text, is not among the options 4, 8\n"
     )
     assert "factor of step 3 (transform.loop.unroll, line 11) stands in a dictionary" in knob(
         UNROLL, "factor", None
