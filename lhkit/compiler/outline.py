@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from lhkit.compiler.effects import consumed_operands
 from lhkit.compiler.names import Names
-from lhkit.compiler.parsing import parse_module, walk
+from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.plan import stepping_sequences, steps_of
 from lhkit.compiler.schedules import home_of, sequence_ops
 from lhkit.compiler.sources import Source
@@ -29,15 +30,24 @@ def outline_of(source: Source) -> tuple[OutlineOp, ...]:
         steps = [op for sequence in stepping_sequences(home) for op in steps_of(sequence)]
         consumed |= zip(steps, consumed_operands(home, steps), strict=True)
     outline = []
-    for op in walk(module.operation):
-        if not op.name.startswith(_PREFIX):
-            continue
+    for op in _transform_ops(module.operation):
         place = names.written_place(op)
         # The terminator that a parser adds has the place of the op around it.
         if place is None and op.name == _IMPLIED and names.is_inside(op.location):
             continue
         outline.append(_outlined(op, place, names, consumed.get(op)))
     return tuple(outline)
+
+
+def _transform_ops(operation: Any, *, is_inside: bool = False) -> Iterator[Any]:
+    """Yield the transform ops in an operation, and whatever is inside of one: ops of one's own may be."""
+    for region in operation.regions:
+        for block in region.blocks:
+            for op in block.operations:
+                is_step = is_inside or op.operation.name.startswith(_PREFIX)
+                if is_step:
+                    yield op.operation
+                yield from _transform_ops(op.operation, is_inside=is_step)
 
 
 def _homes(module: Any) -> list[Any]:

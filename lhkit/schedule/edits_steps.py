@@ -25,7 +25,7 @@ from lhkit.schedule.script import (
     renamed,
     symbol_of,
 )
-from lhkit.schedule.syntax import read_steps
+from lhkit.schedule.syntax import read_syntax
 from lhkit.schedule.tree import OpSyntax
 
 
@@ -54,8 +54,8 @@ def insert_step(
     if sum(place is not None for place in (before, after, inside)) != 1:
         raise script.refusal("say where to insert: exactly one of before, after and inside")
     lines = textwrap.dedent(lines).strip("\n")
-    if not read_steps(lines):
-        raise script.refusal("the text to insert has no transform op in it")
+    if not read_syntax(lines).ops:
+        raise script.refusal("the text to insert has no op in it")
     if inside is not None:
         owner = script.find(inside)
         inner = owner.regions[-1].start + 1 if owner.regions else owner.start
@@ -69,7 +69,7 @@ def insert_step(
             )
         lines, notes = _with_fresh_names(script, lines, target.start)
         place = (put_after if before is None else put_before)(script.text, target, lines)
-    names = ", ".join(op.name for op in read_steps(lines)[:3])
+    names = ", ".join(op.name for op in read_syntax(lines).ops[:3])
     return script.edited([place], f"insert {names}", notes)
 
 
@@ -81,7 +81,7 @@ def replace_step(script: Script, step: StepRef, lines: str) -> Edited:
     """
     op = script.find(step)
     lines = textwrap.dedent(lines).strip()
-    new = read_steps(lines)
+    new = read_syntax(lines).ops
     if not new or (new[0].start, new[0].end) != (0, len(lines)):
         raise script.refusal("the text to put there must be one op", op)
     indent = indent_of(script.text, op.start)

@@ -11,7 +11,7 @@ from lhkit.schedule.brackets import OFF_MARK
 from lhkit.schedule.edits_steps import check_dependents, outermost, refuse_terminator
 from lhkit.schedule.layout import line_end, line_start
 from lhkit.schedule.script import Edited, Replacement, Script, StepRef
-from lhkit.schedule.syntax import read_steps
+from lhkit.schedule.syntax import read_syntax
 from lhkit.schedule.tree import OpSyntax
 
 _FIRST, _MORE = OFF_MARK, OFF_MARK + "+"
@@ -109,6 +109,6 @@ def _disabled(script: Script, marks: list[tuple[int, int]]) -> DisabledStep:
     indents = [text[line_start(text, start) : start] for start, _ in marks]
     lines = [pieces[0], *(i + p for i, p in zip(indents[1:], pieces[1:], strict=True))]
     whole = "\n".join(lines)
-    ops = read_steps(whole)
+    ops = read_syntax(whole).ops
     line = script.syntax.place(marks[0][0]).line
     return DisabledStep(ops[0].name if ops else "?", whole, line, tuple(marks))

@@ -48,7 +48,7 @@ def find_range(script: Script, first: StepRef, last: StepRef | None = None) -> S
         raise script.refusal(message, tail)
     ops = block.ops[i : block.ops.index(tail) + 1]
     for op in ops:
-        if is_terminator(op) or op.name == SEQUENCE or not op.name.startswith("transform."):
+        if op not in script.steps or is_terminator(op) or op.name == SEQUENCE:
             raise script.refusal(f"{script.describe(op)} is no step that can be wrapped or extracted", op)
     span = range(head.start, tail.end)
     captured, handed_on = [], []

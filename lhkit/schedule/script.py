@@ -1,7 +1,7 @@
 """A schedule's text under edit, what an edit gives, and how one is refused.
 
-Steps are named by position: the number of a transform op in the order of the text (sequences and terminators
-count, as ``read_steps`` lists them), a handle that it defines (``"%tiled"``), or a sequence (``"@main"``).
+Steps are named by position: the number of a step in the order of the text (sequences and terminators count, as
+``read_steps`` lists them), a handle that it defines (``"%tiled"``), or a sequence (``"@main"``).
 A handle's name is enough where only one step defines it. Numbers are those of the text before the edit.
 """
 
@@ -70,7 +70,7 @@ class Script:
 
     @property
     def steps(self) -> tuple[OpSyntax, ...]:
-        """The transform ops in the order of the text."""
+        """The steps in the order of the text."""
         return read_steps(self.text)
 
     @property
@@ -119,7 +119,9 @@ class Script:
         return self.syntax.place(op.name_start).line
 
     def describe(self, op: OpSyntax) -> str:
-        """Return a step as messages name it: number, op, line."""
+        """Return a step as messages name it, with number, op and line; another op without a number."""
+        if all(step.start != op.start for step in self.steps):
+            return f"{op.name} at line {self.line_of(op)}"
         return f"step {self.number_of(op)} ({op.name}, line {self.line_of(op)})"
 
     def home_of(self, op: OpSyntax) -> tuple[OpSyntax | None, RegionSyntax | None, BlockSyntax, int]:

@@ -7,6 +7,7 @@ It ends where the next one begins or its block ends. Whatever else stands there 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from lhkit.schedule.brackets import comments_of, partners_of
@@ -49,8 +50,20 @@ def read_syntax(text: str) -> Syntax:
 
 
 def read_steps(text: str) -> tuple[OpSyntax, ...]:
-    """Return the transform ops of a text in order, sequences and terminators too: what edits count as steps."""
-    return tuple(op for op in read_syntax(text).walk() if op.name.startswith("transform."))
+    """Return the steps of a text in order, sequences and terminators too.
+
+    They are the transform ops and whatever stands inside of one: ops of other dialects can be steps too.
+    """
+    return tuple(_steps_in(read_syntax(text).ops, is_inside=False))
+
+
+def _steps_in(ops: tuple[OpSyntax, ...], *, is_inside: bool) -> Iterator[OpSyntax]:
+    for op in ops:
+        is_step = is_inside or op.name.startswith("transform.")
+        if is_step:
+            yield op
+        for region in op.regions:
+            yield from _steps_in(region.ops, is_inside=is_step)
 
 
 class _Reader:

@@ -83,6 +83,19 @@ def test_steps_are_found_by_number_handle_and_sequence():
     assert refusal(SCRIPT.find, "%x") == "no step of mine.mlir defines %x"
 
 
+def test_ops_of_other_dialects_are_steps_inside_of_sequences():
+    own = insert_step(SCRIPT, f"%call = mine.call %tiled : {ANY}", after=UNROLL)
+    script = Script(own.text)
+    assert [op.name for op in script.steps].count("mine.call") == 1 and script.find("%call").name == "mine.call"
+    assert remove_step(script, "%call").text == TEXT
+    beside = Script(TEXT + "func.func private @f()\n")
+    assert [op.name for op in beside.steps] == [op.name for op in SCRIPT.steps]
+    off = disable_step(script, "%call").text
+    assert [d.name for d in disabled_steps(off)] == ["mine.call"] and enable_step(
+        Script(off), 0
+    ).text == own.text
+
+
 def test_comments_belong_to_the_step_below_or_before_them():
     op = SCRIPT.find(TILE)
     assert TEXT[op.lead : op.start] == "// Tiles,\n    // two loops.\n    "
@@ -133,10 +146,7 @@ def test_insert_refuses():
         refusal(insert_step, SCRIPT, "transform.yield")
         == "say where to insert: exactly one of before, after and inside"
     )
-    assert (
-        refusal(insert_step, SCRIPT, "// only a comment", before=1)
-        == "the text to insert has no transform op in it"
-    )
+    assert refusal(insert_step, SCRIPT, "// only a comment", before=1) == "the text to insert has no op in it"
     message = refusal(insert_step, SCRIPT, "transform.print", after=YIELD)
     assert message.startswith(
         "mine.mlir:17:5: error: nothing can stand behind step 7 (transform.yield, line 17): it ends its block\n"
