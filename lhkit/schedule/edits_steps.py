@@ -1,4 +1,4 @@
-"""Edits of whole steps: insert, replace, remove, move, duplicate."""
+"""Edits of whole steps: insert, replace, remove, duplicate."""
 
 from __future__ import annotations
 
@@ -131,32 +131,6 @@ def remove_step(script: Script, step: StepRef, *, with_dependents: bool = False)
     return script.edited([cut(script.text, o, o) for o in gone], f"remove {script.describe(op)}", notes)
 
 
-def move_step(
-    script: Script, step: StepRef, *, before: StepRef | None = None, after: StepRef | None = None
-) -> Edited:
-    """Move a step, with its comments, before or behind another one.
-
-    Raises:
-        UsageError: A handle would be used before its definition or out of its sight; the message says which.
-    """
-    if (before is None) == (after is None):
-        raise script.refusal("say where to move: exactly one of before and after")
-    op = script.find(step)
-    target = script.find(before if before is not None else after)  # type: ignore[arg-type]
-    refuse_terminator(script, op, "moved")
-    if op.start <= target.start < op.end:
-        raise script.refusal(f"{script.describe(op)} cannot move into itself", op)
-    if before is None and is_terminator(target):
-        raise script.refusal(f"nothing can stand behind {script.describe(target)}: it ends its block", target)
-    if (op.name == SEQUENCE) != (target.name == SEQUENCE):
-        raise script.refusal("steps stand in sequences, and sequences beside sequences", target)
-    place = (put_after if before is None else put_before)(script.text, target, lines_of(script.text, op, op))
-    _check_order(script, op, target, target.start if before is not None else target.end)
-    where = "before" if before is not None else "behind"
-    title = f"move {script.describe(op)} {where} {script.describe(target)}"
-    return script.edited([cut(script.text, op, op), place], title)
-
-
 def duplicate_step(script: Script, step: StepRef) -> Edited:
     """Put a copy of a step right behind it; the handles of the copy get fresh names.
 
@@ -269,30 +243,3 @@ def _end_of_block(script: Script, owner: OpSyntax, lines: str) -> Replacement:
     head = script.text[region.start : closing]
     kept = len(head.rstrip()) + region.start
     return Replacement(kept, closing, "\n" + indented(lines, outer + STEP_INDENT) + outer)
-
-
-def _check_order(script: Script, op: OpSyntax, target: OpSyntax, place: int) -> None:
-    """Refuse a move after which a handle is used before its definition, or out of its sight."""
-    handles = script.handles
-    scope = handles.scope_at(target.start)
-    span = range(op.start, op.end)
-    for definition in handles.definitions:
-        is_result = definition.op.start == op.start and not definition.is_argument
-        if definition.name.start in span and not is_result:
-            continue
-        for use, user in definition.uses:
-            if is_result:
-                in_sight = handles.inside(handles.scope_at(user.start), scope)
-                if use.start < place or not in_sight:
-                    message = (
-                        f"{script.describe(op)} cannot move there: {script.describe(user)} uses {use.text}"
-                    )
-                    raise script.refusal(f"{message}, which would not be defined before it", use.start)
-            elif use.start in span:
-                defined = definition.name.start if definition.is_argument else definition.op.end
-                if defined > place or not handles.may_read(scope, definition):
-                    line = script.syntax.place(definition.name.start).line
-                    message = (
-                        f"{script.describe(op)} cannot move there: it uses {use.text}, defined at line {line}"
-                    )
-                    raise script.refusal(f"{message}, which it cannot read there", definition.name.start)

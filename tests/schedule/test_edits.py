@@ -9,11 +9,11 @@ from lhkit.schedule.arguments import arguments_of
 from lhkit.schedule.edits_arguments import set_argument
 from lhkit.schedule.edits_handles import rename_handle, set_operand
 from lhkit.schedule.edits_knobs import knob_to_literal, literal_to_knob
+from lhkit.schedule.edits_moving import move_step
 from lhkit.schedule.edits_steps import (
     dependents_of,
     duplicate_step,
     insert_step,
-    move_step,
     remove_step,
     replace_step,
 )
@@ -221,6 +221,20 @@ def test_move_keeps_every_handle_defined():
         move_step, closed, INCLUDE, before=VECTORIZE
     )
     assert "not in its sight" in refusal(set_operand, closed, VECTORIZE, 0, "%mm")
+
+
+def test_a_moved_step_gets_free_names():
+    inner = f"    transform.foreach %mm : {ANY} {{\n    ^bb0(%each: {ANY}):\n      %x = mine.op %each : {ANY}\n    }}\n"
+    other = f"    transform.foreach %mm : {ANY} {{\n    ^bb0(%each: {ANY}):\n      %x = mine.op %mm : {ANY}\n    }}\n"
+    script = Script(TEXT.replace("    transform.include", other + inner + "    transform.include"))
+    foreach = [i for i, op in enumerate(script.steps) if op.name == "transform.foreach"]
+    nested = move_step(script, foreach[2], before=VECTORIZE)
+    assert nested.notes == ("%each is called %each_1 there, since the name is taken",)
+    assert "^bb0(%each_1: " in nested.text and "%x = mine.op %each_1 " in nested.text
+    # Out of its region, the handle would stand before another one of its name.
+    outside = move_step(script, foreach[1] + 1, before=foreach[1])
+    assert outside.notes == ("%x is called %x_1 there, since the name is taken",)
+    assert "\n    %x_1 = mine.op %mm" in outside.text and "%x = mine.op %each" in outside.text
 
 
 def test_duplicate_gives_fresh_names():

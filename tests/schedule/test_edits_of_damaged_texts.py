@@ -9,7 +9,8 @@ from lhkit.schedule.arguments import arguments_of
 from lhkit.schedule.edits_arguments import set_argument
 from lhkit.schedule.edits_handles import rename_handle, set_operand
 from lhkit.schedule.edits_knobs import knob_to_literal, literal_to_knob
-from lhkit.schedule.edits_steps import duplicate_step, insert_step, move_step, remove_step, replace_step
+from lhkit.schedule.edits_moving import move_step
+from lhkit.schedule.edits_steps import duplicate_step, insert_step, remove_step, replace_step
 from lhkit.schedule.edits_structure import extract_sequence, inline_include, wrap_in_foreach
 from lhkit.schedule.edits_switching import disable_step, disabled_steps, enable_step
 from lhkit.schedule.script import Script
