@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lhkit.compiler.effects import consumed_operands
+from lhkit.compiler.effects import effects_of
 from lhkit.compiler.names import Names
 from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.plan import stepping_sequences, steps_of
@@ -28,7 +28,7 @@ def outline_of(source: Source) -> tuple[OutlineOp, ...]:
     consumed: dict[Any, tuple[bool, ...]] = {}
     for home in _homes(module):
         steps = [op for sequence in stepping_sequences(home) for op in steps_of(sequence)]
-        consumed |= zip(steps, consumed_operands(home, steps), strict=True)
+        consumed |= {op: e.consumed for op, e in zip(steps, effects_of(home, steps), strict=True)}
     outline = []
     for op in _transform_ops(module.operation):
         place = names.written_place(op)
