@@ -51,6 +51,20 @@ class Names:
                 return tuple(names)
         return tuple(r.get_name() for r in op.results)
 
+    def written_place(self, op: Any) -> tuple[int, int] | None:
+        """Return line and column (in characters) of an op's name; None if its location says another place."""
+        at = self._offset(op.location)
+        # Some regions let their ops leave out the dialect.
+        spellings = (op.name, f'"{op.name}"', op.name.partition(".")[2])
+        if at is None or not at[0].startswith(spellings, at[1]):
+            return None
+        text, offset = at
+        return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+    def is_inside(self, location: Any) -> bool:
+        """Return True if a location is in one of the sources."""
+        return self._offset(location) is not None
+
     def argument(self, argument: Any) -> str:
         """Return the name of a block argument."""
         at = self._offset(argument.location)
@@ -63,14 +77,17 @@ class Names:
         if span is None or text is None:
             return None
         if span.file not in self._starts:
-            starts = [0]
-            for line in text.splitlines(keepends=True):
-                starts.append(starts[-1] + len(line))
-            self._starts[span.file] = starts
+            # Lines end where MLIR ends them, at line feeds only.
+            self._starts[span.file] = [0, *(i + 1 for i, c in enumerate(text) if c == "\n")]
         starts = self._starts[span.file]
-        if span.line >= len(starts):
+        if span.line > len(starts):
             return None
-        return text, starts[span.line - 1] + span.column - 1
+        start = starts[span.line - 1]
+        # MLIR counts columns in bytes.
+        left = text[start : start + span.column - 1]
+        if not left.isascii():
+            left = left.encode()[: span.column - 1].decode(errors="ignore")
+        return text, start + len(left)
 
 
 def _expand(written: str) -> list[str]:

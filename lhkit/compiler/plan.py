@@ -103,10 +103,7 @@ class Plan:
         self._unseen = unseen
         self._bound = bound
         self._values: dict[Any, PlannedValue] = {}
-        matchers = _matchers(home)
-        sequences = [
-            op for op in sequence_ops(home) if len(op.regions[0].blocks) and sequence_path(op) not in matchers
-        ]
+        sequences = stepping_sequences(home)
         ops = [op for sequence in sequences for op in steps_in(sequence)]
         self._effects = dict(zip(ops, effects_of(home, ops), strict=True))
         gaps: list[tuple[Any, PlannedBlock, int]] = []
@@ -174,8 +171,14 @@ def kind_of(type_: Any) -> HandleKind:
     return "value" if text.startswith("!transform.any_value") else "param"
 
 
+def stepping_sequences(home: Any) -> list[Any]:
+    """Return the named sequences whose ops run one after the other: not those that only match."""
+    matchers = _matchers(home)
+    return [op for op in sequence_ops(home) if len(op.regions[0].blocks) and sequence_path(op) not in matchers]
+
+
 def steps_in(op: Any) -> Iterator[Any]:
-    """Yield the ops of the blocks that probes can stand in, inner ones too."""
+    """Yield the ops of the blocks that probes can stand in, inner ones too, without terminators."""
     for _, block in stepping_blocks(op):
         for inner in list(block.operations)[:-1]:
             yield inner.operation

@@ -15,6 +15,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
 from lhkit.model.span import Span
+from lhkit.model.written import WrittenOp
 from lhkit.session.workers import shared_worker
 from lhkit.shipped import Shipped, find_file, shipped_folder
 from lhkit.worker.client import Worker
@@ -97,21 +98,59 @@ def load_schedule(
     """
     shown, content, _ = _read(source, "schedules", name or "<schedule>")
     parts = [(shown, content)] + [_read(library, "schedules", "<library>")[:2] for library in libraries]
+    schedule = _schedule(parts, _ask_for_schedule(parts, worker, limits), entry, bind, any_entry=any_entry)
+    return schedule.with_knobs(knobs) if knobs else schedule
+
+
+def parse_text(
+    schedule: Schedule, text: str, *, worker: Worker | None = None, limits: Limits | None = None
+) -> tuple[Schedule, tuple[WrittenOp, ...]]:
+    """Return a schedule with another text, and its transform ops; name, entry, bindings and libraries stay.
+
+    Settings stay too, of the knobs that it still has and that allow them.
+
+    Raises:
+        UsageError: No named sequence, or its entry is gone.
+        ScheduleError: It does not parse or does not verify; with file, line, column and carets.
+    """
+    parts = [(schedule.source, _checked(text.encode(errors="replace"), schedule.source))]
+    parts += [(library.source, library.text.encode()) for library in schedule.libraries]
+    answer = _ask_for_schedule(parts, worker, limits, written=True)
+    changed = _schedule(parts, answer, schedule.entry, schedule.bind)
+    knobs = {knob.name: knob for knob in changed.knobs}
+    kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}
+    return changed.with_knobs(kept), tuple(from_json(WrittenOp, op) for op in answer["written"])
+
+
+def _ask_for_schedule(
+    parts: list[tuple[str, bytes]], worker: Worker | None, limits: Limits | None, *, written: bool = False
+) -> dict[str, Any]:
     described, body = describe_sources(parts, role="schedule")
-    answer = (worker or shared_worker()).request("load_schedule", {"sources": described}, body, limits=limits)
-    sequences = tuple(from_json(NamedSequence, s) for s in answer.header["sequences"])
+    fields = {"sources": described, "written": written}
+    return (worker or shared_worker()).request("load_schedule", fields, body, limits=limits).header
+
+
+def _schedule(
+    parts: list[tuple[str, bytes]],
+    answer: Mapping[str, Any],
+    entry: str | None,
+    bind: Sequence[str],
+    *,
+    any_entry: bool = False,
+) -> Schedule:
+    shown, content = parts[0]
+    sequences = tuple(from_json(NamedSequence, s) for s in answer["sequences"])
     if not sequences:
-        raise _no_sequence(shown, answer.header["functions"])
-    schedule = Schedule(
+        raise _no_sequence(shown, answer["functions"])
+    return Schedule(
         source=shown,
-        text=answer.header["text"] or content.decode(errors="replace"),
+        text=answer["text"] or content.decode(errors="replace"),
         sequences=sequences,
-        knobs=tuple(from_json(Knob, k) for k in answer.header["knobs"]),
+        knobs=tuple(from_json(Knob, k) for k in answer["knobs"]),
         entry=choose_entry(sequences, entry, source=shown, take_first=any_entry),
         bind=tuple(bind),
         libraries=tuple(Library(n, c.decode(errors="replace")) for n, c in parts[1:]),
     )
-    return schedule.with_knobs(knobs) if knobs else schedule
 
 
 def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[list[dict[str, Any]], bytes]:

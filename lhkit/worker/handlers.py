@@ -21,6 +21,7 @@ from lhkit.compiler.signatures import functions_of
 from lhkit.compiler.sources import Source
 from lhkit.compiler.traces import trace_application
 from lhkit.compiler.work import work_of
+from lhkit.compiler.written import written_ops
 from lhkit.model.jsonable import to_json
 from lhkit.worker.arrays import (
     INLINE_BYTES,
@@ -107,6 +108,8 @@ class Handlers:
             functions = [f.name for f in functions_of(module)]
             text = str(module) if sources[0].is_bytecode else None
             parts = {"sequences": to_json(sequences_of(module)), "knobs": to_json(knobs_of(module))}
+            if fields.get("written"):
+                parts["written"] = to_json(written_ops(sources[0]))
             return Message({"text": text, "functions": functions, **parts})
 
     def _compile(self, fields: dict[str, Any], body: bytes) -> Message:

@@ -1,0 +1,157 @@
+"""The ops of a schedule's text: where each one stands, and where its parts do. All places are offsets."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lhkit.model.span import Span
+from lhkit.schedule.lexing import Token
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A definition of values: ``%x``, ``%loops:2``, or a block argument with its type.
+
+    Attributes:
+        text: The name without a count, ``%loops``.
+        start: Where it begins.
+        end: Where it ends, with ``:2`` and without a type.
+        count: How many results it stands for.
+        type_span: Where an argument's type stands; None for results.
+    """
+
+    text: str
+    start: int
+    end: int
+    count: int = 1
+    type_span: tuple[int, int] | None = None
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The name of each value: ``%x``, or ``%loops#0``, ``%loops#1``."""
+        return (self.text,) if self.count == 1 else tuple(f"{self.text}#{i}" for i in range(self.count))
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A use of a value, ``%x`` or ``%loops#1``."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def name(self) -> str:
+        """The name without the number of a result."""
+        return self.text.partition("#")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Brackets of an op outside its regions: a list, a dictionary, operands in parentheses.
+
+    Attributes:
+        opener: ``{``, ``[`` or ``(``.
+        start: Where the opening bracket stands.
+        end: Where the closing one ends.
+        keyword: The word that the group belongs to (``tile_sizes [8]``, ``ops{…}``, ``options = [4]``), or "".
+    """
+
+    opener: str
+    start: int
+    end: int
+    keyword: str
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSyntax:
+    """A block: its arguments (those of a named sequence too) and its ops."""
+
+    label: str | None
+    arguments: tuple[Name, ...]
+    ops: tuple[OpSyntax, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSyntax:
+    """A region from ``{`` to ``}``; a text that breaks off ends it too."""
+
+    start: int
+    end: int
+    blocks: tuple[BlockSyntax, ...]
+
+    @property
+    def ops(self) -> tuple[OpSyntax, ...]:
+        """The ops of all blocks."""
+        return tuple(op for block in self.blocks for op in block.ops)
+
+
+@dataclass(frozen=True, slots=True)
+class OpSyntax:
+    """An op as it is written.
+
+    Attributes:
+        name: Its full name; also where it is written in the generic form, in quotes.
+        start: Where it begins, results included.
+        end: Where it ends, a trailing ``loc(…)`` included.
+        name_start: Where its name stands: its place in the IR, if no ``loc(…)`` says otherwise.
+        is_generic: True for ``"transform.x"(…)``.
+        results: Its results.
+        operands: Its uses of values outside its regions, in the order of the text.
+        groups: Its brackets outside its regions, in order.
+        regions: Its regions.
+        arguments: Arguments that stand before its region: those of a named sequence.
+        signature: Its trailing types, from the colon or the arrow on; None where there are none.
+        location: Its trailing ``loc(…)``.
+        lead: Where the comments begin that stand right above it; its start if there are none.
+        tail: Where a comment behind it on the same line ends; its end if there is none.
+    """
+
+    name: str
+    start: int
+    end: int
+    name_start: int
+    is_generic: bool
+    results: tuple[Name, ...]
+    operands: tuple[Use, ...]
+    groups: tuple[Group, ...]
+    regions: tuple[RegionSyntax, ...]
+    arguments: tuple[Name, ...]
+    signature: tuple[int, int] | None
+    location: tuple[int, int] | None
+    lead: int
+    tail: int
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The name of every result, ``%loops#0`` for one of several."""
+        return tuple(value for name in self.results for value in name.values)
+
+    def walk(self) -> Iterator[OpSyntax]:
+        """Yield the op and the ops inside, in the order of the text."""
+        yield self
+        for region in self.regions:
+            for op in region.ops:
+                yield from op.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """A text with the ops in it."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    ops: tuple[OpSyntax, ...]
+    line_starts: tuple[int, ...]
+
+    def walk(self) -> Iterator[OpSyntax]:
+        """Yield every op in the order of the text, outer ones before what is inside."""
+        for op in self.ops:
+            yield from op.walk()
+
+    def place(self, offset: int, source: str = "<schedule>") -> Span:
+        """Return an offset as line and column of a file."""
+        line = bisect.bisect_right(self.line_starts, offset)
+        return Span(source, line, offset - self.line_starts[line - 1] + 1)

@@ -1,0 +1,465 @@
+"""Edits as texts: what changes, what does not, and what is refused with which words."""
+
+import difflib
+
+import pytest
+
+from lhkit.model.errors import UsageError
+from lhkit.schedule.arguments import arguments_of
+from lhkit.schedule.edits_arguments import set_argument
+from lhkit.schedule.edits_handles import rename_handle, set_operand
+from lhkit.schedule.edits_knobs import knob_to_literal, literal_to_knob
+from lhkit.schedule.edits_moving import move_step
+from lhkit.schedule.edits_steps import (
+    dependents_of,
+    duplicate_step,
+    insert_step,
+    remove_step,
+    replace_step,
+)
+from lhkit.schedule.edits_structure import extract_sequence, inline_include, wrap_in_foreach
+from lhkit.schedule.edits_switching import disable_step, disabled_steps, enable_step
+from lhkit.schedule.script import Script
+
+ANY = "!transform.any_op"
+TEXT = f"""// Payload: anything.
+module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @__transform_main(%root: {ANY} {{transform.consumed}}) {{
+    // The product.
+    %mm = transform.structured.match ops{{["linalg.matmul"]}} in %root : ({ANY}) -> {ANY} // keep
+
+    // Tiles,
+    // two loops.
+    %tiled, %loops:2 = transform.structured.tile_using_for %mm tile_sizes [8, 32]
+      : ({ANY}) -> ({ANY}, {ANY}, {ANY})
+    transform.loop.unroll %loops#1 {{factor = 4}} : {ANY} // twice?
+    transform.foreach %tiled : {ANY} {{
+    ^bb0(%each: {ANY}):
+      transform.structured.vectorize %each : {ANY}
+    }}
+    transform.include @clean failures(propagate) (%root) : ({ANY}) -> ()
+    transform.yield
+  }}
+
+  transform.named_sequence private @clean(%root: {ANY} {{transform.readonly}}) {{
+    %mm = transform.structured.match ops{{["func.func"]}} in %root : ({ANY}) -> {ANY}
+    transform.apply_cse to %mm : {ANY}
+    transform.yield
+  }}
+}}
+"""
+SCRIPT = Script(TEXT, "mine.mlir")
+MAIN, MATCH, TILE, UNROLL, FOREACH, VECTORIZE, INCLUDE, YIELD, CLEAN = range(9)
+
+
+def changes(edited, text=TEXT):
+    """Return the lines that an edit took away and those that it brought, with signs."""
+    lines = difflib.ndiff(text.splitlines(), edited.text.splitlines())
+    return [line[0] + line[2:].replace(ANY, "T") for line in lines if line[0] in "+-"]
+
+
+def refusal(edit, *arguments, **options):
+    """Return the message with which an edit is refused."""
+    with pytest.raises(UsageError) as error:
+        edit(*arguments, **options)
+    assert error.value.failure.kind == "usage"
+    return str(error.value)
+
+
+def test_steps_are_found_by_number_handle_and_sequence():
+    assert [SCRIPT.find(r).name for r in (1, "%tiled", "%loops#1", "@clean")] == [
+        "transform.structured.match",
+        "transform.structured.tile_using_for",
+        "transform.structured.tile_using_for",
+        "transform.named_sequence",
+    ]
+    assert SCRIPT.number_of(SCRIPT.find("@clean")) == CLEAN
+    assert SCRIPT.number_at(9, 24) == TILE and SCRIPT.number_at(9, 23) is None
+    assert refusal(SCRIPT.find, 12) == "there is no step 12; mine.mlir has steps 0 to 11"
+    assert (
+        refusal(SCRIPT.find, "%mm")
+        == "%mm is defined by several steps, at lines 5, 21; give the number of the step"
+    )
+    assert refusal(SCRIPT.find, "%x") == "no step of mine.mlir defines %x"
+
+
+def test_ops_of_other_dialects_are_steps_inside_of_sequences():
+    own = insert_step(SCRIPT, f"%call = mine.call %tiled : {ANY}", after=UNROLL)
+    script = Script(own.text)
+    assert [op.name for op in script.steps].count("mine.call") == 1 and script.find("%call").name == "mine.call"
+    assert remove_step(script, "%call").text == TEXT
+    beside = Script(TEXT + "func.func private @f()\n")
+    assert [op.name for op in beside.steps] == [op.name for op in SCRIPT.steps]
+    off = disable_step(script, "%call").text
+    assert [d.name for d in disabled_steps(off)] == ["mine.call"] and enable_step(
+        Script(off), 0
+    ).text == own.text
+
+
+def test_comments_belong_to_the_step_below_or_before_them():
+    op = SCRIPT.find(TILE)
+    assert TEXT[op.lead : op.start] == "// Tiles,\n    // two loops.\n    "
+    unroll = SCRIPT.find(UNROLL)
+    assert TEXT[unroll.end : unroll.tail] == " // twice?"
+    assert SCRIPT.find(MATCH).lead == TEXT.index("// The product")
+    apart = Script("// far\n\n// near\na.b // end\n")
+    assert apart.syntax.ops[0].lead == 8
+
+
+def test_insert_before_behind_and_inside():
+    line = "%p = transform.param.constant 1 : i64 -> !transform.param<i64>"
+    assert changes(insert_step(SCRIPT, line, before=TILE)) == [f"+    {line}"]
+    assert insert_step(SCRIPT, line, before=TILE).text.index(line) == TEXT.index("// Tiles")
+    assert changes(insert_step(SCRIPT, f"  // Why.\n  {line}\n", after=UNROLL)) == [
+        "+    // Why.",
+        f"+    {line}",
+    ]
+    after = insert_step(SCRIPT, line, after=UNROLL).text
+    assert after.index(line) > TEXT.index("// twice?")
+    inside = insert_step(SCRIPT, line, inside=FOREACH).text.splitlines()
+    assert inside[inside.index(f"      {line}") - 1].strip().startswith("transform.structured.vectorize")
+    end = insert_step(SCRIPT, line, inside="@__transform_main").text.splitlines()
+    assert end[end.index(f"    {line}") + 1] == "    transform.yield"
+    empty = Script("module {\n  transform.named_sequence @f() {\n  }\n}\n")
+    assert insert_step(empty, line, inside="@f").text.splitlines()[2:4] == [f"    {line}", "  }"]
+
+
+def test_inserted_handles_get_free_names():
+    lines = f"""%tiled, %loops:2 = transform.structured.tile_using_for %tiled tile_sizes [2, 2] : ({ANY}) -> ({ANY}, {ANY}, {ANY})
+transform.loop.unroll %loops#1 {{factor = 2}} : {ANY}
+transform.foreach %tiled : {ANY} {{
+^bb0(%each: {ANY}):
+  %root = transform.get_parent_op %each : ({ANY}) -> {ANY}
+}}"""
+    edited = insert_step(SCRIPT, lines, after=UNROLL)
+    added = [line.strip() for line in changes(edited)]
+    assert added[0].startswith(
+        "+    %tiled_1, %loops_1:2 = transform.structured.tile_using_for %tiled tile_sizes"
+    )
+    assert "unroll %loops_1#1 " in added[1] and "foreach %tiled_1 " in added[2] and "%each: T" in added[3]
+    assert "%root_1 = transform.get_parent_op %each" in added[4]
+    assert edited.notes[0] == "%tiled is called %tiled_1 here, since the name is taken"
+
+
+def test_insert_refuses():
+    assert (
+        refusal(insert_step, SCRIPT, "transform.yield")
+        == "say where to insert: exactly one of before, after and inside"
+    )
+    assert refusal(insert_step, SCRIPT, "// only a comment", before=1) == "the text to insert has no op in it"
+    message = refusal(insert_step, SCRIPT, "transform.print", after=YIELD)
+    assert message.startswith(
+        "mine.mlir:17:5: error: nothing can stand behind step 7 (transform.yield, line 17): it ends its block\n"
+    )
+    assert "step 3 (transform.loop.unroll, line 11) has no steps inside" in refusal(
+        insert_step, SCRIPT, "a.b\ntransform.print", inside=3
+    )
+
+
+def test_replace_keeps_comments():
+    edited = replace_step(SCRIPT, UNROLL, f"transform.loop.peel %loops#1\n  : ({ANY}) -> ({ANY}, {ANY})")
+    assert changes(edited) == [
+        "-    transform.loop.unroll %loops#1 {factor = 4} : T // twice?",
+        "+    transform.loop.peel %loops#1",
+        "+      : (T) -> (T, T) // twice?",
+    ]
+    assert "must be one op" in refusal(replace_step, SCRIPT, UNROLL, "transform.print\ntransform.print")
+    assert "must be one op" in refusal(replace_step, SCRIPT, UNROLL, "nothing")
+
+
+def test_remove_takes_comments_along_and_lists_dependents():
+    assert changes(remove_step(SCRIPT, UNROLL)) == [
+        "-    transform.loop.unroll %loops#1 {factor = 4} : T // twice?"
+    ]
+    assert [SCRIPT.number_of(op) for op in dependents_of(SCRIPT, MATCH)] == [TILE, UNROLL, FOREACH]
+    message = refusal(remove_step, SCRIPT, TILE)
+    assert message.splitlines()[0] == (
+        "mine.mlir:9:24: error: step 2 (transform.structured.tile_using_for, line 9) cannot be removed: "
+        "step 3 (transform.loop.unroll, line 11), step 4 (transform.foreach, line 12) depend on it"
+    )
+    assert "with_dependents=True" in message and "     9 |     %tiled" in message
+    edited = remove_step(SCRIPT, TILE, with_dependents=True)
+    assert (
+        "tile_using_for" not in edited.text and "foreach" not in edited.text and "// Tiles" not in edited.text
+    )
+    assert edited.notes == (
+        "removed step 3 (transform.loop.unroll, line 11) too",
+        "removed step 4 (transform.foreach, line 12) too",
+    )
+    assert "it ends its block" in refusal(remove_step, SCRIPT, YIELD)
+    assert "step 6 (transform.include, line 16) depend on it" in refusal(remove_step, SCRIPT, "@clean")
+
+
+def test_remove_refuses_what_a_terminator_hands_on():
+    text = TEXT.replace("transform.yield\n  }\n\n", f"transform.yield %mm : {ANY}\n  }}\n\n")
+    message = refusal(remove_step, Script(text), MATCH, with_dependents=True)
+    assert "a terminator hands on its results" in message and "transform.yield %mm" in message
+
+
+def test_move_keeps_every_handle_defined():
+    edited = move_step(SCRIPT, INCLUDE, before=MATCH)
+    line = "    transform.include @clean failures(propagate) (%root) : (T) -> ()"
+    assert changes(edited) == [f"+{line}", f"-{line}"]
+    assert edited.text.index("@clean fail") < edited.text.index("// The product")
+    deeper = move_step(SCRIPT, INCLUDE, after=VECTORIZE)
+    assert changes(deeper) == [f"+  {line}", f"-{line}"]
+    message = refusal(move_step, SCRIPT, UNROLL, before=TILE)
+    assert message.startswith(
+        "mine.mlir:9:13: error: step 3 (transform.loop.unroll, line 11) cannot move there: it uses %loops#1, defined at line 9, "
+        "which it cannot read there\n     9 |     %tiled"
+    )
+    message = refusal(move_step, SCRIPT, MATCH, after=TILE)
+    assert "cannot move there: step 2 (transform.structured.tile_using_for, line 9) uses %mm" in message
+    assert "cannot move there: it uses %each" in refusal(move_step, SCRIPT, VECTORIZE, after=INCLUDE)
+    assert "nothing can stand behind step 7" in refusal(move_step, SCRIPT, UNROLL, after=YIELD)
+    assert "cannot move into itself" in refusal(move_step, SCRIPT, FOREACH, before=VECTORIZE)
+    assert "ends its block" in refusal(move_step, SCRIPT, YIELD, before=UNROLL)
+    assert "steps stand in sequences" in refusal(move_step, SCRIPT, UNROLL, before="@clean")
+    assert "it uses %loops#1" in refusal(move_step, SCRIPT, UNROLL, before=CLEAN + 2)
+    closed = Script(TEXT.replace("transform.foreach %tiled", "transform.alternatives %tiled"))
+    assert "it uses %root, defined at line 3, which it cannot read there" in refusal(
+        move_step, closed, INCLUDE, before=VECTORIZE
+    )
+    assert "not in its sight" in refusal(set_operand, closed, VECTORIZE, 0, "%mm")
+
+
+def test_a_moved_step_gets_free_names():
+    inner = f"    transform.foreach %mm : {ANY} {{\n    ^bb0(%each: {ANY}):\n      %x = mine.op %each : {ANY}\n    }}\n"
+    other = f"    transform.foreach %mm : {ANY} {{\n    ^bb0(%each: {ANY}):\n      %x = mine.op %mm : {ANY}\n    }}\n"
+    script = Script(TEXT.replace("    transform.include", other + inner + "    transform.include"))
+    foreach = [i for i, op in enumerate(script.steps) if op.name == "transform.foreach"]
+    nested = move_step(script, foreach[2], before=VECTORIZE)
+    assert nested.notes == ("%each is called %each_1 there, since the name is taken",)
+    assert "^bb0(%each_1: " in nested.text and "%x = mine.op %each_1 " in nested.text
+    # Out of its region, the handle would stand before another one of its name.
+    outside = move_step(script, foreach[1] + 1, before=foreach[1])
+    assert outside.notes == ("%x is called %x_1 there, since the name is taken",)
+    assert "\n    %x_1 = mine.op %mm" in outside.text and "%x = mine.op %each" in outside.text
+
+
+def test_duplicate_gives_fresh_names():
+    edited = duplicate_step(SCRIPT, TILE)
+    assert "%tiled_1, %loops_1:2 = transform.structured.tile_using_for %mm tile_sizes [8, 32]" in edited.text
+    assert len(changes(edited)) == 4 and edited.notes == (
+        "%tiled of the copy is called %tiled_1",
+        "%loops of the copy is called %loops_1",
+    )
+    copied = duplicate_step(SCRIPT, "@clean").text
+    assert copied.count("@clean_1(") == 1 and copied.count("@clean(") == 1
+    assert "ends its block" in refusal(duplicate_step, SCRIPT, YIELD)
+
+
+def test_disabled_steps_stay_in_the_text():
+    edited = disable_step(SCRIPT, FOREACH)
+    assert [c for c in changes(edited) if c[0] == "+"] == [
+        "+    //lhkit:off transform.foreach %tiled : T {",
+        "+    //lhkit:off+ ^bb0(%each: T):",
+        "+      //lhkit:off+ transform.structured.vectorize %each : T",
+        "+    //lhkit:off+ }",
+    ]
+    (off,) = disabled_steps(edited.text)
+    assert (off.name, off.line) == ("transform.foreach", 12) and off.text.endswith("\n    }")
+    assert enable_step(Script(edited.text), 0).text == TEXT
+    both = disable_step(SCRIPT, TILE, with_dependents=True)
+    assert [d.name.rpartition(".")[2] for d in disabled_steps(both.text)] == [
+        "tile_using_for",
+        "unroll",
+        "foreach",
+    ]
+    # The marks belong to no step: taking the next one away leaves them.
+    rest = Script(both.text)
+    kept = remove_step(rest, next(i for i, op in enumerate(rest.steps) if op.name == "transform.include"))
+    assert len(disabled_steps(kept.text)) == 3
+
+
+def test_disabling_twice_keeps_blank_lines_and_marks_apart():
+    text = TEXT.replace("%each: !transform.any_op):\n", "%each: !transform.any_op):\n\n   \n")
+    first = disable_step(Script(text), VECTORIZE)
+    second = disable_step(Script(first.text), FOREACH)
+    assert len(disabled_steps(second.text)) == 1
+    assert enable_step(Script(second.text), 0).text == first.text
+    assert enable_step(Script(first.text), 0).text == text
+
+
+def test_disable_refuses():
+    assert "cannot be switched off: step 3" in refusal(disable_step, SCRIPT, TILE)
+    assert "it ends its block" in refusal(disable_step, SCRIPT, YIELD)
+    line = Script(
+        f"module {{ transform.named_sequence @f(%a: {ANY}) {{ transform.print %a : {ANY} transform.yield }} }}"
+    )
+    assert "something stands behind it on its last line" in refusal(disable_step, line, 1)
+    assert refusal(enable_step, SCRIPT, 0) == "no step number 0 is switched off; 0 are"
+
+
+def test_rename_reaches_uses_in_sight_and_no_others():
+    assert [c for c in changes(rename_handle(SCRIPT, "%loops", "%rows")) if c[0] == "+"] == [
+        "+    %tiled, %rows:2 = transform.structured.tile_using_for %mm tile_sizes [8, 32]",
+        "+    transform.loop.unroll %rows#1 {factor = 4} : T // twice?",
+    ]
+    renamed = rename_handle(SCRIPT, "%mm", "%function", at=CLEAN + 1).text
+    assert renamed.count("%function") == 2 and renamed.count("%mm") == TEXT.count("%mm") - 2
+    root = rename_handle(SCRIPT, "%root", "%module", at="@clean").text
+    assert root.count("%module") == 2 and root.count("%root") == TEXT.count("%root") - 2
+
+
+def test_rename_refuses():
+    several = refusal(rename_handle, SCRIPT, "%mm", "%x")
+    assert (
+        several
+        == "several handles are called %mm, at lines 5, 21\nSay which step defines it, at=…, or pass its definition."
+    )
+    taken = refusal(rename_handle, SCRIPT, "%tiled", "%root")
+    assert taken.startswith(
+        "mine.mlir:3:46: error: %tiled cannot be called %root: that name is taken at line 3\n"
+    )
+    assert "that name is taken at line 13" in refusal(rename_handle, SCRIPT, "%tiled", "%each")
+    assert "that name is taken at line 9" in refusal(rename_handle, SCRIPT, "%each", "%loops")
+    assert refusal(rename_handle, SCRIPT, "%none", "%x") == "mine.mlir defines no handle %none"
+    assert "'x' cannot be a handle's name" in refusal(rename_handle, SCRIPT, "%tiled", "x")
+    assert "cannot be a handle's name" in refusal(rename_handle, SCRIPT, "%tiled", "%1x")
+
+
+def test_set_operand():
+    assert "unroll %loops#0 {" in set_operand(SCRIPT, UNROLL, 0, "%loops#0").text
+    assert "is not defined before step 3" in refusal(set_operand, SCRIPT, UNROLL, 0, "%each")
+    assert "is not defined before step 2" in refusal(set_operand, SCRIPT, TILE, 0, "%tiled")
+    assert "%loops stands for 2 handles; %loops#2 is none" in refusal(
+        set_operand, SCRIPT, UNROLL, 0, "%loops#2"
+    )
+    assert "has 1 operands, no number 1" in refusal(set_operand, SCRIPT, UNROLL, 1, "%mm")
+
+
+ARGUMENTS = f"""
+transform.structured.tile_using_for %a tile_sizes [8, [4], %b] interchange = [1, 0] {{x.y = #m<a, b>, flag}} : ({ANY}, {ANY}) -> ()
+transform.structured.split %a after 4 {{dimension = 0 : i64}} : {ANY}
+transform.apply_patterns.vector.lower_contraction lowering_strategy = "outerproduct"
+transform.structured.match ops{{["linalg.matmul", "linalg.add"]}} attributes {{iterator = "a, b"}} in %a : ({ANY}) -> {ANY}
+"transform.get_parent_op"(%a) <{{nth_parent = -1 : i64, deduplicate}}> : ({ANY}) -> {ANY}
+"""
+
+
+def test_arguments_are_found_by_name():
+    script = Script(ARGUMENTS)
+    found = [
+        [(a.name, a.form, ARGUMENTS[a.start : a.end]) for a in arguments_of(ARGUMENTS, op)]
+        for op in script.steps
+    ]
+    assert found == [
+        [
+            ("tile_sizes", "list", "[8, [4], %b]"),
+            ("interchange", "list", "[1, 0]"),
+            ("x.y", "entry", "#m<a, b>"),
+            ("flag", "entry", ""),
+        ],
+        [("after", "word", "4"), ("dimension", "entry", "0 : i64")],
+        [("lowering_strategy", "word", '"outerproduct"')],
+        [("ops", "braces", '{["linalg.matmul", "linalg.add"]}'), ("iterator", "entry", '"a, b"')],
+        [("nth_parent", "entry", "-1 : i64"), ("deduplicate", "entry", "")],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "value", "index", "old", "new"),
+    [
+        (0, "tile_sizes", "[1]", None, "[8, [4], %b]", "[1]"),
+        (0, "tile_sizes", "16", 0, "[8,", "[16,"),
+        (0, "tile_sizes", "16", 1, "[4],", "16,"),
+        (0, "x.y", "3 : i64", None, "#m<a, b>", "3 : i64"),
+        (0, "flag", "false", None, "flag}", "flag = false}"),
+        (0, "flag", None, None, ", flag}", "}"),
+        (0, "x.y", None, None, "x.y = #m<a, b>, ", ""),
+        (0, "more", "", None, ", flag}", ", flag, more}"),
+        (1, "after", "%p", None, "after 4", "after %p"),
+        (1, "dimension", None, None, " {dimension = 0 : i64}", ""),
+        (2, "lowering_strategy", '"dot"', None, '"outerproduct"', '"dot"'),
+        (2, "new", "1", None, '"outerproduct"', '"outerproduct" {new = 1}'),
+        (3, "ops", '["linalg.max"]', None, '["linalg.matmul", "linalg.add"]', '["linalg.max"]'),
+        (4, "nth_parent", "2 : i64", None, "-1 : i64", "2 : i64"),
+    ],
+)
+def test_set_argument_touches_nothing_else(step, name, value, index, old, new):
+    edited = set_argument(Script(ARGUMENTS), step, name, value, index=index)
+    head, _, tail = ARGUMENTS.partition(old)
+    assert edited.text == head + new + tail
+
+
+def test_a_first_entry_goes_before_the_types_or_behind_the_region():
+    assert 'ops{["linalg.matmul"]} in %root {x.y} : (' in set_argument(SCRIPT, MATCH, "x.y", "").text
+    assert "      transform.structured.vectorize %each {create_named_contraction} : " in (
+        set_argument(SCRIPT, VECTORIZE, "create_named_contraction", "").text
+    )
+
+
+def test_set_argument_refuses():
+    script = Script(ARGUMENTS)
+    assert "tile_sizes of step 0" in refusal(set_argument, script, 0, "tile_sizes", "1", index=3)
+    assert "has 3 elements, no number 3" in refusal(set_argument, script, 0, "tile_sizes", "1", index=3)
+    assert "has no sizes, so no element 0" in refusal(set_argument, script, 0, "sizes", "1", index=0)
+    assert "has no sizes" in refusal(set_argument, script, 0, "sizes", None)
+    assert "cannot do without tile_sizes" in refusal(set_argument, script, 0, "tile_sizes", None)
+
+
+def test_a_literal_becomes_a_knob_and_a_literal_again():
+    edited = literal_to_knob(SCRIPT, TILE, "tile_sizes", 1, knob="tile_n", options=[16, 32])
+    assert changes(edited) == [
+        '+    %tile_n = transform.tune.knob<"tile_n"> = 32 : i64 from options = [16, 32] -> !transform.param<i64>',
+        "-    %tiled, %loops:2 = transform.structured.tile_using_for %mm tile_sizes [8, 32]",
+        "+    %tiled, %loops:2 = transform.structured.tile_using_for %mm tile_sizes [8, %tile_n]",
+        "-      : (T) -> (T, T, T)",
+        "+      : (T, !transform.param<i64>) -> (T, T, T)",
+    ]
+    assert knob_to_literal(Script(edited.text), "tile_n").text == TEXT
+    assert "tile_sizes [8, 16]" in knob_to_literal(Script(edited.text), "tile_n", 16).text
+    both = literal_to_knob(
+        Script(edited.text), "%tiled", "tile_sizes", 0, knob="tile_m", options=[8], before=MATCH
+    )
+    assert "tile_sizes [%tile_m, %tile_n]" in both.text and both.text.index("%tile_m =") < both.text.index(
+        "// The product"
+    )
+    assert knob_to_literal(Script(both.text), "tile_m").text == edited.text
+    assert knob_to_literal(Script(knob_to_literal(Script(both.text), "tile_n").text), "tile_m").text == TEXT
+
+
+def test_knobs_refuse():
+    def knob(step, argument, index, options=(4, 8), name="t", **more):
+        return refusal(literal_to_knob, SCRIPT, step, argument, index, knob=name, options=options, **more)
+
+    assert knob(TILE, "tile_sizes", 1).startswith(
+        "mine.mlir:9:79: error: 32, the value in the text, is not among the options 4, 8\n"
+    )
+    assert "factor of step 3 (transform.loop.unroll, line 11) stands in a dictionary" in knob(
+        UNROLL, "factor", None
+    )
+    assert "has 2 elements; say which" in knob(TILE, "tile_sizes", None)
+    assert "has no argument sizes" in knob(TILE, "sizes", 0)
+    assert "must stand before step 2" in knob(TILE, "tile_sizes", 0, before=UNROLL)
+    edited = Script(literal_to_knob(SCRIPT, TILE, "tile_sizes", 0, knob="t", options=[8]).text)
+    again = refusal(literal_to_knob, edited, "%tiled", "tile_sizes", 1, knob="t", options=[32])
+    assert "has a knob 't' already" in again
+    assert "%t is no integer" in refusal(
+        literal_to_knob, edited, "%tiled", "tile_sizes", 0, knob="u", options=[8]
+    )
+    assert refusal(knob_to_literal, SCRIPT, "t") == "mine.mlir has no knob 't'; it has none"
+    bare = edited.text.replace("= 8 : i64 from options", "options")
+    assert "the knob 't' has no default" in refusal(knob_to_literal, Script(bare), "t")
+    handed = edited.text.replace(
+        "(%root) : (!transform.any_op) -> ()", "(%root, %t) : (!transform.any_op, i64) -> ()"
+    )
+    assert "takes no integer in the place of %t" in refusal(knob_to_literal, Script(handed), "t")
+
+
+def test_structure_refuses():
+    assert "does not read %loops#0" in refusal(wrap_in_foreach, SCRIPT, UNROLL, handle="%loops#0")
+    assert "does not follow" in refusal(wrap_in_foreach, SCRIPT, UNROLL, TILE)
+    assert "does not follow" in refusal(extract_sequence, SCRIPT, "@x", UNROLL, VECTORIZE)
+    assert "is no step that can be" in refusal(extract_sequence, SCRIPT, "@x", UNROLL, YIELD)
+    assert "only known once the schedule is parsed" in refusal(extract_sequence, SCRIPT, "@x", UNROLL)
+    assert "has a symbol @clean already" in refusal(extract_sequence, SCRIPT, "@clean", UNROLL)
+    assert "cannot be a sequence's name" in refusal(extract_sequence, SCRIPT, "@a-b", UNROLL)
+    assert "is no transform.include" in refusal(inline_include, SCRIPT, UNROLL)
+    assert "suppresses failures" in refusal(
+        inline_include, Script(TEXT.replace("(propagate)", "(suppress)")), INCLUDE
+    )
+    assert "@other has no body in mine.mlir" in refusal(
+        inline_include, Script(TEXT.replace("@clean f", "@other f"), "mine.mlir"), INCLUDE
+    )
