@@ -16,6 +16,7 @@ TABLE = {
     "model": set(),
     "shipped": set(),
     "analysis": {"model"},
+    "schedule": {"analysis", "model"},
     "render": {"analysis", "model"},
     "compiler": {"model"},
     "worker": {"model"},

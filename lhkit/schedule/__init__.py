@@ -1,0 +1,1 @@
+"""Schedules as text, pure: lexer, tree of ops, edits."""
