@@ -38,9 +38,9 @@ class Hint:
     """A spelling that was left as it is.
 
     Attributes:
-        line: Its line, from 1, in the text as it became.
+        line: Its line, from 1.
         column: Its column.
-        message: What it was.
+        message: What it is.
         instead: What to write.
     """
 
@@ -57,13 +57,15 @@ class Upgrade:
     Attributes:
         text: The new text; the old one where nothing was to be done.
         changes: What was rewritten, in the order of the text.
-        hints: What was not, in the order of the text.
+        hints: What was not, in the order of the text, with the places of the new text.
+        lines: For each line of the new text the line of the given one that it comes from.
         bind: For each extra argument of the sequence that is applied, the payload op that it takes; "" unknown.
     """
 
     text: str
     changes: tuple[Change, ...] = ()
     hints: tuple[Hint, ...] = ()
+    lines: tuple[int, ...] = ()
     bind: tuple[str, ...] = ()
 
 

@@ -11,7 +11,7 @@ from lhkit.schedule.upgrading.signatures import outside_brackets, signature_of, 
 from lhkit.schedule.upgrading.statements import Statement, closing
 
 _DEFAULT_KIND = {"linalg.elemwise_binary": "add", "linalg.elemwise_unary": "exp"}
-_TRANSPOSED = {
+TRANSPOSED = {
     "linalg.matmul_transpose_a": ("linalg.matmul", ("m", "n", "k"), ("k, m", "k, n", "m, n")),
     "linalg.matmul_transpose_b": ("linalg.matmul", ("m", "n", "k"), ("m, k", "n, k", "m, n")),
     "linalg.batch_matmul_transpose_a": (
@@ -66,7 +66,7 @@ def _elementwise(statement: Statement) -> Iterable[Finding]:
 
 
 def _maps(tokens: Sequence[Token]) -> str | None:
-    """Return the indexing maps that an elementwise op needs in the text, "" for none, None if types are missing."""
+    """Return the indexing maps that an elementwise op has to state, "" for none, None if types are missing."""
     inputs, outputs = _operand_ranks(tokens, "ins"), _operand_ranks(tokens, "outs")
     if not inputs or len(outputs) != 1 or any(r not in (0, outputs[0]) for r in inputs):
         return None
@@ -95,7 +95,7 @@ def _rank(type_: str) -> int:
 
 def _transposed(statement: Statement) -> Iterable[Finding]:
     """A transposed matmul is a matmul whose maps say so."""
-    new, dims, results = _TRANSPOSED[statement.name]
+    new, dims, results = TRANSPOSED[statement.name]
     names = ", ".join(dims)
     maps = ", ".join(f"affine_map<({names}) -> ({r})>" for r in results)
     edit = replaced(statement.at, f"{new} indexing_maps = [{maps}]")
@@ -145,7 +145,7 @@ def _operands_in_parentheses(statement: Statement) -> Iterable[Finding]:
 LINALG_RULES: dict[str, tuple[Callable[[Statement], Iterable[Finding]], ...]] = {
     "linalg.elemwise_binary": (_elementwise,),
     "linalg.elemwise_unary": (_elementwise,),
-    **dict.fromkeys(_TRANSPOSED, (_init, _transposed)),
+    **dict.fromkeys(TRANSPOSED, (_init, _transposed)),
     "linalg.matmul_unsigned": (_unsigned,),
     "linalg.matmul": (_init,),
     "linalg.batch_matmul": (_init,),

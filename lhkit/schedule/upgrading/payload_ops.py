@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from lhkit.schedule.lexing import Token
+from lhkit.schedule.upgrading.boundaries import tensors_for_views
 from lhkit.schedule.upgrading.edits import Edit, Finding, between, hint, inserted, replaced, rewrite
 from lhkit.schedule.upgrading.linalg_ops import LINALG_RULES
 from lhkit.schedule.upgrading.payload_names import QUALIFIED, STANDARD
@@ -287,6 +288,7 @@ def _extract(statement: Statement) -> Iterable[Finding]:
 
 _RULES: dict[str, tuple[Callable[[Statement], Iterable[Finding]], ...]] = {
     "func": (_func,),
+    "func.func": (tensors_for_views,),
     "std.return": (_std_plain,),
     "std.call": (_std_plain,),
     "constant": (_constant,),

@@ -78,7 +78,7 @@ def find_sequences(statements: Sequence[Statement]) -> Iterable[Statement]:
 
 
 def entry_bindings(statement: Statement) -> tuple[str, ...]:
-    """Return the payload ops that the extra arguments of a top-level sequence take, "" where its types do not say."""
+    """Return the payload op that each extra argument of a sequence takes, "" where its type does not say."""
     found = []
     for part in _arguments(statement)[1:]:
         match = _OP_TYPE.search(source_of(part))

@@ -177,7 +177,7 @@ def _arguments(tokens: Sequence[Token]) -> Types:
     start = next((i for i, t in enumerate(tokens) if t.text == "("), None)
     if start is None:
         return {}
-    found = {}
+    found: Types = {}
     for part in split_list(tokens[start + 1 : closing(tokens, start)]):
         if part[0].kind == "value" and len(part) > 2:
             end = next((i for i, t in enumerate(part) if t.text == "{"), len(part))
@@ -187,7 +187,7 @@ def _arguments(tokens: Sequence[Token]) -> Types:
 
 def _results(statement: Statement) -> Types:
     results = list(signature_of(statement).results or ())
-    found = {}
+    found: Types = {}
     for token, count in statement.results:
         found[token.text] = tuple(today(t) for t in results[:count])
         results = results[count:]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from lhkit.schedule.lexing import Token, lex, without_trivia
 
 # Names that stood without a dialect: in functions before the standard dialect was taken apart, and in transform
-# sequences, whose dialect is the default inside them. Only what may begin a line; behind "=" any word is a name.
+# sequences, whose dialect is the default inside them. Only what may begin a line: behind "=" any word is one.
 BARE_NAMES = frozenset(
     [
         "module",
@@ -230,7 +230,7 @@ class _Parser:
         return following
 
     def _results(self, i: int) -> tuple[list[tuple[Token, int]], int]:
-        """Return the results in front of "=" from an index, and the index behind it; none where there is none."""
+        """Return the results in front of "=" from an index on, and the index behind it; none if there is none."""
         results = []
         at = i
         while at < len(self._tokens) and self._tokens[at].kind == "value":
