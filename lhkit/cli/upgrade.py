@@ -28,7 +28,7 @@ def command(file: str, write: bool, limits: Limits) -> None:
         click.echo(upgraded.diff, nl=False)
     for line in _summary(upgraded, written=write):
         click.echo(f"lhkit: {line}", err=True)
-    if (left := upgraded.left) is not None:
+    if (left := upgraded.left(written=write)) is not None:
         click.echo(f"lhkit: {left.describe()}", err=True)
         raise click.exceptions.Exit(1)
 

@@ -14,6 +14,7 @@ from lhkit.compiler.parsing import walk
 
 _SCRATCH = "__lhkit_effects_"
 _CONSUMED = "transform.consumed"
+_READ_ONLY = "transform.readonly"
 
 
 def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
@@ -26,7 +27,7 @@ def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
         block = copy.regions[0].blocks[0]
         # What an include consumes stands in a declaration; the pass refuses bodies with marks of their own.
         for op in [o.operation for o in block.operations]:
-            if op.name == "transform.named_sequence":
+            if op.name == "transform.named_sequence" and all(_marks(op)):
                 _declare(op)
             op.erase()
         asked = [(i, op) for i, op in enumerate(ops) if len(op.operands)]
@@ -36,6 +37,17 @@ def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
     for (i, op), sequence in zip(asked, scratch, strict=True):
         consumed[i] = _consumed_arguments(sequence)[: len(op.operands)]
     return consumed
+
+
+def _marks(sequence: Any) -> list[bool]:
+    """Return, for each argument of a named sequence, whether it says what becomes of it.
+
+    Those of an entry need not; no include may name it then.
+    """
+    if "arg_attrs" not in sequence.attributes:
+        return [False]
+    marks = [ir.DictAttr(a) for a in ir.ArrayAttr(sequence.attributes["arg_attrs"])]
+    return [_CONSUMED in mark or _READ_ONLY in mark for mark in marks]
 
 
 def _declare(sequence: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from lhkit.model.errors import LhkitError, UsageError, error_for, usage_error
+from lhkit.model.failure import Failure
 from lhkit.schedule.upgrading.upgrade import has_top_level_sequence, upgrade_text
 
 _KINDS = ("payload-parse", "schedule-parse", "payload-verify", "schedule-verify")
@@ -27,7 +28,7 @@ def old_spellings_named(source: str, contents: Sequence[bytes]) -> Iterator[None
     try:
         yield
     except LhkitError as error:
-        if error.failure.kind not in _KINDS or not (advice := _advice(source, contents)):
+        if error.failure.kind not in _KINDS or not (advice := _advice(source, contents, error.failure)):
             raise
         both = "\n".join(a for a in (error.failure.advice, advice) if a)
         raise error_for(dataclasses.replace(error.failure, advice=both)) from None
@@ -43,10 +44,13 @@ def top_level_sequence(source: str, content: bytes) -> UsageError | None:
     return usage_error(message, f"{_command(source)} rewrites it.")
 
 
-def _advice(source: str, contents: Sequence[bytes]) -> str:
+def _advice(source: str, contents: Sequence[bytes], failure: Failure) -> str:
     upgrades = [upgrade_text(c.decode(errors="replace")) for c in contents]
     changes = [c for u in upgrades for c in u.changes]
     if changes:
+        # What the compiler stumbled over comes first.
+        at = failure.span.line if failure.span else 0
+        changes.sort(key=lambda c: c.line != at)
         named = "; ".join(f"line {c.line}: {c.old} is {c.new} today" for c in changes[:_MOST_NAMED])
         more = f"; {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
         return f"This is an older spelling ({named}{more}). {_command(source)} rewrites it."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import os
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ class UpgradedFile:
         new: The text with today's spellings; the same where there was nothing to do.
         changes: What was rewritten.
         hints: What was not, with what to write instead; places are of the new text.
+        lines: For each line of the new text the line of the old one that it comes from.
         bind: For each extra argument of the sequence, the payload op that ``--bind`` gives it, "" if not known.
         remaining: The first error of parsing the new text, or None where it parses and verifies.
     """
@@ -36,6 +38,7 @@ class UpgradedFile:
     new: str
     changes: tuple[Change, ...]
     hints: tuple[Hint, ...]
+    lines: tuple[int, ...]
     bind: tuple[str, ...]
     remaining: Failure | None
 
@@ -52,21 +55,32 @@ class UpgradedFile:
             line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
         )
 
-    @property
-    def left(self) -> Failure | None:
-        """What is left to be done by hand, as a failure; None where nothing is."""
+    def left(self, *, written: bool) -> Failure | None:
+        """Return what is left to be done by hand, as a failure; None where nothing is.
+
+        Args:
+            written: True if the new text is in the file now, so that places are to be its own.
+        """
         if not self.hints:
             return self.remaining
         places = tuple(
-            Diagnostic("error", f"{h.message}; write instead: {h.instead}", Span(self.source, h.line, h.column))
+            Diagnostic("error", f"{h.message}; write instead: {h.instead}", self._place(h, written))
             for h in self.hints
         )
+        count = "1 spelling has" if len(places) == 1 else f"{len(places)} spellings have"
         return Failure(
             kind="schedule-verify",
-            message=f"{self.source}: {len(places)} spellings have no rewriting",
+            message=f"{self.source}: {count} no rewriting",
             diagnostics=places,
-            texts=((self.source, self.new),),
+            texts=((self.source, self.new if written else self.old),),
         )
+
+    def _place(self, hint: Hint, written: bool) -> Span:
+        if written:
+            return Span(self.source, hint.line, hint.column)
+        line = self.lines[hint.line - 1]
+        word = self.new.splitlines()[hint.line - 1][hint.column - 1 :].split()[0]
+        return Span(self.source, line, self.old.splitlines()[line - 1].find(word) + 1)
 
 
 def upgrade_file(
@@ -90,11 +104,14 @@ def upgrade_file(
     worker = worker or shared_worker()
     before = _first_error(shown, text, worker, limits)
     if before is None and not has_top_level_sequence(text):
-        return UpgradedFile(shown, text, text, (), (), (), None)
+        return UpgradedFile(shown, text, text, (), (), (), (), None)
     done = upgrade_text(text)
-    remaining = before if done.text == text else _first_error(shown, done.text, worker, limits)
+    remaining = before
+    if done.text != text and (remaining := _first_error(shown, done.text, worker, limits)) is not None:
+        message = f"{remaining.message}; places are those of the text with this rewritten"
+        remaining = dataclasses.replace(remaining, message=message)
     hints = done.hints if remaining is not None else ()
-    return UpgradedFile(shown, text, done.text, done.changes, hints, done.bind, remaining)
+    return UpgradedFile(shown, text, done.text, done.changes, hints, done.lines, done.bind, remaining)
 
 
 def _decoded(shown: str, content: bytes) -> str:

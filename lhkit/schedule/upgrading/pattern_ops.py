@@ -20,7 +20,7 @@ from lhkit.schedule.upgrading.statements import Statement
 
 
 def vectorize_children(statement: Statement, scope: Scope) -> Iterable[Finding]:
-    """What was ``structured.vectorize`` is now called after the children; today's takes sizes, and gives nothing."""
+    """What was ``structured.vectorize`` is now called after the children; today's takes sizes instead."""
     signature = signature_of(statement)
     sized = any(t.text == "vector_sizes" for t in statement.head)
     old = bool(statement.results) or signature.results is not None

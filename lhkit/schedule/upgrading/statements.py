@@ -230,7 +230,7 @@ class _Parser:
         return following
 
     def _results(self, i: int) -> tuple[list[tuple[Token, int]], int]:
-        """Return the results in front of "=" from an index on, and the index behind it; none if there is none."""
+        """Return the results in front of "=" from an index on, and the index behind it, if there are any."""
         results = []
         at = i
         while at < len(self._tokens) and self._tokens[at].kind == "value":
