@@ -13,8 +13,7 @@ from lhkit.compiler.bindings import ir, passmanager
 from lhkit.compiler.parsing import walk
 
 _SCRATCH = "__lhkit_effects_"
-_CONSUMED = "transform.consumed"
-_READ_ONLY = "transform.readonly"
+_CONSUMED, _READONLY = "transform.consumed", "transform.readonly"
 
 
 def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
@@ -26,10 +25,7 @@ def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
         copy = home.clone().operation
         block = copy.regions[0].blocks[0]
         # What an include consumes stands in a declaration; the pass refuses bodies with marks of their own.
-        for op in [o.operation for o in block.operations]:
-            if op.name == "transform.named_sequence" and all(_marks(op)):
-                _declare(op)
-            op.erase()
+        _leave_declarations(block)
         asked = [(i, op) for i, op in enumerate(ops) if len(op.operands)]
         scratch = [_scratch_sequence(op, f"{_SCRATCH}{i}", block) for i, op in asked]
     passmanager.PassManager.parse(f"{copy.name}(transform-infer-effects)").run(copy)
@@ -39,21 +35,32 @@ def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
     return consumed
 
 
-def _marks(sequence: Any) -> list[bool]:
-    """Return, for each argument of a named sequence, whether it says what becomes of it.
+def _leave_declarations(block: Any) -> None:
+    """Replace the named sequences of a module's block by declarations and erase what else is in it."""
+    for op in [o.operation for o in block.operations]:
+        if op.name == "builtin.module":
+            _leave_declarations(op.regions[0].blocks[0])
+            continue
+        # What lacks marks is included nowhere: the verifier asks for them where a sequence is called.
+        if op.name == "transform.named_sequence" and _is_marked(op):
+            _declare(op)
+        op.erase()
 
-    Those of an entry need not; no include may name it then.
-    """
+
+def _is_marked(sequence: Any) -> bool:
+    """Return True if a named sequence says of every argument whether it is consumed."""
+    arguments = ir.FunctionType(ir.TypeAttr(sequence.attributes["function_type"]).value).inputs
     if "arg_attrs" not in sequence.attributes:
-        return [False]
-    marks = [ir.DictAttr(a) for a in ir.ArrayAttr(sequence.attributes["arg_attrs"])]
-    return [_CONSUMED in mark or _READ_ONLY in mark for mark in marks]
+        return not arguments
+    marks = (_CONSUMED, _READONLY)
+    return all(any(m in ir.DictAttr(a) for m in marks) for a in ir.ArrayAttr(sequence.attributes["arg_attrs"]))
 
 
 def _declare(sequence: Any) -> None:
     """Put a declaration of a named sequence before it."""
     attributes = {name: sequence.attributes[name] for name in sequence.attributes}
-    attributes["sym_visibility"] = ir.StringAttr.get("private")
+    # A declaration cannot be public, and a private one is not found from the module around.
+    attributes["sym_visibility"] = ir.StringAttr.get("nested")
     ir.Operation.create(sequence.name, attributes=attributes, regions=1, ip=ir.InsertionPoint(sequence))
 
 
