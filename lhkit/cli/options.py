@@ -29,7 +29,8 @@ def schedule_options(function: F) -> F:
             "--bind",
             multiple=True,
             metavar="OPNAME",
-            help="Bind the entry's next argument after the root to all payload ops of this name.",
+            help="Bind the entry's next argument after the root to all payload ops of this name "
+            "(^OPNAME: to their results; #8;16: to integers).",
         ),
         click.option("--set", "settings", multiple=True, metavar="KNOB=VALUE", help="Set a knob."),
         click.option("--entry", metavar="NAME", help="Named sequence to apply (default: @__transform_main)."),

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lhkit.compiler.binding import bind_trailing_arguments
 from lhkit.compiler.bindings import interpreter, ir
 from lhkit.compiler.diagnostics import from_flattened, from_structured, kind_of_application
 from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import (
     SEQUENCE_MARK,
-    bind_trailing_arguments,
     find_entry,
     home_of,
     parse_schedule,
@@ -65,10 +65,10 @@ def apply_schedule(payload: Any, payload_source: Source, application: Applicatio
     Raises:
         ScheduleError: It does not parse, verify or apply, or leaves a payload that does not verify.
     """
-    schedule, entry = _prepare(application)
+    _module, home, entry = _prepare(application)
     sources = (payload_source, *application.sources)
     try:
-        interpreter.apply_named_sequence(payload.operation, entry, schedule)
+        interpreter.apply_named_sequence(payload.operation, entry, home)
     except (ValueError, ir.MLIRError) as error:
         raise application_error(error, payload_source, application) from None
     try:
@@ -79,13 +79,16 @@ def apply_schedule(payload: Any, payload_source: Source, application: Applicatio
         raise error_for(failure_in(sources, "invalid-payload", message, diagnostics, stage="apply")) from None
 
 
-def _prepare(application: Application) -> tuple[Any, Any]:
-    """Return (module of sequences, entry) of a schedule with knobs and bindings in place."""
+def _prepare(application: Application) -> tuple[Any, Any, Any]:
+    """Return (module, home of the sequences in it, entry) of a schedule with knobs and bindings in place.
+
+    The module has to be kept as long as the others are in use: they do not keep it alive.
+    """
     module = parse_schedule(application.sources)
     set_knobs(module, application.knobs)
     entry = find_entry(module, application.entry)
-    bind_trailing_arguments(entry, application.bind, source=application.sources[0].name)
-    return home_of(module), entry
+    bind_trailing_arguments(entry, application.bind, application.sources[0])
+    return module, home_of(entry), entry
 
 
 def application_error(error: Exception, payload_source: Source, application: Application) -> LhkitError:
@@ -109,7 +112,7 @@ def _kind_by_suppressing(payload_source: Source, application: Application) -> Fa
     The interpreter itself is asked, because its message does not tell the kinds apart.
     """
     payload = parse_payload(payload_source)
-    home, entry = _prepare(application)
+    _module, home, entry = _prepare(application)
     name, type_ = symbol_name(entry), function_type(entry)
     if list(type_.results):
         return "definite"

@@ -11,8 +11,7 @@ from lhkit.compiler.effects import consumed_operands
 from lhkit.compiler.names import Names
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.probes import insert_probe
-from lhkit.compiler.schedules import sequence_ops
-from lhkit.compiler.signatures import symbol_name
+from lhkit.compiler.schedules import referred_sequences, sequence_ops, sequence_path
 from lhkit.model.span import Span
 from lhkit.model.trace import HandleKind
 
@@ -82,29 +81,32 @@ class PlannedBlock:
 class Plan:
     """The blocks of a schedule module by number, and which block and gap each probe stands for."""
 
-    def __init__(self, home: Any, names: Names, unseen: Sequence[tuple[Any, str]] = ()) -> None:
+    def __init__(
+        self, home: Any, names: Names, unseen: Sequence[Any] = (), bound: Sequence[tuple[Any, str]] = ()
+    ) -> None:
         """Plan a schedule and put probes into it, in place.
 
         Args:
             home: The module operation of the sequences.
             names: Names and places of its sources.
-            unseen: Ops that are not the author's and stand for an argument, with its name; no probe and no step
-                is for them.
+            unseen: Ops that are not the author's; no probe and no step is for them.
+            bound: Their results that stand for arguments of the entry, with the names of the arguments.
         """
         self.probes: list[tuple[PlannedBlock, int]] = []
         self.blocks: list[PlannedBlock] = []
         self._names = names
         self._unseen = unseen
+        self._bound = bound
         self._values: dict[Any, PlannedValue] = {}
         matchers = _matchers(home)
         sequences = [
-            op for op in sequence_ops(home) if len(op.regions[0].blocks) and symbol_name(op) not in matchers
+            op for op in sequence_ops(home) if len(op.regions[0].blocks) and sequence_path(op) not in matchers
         ]
         ops = [op for sequence in sequences for op in _steps(sequence)]
         self._consumed = dict(zip(ops, consumed_operands(home, ops), strict=True))
         gaps: list[tuple[Any, PlannedBlock, int]] = []
         for sequence in sequences:
-            name = symbol_name(sequence)
+            name = sequence_path(sequence)
             block = sequence.regions[0].blocks[0]
             self._block(block, f"@{name}", None, 0, False, gaps)
         for number, (op, planned, index) in enumerate(gaps):
@@ -120,11 +122,9 @@ class Plan:
         )
         self.blocks.append(planned)
         ops = [o.operation for o in block.operations]
-        hidden = [o for o, _ in self._unseen]
-        seen = [o for o in ops[:-1] if o not in hidden]
-        for op, name in self._unseen:
-            if owner is None and op.block == block:
-                planned.arguments.append(self._value(op.results[0], name))
+        seen = [o for o in ops[:-1] if o not in self._unseen]
+        if owner is None and any(o in self._unseen for o in ops):
+            planned.arguments += [self._value(value, name) for value, name in self._bound]
         for i, op in enumerate(seen):
             gaps.append((op, planned, i))
             planned.ops.append(self._op(op, sequence, gaps))
@@ -137,7 +137,7 @@ class Plan:
         names = self._names.results(op)
         results = [self._value(r, n) for r, n in zip(op.results, names, strict=True)]
         source = self._names.place(op.location)
-        callees = tuple(_symbols(op, ("target", "actions")))
+        callees = tuple(referred_sequences(op, ("target", "actions")))
         planned = PlannedOp(
             op.name, source, operands, results, callees, "deduplicate" in op.attributes, op.name in _LOOPS
         )
@@ -176,29 +176,17 @@ def _stepping_blocks(op: Any) -> Iterator[tuple[int, Any]]:
                 yield i, block
 
 
-def _symbols(op: Any, attributes: Sequence[str]) -> Iterator[str]:
-    for name in attributes:
-        if name not in op.attributes:
-            continue
-        attribute = op.attributes[name]
-        for each in ir.ArrayAttr(attribute) if isinstance(attribute, ir.ArrayAttr) else [attribute]:
-            if isinstance(each, ir.FlatSymbolRefAttr):
-                yield each.value
-            elif isinstance(each, ir.SymbolRefAttr):
-                yield each.value[-1]
-
-
 def _matchers(home: Any) -> set[str]:
     """Return the sequences that only match: probes are not allowed in them, nor in what they include."""
-    by_name = {symbol_name(op): op for op in sequence_ops(home)}
+    by_name = {sequence_path(op): op for op in sequence_ops(home)}
     found: set[str] = set()
-    waiting = [s for op in walk(home) for s in _symbols(op, ("matchers", "matcher"))]
+    waiting = [s for op in walk(home) for s in referred_sequences(op, ("matchers", "matcher"))]
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
             inner = walk(by_name[name]) if name in by_name else ()
-            waiting += [s for op in inner for s in _symbols(op, ("target",))]
+            waiting += [s for op in inner for s in referred_sequences(op, ("target",))]
     return found
 
 

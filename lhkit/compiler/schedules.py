@@ -1,9 +1,9 @@
-"""Schedule modules: their sequences and knobs, libraries merged in, knobs set, arguments bound."""
+"""Schedule modules: their sequences and knobs, libraries merged in, knobs set."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lhkit.compiler.bindings import interpreter, ir
@@ -11,19 +11,21 @@ from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.parsing import parse_module, walk
 from lhkit.compiler.signatures import function_type, symbol_name
 from lhkit.compiler.sources import Source, failure_in
-from lhkit.model.errors import error_for, usage_error
+from lhkit.model.errors import error_for
 from lhkit.model.failure import Diagnostic
 from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.schedule import NamedSequence
 
 SEQUENCE_MARK = "transform.with_named_sequence"
-_OP_HANDLE = re.compile(r"!transform\.(any_op|op<.*>)")
+_ALTERNATIVES = "transform.tune.alternatives"
+# The attributes by which ops refer to named sequences.
+_REFERENCES = ("target", "actions", "matchers", "matcher")
 
 
 def parse_schedule(sources: Sequence[Source]) -> Any:
     """Return the module of a schedule, the first source, with the libraries after it merged in."""
     module = parse_module(sources[0])
-    home = home_of(module)
+    home = _first_home(module)
     for source in sources[1:]:
         library = parse_module(source)
         try:
@@ -35,8 +37,13 @@ def parse_schedule(sources: Sequence[Source]) -> Any:
     return module
 
 
-def home_of(module: Any) -> Any:
-    """Return the (possibly nested) module operation that holds the named sequences."""
+def home_of(entry: Any) -> Any:
+    """Return the (possibly nested) module operation that holds the sequences around an entry."""
+    around = _modules_around(entry)
+    return next((m for m in reversed(around) if SEQUENCE_MARK in m.attributes), around[-1])
+
+
+def _first_home(module: Any) -> Any:
     for op in (module.operation, *walk(module.operation)):
         if op.name == "builtin.module" and SEQUENCE_MARK in op.attributes:
             return op
@@ -48,6 +55,29 @@ def sequence_ops(module: Any) -> list[Any]:
     return [op for op in walk(module.operation) if op.name == "transform.named_sequence"]
 
 
+def sequence_path(op: Any) -> str:
+    """Return the name of a named sequence with the names of the modules around it (``inner::main``)."""
+    return "::".join((*_module_path(op), symbol_name(op)))
+
+
+def _module_path(op: Any) -> list[str]:
+    """Return the names of the modules around an op inside of the module of all sequences, outermost first."""
+    around = _modules_around(op)
+    marked = [i for i, module in enumerate(around) if SEQUENCE_MARK in module.attributes]
+    inner = around[: marked[-1]] if marked else around
+    return [symbol_name(module) for module in reversed(inner) if "sym_name" in module.attributes]
+
+
+def _modules_around(op: Any) -> list[Any]:
+    """Return the modules around an op, innermost first."""
+    around = []
+    while (op := op.parent) is not None:
+        op = op.operation
+        if op.name == "builtin.module":
+            around.append(op)
+    return around
+
+
 def sequences_of(module: Any) -> tuple[NamedSequence, ...]:
     """Return the named sequences of a module, in order."""
     return tuple(_sequence(op) for op in sequence_ops(module))
@@ -57,19 +87,38 @@ def _sequence(op: Any) -> NamedSequence:
     span = span_of(op.location)
     visibility = op.attributes["sym_visibility"] if "sym_visibility" in op.attributes else None
     return NamedSequence(
-        name=symbol_name(op),
+        name=sequence_path(op),
         arguments=tuple(str(t) for t in function_type(op).inputs),
         line=span.line if span else 1,
         is_public=visibility is None or ir.StringAttr(visibility).value == "public",
         is_declaration=len(op.regions[0].blocks) == 0,
+        refers_to=tuple(dict.fromkeys(s for o in walk(op) for s in referred_sequences(o))),
     )
 
 
+def referred_sequences(op: Any, attributes: Iterable[str] = _REFERENCES) -> Iterator[str]:
+    """Yield the paths of the sequences that an op refers to by these attributes."""
+    around: list[str] | None = None
+    for name in attributes:
+        if name not in op.attributes:
+            continue
+        attribute = op.attributes[name]
+        for each in ir.ArrayAttr(attribute) if isinstance(attribute, ir.ArrayAttr) else [attribute]:
+            if isinstance(each, ir.FlatSymbolRefAttr | ir.SymbolRefAttr):
+                around = _module_path(op) if around is None else around
+                parts = [each.value] if isinstance(each, ir.FlatSymbolRefAttr) else each.value
+                yield "::".join((*around, *parts))
+
+
 def _knob_ops(module: Any) -> list[tuple[str, Any]]:
-    """Return the knobs of a module as (name, operation), several operations of one name among them."""
-    names = {"transform.tune.knob", "transform.tune.alternatives"}
+    """Return the knobs of a module as (name, operation), several operations of one name among them.
+
+    Alternatives that a parameter chooses from are no knob.
+    """
     return [
-        (ir.StringAttr(op.attributes["name"]).value, op) for op in walk(module.operation) if op.name in names
+        (ir.StringAttr(op.attributes["name"]).value, op)
+        for op in walk(module.operation)
+        if op.name == "transform.tune.knob" or (op.name == _ALTERNATIVES and not len(op.operands))
     ]
 
 
@@ -77,21 +126,31 @@ def knobs_of(module: Any) -> tuple[Knob, ...]:
     """Return the knobs of a schedule in order, one for each name."""
     knobs: dict[str, Knob] = {}
     for name, op in _knob_ops(module):
+        sequence = _sequence_around(op)
         if name not in knobs:
-            knobs[name] = _knob(name, op)
+            knobs[name] = _knob(name, op, sequence)
+        elif sequence not in knobs[name].sequences:
+            knobs[name] = replace(knobs[name], sequences=(*knobs[name].sequences, sequence))
     return tuple(knobs.values())
 
 
-def _knob(name: str, op: Any) -> Knob:
+def _sequence_around(op: Any) -> str:
+    while op.name != "transform.named_sequence":
+        op = op.parent.operation
+    return sequence_path(op)
+
+
+def _knob(name: str, op: Any, sequence: str) -> Knob:
     span = span_of(op.location)
-    line = span.line if span else 1
-    if op.name == "transform.tune.alternatives":
+    place = (span.line, span.column) if span else (1, 1)
+    if op.name == _ALTERNATIVES:
         selected = op.attributes["selected_region_attr"] if "selected_region_attr" in op.attributes else None
         default = None if selected is None else ir.IntegerAttr(selected).value
-        return Knob(name, tuple(range(len(op.regions))), default, line)
+        return Knob(name, tuple(range(len(op.regions))), default, *place, (sequence,))
     options = op.attributes["options"]
     values = tuple(_value(o) for o in ir.ArrayAttr(options)) if isinstance(options, ir.ArrayAttr) else ()
-    return Knob(name, values, _value(op.attributes["selected"]) if "selected" in op.attributes else None, line)
+    default = _value(op.attributes["selected"]) if "selected" in op.attributes else None
+    return Knob(name, values, default, *place, (sequence,))
 
 
 def _value(attribute: Any) -> KnobValue:
@@ -106,7 +165,7 @@ def set_knobs(module: Any, values: Mapping[str, KnobValue]) -> None:
     for name, op in _knob_ops(module):
         if name not in values:
             continue
-        if op.name == "transform.tune.alternatives":
+        if op.name == _ALTERNATIVES:
             i32 = ir.IntegerType.get_signless(32)
             op.attributes["selected_region_attr"] = ir.IntegerAttr.get(i32, int(values[name]))
         else:
@@ -129,47 +188,5 @@ def _attribute(op: Any, value: KnobValue) -> Any:
 
 
 def find_entry(module: Any, entry: str) -> Any:
-    """Return the operation of the named sequence called ``entry``."""
-    return next(op for op in sequence_ops(module) if symbol_name(op) == entry and len(op.regions[0].blocks))
-
-
-def bind_trailing_arguments(entry: Any, bind: Sequence[str], *, source: str) -> None:
-    """Give the trailing arguments of an entry their payload ops, in place.
-
-    The i-th argument after the root becomes a handle to all payload ops of the i-th name, matched
-    before the first step, as the pass option ``debug-bind-trailing-args`` does it. (Calling the entry
-    from a wrapper would not do: an include consumes the root first and so kills the other handles.)
-
-    Raises:
-        UsageError: More or fewer names than trailing arguments, or an argument that takes no op handle.
-    """
-    types = list(function_type(entry).inputs)
-    name, trailing = symbol_name(entry), types[1:]
-    if len(trailing) != len(bind):
-        usage = " ".join("--bind OPNAME" for _ in trailing) or "no --bind"
-        raise usage_error(
-            f"@{name} of {source} takes {len(trailing)} arguments after the root, and {len(bind)} are bound",
-            f"Give {usage} (bind=[…] in Python): one for each argument, in order.",
-        )
-    if not bind:
-        return
-    if wrong := next((t for t in trailing if not _OP_HANDLE.fullmatch(str(t))), None):
-        raise usage_error(f"@{name} of {source} has an argument of type {wrong}; only op handles can be bound")
-    block = entry.regions[0].blocks[0]
-    with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
-        for argument, op_name in zip(list(block.arguments)[1:], bind, strict=True):
-            argument.replace_all_uses_with(_match(block.arguments[0], op_name, argument.type))
-    for i in reversed(range(1, len(types))):
-        block.erase_argument(i)
-    entry.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types[:1], []))
-    if "arg_attrs" in entry.attributes:
-        kept = list(ir.ArrayAttr(entry.attributes["arg_attrs"]))[:1]
-        entry.attributes["arg_attrs"] = ir.ArrayAttr.get(kept)
-
-
-def _match(root: Any, op_name: str, type_: Any) -> Any:
-    ops = ir.ArrayAttr.get([ir.StringAttr.get(op_name)])
-    match = ir.Operation.create(
-        "transform.structured.match", results=[type_], operands=[root], attributes={"ops": ops}
-    )
-    return match.results[0]
+    """Return the operation of the named sequence with that path."""
+    return next(op for op in sequence_ops(module) if sequence_path(op) == entry and len(op.regions[0].blocks))

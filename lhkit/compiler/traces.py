@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.applying import Application, parse_payload
+from lhkit.compiler.binding import bind_trailing_arguments
 from lhkit.compiler.bindings import new_context
 from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
 from lhkit.compiler.plan import Plan
 from lhkit.compiler.probes import load_probe
 from lhkit.compiler.schedules import (
-    bind_trailing_arguments,
     find_entry,
     home_of,
     parse_schedule,
@@ -34,7 +34,8 @@ def trace_application(payload_source: Source, application: Application, journal_
         load_probe(context)
         payload = parse_payload(payload_source)
         names = Names(sources)
-        home, entry, plan = _plan(application, names)
+        # The module is kept here: what is in it does not keep it alive.
+        _module, home, entry, plan = _plan(application, names)
         journal = Journal(journal_path)
         # Thousands of records are made and none is garbage: the collector would only take time.
         was_enabled = gc.isenabled()
@@ -48,14 +49,15 @@ def trace_application(payload_source: Source, application: Application, journal_
                 gc.enable()
 
 
-def _plan(application: Application, names: Names) -> tuple[Any, Any, Plan]:
+def _plan(application: Application, names: Names) -> tuple[Any, Any, Any, Plan]:
     module = parse_schedule(application.sources)
     set_knobs(module, application.knobs)
     entry = find_entry(module, application.entry)
     block = entry.regions[0].blocks[0]
-    bound = [names.argument(a) for a in block.arguments][1:] if application.bind else []
-    bind_trailing_arguments(entry, application.bind, source=application.sources[0].name)
-    # The matches that bind stand first and are nobody's steps.
-    matches = [o.operation for o in block.operations][: len(bound)]
-    home = home_of(module)
-    return home, entry, Plan(home, names, list(zip(matches, bound, strict=True)))
+    written = [names.argument(a) for a in block.arguments][1:]
+    count = len(block.operations)
+    values = bind_trailing_arguments(entry, application.bind, application.sources[0])
+    # The ops that bind stand first and are nobody's steps.
+    unseen = [o.operation for o in block.operations][: len(block.operations) - count]
+    home = home_of(entry)
+    return module, home, entry, Plan(home, names, unseen, list(zip(values, written, strict=True)))

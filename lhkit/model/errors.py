@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lhkit.model.failure import Failure
+from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.span import Span
 
 
 class LhkitError(Exception):
@@ -79,6 +80,18 @@ def error_for(failure: Failure) -> LhkitError:
     return _CLASSES.get(failure.kind, LhkitError)(failure)
 
 
-def usage_error(message: str, advice: str | None = None) -> UsageError:
-    """Return the error for input that cannot be meant, with what to do instead."""
-    return UsageError(Failure(kind="usage", message=message, advice=advice))
+def usage_error(
+    message: str, advice: str | None = None, *, at: Span | None = None, text: str = ""
+) -> UsageError:
+    """Return the error for input that cannot be meant.
+
+    Args:
+        message: What is wrong, in one sentence.
+        advice: What to do instead.
+        at: The place that it is about, in a source with this ``text``.
+        text: The source.
+    """
+    if at is None:
+        return UsageError(Failure(kind="usage", message=message, advice=advice))
+    here = Diagnostic("error", message, at)
+    return UsageError(Failure("usage", message, (here,), advice, texts=((at.file, text),)))

@@ -90,7 +90,8 @@ class Failure:
 
     def describe(self) -> str:
         """Return the message for people: what, where with carets, why, and what to do next."""
-        blocks = [self.message]
+        said_below = bool(self.diagnostics) and self.diagnostics[0].message == self.message
+        blocks = [] if said_below else [self.message]
         for diagnostic in self.diagnostics:
             blocks.extend(_describe_diagnostic(diagnostic, dict(self.texts)))
         if self.output.strip():

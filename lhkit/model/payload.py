@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.registry import Showable
 from lhkit.model.signature import Function
 
@@ -20,6 +20,7 @@ class Payload(Showable):
         functions: Its functions, in order.
         bytecode: The bytecode it was loaded from, or None.
         reference: ``FILE.py:FUNCTION`` that computes the same with NumPy, or None.
+        sequences: Names of the named sequences that stand in the same module, without ``@``.
     """
 
     source: str
@@ -27,6 +28,7 @@ class Payload(Showable):
     functions: tuple[Function, ...]
     bytecode: bytes | None = None
     reference: str | None = None
+    sequences: tuple[str, ...] = ()
 
     @property
     def content(self) -> bytes:
@@ -45,6 +47,8 @@ class Payload(Showable):
             UsageError: There is no such function, or the choice is not clear.
         """
         defined = [f for f in self.functions if not f.is_declaration]
+        if not defined:
+            raise self._no_function()
         listed = "\n".join(f"  {f.describe()}" for f in defined)
         if name is not None:
             for function in defined:
@@ -59,6 +63,15 @@ class Payload(Showable):
                 f"--function NAME on the command line, function=… in Python:\n{listed}",
             )
         return defined[0]
+
+    def _no_function(self) -> UsageError:
+        if self.sequences and not self.functions:
+            listed = ", ".join(f"@{s}" for s in self.sequences)
+            advice = "Give the payload first: lhkit run PAYLOAD SCHEDULE."
+            message = f"{self.source} is a schedule (it has {listed} and no function), not a payload"
+            return usage_error(message, advice)
+        advice = "What is compiled and called is a func.func; lhkit trace takes any payload."
+        return usage_error(f"{self.source} has no function with a body", advice)
 
     def __str__(self) -> str:
         return self.text

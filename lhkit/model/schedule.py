@@ -16,13 +16,23 @@ DEFAULT_ENTRY = "__transform_main"
 
 @dataclass(frozen=True, slots=True)
 class NamedSequence:
-    """A ``transform.named_sequence``: its name, the types of its arguments, whether others may see it."""
+    """A ``transform.named_sequence``.
+
+    Attributes:
+        name: Its name, with those of inner modules that it stands in (``inner::main``).
+        arguments: The types of its arguments.
+        line: Line of its definition, from 1.
+        is_public: Whether others may see it.
+        is_declaration: Whether its body stands elsewhere.
+        refers_to: The sequences that it includes or matches with.
+    """
 
     name: str
     arguments: tuple[str, ...]
     line: int
     is_public: bool = True
     is_declaration: bool = False
+    refers_to: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +77,26 @@ class Schedule(Showable):
 
     @property
     def values(self) -> dict[str, KnobValue]:
-        """The value of every knob: the one set, else its default."""
-        return resolve_knobs(self.knobs, dict(self.settings), source=self.source)
+        """The value of every knob: the one set, else its default; knobs that are not applied may have none."""
+        return self._resolve(dict(self.settings))
+
+    @property
+    def applied_sequences(self) -> frozenset[str]:
+        """The entry and all sequences that it may enter, by name."""
+        refers_to = {s.name: s.refers_to for s in self.sequences}
+        found: set[str] = set()
+        waiting = [self.entry]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += refers_to.get(name, ())
+        return frozenset(found)
+
+    def _resolve(self, settings: Mapping[str, KnobValue]) -> dict[str, KnobValue]:
+        return resolve_knobs(
+            self.knobs, settings, source=self.source, text=self.text, applied=self.applied_sequences
+        )
 
     def with_knobs(self, settings: Mapping[str, KnobValue]) -> Schedule:
         """Return the schedule with these knobs set, the others as they were.
@@ -77,7 +105,7 @@ class Schedule(Showable):
             UsageError: No such knob, or a value that it does not allow.
         """
         merged = {**dict(self.settings), **settings}
-        resolve_knobs(self.knobs, merged, source=self.source)
+        self._resolve(merged)
         return dataclasses.replace(self, settings=tuple(merged.items()))
 
     def __str__(self) -> str:

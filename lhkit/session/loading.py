@@ -35,6 +35,9 @@ def load_payload(
 ) -> Payload:
     """Return a payload from a file (``.mlir``, ``.mlirbc``) or from a string that holds MLIR.
 
+    A payload may be any module; only what is compiled has to have a function. Ops of dialects that nobody
+    registered are taken in the generic form.
+
     Named sequences that stand in the same module are left out when it is compiled; give the same file to
     `load_schedule` to apply them.
 
@@ -47,21 +50,20 @@ def load_payload(
         limits: Time and memory for loading.
 
     Raises:
-        UsageError: No such file, nothing in it, or no function.
+        UsageError: No such file, or nothing in it.
         PayloadError: It does not parse or does not verify; with file, line, column and carets.
     """
     shown, content, path = read_source(source, "data", name or "<payload>")
     with old_spellings_named(shown, [content]):
         answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
     functions = tuple(from_json(Function, f) for f in answer.header["functions"])
-    if not any(not f.is_declaration for f in functions):
-        raise _no_function(shown, answer.header["sequences"])
     return Payload(
         source=shown,
         text=answer.header["text"] or content.decode(errors="replace"),
         functions=functions,
         bytecode=content if content.startswith(_BYTECODE_MAGIC) else None,
         reference=reference or _shipped_reference(path),
+        sequences=tuple(s["name"] for s in answer.header["sequences"]),
     )
 
 
@@ -83,7 +85,7 @@ def load_schedule(
         entry: The named sequence to apply; default ``__transform_main``, else the only public one.
         knobs: Values for its knobs; the others keep their defaults.
         bind: Op names; each binds the next argument of the entry after the root to all payload ops of that
-            name.
+            name, with ``^`` before it to their results; ``#8;16`` binds integers to a parameter.
         libraries: Files with named sequences that it includes.
         name: What to call a string in messages.
         worker: Another worker than the session's.
@@ -208,14 +210,6 @@ def _shipped_reference(path: Path | None) -> str | None:
     if path.resolve().parent != folder.resolve() or f"def {path.stem}(" not in references.read_text("utf-8"):
         return None
     return f"{references}:{path.stem}"
-
-
-def _no_function(source: str, sequences: Sequence[dict[str, Any]]) -> UsageError:
-    if sequences:
-        listed = ", ".join(f"@{s['name']}" for s in sequences)
-        advice = "Give the payload first: lhkit run PAYLOAD SCHEDULE."
-        return usage_error(f"{source} is a schedule (it has {listed} and no function), not a payload", advice)
-    return usage_error(f"{source} has no function with a body", "A payload needs at least one func.func.")
 
 
 def _no_sequence(source: str, functions: Sequence[str]) -> UsageError:

@@ -56,7 +56,7 @@ def _message(request: dict[str, Any], folder: Path) -> Message:
 
 
 def _with_files(value: Any, folder: Path) -> Any:
-    """Return request fields whose shared files, gone by now, are replaced by files of zeros."""
+    """Return request fields whose files, gone by now, are replaced: shared ones by files of zeros."""
     if isinstance(value, list):
         return [_with_files(v, folder) for v in value]
     if not isinstance(value, dict):
@@ -67,4 +67,5 @@ def _with_files(value: Any, folder: Path) -> Any:
         with path.open("ab") as zeros:
             zeros.truncate(max(path.stat().st_size, value["offset"] + max(count * 16, 1)))
         return {**value, "file": str(path)}
-    return {k: _with_files(v, folder) for k, v in value.items()}
+    own = {k: str(folder / "journal") for k in ("journal",) if k in value}
+    return {k: _with_files(v, folder) for k, v in value.items()} | own

@@ -1,5 +1,7 @@
 """What kills the compiler, through a trace: a typed outcome, the step that died, and a worker that lives on."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -103,6 +105,15 @@ def test_a_crash_is_a_step(name, own_worker):
     trace = traced(own_worker, payload, *steps)
     assert (trace.outcome.status, trace.outcome.kind) == ("crashed", "crash")
     check_death(trace, steps, own_worker)
+
+
+def test_the_reproducer_of_a_trace_repeats_its_death(own_worker):
+    payload, *steps = CRASHES["padding to a multiple of 0"]
+    trace = traced(own_worker, payload, *steps)
+    (line,) = [s for s in trace.outcome.message.splitlines() if "A file that repeats this" in s]
+    command = [sys.executable, "-m", "lhkit.worker", line.partition(": ")[2]]
+    repeated = subprocess.run(command, capture_output=True, timeout=120, check=False)
+    assert repeated.returncode not in (0, 1, 2), repeated.stderr
 
 
 @pytest.mark.parametrize("name", ENDLESS)
