@@ -48,7 +48,7 @@ def test_upgrading_twice_changes_nothing_more(path):
 @pytest.mark.parametrize("path", [*OLD, *SHIPPED], ids=lambda p: p.name)
 def test_every_prefix_of_a_text_is_taken(path):
     text = path.read_text()
-    for end in range(0, len(text), max(1, len(text) // 60)):
+    for end in range(0, len(text), max(1, len(text) // 20)):
         done = upgrade_text(text[:end])
         assert upgrade_text(done.text).text == done.text
 

@@ -125,6 +125,20 @@ def is_bracket(tokens: Sequence[Token], i: int, which: Sequence[str] | frozenset
     return not (compares and following is not None and following.start == token.end)
 
 
+def is_whole(statement: Statement) -> bool:
+    """Return True if the brackets of a statement close, and nothing in it is no token: it can be rewritten."""
+    open_brackets: list[str] = []
+    tokens = [*statement.head, *statement.tail]
+    for i, token in enumerate(tokens):
+        if token.kind == "unknown":
+            return False
+        if is_bracket(tokens, i, _OPENERS):
+            open_brackets.append(_OPENERS[token.text])
+        elif is_bracket(tokens, i, _CLOSERS) and (not open_brackets or open_brackets.pop() != token.text):
+            return False
+    return not open_brackets
+
+
 class _Parser:
     """One pass over the tokens, with a stack of the regions that are open."""
 

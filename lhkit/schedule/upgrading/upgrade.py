@@ -19,7 +19,7 @@ from lhkit.schedule.upgrading.sequences import (
     to_named_sequence,
 )
 from lhkit.schedule.upgrading.signatures import collect_types
-from lhkit.schedule.upgrading.statements import Statement, parse_statements
+from lhkit.schedule.upgrading.statements import Statement, is_whole, parse_statements
 from lhkit.schedule.upgrading.transform_names import rename_payload_ops
 from lhkit.schedule.upgrading.transform_ops import find_in_transform
 
@@ -93,10 +93,9 @@ def _visit(
         if statement.name.startswith("pdl.") and statement.regions:
             continue
         inside = in_transform or _is_transform(statement)
-        findings = list(_first(_rules(statement, scope, inside)))
-        yield from findings
+        if is_whole(statement):
+            yield from _first(_rules(statement, scope, inside))
         for region in statement.regions:
-            # What is in a rewritten op is for the next pass, should the edits reach into it.
             yield from _visit(region.statements, types, in_transform=inside)
 
 
