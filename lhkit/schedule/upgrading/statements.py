@@ -46,6 +46,8 @@ BARE_NAMES = frozenset(
 )
 _OPENERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _CLOSERS = frozenset(_OPENERS.values())
+# Deeper braces are taken for brackets: nobody nests like that, and walking must not run out of stack.
+_DEEPEST = 100
 _TERMINATORS = (".yield", ".return", ".in_parallel", ".perform_concurrently", ".terminator")
 
 
@@ -166,7 +168,8 @@ class _Parser:
                 return i + 1
             if (begun := self._begin(i)) is not None:
                 return begun
-        if token.text == "{" and self._current[-1] is not None and self._is_region(i):
+        nests = token.text == "{" and len(self._lists) < _DEEPEST
+        if nests and self._current[-1] is not None and self._is_region(i):
             region = Region(token)
             self._extend(token, keep=False)
             statement = self._current[-1]
