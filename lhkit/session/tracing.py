@@ -18,6 +18,8 @@ from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceReco
 from lhkit.session.environment import cpu_name
 from lhkit.session.journals import read_journal
 from lhkit.session.loading import describe_schedule, describe_sources
+from lhkit.session.opt_host import opt_host
+from lhkit.session.opt_tracing import trace_with_opt
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -55,9 +57,14 @@ def trace_schedule(
 
     Raises:
         UsageError: No such knob, or arguments of the entry that nothing is bound to.
+
+    Where the environment names a compiler binary in ``LHKIT_OPT``, and no worker is given, that applies the
+    schedule: see `lhkit.session.opt_tracing` for what such a trace leaves out.
     """
     if knobs:
         schedule = schedule.with_knobs(knobs)
+    if worker is None and (host := opt_host()) is not None:
+        return trace_with_opt(host, payload, schedule, limits=limits)
     described, body = describe_sources([(payload.source, payload.content)], role="payload")
     more, more_body, parts = describe_schedule(schedule)
     with tempfile.TemporaryDirectory(prefix="lhkit-trace-") as folder:
