@@ -133,7 +133,7 @@ def _step(
         operands=tuple(
             Operand(f"h{o}", "consume" if c else "read") for o, c in zip(step.operands, consumed, strict=True)
         ),
-        results=tuple(f"h{r}" for r in step.results),
+        results=tuple(f"h{r}" for r in step.results) if ran else (),
         changes=_changes(tracing, index, ids) if ran else (),
         invalidated=tuple(_invalidation(d, names) for d in verdict.deaths),
         warnings=_warnings(tracing, index),

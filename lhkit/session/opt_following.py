@@ -45,9 +45,9 @@ class OptTracing:
     trees: dict[int, tuple[TreeOp, ...]] = field(default_factory=dict)
     differs_from: int | None = None
 
-    def run(self) -> OptRun:
-        """Apply the schedule with the probes that are known to be possible."""
-        (self.folder / SCHEDULE).write_text(with_probes(self.entry, self.valid), encoding="utf-8")
+    def run(self, steps: int | None = None) -> OptRun:
+        """Apply the schedule, or its first steps, with the probes that are known to be possible."""
+        (self.folder / SCHEDULE).write_text(with_probes(self.entry, self.valid, steps), encoding="utf-8")
         options = f"entry-point={self.entry.name}"
         if self.bind:
             options += f" debug-bind-trailing-args={','.join(self.bind)}"
@@ -79,7 +79,7 @@ class OptTracing:
         while at <= last:
             # All steps up to the next that consumes can be probed at once.
             at = self._extend(at, last)
-            done = self.run()
+            done = self.run(last + 1)
             marked = printed_payloads(done.output)
             self.parameters |= parameters(done.errors)
             for step in range(-1, at):
@@ -90,7 +90,7 @@ class OptTracing:
                 self.points_to[step] = _marked_ops(tree_of(marked[step]), step)
 
     def _extend(self, at: int, last: int) -> int:
-        """Say what is valid from a step on, as far as that is known; return the step that needs a run before."""
+        """Say what is valid from a step on, as far as known; return the step that needs a run before."""
         step = at
         while step <= last:
             if step == -1:

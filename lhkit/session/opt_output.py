@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lhkit.model.failure import Diagnostic
 from lhkit.model.span import Span
 from lhkit.schedule.upgrading.statements import Statement, parse_statements
-from lhkit.session.opt_schedule import PRINTED
+from lhkit.session.opt_schedule import ENDED, PRINTED
 
 _PRINT = re.compile(r"^\[\[\[ IR printer: (.*?) ?(?:top-level)? ?\]\]\]\n", re.MULTILINE)
 _OURS = re.compile(rf"{PRINTED} (\d+)")
@@ -103,6 +103,11 @@ def parameters(errors: str) -> dict[int, str]:
         if match[4] == "remark" and (param := _PARAM.match(match[5])):
             found[int(param[1])] = param[2].strip()
     return found
+
+
+def ended_steps(errors: str) -> int:
+    """Return how many steps ended in a run, the beginning counted as one."""
+    return sum(match[4] == "remark" and match[5].startswith(ENDED) for match in _LINE.finditer(errors))
 
 
 def diagnostics(errors: str, names: Mapping[str, str]) -> tuple[Diagnostic, ...]:

@@ -24,6 +24,7 @@ from lhkit.schedule.upgrading.signatures import (
 from lhkit.schedule.upgrading.statements import Statement, closing, parse_statements
 
 PRINTED = "lhkit"
+ENDED = "lhkit step ended"
 _SCRATCH = "__lhkit_effects_"
 _MARKED = re.compile(r"transform\.(consumed|readonly)")
 
@@ -122,18 +123,21 @@ def tag(step: int, handle: int) -> str:
     return f"{PRINTED}.s{step + 1}.h{handle}"
 
 
-def with_probes(entry: OptEntry, valid: Mapping[int, Sequence[int]]) -> str:
+def with_probes(entry: OptEntry, valid: Mapping[int, Sequence[int]], steps: int | None = None) -> str:
     """Return the schedule's text with its payload printed after every step.
 
     Args:
         entry: The schedule's entry.
         valid: For steps whose handles are to be marked, those that are valid when it has ended; -1 is the
             beginning.
+        steps: How many steps to apply; all if not given. The rest is cut off.
     """
     region = entry.sequence.regions[0]
     edits = [inserted(region.open.end, _probe(entry, -1, valid.get(-1, ())))]
-    for index, step in enumerate(entry.steps):
+    for index, step in enumerate(entry.steps[:steps]):
         edits.append(inserted(step.statement.last.end, _probe(entry, index, valid.get(index, ()))))
+    if steps is not None and steps < len(entry.steps) and region.close is not None:
+        edits.append(Edit(entry.steps[steps].statement.first.start, region.close.start, "transform.yield\n"))
     return apply_edits(entry.text, edits)
 
 
@@ -147,6 +151,10 @@ def _probe(entry: OptEntry, step: int, handles: Sequence[int]) -> str:
             marks.append(
                 f' transform.debug.emit_param_as_remark {handle.name}, "{tag(step, i)}" : {handle.type}'
             )
+    # Prints wait in a buffer that a crash takes with it; remarks do not.
+    number = f"%{PRINTED}_ended_{step + 1}"
+    marks.append(f" {number} = transform.param.constant {step + 1} : i64 -> !transform.param<i64>")
+    marks.append(f' transform.debug.emit_param_as_remark {number}, "{ENDED}" : !transform.param<i64>')
     return "".join([*marks, f' transform.print {{name = "{PRINTED} {step + 1}"}} '])
 
 

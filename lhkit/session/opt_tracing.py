@@ -24,6 +24,7 @@ from lhkit.session.opt_following import PAYLOAD, SCHEDULE, OptTracing
 from lhkit.session.opt_host import OptHost, OptRun
 from lhkit.session.opt_output import (
     diagnostics,
+    ended_steps,
     printed_payloads,
     tree_of,
 )
@@ -61,6 +62,9 @@ def trace_with_opt(
         names = {PAYLOAD: payload.source, SCHEDULE: schedule.source}
         names |= {p: library.source for p, library in zip(libraries, schedule.libraries, strict=True)}
         payloads = printed_payloads(plain.output)
+        if plain.status in ("crashed", "timeout") and (ended := ended_steps(plain.errors)):
+            # What it had printed is gone; up to there it can be had again.
+            payloads = printed_payloads(tracing.run(ended - 1).output)
         said = diagnostics(plain.errors, names)
         if not payloads:
             raise error_for(_not_begun(host, plain, said, payload, schedule))
