@@ -71,7 +71,7 @@ def assemble_trace(
             schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
         ),
         toolchain=Toolchain(tracing.host.name, tracing.host.version, cpu_name()),
-        outcome=_outcome(run, failed, said, payload, schedule),
+        outcome=_outcome(tracing, run, failed, said, payload, schedule),
         handle_records=tuple(
             HandleRecord(f"h{i}", h.name, h.kind, f"@{entry.name}", (), h.defined_by)
             for i, h in enumerate(entry.handles)
@@ -187,6 +187,7 @@ def _warnings(tracing: OptTracing, index: int) -> tuple[TraceWarning, ...]:
 
 
 def _outcome(
+    tracing: OptTracing,
     run: OptRun,
     failed: int | None,
     said: tuple[Diagnostic, ...],
@@ -196,7 +197,7 @@ def _outcome(
     if run.status == "ok":
         return Outcome()
     texts = ((payload.source, payload.text), (schedule.source, schedule.text))
-    status, kind = _ENDINGS.get(run.status, ("failed", _kind(failed, said)))
+    status, kind = _ENDINGS.get(run.status, ("failed", _kind(tracing, failed, said)))
     failure = Failure(
         kind=kind,
         message=f"{schedule.source} does not apply to {payload.source}",
@@ -207,7 +208,7 @@ def _outcome(
     return Outcome(status, failed, kind, failure.describe())
 
 
-def _kind(failed: int | None, said: tuple[Diagnostic, ...]) -> FailureKind:
+def _kind(tracing: OptTracing, failed: int | None, said: tuple[Diagnostic, ...]) -> FailureKind:
     if failed is None:
         return "invalid-payload"
     messages = " ".join(d.message for d in said)
@@ -215,4 +216,4 @@ def _kind(failed: int | None, said: tuple[Diagnostic, ...]) -> FailureKind:
         return "invalidated-handle"
     if "more than once" in messages:
         return "repeated-payload"
-    return "definite" if "definite" in messages else "silenceable"
+    return "silenceable" if tracing.suppresses() else "definite"

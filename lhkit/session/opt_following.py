@@ -19,12 +19,14 @@ from lhkit.session.opt_schedule import (
     OptEntry,
     effects_text,
     read_effects,
+    suppressing_text,
     with_probes,
 )
 from lhkit.worker.limits import Limits
 
 PAYLOAD, SCHEDULE = "payload.mlir", "schedule.mlir"
 _EFFECTS, _RESULT = "effects.mlir", "result.mlir"
+_SUPPRESSING = "__lhkit_suppressing"
 
 
 @dataclass(slots=True)
@@ -47,8 +49,16 @@ class OptTracing:
 
     def run(self, steps: int | None = None) -> OptRun:
         """Apply the schedule, or its first steps, with the probes that are known to be possible."""
-        (self.folder / SCHEDULE).write_text(with_probes(self.entry, self.valid, steps), encoding="utf-8")
-        options = f"entry-point={self.entry.name}"
+        return self._apply(with_probes(self.entry, self.valid, steps), self.entry.name)
+
+    def suppresses(self) -> bool:
+        """Return True unless the failure is a definite one, which no sequence suppresses."""
+        text = suppressing_text(self.entry, _SUPPRESSING)
+        return text is None or self._apply(text, _SUPPRESSING).status == "ok"
+
+    def _apply(self, text: str, name: str) -> OptRun:
+        (self.folder / SCHEDULE).write_text(text, encoding="utf-8")
+        options = f"entry-point={name}"
         if self.bind:
             options += f" debug-bind-trailing-args={','.join(self.bind)}"
         paths = ",".join((SCHEDULE, *self.libraries))

@@ -141,6 +141,23 @@ def with_probes(entry: OptEntry, valid: Mapping[int, Sequence[int]], steps: int 
     return apply_edits(entry.text, edits)
 
 
+def suppressing_text(entry: OptEntry, name: str) -> str | None:
+    """Return the schedule's text with a sequence that applies the entry and suppresses its failures.
+
+    None where the entry's arguments do not say what becomes of them: nothing may include it then.
+    """
+    arguments = [source_of(part) for part in _arguments(entry.sequence)]
+    if not all(_MARKED.search(a) for a in arguments):
+        return None
+    handles = [h for h in entry.handles if h.defined_by == -1]
+    names, types = (", ".join(h.name for h in handles), ", ".join(h.type for h in handles))
+    sequence = (
+        f"\ntransform.named_sequence @{name}({', '.join(arguments)}) {{\n"
+        f"transform.include @{entry.name} failures(suppress) ({names}) : ({types}) -> ()\ntransform.yield\n}}"
+    )
+    return apply_edits(entry.text, [inserted(entry.sequence.last.end, sequence)])
+
+
 def _probe(entry: OptEntry, step: int, handles: Sequence[int]) -> str:
     marks = []
     for i in handles:

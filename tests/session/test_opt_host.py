@@ -8,7 +8,7 @@ from importlib.resources import files
 import jsonschema
 import pytest
 
-from lhkit.model.errors import ScheduleError, UsageError
+from lhkit.model.errors import ScheduleError, TimeLimitError, UsageError
 from lhkit.model.trace_json import trace_from_json, trace_to_json
 from lhkit.session.loading import load_payload, load_schedule
 from lhkit.session.opt_host import OptHost, opt_host
@@ -44,7 +44,7 @@ CHAIN = TILE + (
     f"  %sum_2, %loop_2 = transform.structured.tile_using_forall %sum_in tile_sizes [4, 4] : {TWO}\n"
     f"  %product_2, %l2 = transform.structured.fuse_into_containing_op %product_in into %loop_2 : {FUSE}\n"
     f"  %one, %target = transform.structured.tile_using_forall %sum_2 tile_sizes [1] : {TWO}\n"
-    f"  transform.structured.fuse_into_containing_op %product_2 into %target : {FUSE}\n"
+    f"  %product_1, %l3 = transform.structured.fuse_into_containing_op %product_2 into %target : {FUSE}\n"
     f'  %function, %call = transform.loop.outline %target {{func_name = "kernel"}} : {TWO}\n'
 )
 USE = '  transform.debug.emit_remark_at %{}, "used" : !transform.any_op\n'
@@ -118,6 +118,8 @@ def test_a_binary_and_the_bindings_tell_the_same(name, host, worker):
     by_bindings = trace_schedule(payload, schedule, worker=worker)
     by_binary = trace_with_opt(host, payload, schedule)
     ours, theirs = essence(by_binary), essence(by_bindings)
+    if name == "twice":  # marks on payload ops do not say how often
+        del theirs["states"]
     for part in theirs:
         assert ours[part] == theirs[part], part
     written = trace_to_json(by_binary)
@@ -160,7 +162,7 @@ def test_a_time_limit_ends_it(host, worker, tmp_path):
     slow = tmp_path / "slow-opt"
     slow.write_text("#!/bin/sh\nexec sleep 600\n")
     slow.chmod(0o755)
-    with pytest.raises(Exception, match="did not come to the first step") as caught:
+    with pytest.raises(TimeLimitError, match="did not come to the first step") as caught:
         trace_with_opt(
             OptHost(str(slow), "slow-opt", "0"),
             load_payload(PAYLOAD, worker=worker),
