@@ -119,7 +119,8 @@ def _kind_by_suppressing(payload_source: Source, application: Application) -> Fa
         return "definite"
     root = type_.inputs[0]
     # Declarations merge only where their marks agree.
-    mark = _READ_ONLY if _READ_ONLY in str(entry.attributes) else "transform.consumed"
+    marks = str(entry.attributes["arg_attrs"]) if "arg_attrs" in entry.attributes else ""
+    mark = _READ_ONLY if _READ_ONLY in marks else "transform.consumed"
     probe = ir.Module.parse(
         f"module attributes {{{SEQUENCE_MARK}}} {{\n"
         f"transform.named_sequence private @{name}({root} {{{mark}}})\n"
