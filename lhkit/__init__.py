@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lhkit.model.registry import register_drawing, register_frames
+from lhkit.model.registry import register_drawing, register_frames, register_method
 
 if TYPE_CHECKING:
     from lhkit import payloads as payloads
@@ -72,7 +72,12 @@ __all__ = [
 register_drawing("Comparison", "lhkit.render.mime:comparison_bundle")
 register_drawing("HotLoops", "lhkit.render.machine_code:hot_loops_bundle")
 register_drawing("Trace", "lhkit.render.trace_text:trace_bundle")
+register_drawing("Explanation", "lhkit.render.trace_text:explanation_bundle")
 register_frames("Trace", "lhkit.analysis.trace_frames")
+register_method("Trace", "why", "lhkit.analysis.explaining:explain")
+register_method("Trace", "to_markdown", "lhkit.render.trace_markdown:trace_markdown")
+register_method("Trace", "compiler_explorer_url", "lhkit.analysis.compiler_explorer:trace_url")
+register_method("Trace", "save_reproducer", "lhkit.session.reproducing:save_reproducer")
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,8 @@ module attributes {transform.with_named_sequence} {
     %relu = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op
     %sum = transform.get_producer_of_operand %relu[0] : (!transform.any_op) -> !transform.any_op
     %matmul = transform.get_producer_of_operand %sum[0] : (!transform.any_op) -> !transform.any_op
-    // One handle to two ops, each of which has another handle too.
+    // One handle to two ops, each of which has another handle too. Nothing uses it: it is there to die.
+    // lhkit: allow unused-handle
     %elementwise = transform.merge_handles %sum, %relu : !transform.any_op
 
     // Consumes %relu; %elementwise points to the same op and dies with it.

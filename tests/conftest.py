@@ -1,6 +1,7 @@
-"""What tests share: workers, a folder for crash files, the command line."""
+"""What tests share: workers, a folder for crash files, the command line, golden files."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,10 @@ from lhkit.worker.limits import Limits
 
 ROOT = Path(__file__).parents[1]
 HOSTS = Path(__file__).parent / "hosts"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="write golden files anew")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -68,3 +73,19 @@ def lhkit_command(tmp_path):
         )
 
     return run
+
+
+@pytest.fixture
+def golden(request):
+    """Compare a text with ``golden/TEST.txt`` beside the test's file; ``--update-golden`` writes it anew."""
+
+    def check(text):
+        name = re.sub(r"\W+", "_", request.node.name.removeprefix("test_")).strip("_")
+        path = request.path.parent / "golden" / f"{name}.txt"
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.is_file(), f"no golden file: pytest {request.node.fspath} --update-golden writes it"
+        assert text == path.read_text(encoding="utf-8")
+
+    return check

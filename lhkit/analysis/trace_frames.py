@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from lhkit.analysis.handle_history import deaths, display_names, states_at_end
+from lhkit.analysis.payload_places import source_places
 from lhkit.model.trace import Effect, Trace, TraceStep
 
 if TYPE_CHECKING:
@@ -98,9 +99,10 @@ _HANDLE_COLUMNS = (
 
 
 def ops_frame(trace: Trace) -> pd.DataFrame:
-    """Return a row a payload op, by its id: name, parent, origins, the steps that made and erased it, place."""
+    """Return a row a payload op, by its id: name, parent, origins, birth, end, place of its source op."""
     import pandas as pd
 
+    places = source_places(trace)
     rows = [
         {
             "id": o.id,
@@ -109,10 +111,10 @@ def ops_frame(trace: Trace) -> pd.DataFrame:
             "derived_from": o.derived_from,
             "born": o.born,
             "died": o.died,
-            "file": o.source.file if o.source else None,
-            "line": o.source.line if o.source else None,
+            "file": place.file if place else None,
+            "line": place.line if place else None,
         }
-        for o in trace.op_records
+        for o, place in zip(trace.op_records, places, strict=True)
     ]
     columns = ("id", "name", "parent", "derived_from", "born", "died", "file", "line")
     return pd.DataFrame(rows, columns=columns).astype({"died": "Int64", "line": "Int64"}).set_index("id")

@@ -8,15 +8,14 @@ from typing import Any
 
 import click
 
-from lhkit.analysis.handle_history import failure_of
-from lhkit.cli.files import write_text
+from lhkit.analysis.trace_failure import failure_of
+from lhkit.cli.files import check_single_stdout, write_text
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
 from lhkit.model.errors import LhkitError, error_for
 from lhkit.model.failure import Failure
-from lhkit.model.payload import Payload
-from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.model.trace_json import trace_to_json
+from lhkit.model.warning_kinds import WARNING_KINDS
 from lhkit.render.trace_text import Line, Role, trace_lines
 from lhkit.session.loading import load_payload
 from lhkit.session.tracing import trace_schedule
@@ -44,28 +43,65 @@ _STYLES: Mapping[Role, dict[str, Any]] = {
 @click.argument("payload")
 @click.argument("schedule")
 @click.option("--json", "json_file", metavar="FILE", help="Save the trace as JSON; - is standard output.")
+@click.option(
+    "--markdown", "markdown_file", metavar="FILE", help="Save a report for an issue thread; - likewise."
+)
+@click.option("--reproducer", metavar="DIR", help="Save a folder that repeats it: texts, commands, versions.")
+@click.option("--explorer", is_flag=True, help="Print a link that opens it in Compiler Explorer.")
+@click.option(
+    "--no-warning",
+    "no_warnings",
+    multiple=True,
+    type=click.Choice(sorted(WARNING_KINDS)),
+    metavar="KIND",
+    help="Leave out warnings of this kind.",
+)
+@click.option("--check-knobs", is_flag=True, help="Also look for knobs without effect (applies every option).")
 @schedule_options
 @limit_options
-def command(payload: str, schedule: str, json_file: str | None, limits: Limits, **scheduling: Any) -> None:
+def command(
+    payload: str,
+    schedule: str,
+    json_file: str | None,
+    markdown_file: str | None,
+    reproducer: str | None,
+    explorer: bool,
+    no_warnings: tuple[str, ...],
+    check_knobs: bool,
+    limits: Limits,
+    **scheduling: Any,
+) -> None:
     """Apply SCHEDULE to PAYLOAD step by step and record what each handle is.
 
-    Prints a row a step, every handle's death with its cause, and what is left at the end; with --json the
-    whole record goes to a file instead.
+    Prints a row a step, every handle's death with its cause, and what is left at the end; with --json,
+    --markdown, --reproducer or --explorer the trace takes that form instead.
     """
+    check_single_stdout(json_file, markdown_file, "-" if explorer else None)
     try:
         loaded = load_payload(payload, limits=limits)
         scheduled = load_scheduled(schedule, limits=limits, **scheduling)
-        trace = trace_schedule(loaded, scheduled, limits=limits)
+        trace = trace_schedule(
+            loaded, scheduled, no_warnings=no_warnings, check_knobs=check_knobs, limits=limits
+        )
     except LhkitError as error:
+        nothing = _not_traced(payload, schedule, error.failure)
         if json_file is not None:
-            _write(json_file, _not_traced(payload, schedule, error.failure))
+            _write(json_file, nothing)
+        if markdown_file is not None:
+            write_text(markdown_file, nothing.to_markdown())
         raise
-    if json_file is None:
+    if not (json_file or markdown_file or reproducer or explorer):
         for line in trace_lines(trace):
             click.echo(_styled(line))
-    else:
+    if json_file is not None:
         _write(json_file, trace)
-    if (failure := failure_of(trace, _texts(loaded, scheduled))) is not None:
+    if markdown_file is not None:
+        write_text(markdown_file, trace.to_markdown())
+    if reproducer is not None:
+        click.echo(f"saved {trace.save_reproducer(reproducer)}", err=True)
+    if explorer:
+        click.echo(trace.compiler_explorer_url())
+    if (failure := failure_of(trace)) is not None:
         raise error_for(failure)
 
 
@@ -77,11 +113,6 @@ def _write(path: str, trace: Trace) -> None:
 def _styled(line: Line) -> str:
     """Return a line with colours; ``click.echo`` takes them out where there is no terminal."""
     return "".join(click.style(p.text, **_STYLES[p.role]) for p in line).rstrip()
-
-
-def _texts(payload: Payload, schedule: Schedule) -> tuple[tuple[str, str], ...]:
-    libraries = ((library.source, library.text) for library in schedule.libraries)
-    return ((payload.source, payload.text), (schedule.source, schedule.text), *libraries)
 
 
 def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:

@@ -1,12 +1,14 @@
-"""Which operands a transform op consumes, asked of the compiler itself.
+"""What a transform op does, asked of the compiler itself: which operands it consumes, whether it only reads.
 
 Effects cannot be queried through the bindings. A pass infers them for the arguments of named sequences, so
-each op is put alone into a scratch sequence whose arguments are its operands.
+each op is put alone into a scratch sequence whose arguments are its operands. Another pass deletes what is
+dead: an op without uses whose effects are only to read and to define its results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.bindings import ir, passmanager
@@ -15,9 +17,24 @@ from lhkit.compiler.parsing import walk
 _SCRATCH = "__lhkit_effects_"
 _CONSUMED, _READONLY = "transform.consumed", "transform.readonly"
 
+_UPSTREAM = "transform."
 
-def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
-    """Return, for each op of the sequences in ``home``, which of its operands it consumes.
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a transform op declares.
+
+    Attributes:
+        consumed: Whether it consumes each of its operands.
+        only_reads: True if it changes no payload; of upstream ops without regions only.
+    """
+
+    consumed: tuple[bool, ...]
+    only_reads: bool
+
+
+def effects_of(home: Any, ops: Sequence[Any]) -> list[Effects]:
+    """Return the effects of each op of the sequences in ``home``.
 
     Handles that a nested region captures are not operands; the ops inside have effects of their own.
     """
@@ -26,13 +43,12 @@ def consumed_operands(home: Any, ops: Sequence[Any]) -> list[tuple[bool, ...]]:
         block = copy.regions[0].blocks[0]
         # What an include consumes stands in a declaration; the pass refuses bodies with marks of their own.
         _leave_declarations(block)
-        asked = [(i, op) for i, op in enumerate(ops) if len(op.operands)]
-        scratch = [_scratch_sequence(op, f"{_SCRATCH}{i}", block) for i, op in asked]
-    passmanager.PassManager.parse(f"{copy.name}(transform-infer-effects)").run(copy)
-    consumed: list[tuple[bool, ...]] = [()] * len(ops)
-    for (i, op), sequence in zip(asked, scratch, strict=True):
-        consumed[i] = _consumed_arguments(sequence)[: len(op.operands)]
-    return consumed
+        scratch = [_scratch_sequence(op, f"{_SCRATCH}{i}", block) for i, op in enumerate(ops)]
+    passmanager.PassManager.parse(f"{copy.name}(transform-infer-effects,cse)").run(copy)
+    return [
+        Effects(_consumed_arguments(sequence)[: len(op.operands)], _only_reads(op, sequence))
+        for op, sequence in zip(ops, scratch, strict=True)
+    ]
 
 
 def _leave_declarations(block: Any) -> None:
@@ -100,5 +116,16 @@ def _captured(op: Any) -> list[Any]:
 
 
 def _consumed_arguments(sequence: Any) -> tuple[bool, ...]:
+    if "arg_attrs" not in sequence.attributes:
+        return ()
     attributes = ir.ArrayAttr(sequence.attributes["arg_attrs"])
     return tuple(_CONSUMED in ir.DictAttr(a) for a in attributes)
+
+
+def _only_reads(op: Any, scratch: Any) -> bool:
+    """Return True if an op was dead in its scratch sequence, and can be believed.
+
+    What an op with a region does is up to the ops inside, and ops from elsewhere may declare anything.
+    """
+    left = list(scratch.regions[0].blocks[0].operations)
+    return len(left) == 1 and op.name.startswith(_UPSTREAM) and not len(op.regions)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lhkit.compiler.identity import Identities, address
+from lhkit.compiler.identity import Identities, address, addresses
 from lhkit.compiler.plan import PlannedBlock, PlannedOp, PlannedValue
 from lhkit.model.failure import Diagnostic
 from lhkit.model.trace import (
@@ -104,7 +104,7 @@ def ask(state: Any, handle: Handle, identities: Identities) -> None:
     """Update a valid handle from the interpreter's state."""
     value, kind = handle.planned.value, handle.planned.kind
     if kind == "op":
-        ops = tuple([address(op) for op in state.get_payload_ops(value)])
+        ops = tuple(addresses(state.get_payload_ops(value)))
         handle.points_to = PointsTo(ops)
         handle.payload = tuple([i for op in ops if (i := identities.id_at(op)) is not None])
         handle.state = "live" if ops else "empty"

@@ -2,6 +2,11 @@
 
 An op is known by its address, the tag that its location carries, and its name: addresses are used again,
 and a rewrite gives new ops the location of the op that they come from, which says what they derive from.
+
+Whether an op changed is told by its hash, which MLIR makes of 64 bits from name, attributes, operands, results
+(both by address), result types and location. It leaves out successors, which are added here for the few ops
+that have some, and the types of block arguments: in a payload that verifies they follow from what is covered.
+Two values of a changed op have the same hash about once in 2**64 changes.
 """
 
 from __future__ import annotations
@@ -11,12 +16,13 @@ import ctypes
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.names import Names
 from lhkit.model.span import Span
-from lhkit.model.trace import PayloadDelta, PayloadOp
+from lhkit.model.trace import PayloadDelta
 
 _MARK = "lhkit:"
 _TAG = re.compile(r'"lhkit:(o\d+)"')
@@ -28,13 +34,22 @@ _capsule_name.restype = ctypes.c_char_p
 _capsule_name.argtypes = [ctypes.py_object]
 _name_of_capsules: list[bytes] = []
 
+# A new payload op: its id, name, parent's id, origins, and its place if it has no origin.
+NewOp = tuple[str, str, str | None, tuple[str, ...], Span | None]
+
+
+def addresses(ops: Sequence[Any]) -> list[int]:
+    """Return the address of each operation."""
+    if not ops:
+        return []
+    if not _name_of_capsules:
+        _name_of_capsules.append(_capsule_name(ops[0]._CAPIPtr))
+    return list(map(_pointer, [op._CAPIPtr for op in ops], repeat(_name_of_capsules[0])))
+
 
 def address(op: Any) -> int:
     """Return the address of an operation."""
-    capsule = op._CAPIPtr
-    if not _name_of_capsules:
-        _name_of_capsules.append(_capsule_name(capsule))
-    return int(_pointer(capsule, _name_of_capsules[0]))
+    return addresses((op,))[0]
 
 
 @dataclass(slots=True)
@@ -47,20 +62,31 @@ class _Known:
     hash: int
 
 
+@dataclass(slots=True)
+class _Sight:
+    """The payload at a moment: its ops in order, with address, parent's address and hash of each."""
+
+    ops: list[Any]
+    addresses: list[int]
+    parents: list[int | None]
+    hashes: list[int]
+
+
 class Identities:
     """Which op of the payload is which, from one look to the next."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
         self._known: dict[int, _Known] = {}
-        self._base: dict[str, tuple[Any, Span | None]] = {}
-        self._hashes: list[int] = []
+        self._base: dict[str, Any] = {}
+        self._branching: set[int] = set()
+        self._last: tuple[list[int], list[int | None], list[int]] = ([], [], [])
         self._count = 0
 
-    def id_of(self, op: Any) -> str | None:
-        """Return the id of an op that the last look saw, or None."""
-        known = self._known.get(address(op))
-        return known.id if known else None
+    @property
+    def count(self) -> int:
+        """How many ops the last look saw."""
+        return len(self._known)
 
     def parent_of(self, at: int) -> int | None:
         """Return the address of the op around the one at an address."""
@@ -72,8 +98,16 @@ class Identities:
         known = self._known.get(at)
         return known.id if known else None
 
-    def look(self, roots: Sequence[Any], step: int) -> tuple[PayloadDelta, list[PayloadOp]] | None:
-        """Walk the payload; return what a step did to it and the ops it made, None if it did nothing."""
+    def look(self, roots: Sequence[Any]) -> tuple[PayloadDelta, list[NewOp]] | None:
+        """Walk the payload; return what changed and the new ops, None if nothing did since the last look."""
+        sight = self._see(roots)
+        if (sight.addresses, sight.parents, sight.hashes) == self._last:
+            return None
+        delta, made = self._update(sight)
+        self._last = sight.addresses, sight.parents, sight.hashes
+        return delta, made
+
+    def _see(self, roots: Sequence[Any]) -> _Sight:
         ops: list[Any] = []
         keep, go_on = ops.append, ir.WalkResult.ADVANCE
 
@@ -83,78 +117,88 @@ class Identities:
 
         for root in roots:
             root.walk(visit, ir.WalkOrder.PRE_ORDER)
-        # The hash covers name, attributes, operands, types and location; the order covers the nesting.
-        hashes = [hash(op) for op in ops]
-        if hashes == self._hashes:
-            return None
-        delta, made = self._update(ops, hashes, step)
-        self._hashes = hashes
-        return delta, made
+        found = addresses(ops)
+        around = [op.parent for op in ops]
+        there = iter(addresses([p for p in around if p is not None]))
+        parents = [None if p is None else next(there) for p in around]
+        hashes = list(map(hash, ops))
+        if self._branching:
+            for i, at in enumerate(found):
+                if at in self._branching:
+                    hashes[i] = _hash_with_successors(ops[i])
+        return _Sight(ops, found, parents, hashes)
 
-    def _update(self, ops: list[Any], hashes: list[int], step: int) -> tuple[PayloadDelta, list[PayloadOp]]:
+    def _update(self, sight: _Sight) -> tuple[PayloadDelta, list[NewOp]]:
         before = self._known
         self._known = now = dict[int, _Known]()
-        made: list[PayloadOp] = []
+        made: list[NewOp] = []
         changed: list[str] = []
         moved: list[str] = []
-        around: list[tuple[Any, int]] = []
-        for i, op in enumerate(ops):
-            at = address(op)
-            parent_op = op.parent
-            while around and (parent_op is None or around[-1][0] != parent_op):
-                around.pop()
-            parent = around[-1][1] if around else None
-            around.append((op, at))
-            old = before.get(at)
-            if old is not None and old.hash != hashes[i] and not self._is_same(op, old):
-                old = None
-            if old is None:
-                known = _Known(f"o{self._count}", op.name, parent, 0)
+        seen = zip(sight.ops, sight.addresses, sight.parents, sight.hashes, strict=True)
+        for i, (op, at, parent, hash_) in enumerate(seen):
+            known = before.get(at)
+            if known is None or (known.hash != hash_ and not self._is_same(op, known)):
+                now[at] = known = _Known(f"o{self._count}", op.name, parent, 0)
                 self._count += 1
-                made.append(self._tag(op, known, now.get(parent) if parent else None, step))
-                known.hash = hashes[i] = hash(op)
-                now[at] = known
+                made.append(self._tag(op, known))
+                sight.hashes[i] = known.hash = self._hash(op, at)
                 continue
-            if old.hash != hashes[i]:
-                changed.append(old.id)
-            if old.parent != parent:
-                moved.append(old.id)
-            now[at] = _Known(old.id, old.name, parent, hashes[i])
+            now[at] = known
+            if known.hash != hash_:
+                changed.append(known.id)
+                known.hash = hash_
+            if known.parent != parent:
+                moved.append(known.id)
+                known.parent = parent
+        erased = [k.id for at, k in before.items() if now.get(at) is not k]
         moved += self._reordered(before, now, set(moved))
-        kept = {k.id for k in now.values()}
-        erased = [k.id for k in before.values() if k.id not in kept]
-        delta = PayloadDelta(tuple(o.id for o in made), tuple(erased), tuple(changed), tuple(moved))
-        return delta, made
+        return PayloadDelta(tuple([o[0] for o in made]), tuple(erased), tuple(changed), tuple(moved)), made
 
-    def _is_same(self, op: Any, old: _Known) -> bool:
+    def _is_same(self, op: Any, known: _Known) -> bool:
         location = op.location
         return (
-            isinstance(location, ir.NameLoc) and location.name_str == f"{_MARK}{old.id}" and op.name == old.name
+            isinstance(location, ir.NameLoc)
+            and location.name_str == f"{_MARK}{known.id}"
+            and op.name == known.name
         )
 
-    def _tag(self, op: Any, known: _Known, parent: _Known | None, step: int) -> PayloadOp:
+    def _hash(self, op: Any, at: int) -> int:
+        """Return the hash of a new op."""
+        if len(op.successors):
+            self._branching.add(at)
+            return _hash_with_successors(op)
+        self._branching.discard(at)  # of an op that was there before
+        return hash(op)
+
+    def _tag(self, op: Any, known: _Known) -> NewOp:
         """Give a new op a tag; the one it had says what it derives from."""
         location = op.location
         origins = _origins(location)
-        base, source = self._base[origins[0]] if origins else (location, self._names.place(location))
-        self._base[known.id] = base, source
+        base = self._base[origins[0]] if origins else location
+        source = None if origins else self._names.place(location)
+        # Diagnostics about an op find its place below the tag.
+        self._base[known.id] = base
         op.location = ir.Location.name(f"{_MARK}{known.id}", childLoc=base)
-        return PayloadOp(known.id, known.name, parent.id if parent else None, origins, step, None, source)
+        around = None if known.parent is None else self._known[known.parent].id
+        return known.id, known.name, around, origins, source
 
     @staticmethod
     def _reordered(before: dict[int, _Known], now: dict[int, _Known], moved: set[str]) -> list[str]:
         """Return the ops that changed places with siblings, as few as explain the new order."""
-        kept = {k.id for k in now.values()}
-        was = [k.id for k in before.values() if k.id in kept]
-        there = set(was)
-        siblings: dict[int | None, list[str]] = {}
-        if was == [k.id for k in now.values() if k.id in there]:
+        was = [k.id for at, k in before.items() if now.get(at) is k]
+        kept = [k for at, k in now.items() if before.get(at) is k]
+        if was == [k.id for k in kept]:
             return []
-        for known in now.values():
-            if known.id in there and known.id not in moved:
+        siblings: dict[int | None, list[str]] = {}
+        for known in kept:
+            if known.id not in moved:
                 siblings.setdefault(known.parent, []).append(known.id)
         rank = {each: i for i, each in enumerate(was)}
         return [each for ids in siblings.values() for each in _out_of_order(ids, rank)]
+
+
+def _hash_with_successors(op: Any) -> int:
+    return hash((hash(op), *[hash(block) for block in op.successors]))
 
 
 def _origins(location: Any) -> tuple[str, ...]:

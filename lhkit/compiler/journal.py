@@ -8,19 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.bindings import HOST, host_version
+from lhkit.compiler.identity import NewOp
 from lhkit.compiler.plan import PlannedBlock
 from lhkit.model.edits import find_edits
 from lhkit.model.jsonable import to_json
-from lhkit.model.trace import Elision, HandleRecord, PayloadOp, Snapshot, TraceStep
+from lhkit.model.trace import Elision, HandleRecord, Snapshot, TraceStep
 from lhkit.model.trace_json import handle_to_json, snapshot_to_json, step_to_json
+
+# An encoder of one's own: json.dumps would look for circles, and writes spaces.
+_encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 
 class Journal:
     """Writes records in the order in which they become known.
 
     Lines are [kind, …]: ``toolchain`` bindings and their version, ``blocks`` the ops of every block,
-    ``handle`` id and record, ``ops`` the fields of each, ``begin`` a step without results with its block and
-    place there, ``step`` the step when it has ended, ``elided``, ``snapshot``.
+    ``handle`` id and record, ``ops`` the step that made some and their fields in columns, ``begin`` a step
+    without results with its block and place there, ``step`` the step when it has ended, ``elided``,
+    ``snapshot``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,10 +45,12 @@ class Journal:
         """Record a new handle."""
         self._write("handle", record.id, handle_to_json(record))
 
-    def ops(self, made: Sequence[PayloadOp]) -> None:
-        """Record new payload ops."""
+    def ops(self, step: int, made: Sequence[NewOp]) -> None:
+        """Record the payload ops that a step made, -1 for those of the payload as given."""
         if made:
-            self._write("ops", [_op(o) for o in made])
+            ids, names, parents, origins, sources = zip(*made, strict=True)
+            places = [None if s is None else (s.file, s.line, s.column) for s in sources]
+            self._write("ops", step, ids, names, parents, origins, places)
 
     def begin(self, step: TraceStep, block: PlannedBlock, at: int) -> None:
         """Record that a step begins, and what would come after it in its block; nothing is buffered."""
@@ -77,10 +84,4 @@ class Journal:
         self._write("snapshot", snapshot_to_json(snapshot))
 
     def _write(self, *parts: Any) -> None:
-        self._file.write(json.dumps(parts) + "\n")
-
-
-def _op(op: PayloadOp) -> list[Any]:
-    place = op.source
-    source = None if place is None else [place.file, place.line, place.column]
-    return [op.id, op.name, op.parent, op.derived_from, op.born, source]
+        self._file.write(_encode(parts) + "\n")

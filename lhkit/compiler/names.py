@@ -30,10 +30,12 @@ class Names:
     def place(self, location: Any) -> Span | None:
         """Return a location with the file name people know, or None if it names no file."""
         if isinstance(location, ir.FileLineColLoc):
-            name = location.filename
-            if location.start_line == 0:  # a module around the text has no place in it
+            name, line = location.filename, location.start_line
+            if line == 0:  # a module around the text has no place in it
                 return None
-            return Span(self._shown.get(name, name), location.start_line, location.start_col)
+            return Span(self._shown.get(name, name), line, location.start_col)
+        if isinstance(location, ir.UnknownLoc):  # bodies of named ops: thousands
+            return None
         span = span_of(location)
         return None if span is None else Span(self._shown.get(span.file, span.file), span.line, span.column)
 

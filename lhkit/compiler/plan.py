@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lhkit.compiler.bindings import ir
-from lhkit.compiler.effects import consumed_operands
+from lhkit.compiler.effects import effects_of
 from lhkit.compiler.names import Names
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.probes import insert_probe
+from lhkit.compiler.requested_sizes import RequestedSizes, requested_sizes
 from lhkit.compiler.schedules import referred_sequences, sequence_ops, sequence_path
 from lhkit.model.span import Span
 from lhkit.model.trace import HandleKind
@@ -38,7 +39,9 @@ class PlannedOp:
         callees: Names of the sequences it may enter.
         may_repeat: True if it takes operands that alias one another.
         loops: True if it enters its block or callees once for each payload op.
+        asked: The sizes that it asks for, if it does.
         blocks: Its blocks of steps, one a region.
+        only_reads: True if it cannot change the payload.
     """
 
     name: str
@@ -48,7 +51,9 @@ class PlannedOp:
     callees: tuple[str, ...]
     may_repeat: bool
     loops: bool
+    asked: RequestedSizes | None = None
     blocks: list[PlannedBlock] = field(default_factory=list)
+    only_reads: bool = False
 
 
 @dataclass(slots=True)
@@ -103,7 +108,7 @@ class Plan:
             op for op in sequence_ops(home) if len(op.regions[0].blocks) and sequence_path(op) not in matchers
         ]
         ops = [op for sequence in sequences for op in _steps(sequence)]
-        self._consumed = dict(zip(ops, consumed_operands(home, ops), strict=True))
+        self._effects = dict(zip(ops, effects_of(home, ops), strict=True))
         gaps: list[tuple[Any, PlannedBlock, int]] = []
         for sequence in sequences:
             name = sequence_path(sequence)
@@ -133,14 +138,23 @@ class Plan:
         return planned
 
     def _op(self, op: Any, sequence: str, gaps: list[Any]) -> PlannedOp:
-        operands = [(self._values[v], c) for v, c in zip(op.operands, self._consumed[op], strict=True)]
+        effects = self._effects[op]
+        operands = [(self._values[v], c) for v, c in zip(op.operands, effects.consumed, strict=True)]
         names = self._names.results(op)
         results = [self._value(r, n) for r, n in zip(op.results, names, strict=True)]
         source = self._names.place(op.location)
         callees = tuple(referred_sequences(op, ("target", "actions")))
         planned = PlannedOp(
-            op.name, source, operands, results, callees, "deduplicate" in op.attributes, op.name in _LOOPS
+            op.name,
+            source,
+            operands,
+            results,
+            callees,
+            may_repeat="deduplicate" in op.attributes,
+            loops=op.name in _LOOPS,
+            asked=requested_sizes(op),
         )
+        planned.only_reads = effects.only_reads and not callees
         suppresses = _suppresses(op)
         for i, block in _stepping_blocks(op):
             planned.blocks.append(self._block(block, sequence, planned, i, suppresses, gaps))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 from lhkit.compiler.bindings import host_module, ir
@@ -21,6 +23,9 @@ Listener = Callable[[int, Any], bool]
 _listeners: list[Listener] = []
 
 _transform: Any = host_module("dialects.transform")
+# The bindings look for a Python module of every op's dialect, at every op, and remember no failure.
+_DIALECT_MODULE = f"{ir.__name__.rpartition('.')[0]}.dialects.lhkit"
+sys.modules.setdefault(_DIALECT_MODULE, ModuleType(_DIALECT_MODULE))
 
 
 class _Apply(_transform.TransformOpInterface):  # type: ignore[misc]

@@ -14,16 +14,19 @@ def suspicions(running: Running, delta: PayloadDelta) -> list[TraceWarning]:
         delta: What it did to the payload.
     """
     if running.acts_on_nothing:
-        names = (h.planned.name for h, _ in running.uses if h.planned.kind != "param")
-        listed = ", ".join(dict.fromkeys(names))
-        return [TraceWarning("no-effect", f"does nothing: {listed} is empty")]
+        names = [h.planned.name for h, _ in running.uses if h.planned.kind != "param"]
+        return [TraceWarning("no-effect", f"does nothing: {_are_empty(names)}")]
     consumes = any(c for _, c in running.uses)
     found = [h for h in running.results if h.planned.kind != "param"]
     if not consumes and found and not any(h.payload for h in found) and not running.op.blocks:
-        listed = ", ".join(h.planned.name for h in found)
-        return [
-            TraceWarning("zero-match", f"finds nothing: {listed} is empty, and what uses it will do nothing")
-        ]
+        empty = _are_empty([h.planned.name for h in found])
+        it = "it" if len(found) == 1 else "them"
+        return [TraceWarning("zero-match", f"finds nothing: {empty}, and what uses {it} will do nothing")]
     if consumes and delta == PayloadDelta() and not running.entered:
         return [TraceWarning("no-effect", "leaves the payload as it was")]
     return []
+
+
+def _are_empty(names: list[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    return f"{', '.join(distinct)} {'is' if len(distinct) == 1 else 'are'} empty"

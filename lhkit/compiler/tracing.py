@@ -14,6 +14,7 @@ from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
 from lhkit.compiler.plan import Plan, PlannedBlock, PlannedValue
 from lhkit.compiler.probes import listening
+from lhkit.compiler.requested_sizes import size_suspicions
 from lhkit.compiler.sources import Source, failure_in, rename_places
 from lhkit.compiler.suspicions import suspicions
 from lhkit.compiler.watching import Watch
@@ -96,7 +97,7 @@ class Tracer:
                 return False
         self._frames[-1].at = at
         if at < len(block.ops):
-            self._begin()
+            self._begin(state)
         return True
 
     def _listen(self) -> None:
@@ -177,7 +178,7 @@ class Tracer:
             for handle in frame.handles.values():
                 self._ask(state, handle)
 
-    def _begin(self) -> None:
+    def _begin(self, state: Any) -> None:
         """Judge the next op of the innermost block before it runs."""
         frame = self._frames[-1]
         op = frame.block.ops[frame.at]
@@ -199,6 +200,9 @@ class Tracer:
         if op.loops and op.blocks and uses:
             running.iterations = len(uses[0][0].payload)
         frame.running = running
+        if op.asked is not None and uses[0][0].state == "live":
+            targets = [o.operation for o in state.get_payload_ops(uses[0][0].planned.value)]
+            running.warnings += size_suspicions(op.asked, [h.payload for h, _ in uses], targets)
         for death in verdict.deaths:  # the interpreter, too, takes note before it applies the op
             scope[death.handle].state = "invalid"
         if not frame.is_muted:
@@ -213,7 +217,9 @@ class Tracer:
         running = frame.running
         if running is None:  # pragma: no cover
             raise AssertionError("a probe after an op follows the one before it")
-        delta = self._watch.look(running.index, state, self._frames)
+        # Looking at thousands of ops takes long, and most steps only look at the payload themselves.
+        reads = running.op.only_reads
+        delta = None if reads else self._watch.look(running.index, state, self._frames)
         if delta is not None:
             running.deltas.append(delta)
             if not frame.is_muted and (problem := self._watch.find_problem()) is not None:
@@ -347,6 +353,7 @@ class Tracer:
             alternative=frame.alternative,
             status=status,
             operands=tuple(Operand(h.id, "consume" if c else "read") for h, c in running.uses),
+            warnings=tuple(running.warnings),
         )
 
 

@@ -14,6 +14,8 @@ from lhkit.compiler.names import Names
 from lhkit.model.failure import Diagnostic
 from lhkit.model.trace import PayloadDelta
 
+_MANY_OPS = 1000
+
 
 class Watch:
     """The payload of a run: its root, and the clones that alternatives work on while they do.
@@ -39,11 +41,11 @@ class Watch:
             for op in state.get_payload_ops(handle.planned.value)
             if op.parent is None
         ]
-        seen = self.identities.look([self._root, *self._clones], step)
+        seen = self.identities.look([self._root, *self._clones])
         if seen is None:
             return None
         delta, made = seen
-        self._journal.ops(made)
+        self._journal.ops(step, made)
         self._unprinted = True
         return delta
 
@@ -65,13 +67,16 @@ class Watch:
         text = None
         if self._unprinted:
             shown = self._clones or [self._root]
-            text = "\n".join(_printed(op) for op in shown)
+            is_long = self.identities.count > _MANY_OPS
+            text = "\n".join(_printed(op, is_long) for op in shown)
         self._journal.snapshot(step, text)
         self._unprinted = False
 
 
-def _printed(op: Any) -> str:
-    """Return the text of a verified op; through a file, which takes a third of the time."""
+def _printed(op: Any, is_long: bool) -> str:
+    """Return the text of a verified op; a long one through a file, which then takes half the time."""
+    if not is_long:
+        return str(op.get_asm(assume_verified=True))
     path = Path("printed")
     op.print(file=str(path), assume_verified=True)
     return path.read_text(encoding="utf-8")

@@ -93,7 +93,7 @@ class Failure:
         said_below = bool(self.diagnostics) and self.diagnostics[0].message == self.message
         blocks = [] if said_below else [self.message]
         for diagnostic in self.diagnostics:
-            blocks.extend(_describe_diagnostic(diagnostic, dict(self.texts)))
+            blocks.extend(describe_diagnostic(diagnostic, dict(self.texts)))
         if self.output.strip():
             blocks.append("the compiler printed:\n" + _indent(_tail(self.output.strip())))
         if self.advice:
@@ -103,7 +103,8 @@ class Failure:
         return "\n".join(blocks)
 
 
-def _describe_diagnostic(diagnostic: Diagnostic, texts: Mapping[str, str]) -> list[str]:
+def describe_diagnostic(diagnostic: Diagnostic, texts: Mapping[str, str]) -> list[str]:
+    """Return a diagnostic and its notes as lines, each place with its source line and a caret."""
     place = f"{diagnostic.span}: " if diagnostic.span else ""
     # Some messages carry a whole operation; its first line tells which.
     message, _, rest = diagnostic.message.strip().partition("\n")
@@ -111,7 +112,7 @@ def _describe_diagnostic(diagnostic: Diagnostic, texts: Mapping[str, str]) -> li
     if diagnostic.span and (shown := excerpt(diagnostic.span, texts)):
         lines.append(shown)
     for note in diagnostic.notes:
-        lines.extend(_describe_diagnostic(note, texts))
+        lines.extend(describe_diagnostic(note, texts))
     return lines
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 _DRAWINGS: dict[str, str] = {}
 _FRAMES: dict[str, str] = {}
+_METHODS: dict[tuple[str, str], str] = {}
 
 
 def register_drawing(class_name: str, target: str) -> None:
@@ -36,6 +37,17 @@ def frame(value: object, name: str) -> Any:
     """Return a frame of a value, by its name."""
     module = importlib.import_module(_FRAMES[type(value).__name__])
     return getattr(module, f"{name}_frame")(value)
+
+
+def register_method(class_name: str, method: str, target: str) -> None:
+    """Let a method of a class be ``target``, ``module:function``, imported on call."""
+    _METHODS[class_name, method] = target
+
+
+def call(value: object, method: str, *arguments: object, **options: object) -> Any:
+    """Return what the registered method of a value's class returns."""
+    module, _, function = _METHODS[type(value).__name__, method].partition(":")
+    return getattr(importlib.import_module(module), function)(value, *arguments, **options)
 
 
 class Showable:

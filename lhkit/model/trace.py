@@ -6,14 +6,16 @@ stands for one dynamic definition, so a loop body defines new handles in every i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 from lhkit.model.failure import Diagnostic
 from lhkit.model.knob import KnobValue
-from lhkit.model.registry import Showable, frame
+from lhkit.model.provenance import Provenance
+from lhkit.model.registry import frame
 from lhkit.model.span import Span
+from lhkit.model.trace_methods import TraceMethods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,7 +249,8 @@ class PayloadOp:
         derived_from: The ops that it was made from.
         born: Index of the step that made it, -1 for an op of the payload as given.
         died: Index of the step that erased it, or None.
-        source: Where its source op is written.
+        source: Where it is written; None for an op that was made from others, which have places or origins
+            of their own.
     """
 
     id: str
@@ -282,7 +285,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace(Showable):
+class Trace(TraceMethods):
     """The record of one application of a schedule to a payload.
 
     Attributes:
@@ -293,9 +296,11 @@ class Trace(Showable):
         handle_records: Every dynamic definition of a handle, in order.
         step_records: Every execution of a transform op, in order.
         elided: Iterations that ran and were not recorded.
-        op_records: Every payload op that there ever was.
+        op_records: Every payload op that there ever was, an op after those that it was made from; a tuple, or a
+            sequence that equals one.
         snapshots: The payload before the first step and after every step that ran, in order of time: a step
             that contains others comes after them.
+        provenance: What it was made from, None for a trace that was read from JSON.
     """
 
     payload: SourceRecord
@@ -305,16 +310,23 @@ class Trace(Showable):
     handle_records: tuple[HandleRecord, ...]
     step_records: tuple[TraceStep, ...]
     elided: tuple[Elision, ...]
-    op_records: tuple[PayloadOp, ...]
+    op_records: Sequence[PayloadOp]
     snapshots: tuple[Snapshot, ...]
+    provenance: Provenance | None = field(default=None, repr=False, compare=False)
     _handles: Mapping[str, HandleRecord] = field(init=False, repr=False, compare=False)
-    _ops: Mapping[str, PayloadOp] = field(init=False, repr=False, compare=False)
+    _ops: dict[str, PayloadOp] = field(init=False, repr=False, compare=False)
     _snapshots: Mapping[int, Snapshot] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_handles", {h.id: h for h in self.handle_records})
-        object.__setattr__(self, "_ops", {o.id: o for o in self.op_records})
+        # Thousands, and most uses of a trace need none of them: filled by the first that does.
+        object.__setattr__(self, "_ops", {})
         object.__setattr__(self, "_snapshots", {s.step: s for s in self.snapshots})
+
+    @property
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """The sources that places point into, each as (file name, text); nothing where they are not known."""
+        return self.provenance.texts if self.provenance else ()
 
     def handle(self, handle_id: str) -> HandleRecord:
         """Return the handle of that id; KeyError if there is none."""
@@ -322,6 +334,8 @@ class Trace(Showable):
 
     def op(self, op_id: str) -> PayloadOp:
         """Return the payload op of that id; KeyError if there is none."""
+        if not self._ops:
+            self._ops.update({o.id: o for o in self.op_records})
         return self._ops[op_id]
 
     def steps(self) -> pd.DataFrame:

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lhkit.analysis.explaining import explain_failure
 from lhkit.analysis.handle_history import death_in_words, display_names, states_at_end
+from lhkit.model.explanation import Explanation
 from lhkit.model.trace import (
     Elision,
     HandleChange,
@@ -85,6 +87,11 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
 def trace_bundle(trace: Trace) -> dict[str, Any]:
     """Return a trace as a MIME bundle: its text."""
     return {"text/plain": plain_text(trace_lines(trace))}
+
+
+def explanation_bundle(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation as a MIME bundle: its text."""
+    return {"text/plain": explanation.describe()}
 
 
 def _title(trace: Trace) -> list[Line]:
@@ -171,13 +178,15 @@ def _row(step: TraceStep, cells: tuple[str, ...], widths: Sequence[int]) -> Line
 
 
 def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> list[Line]:
-    """Return what is said under a step: deaths, and what is suspicious about it."""
+    """Return what is said under a step: deaths, why it failed, and what is suspicious about it."""
     shown: Sequence[Invalidation] = step.invalidated[:most]
     lines: list[Line] = [
         (Piece(f"      ✗ {death_in_words(trace, step.index, each, names)}", "invalid"),) for each in shown
     ]
     if more := len(step.invalidated) - len(shown):
         lines.append((Piece(f"      ✗ … and {more} more handles died here", "invalid"),))
+    if step.index == trace.outcome.failed_step and (cause := explain_failure(trace)).handle is not None:
+        lines.append((Piece(f"      ✗ {cause.sentence}", "failed"),))
     lines += [(Piece(f"      ! {w.kind}: {w.message}", "warning"),) for w in step.warnings]
     return lines
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lhkit.model.lazy_tuple import LazyTuple
 from lhkit.model.span import Span
 from lhkit.model.trace import Elision, HandleRecord, PayloadOp, Snapshot, TraceStep
 from lhkit.model.trace_json import (
@@ -40,7 +43,7 @@ class _Reading:
             case "handle":
                 self.handles.append(handle_from_json(*parts))
             case "ops":
-                self.ops += parts[0]
+                self.ops.append(list(parts))
             case "begin":
                 step = step_from_json(parts[0])
                 self.steps[step.index] = step
@@ -92,7 +95,7 @@ class Records:
     handles: tuple[HandleRecord, ...]
     steps: tuple[TraceStep, ...]
     elided: tuple[Elision, ...]
-    ops: tuple[PayloadOp, ...]
+    ops: Sequence[PayloadOp]
     snapshots: tuple[Snapshot, ...]
     died_in: int | None
 
@@ -118,13 +121,14 @@ def read_journal(path: Path, *, died: bool) -> Records:
         tuple(reading.handles),
         steps,
         tuple(reading.elided),
-        tuple([_op(fields, reading.died.get(fields[0])) for fields in reading.ops]),
+        LazyTuple(partial(_ops, reading.ops, reading.died)),
         tuple(reading.snapshots),
         died_in,
     )
 
 
-def _op(fields: list[Any], died: int | None) -> PayloadOp:
-    op_id, name, parent, origins, born, source = fields
-    place = None if source is None else Span(*source)
-    return PayloadOp(op_id, name, parent, tuple(origins), born, died, place)
+def _ops(batches: list[list[Any]], died: dict[str, int]) -> Iterator[PayloadOp]:
+    for born, *columns in batches:
+        for op_id, name, parent, origins, source in zip(*columns, strict=True):
+            place = None if source is None else Span(*source)
+            yield PayloadOp(op_id, name, parent, tuple(origins), born, died.get(op_id), place)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from lhkit.analysis.knob_effects import knobs_without_effect, with_knob_warnings
+from lhkit.analysis.silent_mistakes import with_warnings, without_warnings
 from lhkit.model.errors import WorkerError
 from lhkit.model.failure import Failure
 from lhkit.model.jsonable import from_json
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
+from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
+from lhkit.model.warning_kinds import check_kinds
 from lhkit.session.environment import cpu_name
 from lhkit.session.journals import read_journal
 from lhkit.session.loading import describe_schedule, describe_sources
@@ -37,6 +42,8 @@ def trace_schedule(
     schedule: Schedule,
     knobs: Mapping[str, KnobValue] | None = None,
     *,
+    no_warnings: Collection[str] = (),
+    check_knobs: bool = False,
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Trace:
@@ -49,22 +56,40 @@ def trace_schedule(
         payload: What to apply it to; it is not changed.
         schedule: What to apply.
         knobs: Values for knobs of the schedule, over those it has.
+        no_warnings: Kinds of warnings to leave out, of those in `lhkit.model.warning_kinds`.
+        check_knobs: Also look for knobs without effect, which applies the schedule again for their options.
         worker: Another worker than the session's.
-        limits: Time and memory for the run.
+        limits: Time and memory for each run.
 
     Returns:
         The trace, an immutable value.
 
     Raises:
-        UsageError: No such knob, or arguments of the entry that nothing is bound to.
+        UsageError: No such knob or kind of warning, or arguments of the entry that nothing is bound to.
 
     Where the environment names a compiler binary in ``LHKIT_OPT``, and no worker is given, that applies the
     schedule: see `lhkit.session.opt_tracing` for what such a trace leaves out.
     """
+    switched_off = check_kinds(no_warnings)
     if knobs:
         schedule = schedule.with_knobs(knobs)
     if worker is None and (host := opt_host()) is not None:
-        return trace_with_opt(host, payload, schedule, limits=limits)
+        # Without changes of single payload ops, warnings about them would be guesses.
+        trace = trace_with_opt(host, payload, schedule, limits=limits)
+        versions = _versions((host.name, host.version))
+        return dataclasses.replace(trace, provenance=Provenance(payload, schedule, versions))
+    trace = with_warnings(_run(payload, schedule, worker, limits))
+    if check_knobs and trace.outcome.status == "ok":
+
+        def apply(variant: Schedule) -> str | None:
+            run = _run(payload, variant, worker, limits)
+            return run.last_snapshot_text() if run.outcome.status == "ok" else None
+
+        trace = with_knob_warnings(trace, knobs_without_effect(schedule, apply))
+    return without_warnings(trace, switched_off)
+
+
+def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Limits | None) -> Trace:
     described, body = describe_sources([(payload.source, payload.content)], role="payload")
     more, more_body, parts = describe_schedule(schedule)
     with tempfile.TemporaryDirectory(prefix="lhkit-trace-") as folder:
@@ -97,7 +122,15 @@ def trace_schedule(
         elided=records.elided,
         op_records=records.ops,
         snapshots=records.snapshots,
+        provenance=Provenance(payload, schedule, _versions(records.toolchain)),
     )
+
+
+def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    from lhkit import __version__
+
+    system = f"{platform.system()} {platform.machine()}"
+    return (("lhkit", __version__), toolchain, ("python", platform.python_version()), ("system", system))
 
 
 def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:

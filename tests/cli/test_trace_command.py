@@ -52,7 +52,7 @@ def test_a_use_after_death_is_exit_1_with_the_place_and_the_cause(folder, lhkit_
     lines = done.stderr.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("     5 | "))
     assert lines[at + 1].index("^") == lines[at].index("transform.structured.vectorize")
-    assert "%m is dead: step 1 consumed it. Match again after step 1" in done.stderr
+    assert "%m is dead: step 1 consumed it\n" in done.stderr and "Match again after step 1" in done.stderr
 
 
 def test_a_crash_is_exit_3_and_its_json_is_whole(folder, lhkit_command):
@@ -75,6 +75,39 @@ def test_arguments_are_bound(folder, lhkit_command):
     done = lhkit_command("trace", "matmul", "bound.mlir", "--bind", "linalg.matmul", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "consumes %m" in done.stdout and "structured.match" not in done.stdout
+
+
+def test_warnings_are_shown_and_switched_off(folder, lhkit_command):
+    (folder / "miss.mlir").write_text(
+        HEAD.replace("ARGS", "") + MATCH.replace("matmul", "matmull") + TILE + END
+    )
+    done = lhkit_command("trace", "matmul", "miss.mlir", cwd=folder)
+    assert done.returncode == 0 and "did you mean linalg.matmul (there is 1)?" in done.stdout
+    done = lhkit_command("trace", "matmul", "miss.mlir", "--no-warning", "zero-match", cwd=folder)
+    assert "zero-match" not in done.stdout and "! no-effect" in done.stdout
+    done = lhkit_command("trace", "matmul", "miss.mlir", "--no-warning", "zero", cwd=folder)
+    assert done.returncode == 2 and "zero-match" in done.stderr
+
+
+def test_knobs_are_checked_on_request(lhkit_command):
+    done = lhkit_command("trace", "matmul", "matmul_tile.mlir", "--check-knobs")
+    assert done.returncode == 0 and "!" not in done.stdout
+
+
+def test_a_trace_for_others(folder, lhkit_command):
+    done = lhkit_command("trace", "matmul", "dead.mlir", "--markdown", "-", "--reproducer", "again", cwd=folder)
+    assert done.returncode == 1 and done.stdout.startswith(
+        "### `dead.mlir` on `matmul.mlir`: invalidated-handle"
+    )
+    assert (folder / "again" / "README.md").is_file() and "saved again" in done.stderr
+    (folder / "junk.mlir").write_text("this is not MLIR")
+    done = lhkit_command("trace", folder / "junk.mlir", "dead.mlir", "--markdown", "-", cwd=folder)
+    assert done.returncode == 2 and "payload-parse" in done.stdout and "junk.mlir:1:1: error" in done.stdout
+    assert str(folder) not in done.stdout
+    done = lhkit_command("trace", "matmul", "dead.mlir", "--explorer", cwd=folder)
+    assert done.returncode == 1 and done.stdout.startswith("https://godbolt.org/clientstate/")
+    done = lhkit_command("trace", "op_chain", "op_chain_tile_fuse.mlir", "--explorer", cwd=folder)
+    assert done.returncode == 2 and "more than the 8,000 that Compiler Explorer takes" in done.stderr
 
 
 @pytest.mark.parametrize(

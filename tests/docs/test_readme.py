@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from lhkit.model.warning_kinds import WARNING_KINDS
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 # make is tried on a fresh clone by hand and by CI itself; lab waits for a browser.
@@ -65,6 +67,11 @@ def test_a_python_example_of_the_readme_runs(block, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_readme_lists_every_kind_of_warning():
+    rows = re.findall(r"^\| `([\w-]+)` \| (.*) \|$", README, re.MULTILINE)
+    assert dict(rows) == dict(WARNING_KINDS)
 
 
 def test_links_of_the_readme_lead_somewhere():

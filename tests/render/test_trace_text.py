@@ -4,8 +4,12 @@ import dataclasses
 
 import pytest
 
-from lhkit.analysis.handle_history import death_in_words, deaths, display_names, failure_of
+from lhkit.analysis.handle_history import death_in_words, deaths, display_names
+from lhkit.analysis.trace_failure import failure_of
 from lhkit.model.failure import Diagnostic
+from lhkit.model.payload import Payload
+from lhkit.model.provenance import Provenance
+from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace import (
     Elision,
@@ -201,26 +205,47 @@ def test_the_cause_of_a_death_in_words(name, words):
     assert death_in_words(TRACE, death.step, death.invalidation, display_names(TRACE)) == words
 
 
-def test_a_failure_shows_the_place_and_what_killed_the_handle():
-    note = Diagnostic("note", "handle to invalidated ops", at(2))
-    said = (Diagnostic("error", "op uses a handle invalidated before", at(7, 3), (note,)),)
-    failure = failure_of(failed_trace(diagnostics=said), (("s.mlir", TEXT),))
+def with_text(trace):
+    schedule = Schedule("s.mlir", TEXT, (), (), "__transform_main")
+    return dataclasses.replace(trace, provenance=Provenance(Payload("p.mlir", "", ()), schedule))
+
+
+def test_a_failure_shows_the_cause_and_the_places_of_use_definition_and_consumption():
+    failure = failure_of(with_text(failed_trace()))
     assert failure.exit_code == 1
     assert failure.describe().splitlines() == [
-        "step 5 (transform.print): %matmul was used after its death",
-        "s.mlir:7:3: error: op uses a handle invalidated before",
+        "step 5 (transform.print): %matmul is dead: step 2 consumed it",
+        "s.mlir:7:3: error: step 5 (transform.print) uses %matmul here",
         "     7 | // line 7",
         "           ^",
-        "s.mlir:2:5: note: handle to invalidated ops",
+        "s.mlir:2:5: note: %matmul is defined here, by step 0",
         "     2 | // line 2",
         "             ^",
-        "%matmul is dead: step 2 consumed it. Match again after step 2, or move step 5 before it.",
+        "s.mlir:4:16: note: step 2 (transform.structured.tile_using_for) consumes %matmul here",
+        "     4 | // line 4",
+        "                  ^",
+        "Match again after step 2, or move step 5 before it.",
+    ]
+
+
+def test_what_the_compiler_said_is_shown_where_no_handle_is_at_fault():
+    note = Diagnostic("note", "containing op", at(2))
+    said = (Diagnostic("error", "could not fuse", at(7, 3), (note,)),)
+    failed = failed_trace(diagnostics=said, kind="silenceable", message="s.mlir does not apply\nmore")
+    assert failure_of(with_text(failed)).describe().splitlines() == [
+        "step 5 (transform.print): s.mlir does not apply",
+        "s.mlir:7:3: error: could not fuse",
+        "     7 | // line 7",
+        "           ^",
+        "s.mlir:2:5: note: containing op",
+        "     2 | // line 2",
+        "             ^",
     ]
 
 
 def test_a_silent_failure_names_the_operands():
-    failure = failure_of(failed_trace(kind="definite", message="failed"), (("s.mlir", TEXT),))
+    failure = failure_of(failed_trace(kind="definite", message="failed"))
     assert (
         "s.mlir:7:3: error: nothing was said about this step; it reads %matmul (invalid)" in failure.describe()
     )
-    assert failure_of(TRACE, ()) is None
+    assert failure_of(TRACE) is None

@@ -10,6 +10,7 @@ import pytest
 
 import lhkit
 from lhkit.analysis.handle_history import deaths, states_at_end
+from lhkit.analysis.trace_failure import failure_of
 from lhkit.session.tracing import trace_schedule
 
 ANY = "!transform.any_op"
@@ -340,6 +341,13 @@ def test_a_sequence_of_the_tutorial(case, worker):
         assert death.invalidation.cause == case.cause
         assert trace.step_records[death.step].source.line == last_line_marked(case, "kills")
         assert death.invalidation.by in {o.handle for o in trace.step_records[death.step].operands}
+
+
+@pytest.mark.parametrize(
+    "name", ["use after consumption", "a cast is another name for the same op", "and so is what lies in it"]
+)
+def test_an_invalidation_error_of_chapter_1_in_words(name, worker, golden):
+    golden(failure_of(traced(CHAPTER_1[name], worker)).describe() + "\n")
 
 
 def test_every_cause_of_death_occurs_in_the_tutorial():

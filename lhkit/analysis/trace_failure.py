@@ -1,0 +1,80 @@
+"""How a trace failed, as a failure that shows cause and places."""
+
+from __future__ import annotations
+
+from lhkit.analysis.explaining import explain_failure
+from lhkit.analysis.handle_history import display_names
+from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.trace import HandleChange, Trace, TraceStep
+
+
+def failure_of(trace: Trace) -> Failure | None:
+    """Return how a trace failed, with the place of the step that did, or None if it went well.
+
+    Where a handle is at fault the message is the cause, and the places are those of definition, consumption
+    and use. Where the compiler said nothing the operands of the step are named, and what they were before it.
+    """
+    outcome = trace.outcome
+    if outcome.kind is None:
+        return None
+    message = outcome.message or f"{trace.schedule.source} failed"
+    diagnostics: tuple[Diagnostic, ...] = ()
+    advice = None
+    if outcome.failed_step is not None:
+        step = trace.step_records[outcome.failed_step]
+        cause = explain_failure(trace)
+        if cause.handle is not None:
+            message, diagnostics = cause.sentence.removesuffix("."), _used_first(cause.places)
+            advice = _advice(trace, step, cause.handle, cause.step)
+        else:
+            diagnostics = tuple(d for d in step.diagnostics if d.severity == "error")
+            if diagnostics:
+                message = message.partition("\n")[0]  # the lines after it show the same diagnostics
+            else:
+                diagnostics = (Diagnostic("error", _silent_step(trace, step), step.source),)
+        message = f"step {step.index} ({step.op}): {message}"
+    return Failure(
+        kind=outcome.kind,  # type: ignore[arg-type]
+        message=message,
+        diagnostics=diagnostics,
+        advice=advice,
+        texts=trace.texts,
+    )
+
+
+def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    """Return the places as one error: where the handle is used, and what came before it as notes."""
+    errors = [p for p in places if p.severity == "error"]
+    notes = tuple(p for p in places if p.severity != "error")
+    if not errors:
+        return notes
+    return (Diagnostic("error", errors[0].message, errors[0].span, notes),)
+
+
+def _silent_step(trace: Trace, step: TraceStep) -> str:
+    names = display_names(trace)
+    before = trace.states_after(step.index - 1)
+    said = [f"{o.effect}s {names[o.handle]} ({describe_state(before.get(o.handle))})" for o in step.operands]
+    return f"nothing was said about this step; it {', '.join(said) or 'takes no handle'}"
+
+
+def describe_state(change: HandleChange | None) -> str:
+    """Return what a handle is in two words: ``2 ops``, ``empty``, ``invalid``."""
+    if change is None:
+        return "not defined"
+    if change.state != "live":
+        return change.state
+    return f"live, {len(change.payload)} in payload"
+
+
+def _advice(trace: Trace, step: TraceStep, handle: str, since: int | None) -> str | None:
+    """Return what to do about a handle that the failed step may not use."""
+    name = display_names(trace)[handle]
+    if trace.outcome.kind == "repeated-payload":
+        return (
+            f"Remove the repetition before step {step.index}: transform.merge_handles deduplicate {name},"
+            " or match again."
+        )
+    if since is None or since == step.index:
+        return f"Give step {step.index} handles to different ops that do not lie inside one another."
+    return f"Match again after step {since}, or move step {step.index} before it."

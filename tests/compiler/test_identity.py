@@ -1,0 +1,95 @@
+"""Looks at a payload between changes: what is created, erased, changed and moved."""
+
+import pytest
+
+from lhkit.compiler.bindings import ir, new_context
+from lhkit.compiler.identity import Identities, address
+from lhkit.compiler.names import Names
+from lhkit.model.trace import PayloadDelta
+
+BRANCHES = """
+func.func @f(%c: i1) {
+  cf.cond_br %c, ^a, ^b
+^a:
+  return
+^b:
+  return
+}"""
+NESTED = "module { module @inner { func.func private @g() } module @last {} }"
+
+
+@pytest.fixture
+def seen():
+    """Parse a text and look at it once; returns identities, the root, and the ops in order."""
+    with new_context():
+
+        def start(text):
+            module = ir.Module.parse(text)
+            identities = Identities(Names(()))
+            delta, made = identities.look([module.operation])
+            ops = []
+            module.operation.walk(lambda op: ops.append(op) or ir.WalkResult.ADVANCE, ir.WalkOrder.PRE_ORDER)
+            assert delta.created == tuple(f"o{i}" for i in range(len(ops))) and len(made) == len(ops)
+            assert identities.look([module.operation]) is None
+            return identities, module.operation, ops
+
+        yield start
+
+
+def delta_after(identities, root):
+    """Return what the next look finds."""
+    delta, _ = identities.look([root])
+    assert identities.look([root]) is None
+    return delta
+
+
+def test_an_attribute(seen):
+    identities, root, ops = seen(BRANCHES)
+    ops[1].attributes["mark"] = ir.UnitAttr.get()
+    assert delta_after(identities, root) == PayloadDelta(changed=("o1",))
+
+
+def test_other_successors_are_a_change(seen):
+    identities, root, ops = seen(BRANCHES)
+    branch = ops[2]
+    first, second = branch.successors
+    swapped = ir.Operation.create(
+        "cf.cond_br",
+        operands=list(branch.operands),
+        attributes={"operandSegmentSizes": branch.attributes["operandSegmentSizes"]},
+        successors=[second, first],
+        loc=branch.location,
+        ip=ir.InsertionPoint(branch),
+    )
+    branch.erase()
+    delta, made = identities.look([root])
+    assert delta.created == ("o5",) and delta.erased == ("o2",) and not delta.changed
+    assert made == [("o5", "cf.cond_br", "o1", ("o2",), None)]
+    assert identities.id_at(address(swapped)) == "o5"
+
+
+def test_an_equal_op_in_the_place_of_another_is_a_new_one(seen):
+    """Nothing of a return without operands tells it from another but its address."""
+    identities, root, ops = seen("func.func @f() { return }")
+    old = ops[2]
+    new = ir.Operation.create("func.return", loc=old.location, ip=ir.InsertionPoint(old))
+    old.erase()
+    delta, made = identities.look([root])
+    assert delta == PayloadDelta(created=("o3",), erased=("o2",)) and made[0][3] == ("o2",)
+    assert identities.id_at(address(new)) == "o3"
+
+
+def test_another_parent_is_a_move_where_the_order_stays(seen):
+    identities, root, ops = seen(NESTED)
+    names = [op.name for op in ops]
+    assert names == ["builtin.module", "builtin.module", "func.func", "builtin.module"]
+    ops[2].move_before(ops[3])
+    assert delta_after(identities, root) == PayloadDelta(moved=("o2",))
+    assert identities.parent_of(address(ops[2])) == address(root)
+
+
+def test_another_order_is_the_fewest_moves(seen):
+    text = "func.func private @a()\nfunc.func private @b()\nfunc.func private @c()\n"
+    identities, root, ops = seen(text)
+    ops[1].move_after(ops[3])
+    assert delta_after(identities, root) == PayloadDelta(moved=("o1",))

@@ -1,0 +1,335 @@
+"""Each warning with a planted mistake and its twin without, and how each is switched off."""
+
+from pathlib import Path
+
+import pytest
+
+import lhkit
+from lhkit.model.errors import UsageError
+from lhkit.model.warning_kinds import WARNING_KINDS
+
+ROOT = Path(__file__).parents[2]
+ANY = "!transform.any_op"
+TO_ANY = f"({ANY}) -> {ANY}"
+A, B, C = "tensor<8x32xf32>", "tensor<32x16xf32>", "tensor<8x16xf32>"
+PAYLOAD = f"""
+func.func @f(%a: {A}, %b: {B}, %c: {C}) -> {C} {{
+  %product = linalg.matmul ins(%a, %b : {A}, {B}) outs(%c : {C}) -> {C}
+  %first = linalg.exp ins(%product : {C}) outs(%c : {C}) -> {C}
+  %second = linalg.exp ins(%product : {C}) outs(%c : {C}) -> {C}
+  %sum = linalg.add ins(%first, %second : {C}, {C}) outs(%c : {C}) -> {C}
+  return %sum : {C}
+}}
+func.func @g(%a: {C}, %c: {C}) -> {C} {{
+  %difference = linalg.sub ins(%a, %a : {C}, {C}) outs(%c : {C}) -> {C}
+  return %difference : {C}
+}}
+"""
+WIDE = "tensor<256x256xf32>"
+LARGE = f"""
+func.func @f(%a: {WIDE}, %b: {WIDE}, %c: {WIDE}) -> {WIDE} {{
+  %product = linalg.matmul ins(%a, %b : {WIDE}, {WIDE}) outs(%c : {WIDE}) -> {WIDE}
+  return %product : {WIDE}
+}}
+"""
+SPARSE = f"""
+func.func @f(%a: tensor<?x16xf32>, %c: tensor<?x16xf32>, %d: {C}) -> (tensor<?x16xf32>, {C}) {{
+  %unknown = linalg.exp ins(%a : tensor<?x16xf32>) outs(%c : tensor<?x16xf32>) -> tensor<?x16xf32>
+  %known = linalg.abs ins(%d : {C}) outs(%d : {C}) -> {C}
+  return %unknown, %known : tensor<?x16xf32>, {C}
+}}
+"""
+
+
+def match(name, op, within="%root"):
+    return f'%{name} = transform.structured.match ops{{["{op}"]}} in {within} : {TO_ANY}'
+
+
+def tile(name, sizes, loops=1, types=""):
+    results = ", ".join([ANY] * (loops + 1))
+    return f"%t, %l{f':{loops}' if loops > 1 else ''} = transform.structured.tile_using_for %{name} tile_sizes [{sizes}] : ({ANY}{types}) -> ({results})"
+
+
+def vectorize(name, how=""):
+    return f"transform.structured.vectorize %{name} {how} : {ANY}"
+
+
+def patterns(*names):
+    listed = "\n".join(f"transform.apply_patterns.{n}" for n in names)
+    return f"transform.apply_patterns to %f {{\n{listed}\n}} : {ANY}"
+
+
+MATMUL, ADD, EXPS, FUNCTION = (
+    match("m", "linalg.matmul"),
+    match("add", "linalg.add"),
+    match("exps", "linalg.exp"),
+    match("f", "func.func"),
+)
+USE = f'transform.debug.emit_remark_at %x, "seen" : {ANY}'
+GENERALIZE = f"%g = transform.structured.generalize %m : {TO_ANY}"
+CSE = f"transform.apply_cse to %f : {ANY}"
+CHILDREN = f"%v = transform.structured.vectorize_children_and_apply_patterns %f : {TO_ANY}"
+USE_EXPS = USE.replace("%x", "%exps")
+FUSE_EXPS = f"%fused, %fl = transform.structured.fuse_into_containing_op %exps into %loop : ({ANY}, {ANY}) -> ({ANY}, {ANY})"
+TILE_ADD = (
+    f"%tile, %loop = transform.structured.tile_using_forall %add tile_sizes [4] : ({ANY}) -> ({ANY}, {ANY})"
+)
+
+
+def knob(name, options):
+    return f'%{name} = transform.tune.knob<"{name}"> = {options[0]} : i64 from options = {options} -> !transform.param<i64>'
+
+
+PARAM = ", !transform.param<i64>"
+CASES = {
+    # kind: (schedule with the mistake, what is said, twin without it, payload)
+    "zero-match": (
+        [match("x", "linalg.div"), USE],
+        "finds nothing: %x is empty, and what uses it will do nothing: no linalg.div here; there are",
+        [match("x", "linalg.sub"), USE],
+        PAYLOAD,
+    ),
+    "no-effect": (
+        [match("m", "linalg.div"), GENERALIZE],
+        "does nothing: %m is empty",
+        [MATMUL, GENERALIZE],
+        PAYLOAD,
+    ),
+    "tile-size-zero": (
+        [MATMUL, f"%t = transform.structured.tile_using_for %m tile_sizes [0, 0, 0] : {TO_ANY}"],
+        "every tile size is zero",
+        [MATMUL, tile("m", "0, 4, 0")],
+        PAYLOAD,
+    ),
+    "tile-size-negative": (
+        [MATMUL, tile("m", "-4")],
+        "tile size -4 of dimension 0 is negative",
+        [MATMUL, tile("m", "4")],
+        PAYLOAD,
+    ),
+    "tile-size-too-large": (
+        [MATMUL, tile("m", "8, 0, 64", loops=2)],
+        "tile size 64 is larger than dimension 2 of the linalg.matmul, which has extent 32",
+        [MATMUL, tile("m", "8, 0, 32", loops=2)],
+        PAYLOAD,
+    ),
+    "repeated-payload": (
+        [EXPS, FUNCTION, CSE, USE_EXPS],
+        "%exps lists one op twice (linalg.exp of p.mlir:4:12)",
+        [EXPS, FUNCTION, USE_EXPS, CSE],
+        PAYLOAD,
+    ),
+    "unused-handle": (
+        [MATMUL, f"%same = transform.merge_handles %m : {ANY}", GENERALIZE],
+        "nothing uses %same",
+        [MATMUL, f"%same = transform.merge_handles %m : {ANY}", GENERALIZE.replace("%m", "%same")],
+        PAYLOAD,
+    ),
+    "lost-contraction": (
+        [MATMUL, vectorize("m")],
+        "the linalg.matmul of p.mlir:3:14 became vector.multi_reduction of a product",
+        [MATMUL, vectorize("m"), FUNCTION, patterns("vector.reduction_to_contract")],
+        PAYLOAD,
+    ),
+    "scalar-code-left": (
+        [FUNCTION, CHILDREN],
+        "in its target are left, and will run element by element: linalg.exp of p.mlir:3:14",
+        [match("known", "linalg.abs"), vectorize("known")],
+        SPARSE,
+    ),
+    "vector-too-large": (
+        [MATMUL, vectorize("m", "{create_named_contraction}")],
+        "makes vectors of 65536 elements from the linalg.matmul",
+        [MATMUL, tile("m", "8, 64, 64", loops=3), vectorize("t", "{create_named_contraction}")],
+        LARGE,
+    ),
+    "knob-without-effect": (
+        [knob("size", [2, 4]), MATMUL, tile("m", "4")],
+        "each of its options 2, 4 gives the same payload",
+        [knob("size", [2, 4]), MATMUL, tile("m", "%size", types=PARAM)],
+        PAYLOAD,
+    ),
+}
+SECOND = {
+    "two kinds of sizes": ("tile-size-too-large", [knob("n", [64, 4]), MATMUL, tile("m", "%n", types=PARAM)]),
+    "sizes of a forall": (
+        "tile-size-too-large",
+        [
+            MATMUL,
+            f"%t, %l = transform.structured.tile_using_forall %m tile_sizes [4, 17] : ({ANY}) -> ({ANY}, {ANY})",
+        ],
+    ),
+    "no threads": (
+        "tile-size-zero",
+        [
+            knob("n", [0, 4]),
+            MATMUL,
+            f"%t, %l = transform.structured.tile_using_forall %m num_threads [%n] : ({ANY}{PARAM}) -> ({ANY}, {ANY})",
+        ],
+    ),
+    "a pass that finds nothing to do": (
+        "no-effect",
+        [FUNCTION, f'%h = transform.apply_registered_pass "loop-invariant-code-motion" to %f : {TO_ANY}'],
+    ),
+    "an op in the same loop": (
+        "scalar-code-left",
+        [
+            ADD,
+            EXPS,
+            f"%e, %e2 = transform.split_handle %exps : ({ANY}) -> ({ANY}, {ANY})",
+            TILE_ADD,
+            FUSE_EXPS.replace("%exps", "%e"),
+            vectorize("tile"),
+        ],
+    ),
+    "a vector that patterns made": ("vector-too-large", [FUNCTION, CHILDREN]),
+}
+ONE_STEP = [MATMUL, tile("m", "0, 0, 1"), vectorize("t"), FUNCTION]
+SECOND["a reduction of length one that is canonicalized too early"] = (
+    "lost-contraction",
+    [*ONE_STEP, patterns("canonicalization"), patterns("vector.reduction_to_contract")],
+)
+NO_TROUBLE = {
+    "the same in the right order": [
+        *ONE_STEP,
+        patterns("vector.reduction_to_contract"),
+        patterns("canonicalization"),
+    ],
+    "threads are no tile sizes": [
+        MATMUL,
+        f"%t, %l = transform.structured.tile_using_forall %m num_threads [64] : ({ANY}) -> ({ANY}, {ANY})",
+    ],
+    "interchange is for loops": [
+        MATMUL,
+        f"%t, %l:3 = transform.structured.tile_using_for %m tile_sizes [8, 16, 32] interchange = [2, 0, 1] : ({ANY}) -> ({ANY}, {ANY}, {ANY}, {ANY})",
+    ],
+    "loops that tiling returns may go unused": [MATMUL, tile("m", "4")],
+    "everything in the loop is vectorized": [
+        *SECOND["an op in the same loop"][1],
+        vectorize("fused"),
+    ],
+}
+
+
+def module(lines, head=""):
+    body = "\n".join(lines)
+    return (
+        f"{head}module attributes {{transform.with_named_sequence}} {{\n"
+        f"transform.named_sequence @__transform_main(%root: {ANY} {{transform.consumed}}) {{\n{body}\ntransform.yield\n}}\n}}\n"
+    )
+
+
+@pytest.fixture
+def traced(worker):
+    def trace(lines, payload=PAYLOAD, head="", **options):
+        schedule = lhkit.load_schedule(module(lines, head), name="s.mlir", worker=worker)
+        loaded = lhkit.load_payload(payload, name="p.mlir", worker=worker)
+        return lhkit.trace(loaded, schedule, worker=worker, **options)
+
+    return trace
+
+
+def said(trace):
+    return [(w.kind, w.message) for s in trace.step_records for w in s.warnings]
+
+
+def kinds(trace):
+    return {kind for kind, _ in said(trace)}
+
+
+def test_every_kind_has_a_case():
+    assert CASES.keys() == WARNING_KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_planted_mistake_is_warned_of_and_its_twin_is_not(kind, traced):
+    planted, message, twin, payload = CASES[kind]
+    options = {"check_knobs": kind == "knob-without-effect"}
+    (found,) = [m for k, m in said(traced(planted, payload, **options)) if k == kind]
+    assert message in found
+    assert kind not in kinds(traced(twin, payload, **options))
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_more_mistakes(name, traced):
+    kind, lines = SECOND[name]
+    payload = LARGE if kind == "vector-too-large" else PAYLOAD
+    assert kind in kinds(traced(lines, payload))
+
+
+@pytest.mark.parametrize("name", NO_TROUBLE)
+def test_no_false_alarm(name, traced):
+    assert said(traced(NO_TROUBLE[name])) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ([MATMUL, GENERALIZE, match("x", "linalg.matmul"), USE], "no linalg.matmul here; step 1 (transform.structured.generalize) turned the one there was into linalg.generic"),
+        ([EXPS, f"%g = transform.structured.generalize %exps : {TO_ANY}", match("x", "linalg.exp"), USE], "turned the 2 there were into linalg.generic"),
+        ([FUNCTION, f"%ff, %gg = transform.split_handle %f : ({ANY}) -> ({ANY}, {ANY})", match("x", "linalg.sub", "%ff"), USE], "there is 1 in @g, outside of what it looks into"),
+        ([match("x", "linalg.matmull"), USE], "did you mean linalg.matmul (there is 1)?"),
+        ([match("x", "exp"), USE], "did you mean linalg.exp (there are 2) or math.exp (there are 2)?"),
+        ([f'%x = transform.structured.match ops{{["linalg.exp"]}} attributes{{none}} in %root : {TO_ANY}', USE], "2 linalg.exp are there, and its other conditions exclude them"),
+        ([f'%x = transform.structured.match interface{{LoopLikeInterface}} in %root : {TO_ANY}', USE], "what uses it will do nothing"),
+    ],
+)  # fmt: skip
+def test_the_nearest_misses_of_a_match(lines, why, traced):
+    (message,) = [m for k, m in said(traced(lines)) if k == "zero-match"]
+    assert message.endswith(why)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_each_is_switched_off_by_name_and_in_the_text(kind, traced):
+    planted, _, _, payload = CASES[kind]
+    options = {"check_knobs": kind == "knob-without-effect"}
+    before = said(traced(planted, payload, **options))
+    others = sorted(k for k, _ in before if k != kind)
+    assert sorted(k for k, _ in said(traced(planted, payload, no_warnings=[kind], **options))) == others
+    head = f"// A schedule.\n// lhkit: allow {kind}, defect\n"
+    assert sorted(k for k, _ in said(traced(planted, payload, head=head, **options))) == others
+
+
+def test_a_comment_is_for_its_line_and_the_next(traced):
+    miss = match("x", "linalg.div")
+    plain = [
+        miss,
+        match("y", "linalg.div"),
+        match("z", "linalg.div"),
+        USE,
+        USE.replace("%x", "%y"),
+        USE.replace("%x", "%z"),
+    ]
+
+    def missing(lines):
+        trace = traced(lines)
+        return [
+            trace.handle(s.results[0]).name
+            for s in trace.step_records
+            for w in s.warnings
+            if w.kind == "zero-match"
+        ]
+
+    assert missing(plain) == ["%x", "%y", "%z"]
+    assert missing([f"{plain[0]} // lhkit: allow zero-match", *plain[1:]]) == ["%y", "%z"]
+    assert missing(["// lhkit: allow no-effect, zero-match", *plain]) == ["%y", "%z"]
+    assert missing(["// lhkit: allow no-effect", *plain]) == ["%x", "%y", "%z"]
+
+
+def test_an_unknown_kind_is_refused(traced):
+    with pytest.raises(UsageError, match="no warning is called 'zero-matches'"):
+        traced([MATMUL], no_warnings=["zero-matches"])
+
+
+def test_a_knob_with_an_effect_in_one_option_is_not_listed(traced):
+    lines = [knob("a", [64, 8, 4]), knob("b", [1, 2]), MATMUL, tile("m", "%a", types=PARAM)]
+    (found,) = [m for k, m in said(traced(lines, check_knobs=True)) if k == "knob-without-effect"]
+    assert found.startswith("knob 'b'")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "schedules").glob("*.mlir")), ids=lambda p: p.stem)
+def test_a_shipped_schedule_gives_no_warning(path, worker):
+    name = next(n for n in ("fc_relu", "matmul", "op_chain") if path.name.startswith(n))
+    payload = lhkit.load_payload(ROOT / "data" / f"{name}.mlir", worker=worker)
+    trace = lhkit.trace(payload, lhkit.load_schedule(path, worker=worker), worker=worker)
+    assert trace.outcome.status == "ok" and said(trace) == []
