@@ -67,6 +67,8 @@ CASES = {
     + "  transform.apply_cse to %f : !transform.any_op\n  transform.apply_patterns to %f { transform.apply_patterns.canonicalization } : !transform.any_op\n",
 }
 
+QUICK = ("nested", "empty", "parameter", "silenceable")
+
 
 @pytest.fixture(scope="module")
 def host():
@@ -112,7 +114,7 @@ def essence(trace):
     }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.heavy) for n in CASES])
 def test_a_binary_and_the_bindings_tell_the_same(name, host, worker):
     payload, schedule = load_payload(PAYLOAD, worker=worker), schedule_of(CASES[name], worker)
     by_bindings = trace_schedule(payload, schedule, worker=worker)
