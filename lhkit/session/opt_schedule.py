@@ -73,6 +73,12 @@ class OptEntry:
     steps: tuple[OptStep, ...]
 
 
+def find_sequences_by_name(text: str) -> dict[str, Statement]:
+    """Return the named sequences of a text that have a body, by name without ``@``."""
+    found = (s for top in parse_statements(text) for s in top.walk())
+    return {_symbol(s): s for s in found if s.name == "transform.named_sequence" and s.regions}
+
+
 def read_entry(text: str, entry: str) -> OptEntry:
     """Return the entry of a schedule's text.
 

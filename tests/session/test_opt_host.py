@@ -197,3 +197,23 @@ def test_the_command_takes_the_binary(host, lhkit_command, tmp_path, worker):
     assert written["toolchain"]["bindings"] == PROGRAM
     doctor = lhkit_command("doctor", env={"LHKIT_OPT": PROGRAM})
     assert f"{PROGRAM} {host.version}" in doctor.stdout
+
+
+def test_the_command_takes_what_only_the_binary_knows(host, lhkit_command, tmp_path):
+    elementwise = PAYLOAD.replace(
+        "linalg.max ins", "linalg.elemwise_binary {fun = #linalg.binary_fn<max_signed>} ins"
+    )
+    (tmp_path / "p.mlir").write_text(elementwise)
+    (tmp_path / "s.mlir").write_text(
+        "module attributes {transform.with_named_sequence} {\n"
+        "transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {"
+        + MATCH.replace("linalg.max", "linalg.elemwise_binary")
+        + TILE
+        + "  transform.yield\n}\n}\n"
+    )
+    assert lhkit_command("trace", "p.mlir", "s.mlir").returncode == 2
+    done = lhkit_command("trace", "p.mlir", "s.mlir", env={"LHKIT_OPT": PROGRAM})
+    assert done.returncode == 0, done.stderr
+    assert "%top died here: step 3 consumed it" in done.stdout
+    set_knob = lhkit_command("trace", "p.mlir", "s.mlir", "--set", "x=1", env={"LHKIT_OPT": PROGRAM})
+    assert set_knob.returncode == 2 and "needs the bindings" in set_knob.stderr
