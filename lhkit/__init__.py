@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lhkit.model.measurement import Comparison, Measurement
     from lhkit.model.payload import Payload
     from lhkit.model.schedule import Schedule
+    from lhkit.session.checking import check_schedule as check
     from lhkit.session.kernels import Kernel, empty
     from lhkit.session.kernels import compile_kernel as compile
     from lhkit.session.loading import load_payload, load_schedule
@@ -42,6 +43,7 @@ _PLACES = {
     "Measurement": "lhkit.model.measurement:Measurement",
     "Payload": "lhkit.model.payload:Payload",
     "Schedule": "lhkit.model.schedule:Schedule",
+    "check": "lhkit.session.checking:check_schedule",
     "compile": "lhkit.session.kernels:compile_kernel",
     "empty": "lhkit.session.kernels:empty",
     "load_payload": "lhkit.session.loading:load_payload",
@@ -60,6 +62,7 @@ __all__ = [
     "Measurement",
     "Payload",
     "Schedule",
+    "check",
     "compile",
     "empty",
     "load_payload",
@@ -69,6 +72,7 @@ __all__ = [
     "verify",
 ]
 
+register_drawing("CheckReport", "lhkit.render.check_text:check_bundle")
 register_drawing("Comparison", "lhkit.render.mime:comparison_bundle")
 register_drawing("HotLoops", "lhkit.render.machine_code:hot_loops_bundle")
 register_drawing("Trace", "lhkit.render.trace_text:trace_bundle")

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 
 from lhkit.analysis.handle_history import Death, death_in_words, deaths, display_names, states_at_end
+from lhkit.analysis.payload_places import op_in_words, source_place
 from lhkit.model.errors import usage_error
 from lhkit.model.explanation import Explanation
 from lhkit.model.failure import Diagnostic
@@ -82,12 +83,6 @@ def repeated(change: HandleChange | None) -> tuple[Reference, ...]:
     return tuple(r for r, n in counts.items() if n > 1 and (isinstance(r, str) or not hasattr(r, "param")))
 
 
-def op_in_words(trace: Trace, op_id: str) -> str:
-    """Return an op's name, with the place of its source where that is known."""
-    op = trace.op(op_id)
-    return f"{op.name} of {op.source}" if op.source else op.name
-
-
 def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
     """Return where a handle is defined: its op, or its name among the arguments of the entry."""
     if record.defined_by >= 0:
@@ -144,8 +139,8 @@ def _explain_death(
     places = [Diagnostic("note", what, killer.source)]
     if died.invalidation.cause != "direct" and died.invalidation.payload_op is not None:
         op = trace.op(died.invalidation.payload_op)
-        if op.source is not None:
-            places.append(Diagnostic("note", f"the {op.name} that {name} pointed to", op.source))
+        if (place := source_place(trace, op)) is not None:
+            places.append(Diagnostic("note", f"the {op.name} that {name} pointed to", place))
     later = [s for s in trace.step_records if s.index > died.step and _uses(s, record.id)]
     places += [_use(trace, s, name) for s in ([user] if user else later[:_MOST_USES])]
     return _explanation(trace, sentence, record, *places, step=died.step)

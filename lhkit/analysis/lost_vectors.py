@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from lhkit.analysis.payload_history import PayloadHistory
+from lhkit.analysis.payload_places import op_in_words
 from lhkit.model.trace import PayloadOp, Trace, TraceStep, TraceWarning
 from lhkit.model.warning_kinds import MOST_VECTOR_ELEMENTS
 
@@ -45,13 +46,12 @@ def lost_contractions(trace: Trace, history: PayloadHistory) -> Found:
             if sums and any(o.name in _PRODUCTS for o in body):
                 if (reduction := _reduction_left(history, step, sums)) is None:
                     continue
-                what = trace.op(owner)
-                place = f" of {what.source}" if what.source else ""
+                what = op_in_words(trace, owner)
                 yield (
                     step.index,
                     TraceWarning(
                         "lost-contraction",
-                        f"the {what.name}{place} became {reduction.name} of a product, and nothing made a"
+                        f"the {what} became {reduction.name} of a product, and nothing made a"
                         " vector.contract of it: add create_named_contraction, or apply the pattern"
                         " vector.reduction_to_contract before any canonicalization",
                     ),
@@ -83,7 +83,7 @@ def scalar_leftovers(trace: Trace, history: PayloadHistory) -> Found:
             these = [o for o in left if o.parent in loops]
         if new := [o for o in these if o.id not in told]:
             told |= {o.id for o in new}
-            names = ", ".join(dict.fromkeys(f"{o.name} of {o.source}" if o.source else o.name for o in new))
+            names = ", ".join(dict.fromkeys(op_in_words(trace, o.id) for o in new))
             where = "its target" if step.op == VECTORIZE_CHILDREN else "the same loop"
             yield (
                 step.index,

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from lhkit.analysis.payload_history import PayloadHistory
+from lhkit.analysis.payload_places import source_place
 from lhkit.analysis.schedule_text import ScheduleText
 from lhkit.model.trace import PayloadOp, Trace, TraceStep
 
@@ -61,7 +62,7 @@ def _elsewhere(
     if not ops:
         return None
     function = history.around(ops[0], "func.func")
-    place = function.source if function else None
+    place = source_place(history.trace, function) if function else None
     text = texts.get(place.file) if place else None
     symbol = text.symbol(place.line) if text and place else None
     where = f"in {symbol}" if symbol else "elsewhere in the payload"

@@ -12,10 +12,13 @@ class PayloadHistory:
     """Questions about the payload ops of a trace, indexed once.
 
     A step that contains others ends after them, so time is counted in the order of endings.
+
+    Attributes:
+        trace: The trace.
     """
 
     def __init__(self, trace: Trace) -> None:
-        self._trace = trace
+        self.trace = trace
         self._ended = {s.index: i for i, s in enumerate(trace.steps_by_end())}
         self._made: dict[str, list[PayloadOp]] = defaultdict(list)
         for op in trace.op_records:
@@ -25,12 +28,12 @@ class PayloadHistory:
     def alive_before(self, step: int) -> list[PayloadOp]:
         """Return the ops that were there when a step began (the number of steps: at the end)."""
         now = self._ended.get(step, len(self._ended))
-        return [o for o in self._trace.op_records if self._born(o) < now and not self._is_dead(o, now)]
+        return [o for o in self.trace.op_records if self._born(o) < now and not self._is_dead(o, now)]
 
     def dead_before(self, step: int) -> list[PayloadOp]:
         """Return the ops that had been erased when a step began."""
         now = self._ended.get(step, len(self._ended))
-        return [o for o in self._trace.op_records if self._is_dead(o, now)]
+        return [o for o in self.trace.op_records if self._is_dead(o, now)]
 
     def descendants(self, roots: Iterable[str]) -> list[PayloadOp]:
         """Return the ops that were made from others, directly or not."""
@@ -47,15 +50,15 @@ class PayloadHistory:
         """Return True if an op is one of the roots, or inside one; by where it was first seen."""
         at: str | None = op.id
         while at is not None and at not in roots:
-            at = self._trace.op(at).parent
+            at = self.trace.op(at).parent
         return at is not None
 
     def around(self, op: PayloadOp, name: str) -> PayloadOp | None:
         """Return the innermost op of a name around an op."""
         at = op.parent
-        while at is not None and self._trace.op(at).name != name:
-            at = self._trace.op(at).parent
-        return None if at is None else self._trace.op(at)
+        while at is not None and self.trace.op(at).name != name:
+            at = self.trace.op(at).parent
+        return None if at is None else self.trace.op(at)
 
     def _born(self, op: PayloadOp) -> int:
         return -1 if op.born < 0 else self._ended.get(op.born, -1)

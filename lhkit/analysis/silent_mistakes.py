@@ -6,11 +6,12 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
-from lhkit.analysis.explaining import op_in_words, repeated
+from lhkit.analysis.explaining import repeated
 from lhkit.analysis.handle_history import display_names
 from lhkit.analysis.lost_vectors import large_vectors, lost_contractions, scalar_leftovers
 from lhkit.analysis.near_misses import near_misses
 from lhkit.analysis.payload_history import PayloadHistory
+from lhkit.analysis.payload_places import op_in_words
 from lhkit.analysis.schedule_text import ScheduleText
 from lhkit.model.span import Span
 from lhkit.model.trace import PayloadDelta, Trace, TraceStep, TraceWarning

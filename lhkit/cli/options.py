@@ -71,10 +71,19 @@ def load_scheduled(
     bind: tuple[str, ...],
     libraries: tuple[str, ...],
     limits: Limits,
+    any_entry: bool = False,
     worker: Worker | None = None,
 ) -> Schedule:
     """Return the schedule that a path and the shared options describe."""
-    schedule = load_schedule(path, entry=entry, bind=bind, libraries=libraries, worker=worker, limits=limits)
+    schedule = load_schedule(
+        path,
+        entry=entry,
+        any_entry=any_entry,
+        bind=bind,
+        libraries=libraries,
+        worker=worker,
+        limits=limits,
+    )
     return schedule.with_knobs(_knob_values(schedule, settings)) if settings else schedule
 
 

@@ -11,6 +11,7 @@ import click
 from lhkit.analysis.trace_failure import failure_of
 from lhkit.cli.files import check_single_stdout, write_text
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
+from lhkit.cli.styles import styled
 from lhkit.model.errors import LhkitError, error_for, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.payload import Payload
@@ -18,7 +19,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.model.trace_json import trace_to_json
 from lhkit.model.warning_kinds import WARNING_KINDS
-from lhkit.render.trace_text import Line, Role, trace_lines
+from lhkit.render.trace_text import trace_lines
 from lhkit.session.loading import load_payload
 from lhkit.session.opt_host import VARIABLE, opt_host
 from lhkit.session.opt_loading import load_for_opt
@@ -30,16 +31,6 @@ _STATUSES: Mapping[str, OutcomeStatus] = {
     "timeout": "timeout",
     "memory": "out-of-memory",
     "cancelled": "cancelled",
-}
-_STYLES: Mapping[Role, dict[str, Any]] = {
-    "plain": {},
-    "faint": {"dim": True},
-    "title": {"bold": True},
-    "live": {"fg": "green"},
-    "empty": {"fg": "yellow"},
-    "invalid": {"fg": "red"},
-    "failed": {"fg": "red", "bold": True},
-    "warning": {"fg": "yellow"},
 }
 
 
@@ -95,7 +86,7 @@ def command(
         raise
     if not (json_file or markdown_file or reproducer or explorer):
         for line in trace_lines(trace):
-            click.echo(_styled(line))
+            click.echo(styled(line))
     if json_file is not None:
         _write(json_file, trace)
     if markdown_file is not None:
@@ -125,11 +116,6 @@ def _loaded(
 def _write(path: str, trace: Trace) -> None:
     # Without indentation: snapshots make it long, and programs read it.
     write_text(path, json.dumps(trace_to_json(trace), separators=(",", ":")) + "\n")
-
-
-def _styled(line: Line) -> str:
-    """Return a line with colours; ``click.echo`` takes them out where there is no terminal."""
-    return "".join(click.style(p.text, **_STYLES[p.role]) for p in line).rstrip()
 
 
 def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:

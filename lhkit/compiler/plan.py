@@ -107,7 +107,7 @@ class Plan:
         sequences = [
             op for op in sequence_ops(home) if len(op.regions[0].blocks) and sequence_path(op) not in matchers
         ]
-        ops = [op for sequence in sequences for op in _steps(sequence)]
+        ops = [op for sequence in sequences for op in steps_in(sequence)]
         self._effects = dict(zip(ops, effects_of(home, ops), strict=True))
         gaps: list[tuple[Any, PlannedBlock, int]] = []
         for sequence in sequences:
@@ -156,32 +156,33 @@ class Plan:
         )
         planned.only_reads = effects.only_reads and not callees
         suppresses = _suppresses(op)
-        for i, block in _stepping_blocks(op):
+        for i, block in stepping_blocks(op):
             planned.blocks.append(self._block(block, sequence, planned, i, suppresses, gaps))
         return planned
 
     def _value(self, value: Any, name: str) -> PlannedValue:
-        planned = PlannedValue(value, name, _kind(value.type))
+        planned = PlannedValue(value, name, kind_of(value.type))
         self._values[value] = planned
         return planned
 
 
-def _kind(type_: Any) -> HandleKind:
+def kind_of(type_: Any) -> HandleKind:
+    """Return the kind of handle that a type is."""
     text = str(type_)
     if text.startswith(("!transform.any_op", "!transform.op<", "!pdl.operation")):
         return "op"
     return "value" if text.startswith("!transform.any_value") else "param"
 
 
-def _steps(op: Any) -> Iterator[Any]:
+def steps_in(op: Any) -> Iterator[Any]:
     """Yield the ops of the blocks that probes can stand in, inner ones too."""
-    for _, block in _stepping_blocks(op):
+    for _, block in stepping_blocks(op):
         for inner in list(block.operations)[:-1]:
             yield inner.operation
-            yield from _steps(inner.operation)
+            yield from steps_in(inner.operation)
 
 
-def _stepping_blocks(op: Any) -> Iterator[tuple[int, Any]]:
+def stepping_blocks(op: Any) -> Iterator[tuple[int, Any]]:
     """Yield (region number, block) of the regions whose ops run one after the other: those that yield."""
     for i, region in enumerate(op.regions):
         for block in region.blocks:

@@ -112,8 +112,16 @@ class Schedule(Showable):
         return self.text
 
 
-def choose_entry(sequences: Sequence[NamedSequence], entry: str | None, *, source: str) -> str:
+def choose_entry(
+    sequences: Sequence[NamedSequence], entry: str | None, *, source: str, take_first: bool = False
+) -> str:
     """Return the name of the sequence to apply: the one asked for, else the default, else the only public one.
+
+    Args:
+        sequences: Those of the schedule.
+        entry: The name asked for, None for the default.
+        source: The schedule's name, for messages.
+        take_first: Take the first one where the choice is not clear.
 
     Raises:
         UsageError: There is none, or the choice is not clear; the message lists them.
@@ -126,6 +134,8 @@ def choose_entry(sequences: Sequence[NamedSequence], entry: str | None, *, sourc
     if entry is not None:
         raise usage_error(f"{source} has no named sequence @{wanted}", f"It has {listed}.")
     public = [s for s in defined if s.is_public]
+    if take_first and defined:
+        return (public or defined)[0].name
     if len(public) != 1:
         raise usage_error(
             f"{source} has no @{DEFAULT_ENTRY} and {len(public)} other public sequences; say which to apply",

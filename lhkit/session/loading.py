@@ -71,6 +71,7 @@ def load_schedule(
     source: str | os.PathLike[str],
     *,
     entry: str | None = None,
+    any_entry: bool = False,
     knobs: Mapping[str, KnobValue] | None = None,
     bind: Sequence[str] = (),
     libraries: Sequence[str | os.PathLike[str]] = (),
@@ -83,6 +84,7 @@ def load_schedule(
     Args:
         source: A path, or transform IR (a string with a line break or a brace is text).
         entry: The named sequence to apply; default ``__transform_main``, else the only public one.
+        any_entry: Take the first sequence where it is not clear which is the entry.
         knobs: Values for its knobs; the others keep their defaults.
         bind: Op names; each binds the next argument of the entry after the root to all payload ops of that
             name, with ``^`` before it to their results; ``#8;16`` binds integers to a parameter.
@@ -110,7 +112,7 @@ def load_schedule(
         text=answer.header["text"] or content.decode(errors="replace"),
         sequences=sequences,
         knobs=tuple(from_json(Knob, k) for k in answer.header["knobs"]),
-        entry=choose_entry(sequences, entry, source=shown),
+        entry=choose_entry(sequences, entry, source=shown, take_first=any_entry),
         bind=tuple(bind),
         libraries=tuple(Library(n, c.decode(errors="replace")) for n, c in parts[1:]),
     )

@@ -14,6 +14,7 @@ from lhkit.compiler.bindings import HOST, host_version, new_context
 from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
 from lhkit.compiler.memrefs import PreparedCall
+from lhkit.compiler.outline import outline_schedule
 from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
@@ -59,6 +60,7 @@ class Handlers:
             "assembly": self._assembly,
             "machine_code": self._machine_code,
             "work": self._work,
+            "outline": self._outline,
             "trace": self._trace,
             "call": self._call,
             "collect": self._collect,
@@ -134,6 +136,10 @@ class Handlers:
         (payload,) = _sources(fields["sources"], body)
         shapes = fields["shapes"] and [tuple(shape) for shape in fields["shapes"]]
         return Message({"work": to_json(work_of(payload, fields["function"], shapes))})
+
+    def _outline(self, fields: dict[str, Any], body: bytes) -> Message:
+        sources, parts = _sources(fields["sources"], body), fields["schedule"]
+        return Message({"outline": to_json(outline_schedule(sources, **parts))})
 
     def _trace(self, fields: dict[str, Any], body: bytes) -> Message:
         payload, *schedule = _sources(fields["sources"], body)

@@ -1,0 +1,54 @@
+"""A check report as text: a line a finding, with the places of use and of consumption, and a summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lhkit.model.check import CheckReport, Finding
+from lhkit.model.span import excerpt
+from lhkit.render.trace_text import Line, Piece, Role, plain_text
+
+
+def check_lines(report: CheckReport) -> tuple[Line, ...]:
+    """Return a report as lines: findings in order of place, then a summary."""
+    texts = dict(report.texts)
+    lines: list[Line] = []
+    for finding in report.findings:
+        lines += [*_finding_lines(finding, texts), ()]
+    return (*lines, (Piece(summary(report), "title"),))
+
+
+def check_bundle(report: CheckReport) -> dict[str, Any]:
+    """Return a report as a MIME bundle: its text."""
+    return {"text/plain": plain_text(check_lines(report))}
+
+
+def summary(report: CheckReport) -> str:
+    """Return what was found in one line."""
+    looked = f"{_count(report.uses, 'use')} of handles in {_count(report.sequences, 'sequence')}"
+    if not report.is_complete:
+        looked += "; its sequences include one another too often to follow every time"
+    found = "no use of an invalid handle"
+    if report.findings:
+        parts = [(len(report.errors), "error"), (len(report.warnings), "warning")]
+        found = ", ".join(_count(n, what) for n, what in parts if n)
+    return f"{report.source}: {found} ({looked})"
+
+
+def _finding_lines(finding: Finding, texts: dict[str, str]) -> list[Line]:
+    role: Role = "failed" if finding.severity == "error" else "warning"
+    use, death = finding.use.source, finding.invalidated_at.source
+    lines: list[Line] = [(Piece(f"{use}: "), Piece(f"{finding.severity}: {finding.message}", role))]
+    lines += _excerpt_lines(excerpt(use, texts))
+    if death != use:
+        lines.append((Piece(f"{death}: "), Piece(f"note: {finding.by} is consumed here", "faint")))
+        lines += _excerpt_lines(excerpt(death, texts))
+    return lines
+
+
+def _excerpt_lines(shown: str) -> list[Line]:
+    return [(Piece(line),) for line in shown.splitlines()]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

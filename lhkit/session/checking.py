@@ -1,0 +1,75 @@
+"""The static check of a schedule, as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lhkit.analysis.static_check import check_outline
+from lhkit.model.check import CheckReport
+from lhkit.model.jsonable import from_json
+from lhkit.model.knob import KnobValue
+from lhkit.model.outline import Outline
+from lhkit.model.schedule import Schedule
+from lhkit.session.loading import describe_sources
+from lhkit.session.workers import shared_worker
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+
+
+def check_schedule(
+    schedule: Schedule,
+    knobs: Mapping[str, KnobValue] | None = None,
+    *,
+    only_entry: bool = False,
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> CheckReport:
+    """Look for uses of handles that are invalid, or may be, without a payload.
+
+    A use is an *error* if it fails for every payload for which no handle of the schedule is empty, and a
+    *warning* if it fails for some.
+
+    Args:
+        schedule: What to check.
+        knobs: Values for knobs, over those it has; knobs without a value stay open.
+        only_entry: Check what the entry reaches; otherwise all other sequences too, each by itself.
+        worker: Another worker than the session's.
+        limits: Time and memory for reading the schedule.
+
+    Returns:
+        The report, an immutable value that shows itself as text.
+
+    Raises:
+        UsageError: No such knob, or more or fewer names bound than trailing arguments.
+    """
+    if knobs:
+        schedule = schedule.with_knobs(knobs)
+    outline = outline_of(schedule, worker=worker, limits=limits)
+    checked = check_outline(outline, schedule.entry, only_entry=only_entry)
+    return CheckReport(
+        source=schedule.source,
+        sha256=schedule.sha256,
+        findings=checked.findings,
+        sequences=checked.sequences,
+        uses=checked.uses,
+        is_complete=checked.is_complete,
+        texts=((schedule.source, schedule.text), *((b.source, b.text) for b in schedule.libraries)),
+    )
+
+
+def outline_of(schedule: Schedule, *, worker: Worker | None = None, limits: Limits | None = None) -> Outline:
+    """Return a schedule as plain data: ops with operands, effects, places and names."""
+    settings = {k.name: k.default for k in schedule.knobs} | dict(schedule.settings)
+    described, body = describe_sources(
+        [(schedule.source, schedule.text.encode())] + [(b.source, b.text.encode()) for b in schedule.libraries],
+        role="schedule",
+    )
+    parts = {
+        "knobs": {name: value for name, value in settings.items() if value is not None},
+        "entry": schedule.entry,
+        "bind": list(schedule.bind),
+    }
+    answer = (worker or shared_worker()).request(
+        "outline", {"sources": described, "schedule": parts}, body, limits=limits
+    )
+    return from_json(Outline, answer.header["outline"])

@@ -1,0 +1,164 @@
+"""The static check: planted defects are found with cause and place, valid schedules give no alarm."""
+
+import json
+from pathlib import Path
+
+import pytest
+from check_cases import ANY, DEFECTS, VALID
+from schedule_generator import PAYLOADS
+from test_tutorial_sequences import CASES, last_line_marked, schedule_text
+
+import lhkit
+from lhkit.model.errors import UsageError
+from lhkit.session.checking import check_schedule
+from lhkit.session.tracing import trace_schedule
+from lhkit.shipped import shipped_folder
+
+SHIPPED = sorted(shipped_folder("schedules").glob("*.mlir"))
+NOTEBOOKS = sorted(shipped_folder("notebooks").glob("*.ipynb"))
+TUTORIAL = [pytest.param(p.values[0], id=p.id) for p in CASES]
+
+
+@pytest.fixture(scope="module")
+def payloads(worker):
+    return {n: lhkit.load_payload(t, name=n, worker=worker) for n, t in PAYLOADS.items()}
+
+
+def cases(table):
+    return [pytest.param(case, id=name) for name, case in table.items()]
+
+
+@pytest.mark.parametrize("case", cases(VALID))
+def test_a_valid_schedule_gives_no_alarm(case, payloads, worker):
+    schedule = lhkit.load_schedule(case.text, bind=case.bind, worker=worker)
+    trace = trace_schedule(payloads[case.payload], schedule, worker=worker)
+    assert trace.outcome.kind is None, trace.outcome.message
+    empty = {trace.handle(c.handle).name for s in trace.step_records for c in s.changes if c.state == "empty"}
+    assert empty <= {"%none"}, "what happens to nothing proves nothing"
+    report = check_schedule(schedule, worker=worker)
+    assert report.findings == () and report.uses > 0 and report.is_complete
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
+def test_shipped_schedules_give_no_alarm(path, worker):
+    report = check_schedule(lhkit.load_schedule(path, worker=worker), worker=worker)
+    assert report.findings == () and report.uses > 0
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_schedules_in_notebooks_give_no_alarm(path, worker):
+    cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+    found = [t.split('"""')[1] for t in texts if "transform.named_sequence" in t and '"""' in t]
+    for text in found:
+        schedule = lhkit.load_schedule(text, any_entry=True, worker=worker)
+        assert check_schedule(schedule, worker=worker).findings == ()
+
+
+@pytest.mark.parametrize("case", TUTORIAL)
+def test_the_tutorial_gives_an_alarm_where_it_fails_of_a_dead_handle(case, worker):
+    schedule = lhkit.load_schedule(schedule_text(case), bind=case.bind, worker=worker)
+    report = check_schedule(schedule, worker=worker)
+    if case.kind != "invalidated-handle":
+        assert report.findings == ()
+        return
+    (finding,) = report.findings
+    assert (finding.severity, finding.cause) == ("error", case.cause)
+    assert finding.use.source.line == last_line_marked(case, "fails")
+    assert finding.invalidated_at.source.line == last_line_marked(case, "kills")
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_planted_defect_is_found(name, payloads, worker):
+    case = DEFECTS[name]
+    schedule = lhkit.load_schedule(case.text, bind=case.bind, worker=worker)
+    (finding,) = check_schedule(schedule, worker=worker).findings
+    assert (finding.severity, finding.handle, finding.cause) == (case.severity, case.handle, case.cause)
+    assert finding.use.source.line == case.line_marked("fails")
+    assert finding.invalidated_at.source.line == case.line_marked("kills")
+    word = "is invalid here" if case.severity == "error" else "may be invalid here"
+    assert finding.message.startswith(f"{case.handle} {word}: ")
+    trace = trace_schedule(payloads[case.payload], schedule, worker=worker)
+    assert trace.outcome.kind == "invalidated-handle", trace.outcome.message
+    failed = trace.step_records[trace.outcome.failed_step]
+    assert failed.source.line == finding.use.source.line
+
+
+def test_there_are_enough_of_each():
+    tutorial_valid = [p for p in TUTORIAL if p.values[0].kind is None]
+    assert len(VALID) + len(SHIPPED) + len(tutorial_valid) >= 80
+    assert len(DEFECTS) >= 50
+    assert {c.cause for c in DEFECTS.values()} == {"direct", "alias", "nested"}
+
+
+def test_a_message_says_who_what_and_why(worker):
+    case = DEFECTS["inside an unrolled loop"]
+    (finding,) = check_schedule(lhkit.load_schedule(case.text, worker=worker), worker=worker).findings
+    assert finding.message == (
+        "%t is invalid here: transform.loop.unroll at line 5 consumed %l, and what %t points to lies inside"
+    )
+    assert finding.by == "%l" and finding.use.op == "transform.annotate"
+
+
+SEQUENCES = f"""module attributes {{transform.with_named_sequence}} {{
+transform.named_sequence @first(%x: {ANY} {{transform.consumed}}) {{
+%g = transform.structured.generalize %x : ({ANY}) -> {ANY}
+transform.annotate %x "x" : {ANY}
+transform.yield
+}}
+transform.named_sequence @second(%x: {ANY} {{transform.consumed}}) {{
+%g = transform.structured.generalize %x : ({ANY}) -> {ANY}
+transform.annotate %x "x" : {ANY}
+transform.yield
+}}
+}}"""
+
+
+def test_all_sequences_are_checked_or_the_entry_alone(worker):
+    both = check_schedule(lhkit.load_schedule(SEQUENCES, any_entry=True, worker=worker), worker=worker)
+    assert [f.use.source.line for f in both.findings] == [4, 9] and both.sequences == 2
+    entry = lhkit.load_schedule(SEQUENCES, entry="second", worker=worker)
+    (one,) = check_schedule(entry, only_entry=True, worker=worker).findings
+    assert one.use.source.line == 9
+
+
+def test_knobs_decide_which_alternative_is_checked(worker):
+    body = """%m = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+transform.tune.alternatives<"way"> {
+  %g = transform.structured.generalize %m : (!transform.any_op) -> !transform.any_op
+}, {
+  transform.annotate %m "x" : !transform.any_op
+}
+transform.annotate %m "y" : !transform.any_op
+transform.yield"""
+    text = f"module attributes {{transform.with_named_sequence}} {{\ntransform.named_sequence @__transform_main(%root: {ANY}) {{\n{body}\n}}\n}}"
+    schedule = lhkit.load_schedule(text, worker=worker)
+    severities = {
+        knob: [f.severity for f in check_schedule(schedule, knobs, worker=worker).findings]
+        for knob, knobs in ((None, None), (0, {"way": 0}), (1, {"way": 1}))
+    }
+    assert severities == {None: ["warning"], 0: ["error"], 1: []}
+
+
+def test_a_library_has_places_of_its_own(tmp_path, worker):
+    library = tmp_path / "library.mlir"
+    case = DEFECTS["within a callee"]
+    head, _, rest = case.text.partition("transform.named_sequence private @twice")
+    library.write_text(
+        "module attributes {transform.with_named_sequence} {\ntransform.named_sequence private @twice" + rest
+    )
+    declaration = f"transform.named_sequence private @twice(%x: {ANY} {{transform.readonly}})\n}}"
+    schedule = lhkit.load_schedule(head + declaration, libraries=[library], worker=worker)
+    (finding,) = check_schedule(schedule, worker=worker).findings
+    assert finding.use.source.file == str(library) and finding.use.source.line == 5
+
+
+def test_names_to_bind_must_be_as_many_as_arguments(worker):
+    schedule = lhkit.load_schedule(VALID["consume a cast"].text, bind=("linalg.matmul",), worker=worker)
+    with pytest.raises(UsageError, match="takes 0 arguments after the root, and 1 are bound"):
+        check_schedule(schedule, worker=worker)
+
+
+def test_an_entry_with_arguments_can_be_checked_without_binding(worker):
+    case = VALID["arguments that are bound"]
+    assert check_schedule(lhkit.load_schedule(case.text, worker=worker), worker=worker).findings == ()
