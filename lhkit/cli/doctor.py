@@ -14,6 +14,7 @@ from lhkit.cli.files import write_json
 from lhkit.model.errors import LhkitError
 from lhkit.render.tables import Table, table_text
 from lhkit.session.environment import cpu_name, vector_extensions
+from lhkit.session.opt_host import VARIABLE, opt_host
 from lhkit.session.workers import shared_worker
 from lhkit.worker.limits import available_cores, default_memory_bytes
 
@@ -54,7 +55,7 @@ def command(json_file: str | None) -> None:
 
     Exits with 1 if something that lhkit needs is missing.
     """
-    lines = [*_machine(), *_bindings(), *_optional()]
+    lines = [*_machine(), *_bindings(), *_binary(), *_optional()]
     if json_file is not None:
         findings = [{"what": x.what, "found": x.found, "ok": x.ok, "mend": x.mend or None} for x in lines]
         write_json(json_file, {"schema": SCHEMA, "findings": findings})
@@ -97,6 +98,16 @@ def _bindings() -> list[_Line]:
             _Line(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None)
         )
     return lines
+
+
+def _binary() -> list[_Line]:
+    try:
+        host = opt_host()
+    except LhkitError as error:
+        return [_Line("compiler binary", error.failure.message, False, error.failure.advice or "")]
+    if host is None:
+        return [_Line("compiler binary", f"none; {VARIABLE}=PROGRAM traces with an mlir-opt of your own", None)]
+    return [_Line("compiler binary", f"{host.name} {host.version}: lhkit trace uses it")]
 
 
 def _optional() -> list[_Line]:

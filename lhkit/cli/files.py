@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from lhkit.model.errors import usage_error
 def write_file(path: str | Path, data: bytes) -> None:
     """Write a file through a temporary one beside it, so that it is never half there.
 
+    A file that is there already keeps its permissions.
+
     Raises:
         UsageError: It cannot be written there (no such folder, full disk, no permission).
     """
@@ -27,10 +30,11 @@ def write_file(path: str | Path, data: bytes) -> None:
     path = path.resolve()  # a link stays one
     temporary = None
     try:
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except OSError as error:
         if temporary is not None:

@@ -19,6 +19,7 @@ _COMMANDS = {
     "lab": ("lhkit.cli.lab", "Start JupyterLab on a private copy of the notebooks."),
     "run": ("lhkit.cli.run", "Compile a payload for this CPU, scheduled or not, and run it once."),
     "trace": ("lhkit.cli.trace", "Apply a schedule step by step and say what every handle is."),
+    "upgrade": ("lhkit.cli.upgrade", "Rewrite old spellings of transform IR and payloads to today's."),
 }
 
 

@@ -12,13 +12,17 @@ from lhkit.analysis.trace_failure import failure_of
 from lhkit.cli.files import check_single_stdout, write_text
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
 from lhkit.cli.styles import styled
-from lhkit.model.errors import LhkitError, error_for
+from lhkit.model.errors import LhkitError, error_for, usage_error
 from lhkit.model.failure import Failure
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.model.trace_json import trace_to_json
 from lhkit.model.warning_kinds import WARNING_KINDS
 from lhkit.render.trace_text import trace_lines
 from lhkit.session.loading import load_payload
+from lhkit.session.opt_host import VARIABLE, opt_host
+from lhkit.session.opt_loading import load_for_opt
 from lhkit.session.tracing import trace_schedule
 from lhkit.worker.limits import Limits
 
@@ -69,8 +73,7 @@ def command(
     """
     check_single_stdout(json_file, markdown_file, "-" if explorer else None)
     try:
-        loaded = load_payload(payload, limits=limits)
-        scheduled = load_scheduled(schedule, limits=limits, **scheduling)
+        loaded, scheduled = _loaded(payload, schedule, limits, **scheduling)
         trace = trace_schedule(
             loaded, scheduled, no_warnings=no_warnings, check_knobs=check_knobs, limits=limits
         )
@@ -94,6 +97,20 @@ def command(
         click.echo(trace.compiler_explorer_url())
     if (failure := failure_of(trace)) is not None:
         raise error_for(failure)
+
+
+def _loaded(
+    payload: str, schedule: str, limits: Limits, *, settings: tuple[str, ...], **scheduling: Any
+) -> tuple[Payload, Schedule]:
+    if opt_host() is None:
+        loaded = load_payload(payload, limits=limits)
+        return loaded, load_scheduled(schedule, settings=settings, limits=limits, **scheduling)
+    if settings:
+        raise usage_error(
+            f"--set needs the bindings; {VARIABLE} names a compiler binary",
+            "Write the value into the schedule.",
+        )
+    return load_for_opt(payload, schedule, **scheduling)
 
 
 def _write(path: str, trace: Trace) -> None:

@@ -24,6 +24,7 @@ from lhkit.model.errors import LhkitError, error_for
 from lhkit.model.failure import FailureKind
 from lhkit.model.knob import KnobValue
 
+_READ_ONLY = "transform.readonly"
 _PROBE_ENTRY = "__lhkit_suppress"
 
 
@@ -117,10 +118,13 @@ def _kind_by_suppressing(payload_source: Source, application: Application) -> Fa
     if list(type_.results):
         return "definite"
     root = type_.inputs[0]
+    # Declarations merge only where their marks agree.
+    marks = str(entry.attributes["arg_attrs"]) if "arg_attrs" in entry.attributes else ""
+    mark = _READ_ONLY if _READ_ONLY in marks else "transform.consumed"
     probe = ir.Module.parse(
         f"module attributes {{{SEQUENCE_MARK}}} {{\n"
-        f"transform.named_sequence private @{name}({root} {{transform.consumed}})\n"
-        f"transform.named_sequence @{_PROBE_ENTRY}(%root: {root} {{transform.consumed}}) {{\n"
+        f"transform.named_sequence private @{name}({root} {{{mark}}})\n"
+        f"transform.named_sequence @{_PROBE_ENTRY}(%root: {root} {{{mark}}}) {{\n"
         f"transform.include @{name} failures(suppress) (%root) : ({root}) -> ()\n"
         "transform.yield\n}}"
     )

@@ -16,6 +16,7 @@ from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
 from lhkit.model.span import Span
 from lhkit.model.written import WrittenOp
+from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
 from lhkit.session.workers import shared_worker
 from lhkit.shipped import Shipped, find_file, shipped_folder
 from lhkit.worker.client import Worker
@@ -53,8 +54,9 @@ def load_payload(
         UsageError: No such file, or nothing in it.
         PayloadError: It does not parse or does not verify; with file, line, column and carets.
     """
-    shown, content, path = _read(source, "data", name or "<payload>")
-    answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
+    shown, content, path = read_source(source, "data", name or "<payload>")
+    with old_spellings_named(shown, [content]):
+        answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
     functions = tuple(from_json(Function, f) for f in answer.header["functions"])
     return Payload(
         source=shown,
@@ -96,8 +98,8 @@ def load_schedule(
         UsageError: No such file, no named sequence, no such entry or knob.
         ScheduleError: It does not parse or does not verify; with file, line, column and carets.
     """
-    shown, content, _ = _read(source, "schedules", name or "<schedule>")
-    parts = [(shown, content)] + [_read(library, "schedules", "<library>")[:2] for library in libraries]
+    shown, content, _ = read_source(source, "schedules", name or "<schedule>")
+    parts = [(shown, content)] + [read_source(library, "schedules", "<library>")[:2] for library in libraries]
     schedule = _schedule(parts, _ask_for_schedule(parts, worker, limits), entry, bind, any_entry=any_entry)
     return schedule.with_knobs(knobs) if knobs else schedule
 
@@ -127,7 +129,8 @@ def _ask_for_schedule(
 ) -> dict[str, Any]:
     described, body = describe_sources(parts, role="schedule")
     fields = {"sources": described, "written": written}
-    return (worker or shared_worker()).request("load_schedule", fields, body, limits=limits).header
+    with old_spellings_named(parts[0][0], [content for _, content in parts]):
+        return (worker or shared_worker()).request("load_schedule", fields, body, limits=limits).header
 
 
 def _schedule(
@@ -141,7 +144,7 @@ def _schedule(
     shown, content = parts[0]
     sequences = tuple(from_json(NamedSequence, s) for s in answer["sequences"])
     if not sequences:
-        raise _no_sequence(shown, answer["functions"])
+        raise top_level_sequence(shown, content) or _no_sequence(shown, answer["functions"])
     return Schedule(
         source=shown,
         text=answer["text"] or content.decode(errors="replace"),
@@ -174,8 +177,17 @@ def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, 
     )
 
 
-def _read(source: str | os.PathLike[str], kind: Shipped, name: str) -> tuple[str, bytes, Path | None]:
-    """Return (name for people, content, path if it is a file) of a source."""
+def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tuple[str, bytes, Path | None]:
+    """Return (name for people, content, path if it is a file) of a source.
+
+    Args:
+        source: A path, or text (a string with a line break or a brace is text).
+        kind: The folder of shipped files in which a bare name is looked for.
+        name: What to call a string in messages.
+
+    Raises:
+        UsageError: No such file, nothing in it, or neither text nor bytecode.
+    """
     if isinstance(source, str) and ("\n" in source or "{" in source):
         return name, _checked(source.encode(errors="replace"), name), None
     path = find_file(Path(source), kind)

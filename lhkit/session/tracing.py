@@ -23,6 +23,8 @@ from lhkit.model.warning_kinds import check_kinds
 from lhkit.session.environment import cpu_name
 from lhkit.session.journals import read_journal
 from lhkit.session.loading import describe_schedule, describe_sources
+from lhkit.session.opt_host import opt_host
+from lhkit.session.opt_tracing import trace_with_opt
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -64,10 +66,18 @@ def trace_schedule(
 
     Raises:
         UsageError: No such knob or kind of warning, or arguments of the entry that nothing is bound to.
+
+    Where the environment names a compiler binary in ``LHKIT_OPT``, and no worker is given, that applies the
+    schedule: see `lhkit.session.opt_tracing` for what such a trace leaves out.
     """
     switched_off = check_kinds(no_warnings)
     if knobs:
         schedule = schedule.with_knobs(knobs)
+    if worker is None and (host := opt_host()) is not None:
+        # Without changes of single payload ops, warnings about them would be guesses.
+        trace = trace_with_opt(host, payload, schedule, limits=limits)
+        versions = _versions((host.name, host.version))
+        return dataclasses.replace(trace, provenance=Provenance(payload, schedule, versions))
     trace = with_warnings(_run(payload, schedule, worker, limits))
     if check_knobs and trace.outcome.status == "ok":
 

@@ -1,0 +1,46 @@
+"""``lhkit upgrade``: old spellings rewritten, as a diff or in the file."""
+
+from __future__ import annotations
+
+import click
+
+from lhkit.cli.files import write_file
+from lhkit.cli.options import limit_options
+from lhkit.session.upgrading import UpgradedFile, upgrade_file
+from lhkit.worker.limits import Limits
+
+
+@click.command("upgrade", epilog="Example: lhkit upgrade tutorial.mlir --write")
+@click.argument("file")
+@click.option("--write", is_flag=True, help="Write the file instead of showing the diff.")
+@limit_options
+def command(file: str, write: bool, limits: Limits) -> None:
+    """Rewrite what older versions of MLIR called differently in FILE, a schedule, a payload, or both.
+
+    Shows the change as a diff; comments and layout stay. The result is parsed: exit code 0 says that it
+    parses, 1 that something is left, with its place and what to write instead. What parses already is not
+    touched.
+    """
+    upgraded = upgrade_file(file, limits=limits)
+    if write and upgraded.new != upgraded.old:
+        write_file(upgraded.source, upgraded.new.encode())
+    elif upgraded.diff:
+        click.echo(upgraded.diff, nl=False)
+    for line in _summary(upgraded, written=write):
+        click.echo(f"lhkit: {line}", err=True)
+    if (left := upgraded.left(written=write)) is not None:
+        click.echo(f"lhkit: {left.describe()}", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _summary(upgraded: UpgradedFile, *, written: bool) -> list[str]:
+    if not upgraded.changes:
+        return [f"{upgraded.source}: nothing to rewrite"]
+    count = len(upgraded.changes)
+    what = f"{count} old spelling{'s' if count != 1 else ''} {'rewritten' if written else 'to rewrite'}"
+    verdict = "it does not parse yet" if upgraded.remaining else "now parses"
+    lines = [f"{upgraded.source}: {what}; {verdict}"]
+    if upgraded.bind:
+        options = " ".join(f"--bind {name or 'OPNAME'}" for name in upgraded.bind)
+        lines.append(f"its arguments after the root are given with {options}")
+    return lines

@@ -1,0 +1,1 @@
+"""Old spellings of transform IR, and of the payload beside it, rewritten to today's."""

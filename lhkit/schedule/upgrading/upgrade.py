@@ -1,0 +1,194 @@
+"""The upgrade of a text: rules on its statements until nothing changes, then its sequences."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from lhkit.schedule.lexing import lex
+from lhkit.schedule.upgrading.edits import Change, Edit, Finding, Hint, Rewrite, Upgrade, apply_edits
+from lhkit.schedule.upgrading.payload_ops import find_in_payload
+from lhkit.schedule.upgrading.rules import Scope
+from lhkit.schedule.upgrading.sequences import (
+    TOP_LEVEL,
+    entry_bindings,
+    find_sequences,
+    qualify,
+    rename_pdl_types,
+    to_named_sequence,
+)
+from lhkit.schedule.upgrading.signatures import collect_types
+from lhkit.schedule.upgrading.statements import Statement, is_whole, parse_statements
+from lhkit.schedule.upgrading.transform_names import rename_payload_ops
+from lhkit.schedule.upgrading.transform_ops import find_in_transform
+
+ENTRY = "__transform_main"
+# Each pass rewrites every statement once; the longest chain of spellings is six.
+_MOST_PASSES = 16
+_BETWEEN = re.compile(r"^// -----.*\n", re.MULTILINE)
+
+
+def upgrade_text(text: str) -> Upgrade:
+    """Return a text with old spellings of the transform dialect and of payloads rewritten to today's.
+
+    Comments and layout stay. What is written as today is left alone, so that upgrading twice changes nothing
+    more; whether the result parses is for the compiler to say. Parts of a file between lines ``// -----`` are
+    files of their own, as for the tools that split there.
+    """
+    parts = [_upgrade_part(part) for _, part in split_parts(text)]
+    old_line, new_line = 0, 0
+    changes: list[Change] = []
+    hints: list[Hint] = []
+    lines: list[int] = []
+    for (_, given), part in zip(split_parts(text), parts, strict=True):
+        changes += [dataclasses.replace(c, line=c.line + old_line) for c in part.changes]
+        hints += [dataclasses.replace(h, line=h.line + new_line) for h in part.hints]
+        # The last line of a part that ends with a line break is the first of the next one.
+        lines = [*lines[:new_line], *(n + old_line for n in part.lines)]
+        old_line += given.count("\n")
+        new_line += part.text.count("\n")
+    bind = next((part.bind for part in parts if part.bind), ())
+    return Upgrade("".join(p.text for p in parts), tuple(changes), tuple(hints), tuple(lines), bind)
+
+
+def split_parts(text: str) -> list[tuple[int, str]]:
+    """Return the parts of a text between lines ``// -----``, each with the number of lines before it."""
+    parts, start = [], 0
+    for match in _BETWEEN.finditer(text):
+        parts.append((text.count("\n", 0, start), text[start : match.end()]))
+        start = match.end()
+    return [*parts, (text.count("\n", 0, start), text[start:])]
+
+
+def _upgrade_part(text: str) -> Upgrade:
+    state = _State(text)
+    state.rewrite_all()
+    bind = state.name_sequences()
+    hints = [f for f in _find(parse_statements(state.text)) if isinstance(f, Hint)]
+    return Upgrade(
+        text=state.text,
+        changes=tuple(sorted(state.changes, key=lambda c: c.line)),
+        hints=tuple(sorted(dict.fromkeys([*state.hints, *hints]), key=lambda h: (h.line, h.column))),
+        lines=tuple(state.lines),
+        bind=bind,
+    )
+
+
+def has_top_level_sequence(text: str) -> bool:
+    """Return True for a text with a sequence that today's interpreter does not apply as it stands."""
+    return any(True for _ in find_sequences(parse_statements(text)))
+
+
+def _find(statements: Sequence[Statement]) -> Iterator[Finding]:
+    types = collect_types(statements)
+    yield from _visit(statements, types, in_transform=False)
+
+
+def _visit(
+    statements: Sequence[Statement], types: dict[str, tuple[str, ...]], *, in_transform: bool
+) -> Iterator[Finding]:
+    scope = Scope(types, statements)
+    for statement in statements:
+        if statement.name.startswith("pdl.") and statement.regions:
+            continue
+        inside = in_transform or _is_transform(statement)
+        if is_whole(statement):
+            yield from _first(_rules(statement, scope, inside))
+        for region in statement.regions:
+            yield from _visit(region.statements, types, in_transform=inside)
+
+
+def _is_transform(statement: Statement) -> bool:
+    return statement.name in TOP_LEVEL or statement.name.startswith("transform.")
+
+
+def _rules(statement: Statement, scope: Scope, in_transform: bool) -> Iterator[Iterable[Finding]]:
+    if in_transform:
+        yield rename_pdl_types(statement)
+        yield rename_payload_ops(statement)
+        yield qualify(statement)
+        if statement.at.kind == "word" or statement.is_generic:
+            yield find_in_transform(statement, scope)
+    if not statement.name.startswith("transform."):
+        yield find_in_payload(statement, scope)
+
+
+def _first(rules: Iterable[Iterable[Finding]]) -> Iterable[Finding]:
+    """Return what the first rule with something to say says."""
+    for rule in rules:
+        if found := list(rule):
+            return found
+    return ()
+
+
+class _State:
+    """A text on its way, with what became of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.changes: list[Change] = []
+        self.hints: list[Hint] = []
+        self.lines: list[int] = list(range(1, text.count("\n") + 2))
+
+    def rewrite(self, findings: Sequence[Finding]) -> bool:
+        """Do the rewrites that do not get in each other's way; return True if there was one."""
+        comments = [(t.start, t.end) for t in lex(self.text) if t.kind == "comment"]
+        taken: list[Edit] = []
+        for finding in findings:
+            if not isinstance(finding, Rewrite) or not finding.edits:
+                continue
+            if any(e.start < end and start < e.end for e in finding.edits for start, end in comments):
+                continue
+            if any(_overlap(e, t) for e in finding.edits for t in taken):
+                continue
+            taken += finding.edits
+            line = self.lines[finding.change.line - 1]
+            self.changes.append(dataclasses.replace(finding.change, line=line))
+        self._apply(taken)
+        return bool(taken)
+
+    def _apply(self, edits: list[Edit]) -> None:
+        """Edit the text, and remember which line of the given text each line was."""
+        lines: list[int] = [1]
+        ordered = sorted(edits, key=lambda e: (e.start, e.end))
+        at, line = 0, 0
+        for edit in [*ordered, Edit(len(self.text), len(self.text), "")]:
+            for _ in range(self.text.count("\n", at, edit.start)):
+                line += 1
+                lines.append(self.lines[line])
+            lines += [self.lines[line]] * edit.text.count("\n")
+            line += self.text.count("\n", edit.start, edit.end)
+            at = edit.end
+        lines[0] = self.lines[0]
+        self.text = apply_edits(self.text, edits)
+        self.lines = lines
+
+    def rewrite_all(self) -> None:
+        """Rewrite until there is nothing more to do."""
+        for _ in range(_MOST_PASSES):
+            if not self.rewrite(list(_find(parse_statements(self.text)))):
+                break
+
+    def name_sequences(self) -> tuple[str, ...]:
+        """Turn top-level sequences into named ones; return what the first one's extra arguments take."""
+        bind: tuple[str, ...] = ()
+        for number in range(1, _MOST_PASSES):
+            sequences = list(find_sequences(parse_statements(self.text)))
+            if not sequences:
+                break
+            if number == 1:
+                bind = entry_bindings(sequences[0])
+            finding = to_named_sequence(sequences[0], ENTRY if number == 1 else f"{ENTRY}_{number}")
+            if isinstance(finding, Hint) or not self.rewrite([finding]):
+                self.hints += [finding] if isinstance(finding, Hint) else []
+                break
+        # A sequence that was taken out of another one may need more.
+        self.rewrite_all()
+        return bind
+
+
+def _overlap(a: Edit, b: Edit) -> bool:
+    if a.start == a.end and b.start == b.end:
+        return a.start == b.start
+    return (a.start < b.end and b.start < a.end) or a.start == b.start

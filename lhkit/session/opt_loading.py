@@ -1,0 +1,58 @@
+"""Payload and schedule as text, for a compiler binary whose MLIR the bindings need not understand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from lhkit.model.errors import usage_error
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
+from lhkit.session.loading import read_source
+from lhkit.session.opt_schedule import find_sequences_by_name
+
+
+def load_for_opt(
+    payload: str | os.PathLike[str],
+    schedule: str | os.PathLike[str],
+    *,
+    entry: str | None = None,
+    bind: Sequence[str] = (),
+    libraries: Sequence[str | os.PathLike[str]] = (),
+) -> tuple[Payload, Schedule]:
+    """Return a payload and a schedule that nobody has parsed: the binary will, when it applies them.
+
+    Args:
+        payload: A path, or MLIR text.
+        schedule: A path, or transform IR.
+        entry: The named sequence to apply; default ``__transform_main``, else the only one.
+        bind: Op names for the entry's arguments after the root.
+        libraries: Files with named sequences that the schedule includes.
+
+    Raises:
+        UsageError: No such file, bytecode, no named sequence, or no such entry.
+    """
+    source, content, _ = read_source(payload, "data", "<payload>")
+    shown, text = _text(schedule)
+    sequences = tuple(
+        NamedSequence(name, (), statement.at.line) for name, statement in find_sequences_by_name(text).items()
+    )
+    if not sequences:
+        raise usage_error(f"{shown} has no named sequence")
+    return (
+        Payload(source=source, text=content.decode(errors="replace"), functions=()),
+        Schedule(
+            source=shown,
+            text=text,
+            sequences=sequences,
+            knobs=(),
+            entry=choose_entry(sequences, entry, source=shown),
+            bind=tuple(bind),
+            libraries=tuple(Library(*_text(library)) for library in libraries),
+        ),
+    )
+
+
+def _text(source: str | os.PathLike[str]) -> tuple[str, str]:
+    shown, content, _ = read_source(source, "schedules", "<schedule>")
+    return shown, content.decode(errors="replace")

@@ -1,0 +1,254 @@
+"""A schedule with probes written into its text, for compilers that can only be run.
+
+Probes stand behind a step in its own line, so that the places of all steps stay what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lhkit.model.errors import usage_error
+from lhkit.model.trace import HandleKind
+from lhkit.schedule.lexing import Token
+from lhkit.schedule.upgrading.edits import Edit, apply_edits, inserted
+from lhkit.schedule.upgrading.signatures import (
+    Types,
+    collect_types,
+    signature_of,
+    source_of,
+    split_list,
+    values_of,
+)
+from lhkit.schedule.upgrading.statements import Statement, closing, parse_statements
+
+PRINTED = "lhkit"
+ENDED = "lhkit step ended"
+_SCRATCH = "__lhkit_effects_"
+_MARKED = re.compile(r"transform\.(consumed|readonly)")
+
+
+@dataclass(frozen=True, slots=True)
+class OptHandle:
+    """A handle as the text defines it: its name, its type, and the step that defines it (-1: an argument)."""
+
+    name: str
+    type: str
+    defined_by: int
+
+    @property
+    def kind(self) -> HandleKind:
+        """What it is a handle to, by its type."""
+        if "param" in self.type:
+            return "param"
+        return "value" if "value" in self.type else "op"
+
+
+@dataclass(frozen=True, slots=True)
+class OptStep:
+    """A step of the entry, with its operands and results as indices of handles."""
+
+    statement: Statement
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The op's full name."""
+        name = self.statement.name
+        return name if name.startswith("transform.") else f"transform.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class OptEntry:
+    """The steps of a schedule's entry, as far as its text shows them."""
+
+    text: str
+    name: str
+    sequence: Statement
+    sequences: tuple[Statement, ...]
+    types: Types
+    handles: tuple[OptHandle, ...]
+    steps: tuple[OptStep, ...]
+
+
+def find_sequences_by_name(text: str) -> dict[str, Statement]:
+    """Return the named sequences of a text that have a body, by name without ``@``."""
+    found = (s for top in parse_statements(text) for s in top.walk())
+    return {_symbol(s): s for s in found if s.name == "transform.named_sequence" and s.regions}
+
+
+def read_entry(text: str, entry: str) -> OptEntry:
+    """Return the entry of a schedule's text.
+
+    Raises:
+        UsageError: The text has no such sequence.
+    """
+    statements = parse_statements(text)
+    sequences = tuple(s for top in statements for s in top.walk() if s.name == "transform.named_sequence")
+    found = next((s for s in sequences if _symbol(s) == entry and s.regions), None)
+    if found is None:
+        raise usage_error(f"no named sequence @{entry} was found in the text of the schedule")
+    types = collect_types([found])
+    handles = [OptHandle(p[0].text, source_of(p[2 : _attributes(p)]), -1) for p in _arguments(found)]
+    ids = {h.name: i for i, h in enumerate(handles)}
+    steps = []
+    body = [s for s in found.regions[0].statements if s.name not in ("transform.yield", "yield")]
+    for index, statement in enumerate(body):
+        operands = tuple(ids[v.text] for v in values_of(statement, signature_of(statement)) if v.text in ids)
+        first = len(handles)
+        for token, count in statement.results:
+            known = types.get(token.text, ())
+            for number in range(count):
+                name = token.text if count == 1 else f"{token.text}#{number}"
+                type_ = known[number] if number < len(known) else "!transform.any_op"
+                ids[name] = len(handles)
+                handles.append(OptHandle(name, type_, index))
+        steps.append(OptStep(statement, operands, tuple(range(first, len(handles)))))
+    return OptEntry(text, entry, found, sequences, types, tuple(handles), tuple(steps))
+
+
+def _symbol(statement: Statement) -> str:
+    return next((t.text[1:].strip('"') for t in statement.head if t.kind == "symbol"), "")
+
+
+def _arguments(statement: Statement) -> list[list[Token]]:
+    start = next((i for i, t in enumerate(statement.head) if t.text == "("), None)
+    if start is None:
+        return []
+    return split_list(statement.head[start + 1 : closing(statement.head, start)])
+
+
+def _attributes(part: Sequence[Token]) -> int:
+    return next((i for i, t in enumerate(part) if t.text == "{"), len(part))
+
+
+def tag(step: int, handle: int) -> str:
+    """Return the attribute that marks the payload ops of a handle after a step."""
+    return f"{PRINTED}.s{step + 1}.h{handle}"
+
+
+def with_probes(entry: OptEntry, valid: Mapping[int, Sequence[int]], steps: int | None = None) -> str:
+    """Return the schedule's text with its payload printed after every step.
+
+    Args:
+        entry: The schedule's entry.
+        valid: For steps whose handles are to be marked, those that are valid when it has ended; -1 is the
+            beginning.
+        steps: How many steps to apply; all if not given. The rest is cut off.
+    """
+    region = entry.sequence.regions[0]
+    edits = [inserted(region.open.end, _probe(entry, -1, valid.get(-1, ())))]
+    for index, step in enumerate(entry.steps[:steps]):
+        edits.append(inserted(step.statement.last.end, _probe(entry, index, valid.get(index, ()))))
+    if steps is not None and steps < len(entry.steps) and region.close is not None:
+        edits.append(Edit(entry.steps[steps].statement.first.start, region.close.start, "transform.yield\n"))
+    return apply_edits(entry.text, edits)
+
+
+def suppressing_text(entry: OptEntry, name: str) -> str | None:
+    """Return the schedule's text with a sequence that applies the entry and suppresses its failures.
+
+    None where the entry's arguments do not say what becomes of them: nothing may include it then.
+    """
+    arguments = [source_of(part) for part in _arguments(entry.sequence)]
+    if not all(_MARKED.search(a) for a in arguments):
+        return None
+    handles = [h for h in entry.handles if h.defined_by == -1]
+    names, types = (", ".join(h.name for h in handles), ", ".join(h.type for h in handles))
+    sequence = (
+        f"\ntransform.named_sequence @{name}({', '.join(arguments)}) {{\n"
+        f"transform.include @{entry.name} failures(suppress) ({names}) : ({types}) -> ()\ntransform.yield\n}}"
+    )
+    return apply_edits(entry.text, [inserted(entry.sequence.last.end, sequence)])
+
+
+def _probe(entry: OptEntry, step: int, handles: Sequence[int]) -> str:
+    marks = []
+    for i in handles:
+        handle = entry.handles[i]
+        if handle.kind == "op":
+            marks.append(f' transform.annotate {handle.name} "{tag(step, i)}" : {handle.type}')
+        elif handle.kind == "param" and handle.defined_by == step:
+            marks.append(
+                f' transform.debug.emit_param_as_remark {handle.name}, "{tag(step, i)}" : {handle.type}'
+            )
+    # Prints wait in a buffer that a crash takes with it; remarks do not.
+    number = f"%{PRINTED}_ended_{step + 1}"
+    marks.append(f" {number} = transform.param.constant {step + 1} : i64 -> !transform.param<i64>")
+    marks.append(f' transform.debug.emit_param_as_remark {number}, "{ENDED}" : !transform.param<i64>')
+    return "".join([*marks, f' transform.print {{name = "{PRINTED} {step + 1}"}} '])
+
+
+def effects_text(entry: OptEntry) -> str:
+    """Return a module that asks which operands each step consumes: for each a sequence that takes them."""
+    lines = ["module attributes {transform.with_named_sequence} {", *_declarations(entry)]
+    for index, step in enumerate(entry.steps):
+        arguments: list[tuple[str, str]] = []
+        edits: list[Edit] = []
+        captured: dict[str, str] = {}
+        statement = step.statement
+        own = {t.text for inner in statement.walk() for t, _ in inner.results}
+        own |= {p[0].text for inner in statement.walk() if inner.at.kind == "block" for p in _arguments(inner)}
+        inside = {id(t) for t in values_of(statement, signature_of(statement))}
+        tokens = [t for inner in statement.walk() for t in (*inner.head, *inner.tail) if t.kind == "value"]
+        for token in tokens:
+            if token.text in own:
+                continue
+            name = f"%lhkit{len(arguments)}"
+            if id(token) in inside:
+                arguments.append((name, _type(entry, token.text)))
+            elif token.text not in captured:
+                captured[token.text] = name
+                arguments.append((name, _type(entry, token.text)))
+            else:
+                name = captured[token.text]
+            edits.append(Edit(token.start, token.end, name))
+        start, end = statement.first.start, statement.last.end
+        body = apply_edits(entry.text[:end], edits)[start:]
+        listed = ", ".join(f"{n}: {t}" for n, t in arguments)
+        lines.append(
+            f"transform.named_sequence private @{_SCRATCH}{index}({listed}) {{\n{body}\ntransform.yield\n}}"
+        )
+    return "\n".join([*lines, "}\n"])
+
+
+def _declarations(entry: OptEntry) -> list[str]:
+    lines = []
+    for sequence in entry.sequences:
+        arguments = [source_of(p[2:]) for p in _arguments(sequence)]
+        if not all(_MARKED.search(a) for a in arguments):
+            continue
+        arrow = next((i for i, t in enumerate(sequence.head) if t.text == "->"), None)
+        results = "" if arrow is None else f" {source_of(sequence.head[arrow:])}"
+        lines.append(f"transform.named_sequence private @{_symbol(sequence)}({', '.join(arguments)}){results}")
+    return lines
+
+
+def _type(entry: OptEntry, value: str) -> str:
+    return next((h.type for h in entry.handles if h.name == value), "!transform.any_op")
+
+
+def read_effects(entry: OptEntry, printed: str) -> list[tuple[bool, ...]]:
+    """Return, for each step, which of its operands it consumes, from what the compiler printed."""
+    consumed: dict[str, tuple[bool, ...]] = {}
+    for top in parse_statements(printed):
+        for sequence in top.walk():
+            if sequence.name.endswith("named_sequence"):
+                consumed[_symbol(sequence)] = tuple("consumed" in source_of(p) for p in _arguments(sequence))
+    return [
+        consumed.get(f"{_SCRATCH}{i}", ())[: len(step.operands)] or (False,) * len(step.operands)
+        for i, step in enumerate(entry.steps)
+    ]
+
+
+def without_sequences(text: str) -> str:
+    """Return a payload's text without the named sequences that stand in it; lines stay where they are."""
+    edits = []
+    for top in parse_statements(text):
+        for statement in top.walk():
+            if statement.name == "transform.named_sequence":
+                start, end = statement.first.start, statement.last.end
+                edits.append(Edit(start, end, "\n" * text.count("\n", start, end)))
+    return apply_edits(text, edits)

@@ -1,0 +1,214 @@
+"""Old spellings as rules on tokens: nothing of today's is touched, and what is rewritten stays rewritten."""
+
+from pathlib import Path
+
+import pytest
+
+from lhkit.schedule.upgrading.payload_names import QUALIFIED, STANDARD
+from lhkit.schedule.upgrading.statements import parse_statements
+from lhkit.schedule.upgrading.transform_names import RENAMED
+from lhkit.schedule.upgrading.upgrade import upgrade_text
+from lhkit.shipped import shipped_folder
+
+FOLDER = Path(__file__).parent / "old_spellings"
+SHIPPED = sorted([*shipped_folder("schedules").glob("*.mlir"), *shipped_folder("data").glob("*.mlir")])
+OLD = sorted(FOLDER.glob("*.mlir"))
+
+
+def upgraded(body):
+    """The rewritten body of a top-level sequence, without what stands around it."""
+    text = upgrade_text(
+        f"transform.sequence failures(propagate) {{\n^bb0(%a: !transform.any_op):\n{body}\n}}\n"
+    ).text
+    lines = text.split("\n")
+    assert lines[:2] == [
+        "module attributes {transform.with_named_sequence} {",
+        "transform.named_sequence @__transform_main(%a: !transform.any_op) {",
+    ]
+    assert lines[-4:] == ["  transform.yield", "}", "}", ""]
+    return "\n".join(lines[2:-4])
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.name)
+def test_what_is_written_as_today_stays_as_it_is(path):
+    text = path.read_text()
+    done = upgrade_text(text)
+    assert done.text == text
+    assert not done.changes and not done.hints
+
+
+@pytest.mark.parametrize("path", OLD, ids=lambda p: p.name)
+def test_upgrading_twice_changes_nothing_more(path):
+    once = upgrade_text(path.read_text())
+    assert once.changes
+    again = upgrade_text(once.text)
+    assert again.text == once.text and not again.changes
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in (*OLD, *SHIPPED) if p.stat().st_size < 20_000], ids=lambda p: p.name
+)
+def test_every_prefix_of_a_text_is_taken(path):
+    text = path.read_text()
+    for end in range(0, len(text), max(1, len(text) // 20)):
+        done = upgrade_text(text[:end])
+        assert upgrade_text(done.text).text == done.text
+
+
+@pytest.mark.parametrize("path", OLD, ids=lambda p: p.name)
+def test_comments_stay_and_lines_are_known(path):
+    text = path.read_text()
+    done = upgrade_text(text)
+    comments = [line.partition("//")[2] for line in text.splitlines() if "//" in line]
+    kept = [line.partition("//")[2] for line in done.text.splitlines() if "//" in line]
+    assert kept == comments
+    assert len(done.lines) == done.text.count("\n") + 1
+    old, new = text.split("\n"), done.text.split("\n")
+    for line, given in zip(new, done.lines, strict=True):
+        if "//" in line:
+            assert old[given - 1].partition("//")[2] == line.partition("//")[2]
+
+
+def test_the_loop_comes_last_today_and_names_follow():
+    types = '(!transform.any_op) -> (!transform.op<"scf.forall">, !transform.any_op)'
+    done = upgraded(f"  %loop, %piece = transform.structured.tile_to_forall_op %a tile_sizes [4] : {types}")
+    assert done == (
+        "  %piece, %loop = transform.structured.tile_using_forall %a tile_sizes [4] : "
+        '(!transform.any_op) -> (!transform.any_op, !transform.op<"scf.forall">)'
+    )
+    numbered = upgraded(
+        "  %r:2 = transform.structured.tile_to_forall_op %a num_threads [4]\n"
+        '  transform.debug.emit_remark_at %r#0, "loop" : !transform.any_op'
+    )
+    assert '%r#1, "loop"' in numbered
+    # What is called as today has today's order already.
+    today = f"  %piece, %loop = transform.structured.tile_using_forall %a tile_sizes [4] : {types}"
+    assert upgraded(today) == today
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "  %v = transform.structured.vectorize %a {vectorize_padding}",
+            "  %v = transform.structured.vectorize_children_and_apply_patterns %a {vectorize_padding} : "
+            "(!transform.any_op) -> !transform.any_op",
+        ),
+        (
+            "  transform.structured.vectorize %a vector_sizes [4] : !transform.any_op",
+            "  transform.structured.vectorize %a vector_sizes [4] : !transform.any_op",
+        ),
+        (
+            "  transform.structured.masked_vectorize %a vector_sizes [4]",
+            "  transform.structured.vectorize %a vector_sizes [4] : !transform.any_op",
+        ),
+        (
+            "  %p = transform.loop.get_parent_for %a {num_loops = 2 : i64, affine = true} : (!pdl.operation) -> !pdl.operation",
+            '  %p = transform.get_parent_op %a {op_name = "affine.for", nth_parent = 2} : '
+            "(!transform.any_op) -> !transform.any_op",
+        ),
+        (
+            "  %low, %high = transform.structured.split %a after 42 { dimension = 0 } : !pdl.operation",
+            "  %low_high = transform.structured.split %a after 42 { dimension = 0 } : !transform.any_op\n"
+            "  %low, %high = transform.split_handle %low_high : "
+            "(!transform.any_op) -> (!transform.any_op, !transform.any_op)",
+        ),
+        (
+            "  %f = transform.structured.fuse_into_containing_op %a into %a",
+            "  %f, %f_loop = transform.structured.fuse_into_containing_op %a into %a : "
+            "(!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)",
+        ),
+        (
+            '  transform.test_print_remark_at_operand %a, "here" : !pdl.operation',
+            '  transform.debug.emit_remark_at %a, "here" : !transform.any_op',
+        ),
+        (
+            '  %m = transform.structured.match ops{["linalg.elemwise_binary", "scf.foreach_thread"]} in %a',
+            '  %m = transform.structured.match ops{["linalg.elementwise", "scf.forall"]} in %a : '
+            "(!transform.any_op) -> !transform.any_op",
+        ),
+    ],
+)
+def test_a_step_is_written_as_today(old, new):
+    assert upgraded(old) == new
+
+
+def test_what_is_bound_is_named_as_today():
+    text = (FOLDER / "layer_llvm17.mlir").read_text()
+    assert upgrade_text(text).bind == ("linalg.matmul", "linalg.elementwise")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("  transform.iree.apply_patterns %a {cse}", "transform.apply_cse"),
+        ("  transform.iree.bufferize %a", "one_shot_bufferize"),
+        ("  transform.test_consume_operand %a : !transform.any_op", "leave the step out"),
+        ('  "transform.structured.tile_to_forall_op"(%a) : (!transform.any_op) -> ()', "without quotes"),
+    ],
+)
+def test_what_has_no_rewriting_is_said_with_its_place(line, words):
+    done = upgrade_text(
+        f"module {{\n  transform.named_sequence @main(%a: !transform.any_op) {{\n{line}\n  }}\n}}\n"
+    )
+    (hint,) = done.hints
+    assert (hint.line, hint.column) == (3, 3)
+    assert words in hint.instead
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        "%0 = linalg.elemwise_binary {cast = #linalg.type_fn<cast_unsigned>} ins(%a, %b : tensor<4xf32>, tensor<4xf32>) outs(%c : tensor<4xf32>) -> tensor<4xf32>",
+        "%0 = tensor.expand_shape %a [[0, 1]] : tensor<?xf32> into tensor<?x4xf32>",
+        "%0 = linalg.tiled_loop (%i) = (%a) to (%b) step (%c) ins (%d : T) outs (%e : T) { linalg.yield }",
+    ],
+)
+def test_payload_ops_without_a_rewriting_say_what_to_write(payload):
+    (hint,) = upgrade_text(payload + "\n").hints
+    assert hint.line == 1 and hint.instead
+
+
+def test_deep_nesting_is_taken():
+    assert upgrade_text("module {\n" * 5000).text == "module {\n" * 5000
+
+
+def test_a_comment_inside_is_not_lost_to_a_rewriting():
+    text = "%2 = linalg.init_tensor [4, // rows\n  8] : tensor<4x8xf32>\n"
+    assert "// rows" in upgrade_text(text).text
+
+
+def test_rules_name_an_op_once_and_never_lead_back():
+    for table in (RENAMED, STANDARD, QUALIFIED):
+        old = [row[0] for row in table]
+        assert len(set(old)) == len(old)
+    following = {old: new for old, new, _ in (*RENAMED, *QUALIFIED)}
+    for name in list(following):
+        seen = {name}
+        while (name := following.get(name)) is not None:
+            assert name not in seen
+            seen.add(name)
+
+
+def test_statements_know_where_an_op_ends():
+    text = """
+    #map = affine_map<(d0) -> (d0 floordiv 2)>
+    func.func @f(%a: index) attributes {x = 1} {
+      %0:2 = "some.op"(%a) ({ ^bb0(%b: index): "some.end"() : () -> () }) : (index) -> (i1, i1)
+      scf.for %i = %a to %a step %a {
+        test.nothing %i {k = "}"} // }
+      }
+      cf.cond_br %0#0, ^bb1(%a : index), ^bb2
+    ^bb1(%c: index):
+      return
+    ^bb2: return
+    }
+    """
+    alias, function = parse_statements(text)
+    assert alias.name == "#map"
+    names = [s.name for s in function.regions[0].statements]
+    assert names == ["some.op", "scf.for", "cf.cond_br", "^bb1", "return", "^bb2", "return"]
+    generic = function.regions[0].statements[0]
+    assert generic.is_generic and generic.result_count == 2
+    assert [s.name for s in generic.regions[0].statements] == ["^bb0", "some.end"]
+    assert generic.last.text == ")"
