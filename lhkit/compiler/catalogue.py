@@ -1,0 +1,117 @@
+"""The catalogue of transform ops, asked of the bindings and of the compiler itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lhkit.compiler.bindings import HOST, host_version, ir, new_context
+from lhkit.compiler.catalogue_asking import (
+    ANY_OP,
+    TYPES,
+    Trial,
+    ask_constraints,
+    first_trial,
+    kinds_of,
+    role_of,
+    neighbours_text,
+    scratch_op,
+    settle,
+    type_for,
+)
+from lhkit.compiler.catalogue_classes import Argument, Skeleton, skeletons
+from lhkit.compiler.catalogue_corrections import REGION_KINDS, REGIONS, STARTS, STRUCTURAL
+from lhkit.compiler.catalogue_examples import examples_of
+from lhkit.compiler.catalogue_kinds import attribute_spec
+from lhkit.compiler.catalogue_passes import registered_passes
+from lhkit.compiler.effects import consumed_operands
+from lhkit.compiler.forms import attribute_value
+from lhkit.model.catalogue import (
+    AttributeSpec,
+    Catalogue,
+    CatalogueOp,
+    OperandSpec,
+    RegionKind,
+    RegionSpec,
+    ResultSpec,
+    Role,
+)
+from lhkit.model.op_words import group_of, sentence_for
+
+
+def introspect(lhkit_version: str) -> Catalogue:
+    """Return the catalogue of the bindings that are installed."""
+    with new_context():
+        found = {s.name: _introspect_op(s) for s in skeletons()}
+        specs = {name: op for name, (op, _) in found.items()}
+        ops = tuple(
+            dataclasses.replace(op, examples=examples_of(op, trial, specs)) for op, trial in found.values()
+        )
+        passes = registered_passes()
+    return Catalogue((HOST, host_version(HOST), lhkit_version), ops, passes)
+
+
+def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
+    """Return an op without examples, and the smallest instance that is valid, if it may stand as a step."""
+    role: Role = "structural" if skeleton.name in STRUCTURAL else role_of(skeleton.name)
+    trial = first_trial(skeleton, REGIONS.get(skeleton.name, ()))
+    types, attributes = STARTS.get(skeleton.name, ({}, {}))
+    trial = trial.with_changes(types={k: list(v) for k, v in types.items()}, attributes=attributes)
+    problem = "structural" if role == "structural" else settle(trial)
+    asked = {} if problem else ask_constraints(trial)
+    op = _described(skeleton, role, asked, trial)
+    if role == "structural":
+        return dataclasses.replace(op, note=f"{skeleton.name} {STRUCTURAL[skeleton.name]}"), None
+    if problem:
+        return dataclasses.replace(op, note=f"no valid instance found: {problem}"), None
+    module = ir.Module.parse(trial.text())
+    instance = scratch_op(module)
+    consumed = consumed_operands(ir.Module.parse(neighbours_text()).operation, [instance])[0]
+    return _with_answers(op, trial, instance, consumed), trial
+
+
+def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: Trial) -> CatalogueOp:
+    documentation = skeleton.documentation
+    return CatalogueOp(
+        name=skeleton.name,
+        extension=skeleton.extension,
+        group=group_of(skeleton.name, role),
+        role=role,
+        sentence=sentence_for(skeleton.name, documentation),
+        documentation=documentation,
+        operands=tuple(OperandSpec(*_handle(a, asked.get(a.name, "")), None, asked.get(a.name, "")) for a in skeleton.operands),
+        attributes=tuple(attribute_spec(n, cls, asked.get(n, ""), trial) for n, cls in skeleton.attributes),
+        results=tuple(ResultSpec(*_handle(a, asked.get(f"->{a.name}", "")), asked.get(f"->{a.name}", "")) for a in skeleton.results),
+        regions=_regions(skeleton),
+        segments=skeleton.segments,
+    )
+
+
+def _handle(argument: Argument, constraint: str) -> tuple[Any, ...]:
+    return argument.name, kinds_of(constraint), argument.count, type_for(constraint) if constraint else ANY_OP
+
+
+def _regions(skeleton: Skeleton) -> tuple[RegionSpec, ...]:
+    kinds: Iterable[RegionKind] = REGION_KINDS.get(skeleton.name, ("body",) * len(skeleton.regions))
+    return tuple(RegionSpec(r.name, kind, r.count) for r, kind in zip(skeleton.regions, kinds, strict=True))
+
+
+def _with_answers(op: CatalogueOp, trial: Trial, instance: Any, consumed: tuple[bool, ...]) -> CatalogueOp:
+    """Return an op with the effects and the defaults that an instance shows."""
+    effects, at = {}, 0
+    for operand in op.operands:
+        size = len(trial.types.get(operand.name, ()))
+        if size:
+            effects[operand.name] = any(consumed[at : at + size])
+        at += size
+    operands = tuple(dataclasses.replace(o, is_consumed=effects.get(o.name)) for o in op.operands)
+    attributes = tuple(_with_default(a, trial, instance) for a in op.attributes)
+    return dataclasses.replace(op, operands=operands, attributes=attributes)
+
+
+def _with_default(spec: AttributeSpec, trial: Trial, instance: Any) -> AttributeSpec:
+    if spec.name in trial.attributes or spec.name not in instance.attributes:
+        return spec
+    return dataclasses.replace(spec, default=attribute_value(instance.attributes[spec.name], spec))

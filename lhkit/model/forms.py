@@ -1,0 +1,173 @@
+"""Steps of a schedule as data: what a form shows, and MLIR's generic syntax for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Scalar = bool | int | float | str | None
+Items = tuple[Scalar, ...]
+# None inside a list of integers stands for the next of the values that are given as operands.
+AttributeValue = Scalar | Items | tuple[Items, ...]
+
+# What the dialect writes for a size that is given as an operand.
+DYNAMIC = -(1 << 63)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedName:
+    """A value of the schedule: ``%loop`` of type ``!transform.any_op``."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormBlock:
+    """The body of a region.
+
+    Attributes:
+        arguments: What the body is given.
+        steps: Its steps; a last ``yield`` of nothing is left out.
+        text: The ops in generic syntax instead, where they are not transform ops.
+    """
+
+    arguments: tuple[TypedName, ...] = ()
+    steps: tuple[Form, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One transform op with everything that it is given.
+
+    Attributes:
+        op: The op's full name, such as ``transform.structured.tile_using_for``.
+        operands: For each operand of the catalogue that is given: its name there and the values.
+        attributes: For each attribute that differs from its default: its name and the value as data.
+        results: For each result of the catalogue that there is: its name there and the values.
+        regions: The bodies, in order.
+    """
+
+    op: str
+    operands: tuple[tuple[str, tuple[TypedName, ...]], ...] = ()
+    attributes: tuple[tuple[str, AttributeValue], ...] = ()
+    results: tuple[tuple[str, tuple[TypedName, ...]], ...] = ()
+    regions: tuple[FormBlock, ...] = ()
+
+    @property
+    def operand_values(self) -> tuple[TypedName, ...]:
+        """All operands in order."""
+        return tuple(v for _, values in self.operands for v in values)
+
+    @property
+    def result_values(self) -> tuple[TypedName, ...]:
+        """All results in order."""
+        return tuple(v for _, values in self.results for v in values)
+
+
+def attribute_text(value: AttributeValue, kind: str, storage: str) -> str:
+    """Return an attribute's value in MLIR's syntax.
+
+    Args:
+        value: The value as data.
+        kind: The attribute's kind in the catalogue.
+        storage: How MLIR holds it: an integer type, ``array<…>`` or ``[…]`` of one, or nothing.
+
+    Raises:
+        ValueError: The value is not of that kind.
+    """
+    if kind == "flag" and value is True:
+        return "unit"
+    if kind == "bool" and isinstance(value, bool):
+        return _word(value)
+    if kind == "int" and _is_int(value):
+        return f"{value} : {storage}"
+    if kind == "string" and isinstance(value, str):
+        return _quoted(value)
+    if kind in ("type", "symbol", "enum", "any") and isinstance(value, str):
+        return value
+    if kind in _LISTS and isinstance(value, tuple):
+        return _list_text(value, kind, storage)
+    raise ValueError(f"{value!r} is no value of kind {kind}")
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _word(value: object) -> str:
+    return "true" if value is True else "false"
+
+
+def _quoted(value: object) -> str:
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\{ord(c):02X}" for c in escaped) + '"'
+
+
+def _list_text(value: Sequence[object], kind: str, storage: str) -> str:
+    if kind == "int-lists":
+        return f"[{', '.join(_list_text(_tuple(v), 'ints', '[i64]') for v in value)}]"
+    if kind == "dictionary":
+        return f"{{{', '.join(f'{_quoted(name)} = {text}' for name, text in map(_tuple, value))}}}"
+    items = [_item_text(v, kind) for v in value]
+    if storage.startswith("array<"):
+        return f"{storage[:-1]}{': ' if items else ''}{', '.join(items)}>"
+    typed = f" : {storage[1:-1]}" if kind == "ints" else ""
+    return f"[{', '.join(item + typed for item in items)}]"
+
+
+def _tuple(value: object) -> tuple[object, ...]:
+    if not isinstance(value, tuple):
+        raise ValueError(f"{value!r} is not a list")
+    return value
+
+
+def _item_text(value: object, kind: str) -> str:
+    if kind == "ints" and (value is None or _is_int(value)):
+        return str(DYNAMIC if value is None else value)
+    if kind == "bools" and isinstance(value, bool):
+        return _word(value)
+    if kind == "strings" and isinstance(value, str):
+        return _quoted(value)
+    if kind in ("types", "symbols", "attributes") and isinstance(value, str):
+        return value
+    raise ValueError(f"{value!r} cannot stand in a list of kind {kind}")
+
+
+_LISTS = frozenset(("ints", "bools", "strings", "types", "symbols", "attributes", "int-lists", "dictionary"))
+
+
+def generic_text(
+    name: str,
+    operands: Sequence[Sequence[TypedName]],
+    properties: Mapping[str, str],
+    results: Sequence[Sequence[TypedName]],
+    regions: Sequence[str] = (),
+    *,
+    segments: tuple[bool, bool] = (False, False),
+) -> str:
+    """Return an op in MLIR's generic syntax.
+
+    Args:
+        name: Its full name.
+        operands: Its operands, grouped as the catalogue lists them.
+        properties: Its attributes as text.
+        results: Its results, grouped as the catalogue lists them.
+        regions: The texts of its regions, braces included.
+        segments: Whether the sizes of the groups of operands, and of results, are written down.
+    """
+    properties = dict(properties)
+    for asked, groups, key in zip(segments, (operands, results), ("operand", "result"), strict=True):
+        if asked:
+            sizes = ", ".join(str(len(group)) for group in groups)
+            properties[f"{key}SegmentSizes"] = f"array<i32: {sizes}>"
+    given = [v for group in operands for v in group]
+    made = [v for group in results for v in group]
+    text = f"{', '.join(v.name for v in made)} = " if made else ""
+    text += f'"{name}"({", ".join(v.name for v in given)})'
+    if properties:
+        text += f" <{{{', '.join(f'{k} = {v}' for k, v in properties.items())}}}>"
+    if regions:
+        text += f" ({', '.join(regions)})"
+    return f"{text} : ({', '.join(v.type for v in given)}) -> ({', '.join(v.type for v in made)})"
