@@ -15,6 +15,7 @@ from lhkit.compiler.catalogue_asking import (
     ask_constraints,
     first_trial,
     kinds_of,
+    required_attributes,
     role_of,
     neighbours_text,
     scratch_op,
@@ -107,7 +108,10 @@ def _with_answers(op: CatalogueOp, trial: Trial, instance: Any, consumed: tuple[
             effects[operand.name] = any(consumed[at : at + size])
         at += size
     operands = tuple(dataclasses.replace(o, is_consumed=effects.get(o.name)) for o in op.operands)
-    attributes = tuple(_with_default(a, trial, instance) for a in op.attributes)
+    required = required_attributes(trial)
+    attributes = tuple(
+        dataclasses.replace(_with_default(a, trial, instance), is_required=a.name in required) for a in op.attributes
+    )
     return dataclasses.replace(op, operands=operands, attributes=attributes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,21 +87,17 @@ class Trial:
         skeleton: The op.
         types: For each group of operands and results that is there, by name, the types of its values.
         attributes: Attributes as text.
-        required: Names of the attributes without which the compiler refused the op.
         regions: The texts of its regions.
     """
 
     skeleton: Skeleton
     types: dict[str, list[str]] = field(default_factory=dict)
     attributes: dict[str, str] = field(default_factory=dict)
-    required: list[str] = field(default_factory=list)
     regions: list[str] = field(default_factory=list)
 
     def with_changes(self, *, types: Mapping[str, list[str]] = {}, attributes: Mapping[str, str] = {}) -> Trial:  # noqa: B006
         """Return a copy with other types of some groups and other attributes."""
-        return Trial(
-            self.skeleton, {**self.types, **types}, {**self.attributes, **attributes}, self.required, self.regions
-        )
+        return Trial(self.skeleton, {**self.types, **types}, {**self.attributes, **attributes}, self.regions)
 
     def groups(self) -> tuple[list[list[TypedName]], list[list[TypedName]]]:
         """Return the operands and the results, grouped, with names."""
@@ -169,7 +166,6 @@ def _follow(trial: Trial, match: re.Match[str]) -> bool:
         return _retype(trial, match[1], int(match[2]), match[3])
     name = match[5] or match[6] or match[9]
     if match[4]:
-        trial.required.append(name)
         trial.attributes[name] = _first_value(trial.skeleton, name)
         return True
     better = _value_for(match[8] or "", trial.attributes.get(name, ""))
@@ -241,6 +237,17 @@ def _value_for(constraint: str, given: str) -> str | None:
     if exact := re.search(r"i64 dense array attribute with exactly (\d+) elements", constraint):
         return f"array<i64: {', '.join(['1'] * int(exact[1]))}>"
     return "1 : i64" if given == "1 : i32" else None
+
+
+def required_attributes(trial: Trial) -> tuple[str, ...]:
+    """Return the attributes of a valid instance without which the compiler refuses it."""
+    required = []
+    for name in trial.attributes:
+        attributes = {n: text for n, text in trial.attributes.items() if n != name}
+        message = dataclasses.replace(trial, attributes=attributes).complaint() or ""
+        if f"requires attribute '{name}'" in message:
+            required.append(name)
+    return tuple(required)
 
 
 def ask_constraints(trial: Trial) -> dict[str, str]:

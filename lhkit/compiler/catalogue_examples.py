@@ -7,7 +7,7 @@ from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.catalogue_asking import TYPES, Trial, complaint, role_of, scratch_op, scratch_text
-from lhkit.compiler.catalogue_corrections import EXAMPLES
+from lhkit.compiler.catalogue_corrections import EXAMPLES, SAMPLES
 from lhkit.compiler.forms import FormReader
 from lhkit.compiler.names import Names
 from lhkit.compiler.sources import Source
@@ -48,13 +48,14 @@ def _grown(op: CatalogueOp, trial: Trial) -> Trial:
             grown = trial.with_changes(types={operand.name: [operand.type]})
             trial = grown if grown.complaint() is None else trial
     for spec in op.attributes:
-        trial = next((t for t in _settings(spec, trial) if t.complaint() is None), trial)
+        trial = next((t for t in _settings(op.name, spec, trial) if t.complaint() is None), trial)
     return trial
 
 
-def _settings(spec: AttributeSpec, trial: Trial) -> Iterator[Trial]:
+def _settings(op: str, spec: AttributeSpec, trial: Trial) -> Iterator[Trial]:
     """Yield a trial with each value that an attribute may be tried with."""
-    for value in _candidates(spec):
+    sample = SAMPLES.get((op, spec.name))
+    for value in _candidates(spec) if sample is None else (sample,):
         if value == spec.default:
             continue
         text = attribute_text(_spelled(value, spec), spec.kind, spec.storage)

@@ -39,7 +39,6 @@ _ARRAYS: tuple[tuple[str, AttributeKind, str], ...] = (
 
 def attribute_spec(name: str, cls: str, constraint: str, trial: Trial) -> AttributeSpec:
     """Return what can be known of an attribute from its class, the compiler's words and trials of enumerations."""
-    is_required = name in trial.required
     kind, storage = _BY_CLASS.get(cls, ("any", ""))
     cases: tuple[EnumCase, ...] = ()
     if cls == "IntegerAttr":
@@ -50,7 +49,7 @@ def attribute_spec(name: str, cls: str, constraint: str, trial: Trial) -> Attrib
         kind, cases, constraint = "enum", enum_cases(trial, name), ""
     dynamic = dynamic_of(trial.skeleton, name) if kind in ("ints", "int") else None
     default = () if is_always_written(trial.skeleton, name, cls) else None
-    return AttributeSpec(name, kind, storage, is_required, default, cases, dynamic, constraint)
+    return AttributeSpec(name, kind, storage, False, default, cases, dynamic, constraint)
 
 
 def _integer_type(constraint: str) -> str:
