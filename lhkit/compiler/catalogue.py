@@ -47,11 +47,14 @@ def introspect(lhkit_version: str) -> Catalogue:
     with new_context():
         found = {s.name: _introspect_op(s) for s in skeletons()}
         specs = {name: op for name, (op, _) in found.items()}
-        ops = tuple(
-            dataclasses.replace(op, examples=examples_of(op, trial, specs)) for op, trial in found.values()
-        )
+        ops = tuple(_with_examples(op, trial, specs) for op, trial in found.values())
         passes = registered_passes()
     return Catalogue((HOST, host_version(HOST), lhkit_version), ops, passes)
+
+
+def _with_examples(op: CatalogueOp, trial: Trial | None, specs: Mapping[str, CatalogueOp]) -> CatalogueOp:
+    examples, problems = examples_of(op, trial, specs)
+    return dataclasses.replace(op, examples=examples, note="\n".join((*filter(None, [op.note]), *problems)))
 
 
 def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:

@@ -102,9 +102,11 @@ class Trial:
     def groups(self) -> tuple[list[list[TypedName]], list[list[TypedName]]]:
         """Return the operands and the results, grouped, with names."""
         skeleton = self.skeleton
+        taken = {a.name for a in skeleton.operands}
+        made = [f"%new_{a.name}" if a.name in taken else f"%{a.name}" for a in skeleton.results]
         return (
             [_named(f"%{a.name}", self.types.get(a.name, [])) for a in skeleton.operands],
-            [_named(f"%new_{a.name}", self.types.get(f"->{a.name}", [])) for a in skeleton.results],
+            [_named(n, self.types.get(f"->{a.name}", [])) for n, a in zip(made, skeleton.results, strict=True)],
         )
 
     def text(self) -> str:

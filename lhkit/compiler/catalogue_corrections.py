@@ -64,6 +64,7 @@ STARTS: Mapping[str, tuple[Mapping[str, tuple[str, ...]], Mapping[str, str]]] = 
     "transform.structured.bufferize_to_allocation": ({"->allocated_buffer": ("!transform.any_value",)}, {}),  # fixed
     "transform.structured.pack_greedily": ({}, {"matmul_inner_dims_order": "array<i64: 0, 1, 2>"}),  # a permutation
     "transform.structured.pack_transpose": ({}, {"outer_perm": "array<i64: 1, 0>"}),  # one permutation at least
+    "transform.xegpu.insert_prefetch": ({}, {"static_nb_prefetch": "1 : i64"}),  # a number or a parameter
     "transform.structured.tile_using_forall": ({}, {"static_tile_sizes": "array<i64: 8>"}),  # sizes or threads
 }
 

@@ -23,14 +23,23 @@ ARGUMENTS = (
 )
 
 
-def examples_of(op: CatalogueOp, trial: Trial | None, specs: Mapping[str, CatalogueOp]) -> tuple[Example, ...]:
-    """Return valid instances of an op: the smallest first, none where no instance is known."""
+def examples_of(
+    op: CatalogueOp, trial: Trial | None, specs: Mapping[str, CatalogueOp]
+) -> tuple[tuple[Example, ...], tuple[str, ...]]:
+    """Return valid instances of an op, the smallest first, and what the compiler refuses of what should be one."""
     if trial is None:
-        return ()
-    texts = [trial.text(), _grown(op, trial).text()]
-    texts += [scratch_text(line, role_of(op.name), ARGUMENTS) for line in EXAMPLES.get(op.name, ())]
-    examples = [read_example(text, specs) for text in texts]
-    return tuple(dict.fromkeys(examples))
+        return (), ()
+    growing = _Growing(op, specs)
+    trial = growing.with_samples(trial)
+    texts = [trial.text(), growing.grown(trial).text()]
+    problems = growing.problems
+    for line in EXAMPLES.get(op.name, ()):
+        text = scratch_text(line, role_of(op.name), ARGUMENTS)
+        if message := complaint(text):
+            problems.append(f"{line.splitlines()[0]}: {message}")
+        else:
+            texts.append(text)
+    return tuple(dict.fromkeys(read_example(text, specs) for text in texts)), tuple(problems)
 
 
 def read_example(text: str, specs: Mapping[str, CatalogueOp]) -> Example:
@@ -41,15 +50,43 @@ def read_example(text: str, specs: Mapping[str, CatalogueOp]) -> Example:
     return Example(reader.form(op), reader.printed(op))
 
 
-def _grown(op: CatalogueOp, trial: Trial) -> Trial:
-    """Return a trial with everything set that the compiler lets stand together, each taken in order."""
-    for operand in op.operands:
-        if not trial.types.get(operand.name) and not any(a.dynamic == operand.name for a in op.attributes):
-            grown = trial.with_changes(types={operand.name: [operand.type]})
-            trial = grown if grown.complaint() is None else trial
-    for spec in op.attributes:
-        trial = next((t for t in _settings(op.name, spec, trial) if t.complaint() is None), trial)
-    return trial
+class _Growing:
+    """Sets one thing after another of an op, as long as the compiler takes it and reads what it prints of it."""
+
+    def __init__(self, op: CatalogueOp, specs: Mapping[str, CatalogueOp]) -> None:
+        self._op = op
+        self._specs = specs
+        self.problems: list[str] = []
+
+    def with_samples(self, trial: Trial) -> Trial:
+        """Return a trial whose required attributes have values that mean something."""
+        for spec in self._op.attributes:
+            if spec.is_required and (self._op.name, spec.name) in SAMPLES:
+                trial = self._first(_settings(self._op.name, spec, trial), trial, spec.name)
+        return trial
+
+    def grown(self, trial: Trial) -> Trial:
+        """Return a trial with everything set that may stand together, each taken in order."""
+        for operand in self._op.operands:
+            if not trial.types.get(operand.name) and not any(a.dynamic == operand.name for a in self._op.attributes):
+                one = trial.with_changes(types={operand.name: [operand.type]})
+                trial = self._first(iter([one]), trial, operand.name)
+        for spec in self._op.attributes:
+            trial = self._first(_settings(self._op.name, spec, trial), trial, spec.name)
+        return trial
+
+    def _first(self, trials: Iterator[Trial], otherwise: Trial, name: str) -> Trial:
+        """Return the first of some trials that is valid and that the compiler can read again."""
+        for trial in trials:
+            if trial.complaint() is not None:
+                continue
+            example = read_example(trial.text(), self._specs)
+            values = example.form.operand_values
+            message = complaint(scratch_text(example.text, role_of(self._op.name), values))
+            if message is None:
+                return trial
+            self.problems.append(f"with {name}, MLIR prints what it does not read: {example.text} ({message})")
+        return otherwise
 
 
 def _settings(op: str, spec: AttributeSpec, trial: Trial) -> Iterator[Trial]:
@@ -85,13 +122,21 @@ def _candidates(spec: AttributeSpec) -> tuple[AttributeValue, ...]:
         case "enum":
             return tuple(c.name for c in reversed(spec.cases))
         case "ints":
-            return (((8, None),) if spec.dynamic else ()) + ((8,), (1, 0), (1,), (0,), (0, 1, 2), (8, 8, 8))
+            return _lists_of_integers(spec)
         case "bools":
             return ((True,), (True, False))
         case "int-lists":
             return (((1, 0),),)
         case _:
             return _WORDS.get(spec.kind, ())
+
+
+def _lists_of_integers(spec: AttributeSpec) -> tuple[AttributeValue, ...]:
+    if spec.dynamic:
+        return ((8, None), (8, 4), (8,))
+    orders = ((1, 0), (0,), (0, 1, 2))
+    is_order = any(word in spec.name for word in ("order", "interchange", "transpose", "perm", "dims", "dimensions"))
+    return (*orders, (8, 4)) if is_order else ((8, 4), (8,), *orders)
 
 
 _WORDS: Mapping[str, tuple[Any, ...]] = {

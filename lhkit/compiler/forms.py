@@ -55,16 +55,22 @@ class FormReader:
         blocks = [b for o in (op, *walk(op)) for region in o.regions for b in region.blocks]
         known |= {a.get_name(): self._name(a) for b in blocks for a in b.arguments}
         text = op.get_asm(use_local_scope=True, print_generic_op_form=generic)
+        for value in op.operands:  # an op that is isolated from above prints its operands so
+            text = text.replace("<<UNKNOWN SSA VALUE>>", self._name(value), 1)
         if len(op.results):
             text = f"{self._left_side(op)} = {text.partition(' = ')[2]}"
-        return _VALUE.sub(lambda m: known.get(m[0], m[0]), text)
+        return "\n".join(line.rstrip() for line in _VALUE.sub(lambda m: known.get(m[0], m[0]), text).splitlines())
 
     def _left_side(self, op: Any) -> str:
-        names = [self._name(r) for r in op.results]
-        prefix = names[0].partition("#")[0]
-        if len(names) > 1 and names == [f"{prefix}#{i}" for i in range(len(names))]:
-            return f"{prefix}:{len(names)}"
-        return ", ".join(names)
+        """Return the names of an op's results, those of a group as ``%loops:2``."""
+        parts: list[list[str]] = []
+        for name in (self._name(r) for r in op.results):
+            prefix, _, number = name.partition("#")
+            if number not in ("", "0") and parts and parts[-1][0] == f"{prefix}#0":
+                parts[-1].append(name)
+            else:
+                parts.append([name])
+        return ", ".join(p[0] if len(p) == 1 else f"{p[0].partition('#')[0]}:{len(p)}" for p in parts)
 
     def _name(self, value: Any) -> str:
         if value not in self._written:
