@@ -25,7 +25,7 @@ from lhkit.compiler.catalogue_asking import (
 from lhkit.compiler.catalogue_classes import Argument, Skeleton, skeletons
 from lhkit.compiler.catalogue_corrections import REGION_KINDS, REGIONS, STARTS, STRUCTURAL
 from lhkit.compiler.catalogue_examples import examples_of
-from lhkit.compiler.catalogue_kinds import attribute_spec
+from lhkit.compiler.catalogue_kinds import attribute_spec, elided_bool
 from lhkit.compiler.catalogue_passes import registered_passes
 from lhkit.compiler.effects import consumed_operands
 from lhkit.compiler.forms import attribute_value
@@ -71,7 +71,7 @@ def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
     if problem:
         return dataclasses.replace(op, note=f"no valid instance found: {problem}"), None
     module = ir.Module.parse(trial.text())
-    instance = scratch_op(module)
+    instance = scratch_op(module, role)
     consumed = consumed_operands(ir.Module.parse(neighbours_text()).operation, [instance])[0]
     return _with_answers(op, trial, instance, consumed), trial
 
@@ -119,6 +119,8 @@ def _with_answers(op: CatalogueOp, trial: Trial, instance: Any, consumed: tuple[
 
 
 def _with_default(spec: AttributeSpec, trial: Trial, instance: Any) -> AttributeSpec:
-    if spec.name in trial.attributes or spec.name not in instance.attributes:
+    if spec.name in trial.attributes:
         return spec
-    return dataclasses.replace(spec, default=attribute_value(instance.attributes[spec.name], spec))
+    if spec.name in instance.attributes:
+        return dataclasses.replace(spec, default=attribute_value(instance.attributes[spec.name], spec))
+    return dataclasses.replace(spec, default=elided_bool(trial, spec.name)) if spec.kind == "bool" else spec

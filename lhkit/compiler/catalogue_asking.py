@@ -60,14 +60,13 @@ def neighbours_text() -> str:
     return f"module attributes {{transform.with_named_sequence}} {{{_NEIGHBOURS}\n}}\n"
 
 
-def scratch_op(module: Any) -> Any:
+def scratch_op(module: Any, role: str) -> Any:
     """Return the op that `scratch_text` was given, of its parsed text."""
     sequence = list(module.body.operations)[-1]
     op = sequence.operation.regions[0].blocks[0].operations[0].operation
-    if op.name in ("transform.apply_patterns", "transform.apply_conversion_patterns"):
-        inner = [o.operation for region in op.regions for block in region.blocks for o in block.operations]
-        return inner[0] if inner else op
-    return op
+    if role in ("step", "structural"):
+        return op
+    return next(o.operation for region in op.regions for block in region.blocks for o in block.operations)
 
 
 def complaint(text: str) -> str | None:

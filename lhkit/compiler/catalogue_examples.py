@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lhkit.compiler.bindings import ir
-from lhkit.compiler.catalogue_asking import TYPES, Trial, complaint, role_of, scratch_op, scratch_text
+from lhkit.compiler.catalogue_asking import TYPES, Trial, complaint, scratch_op, scratch_text
 from lhkit.compiler.catalogue_corrections import EXAMPLES, SAMPLES
 from lhkit.compiler.forms import FormReader
 from lhkit.compiler.names import Names
@@ -34,19 +34,19 @@ def examples_of(
     texts = [trial.text(), growing.grown(trial).text()]
     problems = growing.problems
     for line in EXAMPLES.get(op.name, ()):
-        text = scratch_text(line, role_of(op.name), ARGUMENTS)
+        text = scratch_text(line, op.role, ARGUMENTS)
         if message := complaint(text):
             problems.append(f"{line.splitlines()[0]}: {message}")
         else:
             texts.append(text)
-    return tuple(dict.fromkeys(read_example(text, specs) for text in texts)), tuple(problems)
+    return tuple(dict.fromkeys(read_example(text, op.role, specs) for text in texts)), tuple(problems)
 
 
-def read_example(text: str, specs: Mapping[str, CatalogueOp]) -> Example:
+def read_example(text: str, role: str, specs: Mapping[str, CatalogueOp]) -> Example:
     """Return the op of a scratch text as an example."""
     module = ir.Module.parse(text)
     reader = FormReader(specs, Names([Source("schedule", "-", "-", text.encode())]))
-    op = scratch_op(module)
+    op = scratch_op(module, role)
     return Example(reader.form(op), reader.printed(op))
 
 
@@ -80,9 +80,9 @@ class _Growing:
         for trial in trials:
             if trial.complaint() is not None:
                 continue
-            example = read_example(trial.text(), self._specs)
+            example = read_example(trial.text(), self._op.role, self._specs)
             values = example.form.operand_values
-            message = complaint(scratch_text(example.text, role_of(self._op.name), values))
+            message = complaint(scratch_text(example.text, self._op.role, values))
             if message is None:
                 return trial
             self.problems.append(f"with {name}, MLIR prints what it does not read: {example.text} ({message})")

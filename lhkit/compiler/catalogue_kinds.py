@@ -69,9 +69,7 @@ def enum_cases(trial: Trial, name: str) -> tuple[EnumCase, ...]:
             module = ir.Module.parse(attempt.text())
         except ir.MLIRError:
             continue
-        op = scratch_op(module)
-        if op.name != trial.skeleton.name or role_of(op.name) == "structural":
-            continue
+        op = scratch_op(module, role_of(trial.skeleton.name))
         printed[number] = _WORD.findall(op.get_asm(use_local_scope=True))
     return tuple(EnumCase(word, f"{number} : i32") for number, word in _words(printed).items())
 
@@ -89,3 +87,14 @@ def _words(printed: Mapping[int, list[str]]) -> dict[int, str]:
             return named
     places = [i for i, words in enumerate(zip(*telling.values(), strict=False)) if len(set(words)) > 1]
     return {n: telling[n][places[0]] if places and n in telling else str(n) for n in printed}
+
+
+def elided_bool(trial: Trial, name: str) -> bool | None:
+    """Return the value of an optional attribute that MLIR leaves out when it prints, which is its default."""
+    for value in (False, True):
+        text = trial.with_changes(attributes={name: str(value).lower()}).text()
+        module = ir.Module.parse(text)
+        op = scratch_op(module, role_of(trial.skeleton.name))
+        if name not in op.get_asm(use_local_scope=True):
+            return value
+    return None

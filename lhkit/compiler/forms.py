@@ -10,11 +10,11 @@ from lhkit.compiler.bindings import ir
 from lhkit.compiler.names import Names
 from lhkit.compiler.parsing import walk
 from lhkit.model.catalogue import AttributeSpec, CatalogueOp, OperandSpec, ResultSpec
-from lhkit.model.forms import DYNAMIC, AttributeValue, Form, FormBlock, Items, TypedName
+from lhkit.model.forms import DYNAMIC, AttributeValue, Form, FormBlock, Items, TypedName, left_side
 
 _YIELD = "transform.yield"
 _VALUE = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.-]+(?:#\d+)?')
-_GENERIC_ATTRIBUTES = ("operandSegmentSizes", "resultSegmentSizes")
+_OUTSIDE = "<<UNKNOWN SSA VALUE>>"
 
 
 class FormReader:
@@ -51,26 +51,25 @@ class FormReader:
 
     def printed(self, op: Any, *, generic: bool = False) -> str:
         """Return an op as MLIR prints it, its values named as their author named them."""
-        known = {v.get_name(): self._name(v) for o in (op, *walk(op)) for v in (*o.operands, *o.results)}
-        blocks = [b for o in (op, *walk(op)) for region in o.regions for b in region.blocks]
-        known |= {a.get_name(): self._name(a) for b in blocks for a in b.arguments}
-        text = op.get_asm(use_local_scope=True, print_generic_op_form=generic)
-        for value in op.operands:  # an op that is isolated from above prints its operands so
-            text = text.replace("<<UNKNOWN SSA VALUE>>", self._name(value), 1)
+        inner = [o for o in walk(op)]
+        arguments = [a for o in (op, *inner) for region in o.regions for b in region.blocks for a in b.arguments]
+        known = {v.get_name(): self._name(v) for o in (op, *inner) for v in (*o.operands, *o.results)}
+        known |= {a.get_name(): self._name(a) for a in arguments}
+        if _is_isolated(op):
+            # Numbers start again inside, so names go by way of the places of the values; outside, there are none.
+            known = {}
+            for argument in arguments:
+                argument.set_location(ir.Location.name(self._name(argument)[1:]))
+            for o in inner:
+                if len(o.results):
+                    o.location = ir.Location.name(self._name(o.results[0]).partition("#")[0][1:])
+        text = op.get_asm(use_local_scope=True, use_name_loc_as_prefix=not known, print_generic_op_form=generic)
+        for value in op.operands:
+            text = text.replace(_OUTSIDE, self._name(value), 1)
         if len(op.results):
-            text = f"{self._left_side(op)} = {text.partition(' = ')[2]}"
-        return "\n".join(line.rstrip() for line in _VALUE.sub(lambda m: known.get(m[0], m[0]), text).splitlines())
-
-    def _left_side(self, op: Any) -> str:
-        """Return the names of an op's results, those of a group as ``%loops:2``."""
-        parts: list[list[str]] = []
-        for name in (self._name(r) for r in op.results):
-            prefix, _, number = name.partition("#")
-            if number not in ("", "0") and parts and parts[-1][0] == f"{prefix}#0":
-                parts[-1].append(name)
-            else:
-                parts.append([name])
-        return ", ".join(p[0] if len(p) == 1 else f"{p[0].partition('#')[0]}:{len(p)}" for p in parts)
+            text = f"{left_side([self._name(r) for r in op.results])} = {text.partition(' = ')[2]}"
+        text = _VALUE.sub(lambda m: known.get(m[0], m[0]), text)
+        return "\n".join(line.rstrip() for line in text.splitlines())
 
     def _name(self, value: Any) -> str:
         if value not in self._written:
@@ -93,6 +92,11 @@ class FormReader:
         if any(o.name not in self._specs for o in ops):
             return FormBlock(arguments, text="\n".join(self.printed(o, generic=True) for o in ops))
         return FormBlock(arguments, tuple(self.form(o) for o in ops))
+
+
+def _is_isolated(op: Any) -> bool:
+    """Return True for ops inside which nothing from outside can be seen, so that they print alone."""
+    return len(op.operands) > 0 and _OUTSIDE in op.get_asm(use_local_scope=True)
 
 
 def _sizes(op: Any, side: str) -> list[int] | None:

@@ -66,6 +66,18 @@ class Form:
         return tuple(v for _, values in self.results for v in values)
 
 
+def left_side(names: Sequence[str]) -> str:
+    """Return the names of an op's results as they stand left of the ``=``: ``%tiled, %loops:2``."""
+    parts: list[list[str]] = []
+    for name in names:
+        prefix, _, number = name.partition("#")
+        if number not in ("", "0") and parts and parts[-1][0] == f"{prefix}#0":
+            parts[-1].append(name)
+        else:
+            parts.append([name])
+    return ", ".join(p[0] if "#" not in p[0] else f"{p[0].partition('#')[0]}:{len(p)}" for p in parts)
+
+
 def attribute_text(value: AttributeValue, kind: str, storage: str) -> str:
     """Return an attribute's value in MLIR's syntax.
 
@@ -164,7 +176,7 @@ def generic_text(
             properties[f"{key}SegmentSizes"] = f"array<i32: {sizes}>"
     given = [v for group in operands for v in group]
     made = [v for group in results for v in group]
-    text = f"{', '.join(v.name for v in made)} = " if made else ""
+    text = f"{left_side([v.name for v in made])} = " if made else ""
     text += f'"{name}"({", ".join(v.name for v in given)})'
     if properties:
         text += f" <{{{', '.join(f'{k} = {v}' for k, v in properties.items())}}}>"
