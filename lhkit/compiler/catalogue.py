@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import re
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lhkit.compiler.bindings import HOST, host_version, ir, new_context
+from lhkit.compiler.bindings import HOST, ir, new_context
 from lhkit.compiler.catalogue_asking import (
     ANY_OP,
     TYPES,
@@ -29,6 +29,7 @@ from lhkit.compiler.catalogue_kinds import attribute_spec, elided_bool
 from lhkit.compiler.catalogue_passes import registered_passes
 from lhkit.compiler.effects import consumed_operands
 from lhkit.compiler.forms import attribute_value
+from lhkit.hosts import host_version
 from lhkit.model.catalogue import (
     AttributeSpec,
     Catalogue,
@@ -44,12 +45,22 @@ from lhkit.model.op_words import group_of, sentence_for
 
 def introspect(lhkit_version: str) -> Catalogue:
     """Return the catalogue of the bindings that are installed."""
+    found, specs = _described_ops(), op_specs()
     with new_context():
-        found = {s.name: _introspect_op(s) for s in skeletons()}
-        specs = {name: op for name, (op, _) in found.items()}
         ops = tuple(_with_examples(op, trial, specs) for op, trial in found.values())
         passes = registered_passes()
     return Catalogue((HOST, host_version(HOST), lhkit_version), ops, passes)
+
+
+def op_specs() -> Mapping[str, CatalogueOp]:
+    """Return the catalogue's ops by name, without examples."""
+    return {name: op for name, (op, _) in _described_ops().items()}
+
+
+@functools.cache
+def _described_ops() -> Mapping[str, tuple[CatalogueOp, Trial | None]]:
+    with new_context():
+        return {s.name: _introspect_op(s) for s in skeletons()}
 
 
 def _with_examples(op: CatalogueOp, trial: Trial | None, specs: Mapping[str, CatalogueOp]) -> CatalogueOp:

@@ -9,12 +9,29 @@ from typing import Any
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.names import Names
 from lhkit.compiler.parsing import walk
+from lhkit.compiler.schedules import sequence_ops
+from lhkit.compiler.signatures import symbol_name
 from lhkit.model.catalogue import AttributeSpec, CatalogueOp, OperandSpec, ResultSpec
-from lhkit.model.forms import DYNAMIC, AttributeValue, Form, FormBlock, Items, TypedName, left_side
+from lhkit.model.forms import DYNAMIC, AttributeValue, Form, FormBlock, Items, TypedName, WrittenForm, left_side
 
 _YIELD = "transform.yield"
 _VALUE = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.-]+(?:#\d+)?')
 _OUTSIDE = "<<UNKNOWN SSA VALUE>>"
+
+
+def written_forms(module: Any, specs: Mapping[str, CatalogueOp], names: Names) -> tuple[WrittenForm, ...]:
+    """Return the steps of the named sequences of a module, those of one after those of the one before it."""
+    reader = FormReader(specs, names)
+    steps = []
+    for sequence in sequence_ops(module):
+        blocks = sequence.regions[0].blocks
+        for op in (o.operation for o in (blocks[0].operations if len(blocks) else ())):
+            if op.name == _YIELD and not len(op.operands):
+                continue
+            span = names.place(op.location)
+            line, column = (span.line, span.column) if span else (1, 1)
+            steps.append(WrittenForm(reader.form(op), reader.printed(op), symbol_name(sequence), line, column))
+    return tuple(steps)
 
 
 class FormReader:

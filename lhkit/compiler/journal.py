@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lhkit.compiler.bindings import HOST, host_version
+from lhkit.compiler.bindings import HOST
 from lhkit.compiler.identity import NewOp
 from lhkit.compiler.plan import PlannedBlock
+from lhkit.hosts import host_version
 from lhkit.model.edits import find_edits
 from lhkit.model.jsonable import to_json
 from lhkit.model.trace import Elision, HandleRecord, Snapshot, TraceStep

@@ -160,10 +160,17 @@ class PassOption:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredPass:
-    """A pass that ``transform.apply_registered_pass`` can run."""
+    """A pass that ``transform.apply_registered_pass`` can run.
+
+    Attributes:
+        name: Its name in pipelines.
+        options: Those of its options that have a default.
+        is_pipeline: True for a name that stands for several passes.
+    """
 
     name: str
     options: tuple[PassOption, ...] = ()
+    is_pipeline: bool = False
 
 
 @dataclass(frozen=True)

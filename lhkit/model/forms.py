@@ -66,6 +66,24 @@ class Form:
         return tuple(v for _, values in self.results for v in values)
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenForm:
+    """A step of a schedule as a form.
+
+    Attributes:
+        form: The step.
+        text: The step as MLIR prints it, with the author's names.
+        sequence: The named sequence it stands in.
+        line, column: Where its op's name stands in the text, from 1.
+    """
+
+    form: Form
+    text: str
+    sequence: str
+    line: int
+    column: int
+
+
 def left_side(names: Sequence[str]) -> str:
     """Return the names of an op's results as they stand left of the ``=``: ``%tiled, %loops:2``."""
     parts: list[list[str]] = []

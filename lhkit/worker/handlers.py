@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from lhkit.compiler.applying import Application
-from lhkit.compiler.bindings import HOST, host_version, new_context
+from lhkit.compiler.bindings import HOST, new_context
 from lhkit.compiler.capabilities import capabilities
+from lhkit.compiler.catalogue import introspect, op_specs
+from lhkit.compiler.forms import written_forms
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
 from lhkit.compiler.memrefs import PreparedCall
+from lhkit.compiler.names import Names
 from lhkit.compiler.outline import outline_schedule
 from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
@@ -22,6 +26,7 @@ from lhkit.compiler.sources import Source
 from lhkit.compiler.traces import trace_application
 from lhkit.compiler.work import work_of
 from lhkit.compiler.written import written_ops
+from lhkit.hosts import host_version
 from lhkit.model.jsonable import to_json
 from lhkit.worker.arrays import (
     INLINE_BYTES,
@@ -56,6 +61,8 @@ class Handlers:
             "describe": self._describe,
             "load_payload": self._load_payload,
             "load_schedule": self._load_schedule,
+            "catalogue": self._catalogue,
+            "read_forms": self._read_forms,
             "compile": self._compile,
             "lower": self._lower,
             "assembly": self._assembly,
@@ -111,6 +118,15 @@ class Handlers:
             if fields.get("written"):
                 parts["written"] = to_json(written_ops(sources[0]))
             return Message({"text": text, "functions": functions, **parts})
+
+    def _catalogue(self, fields: dict[str, Any], _body: bytes) -> Message:
+        return Message({}, json.dumps(introspect(fields["lhkit"]).to_json()).encode())
+
+    def _read_forms(self, fields: dict[str, Any], body: bytes) -> Message:
+        sources = _sources(fields["sources"], body)
+        with new_context():
+            module = parse_module(sources[0])
+            return Message({"steps": to_json(written_forms(module, op_specs(), Names(sources)))})
 
     def _compile(self, fields: dict[str, Any], body: bytes) -> Message:
         kernel = build_kernel(_recipe(fields, body), self._progress)

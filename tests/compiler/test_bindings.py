@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lhkit.compiler import bindings
+from lhkit import hosts
 from lhkit.model.errors import LhkitError, UsageError
 from lhkit.worker.client import Worker
 
@@ -30,31 +30,31 @@ def only_here(tmp_path, monkeypatch):
 
 def test_a_real_mlir_comes_before_torch_mlir(only_here):
     package(only_here, "torch_mlir", "ir")
-    assert bindings.find_host() == "torch_mlir"
+    assert hosts.find_host() == "torch_mlir"
     package(only_here, "mlir", "ir")
-    assert bindings.find_host() == "mlir"
+    assert hosts.find_host() == "mlir"
 
 
 def test_an_mlir_without_bindings_is_passed_over(only_here):
     package(only_here, "torch_mlir", "ir")
     package(only_here, "mlir")
-    assert bindings.find_host() == "torch_mlir"
+    assert hosts.find_host() == "torch_mlir"
 
 
 def test_the_variable_names_any_package(only_here, monkeypatch):
     package(only_here, "torch_mlir", "ir")
     package(only_here, "my_bindings", "ir")
     monkeypatch.setenv("LHKIT_MLIR", "my_bindings")
-    assert bindings.find_host() == "my_bindings"
+    assert hosts.find_host() == "my_bindings"
     monkeypatch.setenv("LHKIT_MLIR", "no_such_package")
     with pytest.raises(UsageError, match="LHKIT_MLIR=no_such_package"):
-        bindings.find_host()
+        hosts.find_host()
 
 
 def test_the_empty_placeholder_is_refused_with_the_command_that_mends_it(only_here):
     package(only_here, "mlir_python_bindings")
     with pytest.raises(UsageError, match="empty placeholder") as error:
-        bindings.find_host()
+        hosts.find_host()
     assert "pip install torch-mlir" in str(error.value)
 
 

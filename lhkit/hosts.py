@@ -1,0 +1,51 @@
+"""Which package provides the MLIR bindings, found without loading it; the only module that names one."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import os
+
+from lhkit.model.errors import usage_error
+
+HOST_VARIABLE = "LHKIT_MLIR"
+_HOSTS = ("mlir", "torch_mlir")
+_MEND = (
+    "Install bindings into this environment: pip install torch-mlir\n"
+    "or the upstream ones: pip install 'mlir-python-bindings>=20260101' -f https://llvm.github.io/eudsl"
+)
+
+
+def find_host() -> str:
+    """Return the name of the package that holds the bindings.
+
+    ``LHKIT_MLIR`` names any; else ``mlir`` if a real one is installed; else ``torch_mlir``.
+
+    Raises:
+        UsageError: None is installed, or only the empty placeholder; with the command that mends it.
+    """
+    if named := os.environ.get(HOST_VARIABLE):
+        if not _has_bindings(named):
+            raise usage_error(f"{HOST_VARIABLE}={named} is not a package with MLIR bindings", _MEND)
+        return named
+    for host in _HOSTS:
+        if _has_bindings(host):
+            return host
+    if importlib.util.find_spec("mlir_python_bindings"):
+        raise usage_error("the installed mlir-python-bindings is the empty placeholder of that name", _MEND)
+    raise usage_error("no MLIR bindings are installed", _MEND)
+
+
+def _has_bindings(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(f"{package}.ir") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@functools.cache
+def host_version(host: str) -> str:
+    """Return the version of the distribution that holds a host package, or ``unknown``."""
+    distributions = importlib.metadata.packages_distributions().get(host, [])
+    return importlib.metadata.version(distributions[0]) if distributions else "unknown"
