@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from lhkit.model.registry import register_drawing, register_frames, register_method
 
 if TYPE_CHECKING:
+    from lhkit import ops as ops
     from lhkit import payloads as payloads
     from lhkit.model.errors import LhkitError
     from lhkit.model.measurement import Comparison, Measurement
@@ -52,7 +53,7 @@ _PLACES = {
     "trace": "lhkit.session.tracing:trace_schedule",
     "verify": "lhkit.session.verifying:verify",
 }
-_NAMESPACES = ("payloads",)
+_NAMESPACES = ("ops", "payloads")
 
 __all__ = [
     "Comparison",

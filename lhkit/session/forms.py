@@ -44,4 +44,12 @@ def print_forms(
     """
     catalogue = catalogue or load_catalogue(worker)
     text = scratch_module(forms, catalogue)
-    return tuple(step.text for step in read_forms(text, name="<forms>", worker=worker))
+    steps = read_forms(text, name="<forms>", worker=worker)
+    return tuple(_alone(s.text, f, s.form) for s, f in zip(steps, forms, strict=True))
+
+
+def _alone(text: str, form: Form, around: Form) -> str:
+    """Return the text of a form, taken out of the op that takes it if it is a pattern: a line without its indent."""
+    if form.op == around.op:
+        return text
+    return next(line.strip() for line in text.splitlines() if line.strip().startswith(form.op))

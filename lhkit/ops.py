@@ -1,0 +1,39 @@
+"""What ops there are: the catalogue of transform ops, and words about the ops of payloads.
+
+::
+
+    lhkit.ops.search("split reduction")
+    lhkit.ops.find("structured.tile_using_for").attributes
+    lhkit.ops.payload_op("linalg.matmul").reading
+"""
+
+from __future__ import annotations
+
+from lhkit.model.catalogue import Catalogue, CatalogueOp
+from lhkit.model.payload_words import PAYLOAD_OPS, PayloadOp, payload_op
+from lhkit.session.catalogues import load_catalogue
+
+__all__ = ["PAYLOAD_OPS", "PayloadOp", "catalogue", "find", "payload_op", "search"]
+
+
+def catalogue() -> Catalogue:
+    """Return all transform ops of the bindings that are installed.
+
+    Raises:
+        UsageError: No bindings are installed.
+    """
+    return load_catalogue()
+
+
+def find(name: str) -> CatalogueOp:
+    """Return the transform op of a name, with or without ``transform.`` before it.
+
+    Raises:
+        UsageError: There is none; with the nearest names.
+    """
+    return catalogue().op(name)
+
+
+def search(words: str, *, most: int = 20) -> tuple[CatalogueOp, ...]:
+    """Return the transform ops that all of some words point to, best first."""
+    return catalogue().search(words, most=most)
