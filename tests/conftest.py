@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lhkit.session.catalogues import load_catalogue
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -25,6 +26,20 @@ def crash_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("crashes")
     os.environ["LHKIT_CRASH_DIR"] = str(folder)
     return folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def catalogue_folder(tmp_path_factory):
+    """Keep catalogues out of the user's cache."""
+    folder = tmp_path_factory.mktemp("catalogues")
+    os.environ["LHKIT_CATALOGUE_DIR"] = str(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def catalogue(worker):
+    """The catalogue of the bindings that are installed."""
+    return load_catalogue(worker)
 
 
 @pytest.fixture(scope="session")

@@ -96,9 +96,15 @@ def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: 
         role=role,
         sentence=sentence_for(skeleton.name, documentation),
         documentation=documentation,
-        operands=tuple(OperandSpec(*_handle(a, asked.get(a.name, "")), None, asked.get(a.name, "")) for a in skeleton.operands),
+        operands=tuple(
+            OperandSpec(*_handle(a, asked.get(a.name, "")), None, asked.get(a.name, ""))
+            for a in skeleton.operands
+        ),
         attributes=tuple(attribute_spec(n, cls, asked.get(n, ""), trial) for n, cls in skeleton.attributes),
-        results=tuple(ResultSpec(*_handle(a, asked.get(f"->{a.name}", "")), asked.get(f"->{a.name}", "")) for a in skeleton.results),
+        results=tuple(
+            ResultSpec(*_handle(a, asked.get(f"->{a.name}", "")), asked.get(f"->{a.name}", ""))
+            for a in skeleton.results
+        ),
         regions=_regions(skeleton),
         segments=skeleton.segments,
     )
@@ -124,7 +130,8 @@ def _with_answers(op: CatalogueOp, trial: Trial, instance: Any, consumed: tuple[
     operands = tuple(dataclasses.replace(o, is_consumed=effects.get(o.name)) for o in op.operands)
     required = required_attributes(trial)
     attributes = tuple(
-        dataclasses.replace(_with_default(a, trial, instance), is_required=a.name in required) for a in op.attributes
+        dataclasses.replace(_with_default(a, trial, instance), is_required=a.name in required)
+        for a in op.attributes
     )
     return dataclasses.replace(op, operands=operands, attributes=attributes)
 

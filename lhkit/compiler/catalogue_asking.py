@@ -112,7 +112,12 @@ class Trial:
         """Return the module around the instance."""
         operands, results = self.groups()
         line = generic_text(
-            self.skeleton.name, operands, self.attributes, results, self.regions, segments=self.skeleton.segments
+            self.skeleton.name,
+            operands,
+            self.attributes,
+            results,
+            self.regions,
+            segments=self.skeleton.segments,
         )
         return scratch_text(line, role_of(self.skeleton.name), [v for group in operands for v in group])
 
@@ -260,7 +265,9 @@ def ask_constraints(trial: Trial) -> dict[str, str]:
     for arrow, arguments in (("", trial.skeleton.operands), ("->", trial.skeleton.results)):
         for argument in arguments:
             key = arrow + argument.name
-            message = trial.with_changes(types={key: ["i1"] * max(1, len(trial.types.get(key, [])))}).complaint()
+            message = trial.with_changes(
+                types={key: ["i1"] * max(1, len(trial.types.get(key, [])))}
+            ).complaint()
             match = _COMPLAINT.search(message or "")
             if match and match[1]:
                 asked[key] = _PREFIX.sub("", match[3])

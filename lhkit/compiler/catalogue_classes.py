@@ -61,7 +61,9 @@ def enum_classes() -> dict[str, Any]:
     for module in pkgutil.iter_modules(dialects.__path__):
         if re.fullmatch(r"_(\w+_)?(transform|bufferization)_enum_gen", module.name):
             members = vars(importlib.import_module(f"{dialects.__name__}.{module.name}"))
-            classes.update({n: c for n, c in members.items() if isinstance(c, type) and c.__module__.endswith(module.name)})
+            classes.update(
+                {n: c for n, c in members.items() if isinstance(c, type) and c.__module__.endswith(module.name)}
+            )
     return classes
 
 

@@ -58,11 +58,20 @@ STARTS: Mapping[str, tuple[Mapping[str, tuple[str, ...]], Mapping[str, str]]] = 
     "transform.foreach_match": ({}, {"matchers": "[@matcher]", "actions": "[@action]"}),  # one pair at least
     "transform.include": ({"operands": (_OP,), "->results": (_OP,)}, {}),  # as @matcher takes and gives
     "transform.merge_handles": ({"handles": (_OP,)}, {}),  # the result has the type of the handles
-    "transform.replicate": ({"handles": (_OP,), "->replicated": (_OP,)}, {}),  # printed without, it does not parse
+    "transform.replicate": (
+        {"handles": (_OP,), "->replicated": (_OP,)},
+        {},
+    ),  # printed without, it does not parse
     "transform.sequence": ({"root": (_OP,)}, {}),  # without a root it may only stand at the top
     "transform.smt.constrain_params": ({"params": (_PARAM,)}, {}),  # the body's arguments are the parameters
-    "transform.structured.bufferize_to_allocation": ({"->allocated_buffer": ("!transform.any_value",)}, {}),  # fixed
-    "transform.structured.pack_greedily": ({}, {"matmul_inner_dims_order": "array<i64: 0, 1, 2>"}),  # a permutation
+    "transform.structured.bufferize_to_allocation": (
+        {"->allocated_buffer": ("!transform.any_value",)},
+        {},
+    ),  # fixed
+    "transform.structured.pack_greedily": (
+        {},
+        {"matmul_inner_dims_order": "array<i64: 0, 1, 2>"},
+    ),  # a permutation
     "transform.structured.pack_transpose": ({}, {"outer_perm": "array<i64: 1, 0>"}),  # one permutation at least
     "transform.xegpu.insert_prefetch": ({}, {"static_nb_prefetch": "1 : i64"}),  # a number or a parameter
     "transform.structured.tile_using_forall": ({}, {"static_tile_sizes": "array<i64: 8>"}),  # sizes or threads
@@ -107,11 +116,11 @@ SAMPLES: Mapping[tuple[str, str], AttributeValue] = {
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "transform.apply_conversion_patterns": (
         "transform.apply_conversion_patterns to %other {\n"
-        "  transform.apply_conversion_patterns.dialect_to_llvm \"math\"\n"
+        '  transform.apply_conversion_patterns.dialect_to_llvm "math"\n'
         "  transform.apply_conversion_patterns.vector.vector_to_llvm\n"
         "} with type_converter {\n"
         "  transform.apply_conversion_patterns.memref.memref_to_llvm_type_converter {use_bare_ptr_call_conv = true}\n"
-        "} {legal_dialects = [\"llvm\"], partial_conversion} : !transform.any_op",
+        '} {legal_dialects = ["llvm"], partial_conversion} : !transform.any_op',
     ),
     "transform.apply_patterns": (
         "transform.apply_patterns to %other {\n"
@@ -120,8 +129,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "} {apply_cse, max_iterations = 4} : !transform.any_op",
     ),
     "transform.apply_registered_pass": (
-        "%new = transform.apply_registered_pass \"canonicalize\" with options = "
-        "{\"max-iterations\" = %param, \"top-down\" = false} to %other "
+        '%new = transform.apply_registered_pass "canonicalize" with options = '
+        '{"max-iterations" = %param, "top-down" = false} to %other '
         ": (!transform.any_op, !transform.param<i64>) -> !transform.any_op",
     ),
     "transform.bufferization.one_shot_bufferize": (
@@ -132,12 +141,16 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "transform.foreach": (
         "%new = transform.foreach %other : !transform.any_op -> !transform.any_op {\n"
         "^bb0(%each: !transform.any_op):\n"
-        "  %parent = transform.get_parent_op %each {op_name = \"func.func\"} : (!transform.any_op) -> !transform.any_op\n"
+        '  %parent = transform.get_parent_op %each {op_name = "func.func"} : (!transform.any_op) -> !transform.any_op\n'
         "  transform.yield %parent : !transform.any_op\n"
         "}",
     ),
-    "transform.get_operand": ("%new = transform.get_operand %other[all] : (!transform.any_op) -> !transform.any_value",),
-    "transform.get_result": ("%new = transform.get_result %other[all] : (!transform.any_op) -> !transform.any_value",),
+    "transform.get_operand": (
+        "%new = transform.get_operand %other[all] : (!transform.any_op) -> !transform.any_value",
+    ),
+    "transform.get_result": (
+        "%new = transform.get_result %other[all] : (!transform.any_op) -> !transform.any_value",
+    ),
     "transform.merge_handles": (
         "%new = transform.merge_handles deduplicate %other, %scratch : !transform.any_op",
     ),
@@ -167,7 +180,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "transform.structured.pad": (
         "%padded, %pad, %copy = transform.structured.pad %other pad_to_multiple_of [8, %param] "
         "{padding_dimensions = [0, 1], padding_values = [0.0 : f32, 0.0 : f32], nofold_flags = [1, 0], "
-        "transpose_paddings = [[1, 0]], copy_back_op = \"none\"} : (!transform.any_op, !transform.param<i64>) "
+        'transpose_paddings = [[1, 0]], copy_back_op = "none"} : (!transform.any_op, !transform.param<i64>) '
         "-> (!transform.any_op, !transform.any_op, !transform.any_op)",
     ),
     "transform.structured.split": (

@@ -68,7 +68,9 @@ class _Growing:
     def grown(self, trial: Trial) -> Trial:
         """Return a trial with everything set that may stand together, each taken in order."""
         for operand in self._op.operands:
-            if not trial.types.get(operand.name) and not any(a.dynamic == operand.name for a in self._op.attributes):
+            if not trial.types.get(operand.name) and not any(
+                a.dynamic == operand.name for a in self._op.attributes
+            ):
                 one = trial.with_changes(types={operand.name: [operand.type]})
                 trial = self._first(iter([one]), trial, operand.name)
         for spec in self._op.attributes:
@@ -135,7 +137,9 @@ def _lists_of_integers(spec: AttributeSpec) -> tuple[AttributeValue, ...]:
     if spec.dynamic:
         return ((8, None), (8, 4), (8,))
     orders = ((1, 0), (0,), (0, 1, 2))
-    is_order = any(word in spec.name for word in ("order", "interchange", "transpose", "perm", "dims", "dimensions"))
+    is_order = any(
+        word in spec.name for word in ("order", "interchange", "transpose", "perm", "dims", "dimensions")
+    )
     return (*orders, (8, 4)) if is_order else ((8, 4), (8,), *orders)
 
 

@@ -12,6 +12,8 @@ from lhkit.model.catalogue import PassOption, RegisteredPass
 _LIBRARIES = ("*.so", "*.dylib", "*.dll", "*.pyd")
 _NAME = re.compile(rb"\0([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?=\0)")
 _MOST_LETTERS = 70
+# Names that a linker may keep as the end of words that are no names, so that looking for words misses them.
+_HIDDEN = ("canonicalize",)
 _PRINTED = re.compile(r"any\((?P<name>[\w-]+)(?:\{(?P<options>.*)\})?\)\Z", re.DOTALL)
 _OPTION = re.compile(r"([\w-]+)=(\{[^{}]*\}|\S*)")
 
@@ -27,7 +29,7 @@ def registered_passes() -> tuple[RegisteredPass, ...]:
 
 
 def _words() -> set[str]:
-    words: set[str] = set()
+    words = set(_HIDDEN)
     for library in _libraries():
         # A linker may keep a word only as the end of a longer one.
         for match in set(_NAME.findall(library.read_bytes())):

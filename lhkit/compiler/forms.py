@@ -69,7 +69,9 @@ class FormReader:
     def printed(self, op: Any, *, generic: bool = False) -> str:
         """Return an op as MLIR prints it, its values named as their author named them."""
         inner = [o for o in walk(op)]
-        arguments = [a for o in (op, *inner) for region in o.regions for b in region.blocks for a in b.arguments]
+        arguments = [
+            a for o in (op, *inner) for region in o.regions for b in region.blocks for a in b.arguments
+        ]
         known = {v.get_name(): self._name(v) for o in (op, *inner) for v in (*o.operands, *o.results)}
         known |= {a.get_name(): self._name(a) for a in arguments}
         if _is_isolated(op):
@@ -122,7 +124,9 @@ def _sizes(op: Any, side: str) -> list[int] | None:
 
 
 def _grouped(
-    values: Sequence[TypedName], specs: Sequence[OperandSpec] | Sequence[ResultSpec], sizes: Sequence[int] | None
+    values: Sequence[TypedName],
+    specs: Sequence[OperandSpec] | Sequence[ResultSpec],
+    sizes: Sequence[int] | None,
 ) -> tuple[tuple[str, tuple[TypedName, ...]], ...]:
     """Return values by what they are in the catalogue; groups that are empty are left out."""
     if sizes is None:

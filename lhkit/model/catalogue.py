@@ -255,7 +255,12 @@ def _words(text: str) -> list[str]:
 def _score(op: CatalogueOp, asked: list[str]) -> float:
     """Return how well words fit an op; 0 if one of them is nowhere."""
     arguments = " ".join(a.name for a in (*op.operands, *op.attributes, *op.results))
-    fields = ((8.0, op.short_name), (4.0, op.sentence), (2.0, f"{op.group} {arguments}"), (1.0, op.documentation))
+    fields = (
+        (8.0, op.short_name),
+        (4.0, op.sentence),
+        (2.0, f"{op.group} {arguments}"),
+        (1.0, op.documentation),
+    )
     places = [(weight, _words(text)) for weight, text in fields]
     total = 0.0
     for word in asked:
@@ -270,4 +275,8 @@ def _score(op: CatalogueOp, asked: list[str]) -> float:
 def _fit(word: str, there: list[str]) -> float:
     if word in there:
         return 1.0
-    return 0.6 if len(word) > 2 and any(t.startswith(word) or word.startswith(t) and len(t) > 3 for t in there) else 0.0
+    return (
+        0.6
+        if len(word) > 2 and any(t.startswith(word) or word.startswith(t) and len(t) > 3 for t in there)
+        else 0.0
+    )

@@ -58,7 +58,7 @@ def sentence_for(name: str, documentation: str) -> str:
         return ours
     paragraph = " ".join(documentation.strip().partition("\n\n")[0].split())
     match = re.match(r".+?[.:](?=\s+[A-Z`]|\Z)", paragraph)
-    return (match[0] if match else paragraph).rstrip(":")
+    return (match[0] if match else paragraph).rstrip(":.") + "."
 
 
 SENTENCES: Mapping[str, str] = {

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lhkit.model.catalogue import AttributeSpec, Catalogue, CatalogueOp, HandleKind, OperandSpec, RegionSpec, ResultSpec
+from lhkit.model.catalogue import (
+    AttributeSpec,
+    Catalogue,
+    CatalogueOp,
+    HandleKind,
+    OperandSpec,
+    RegionSpec,
+    ResultSpec,
+)
 from lhkit.model.errors import usage_error
 from lhkit.model.forms import AttributeValue, Form, FormBlock, TypedName, attribute_text, generic_text
 
@@ -56,7 +64,9 @@ def attribute_value_text(value: AttributeValue, spec: AttributeSpec) -> str:
     return attribute_text(value, spec.kind, spec.storage)
 
 
-def _with_specs(regions: Sequence[FormBlock], specs: Sequence[RegionSpec]) -> Iterator[tuple[FormBlock, RegionSpec]]:
+def _with_specs(
+    regions: Sequence[FormBlock], specs: Sequence[RegionSpec]
+) -> Iterator[tuple[FormBlock, RegionSpec]]:
     """Yield each region with what it is in the catalogue; the last kind may come several times."""
     for i, region in enumerate(regions):
         yield region, specs[min(i, len(specs) - 1)]
@@ -89,7 +99,9 @@ def form_problems(form: Form, catalogue: Catalogue) -> tuple[str, ...]:
 
 
 def _handle_problems(
-    side: str, given: Sequence[tuple[str, Sequence[TypedName]]], specs: Sequence[OperandSpec] | Sequence[ResultSpec]
+    side: str,
+    given: Sequence[tuple[str, Sequence[TypedName]]],
+    specs: Sequence[OperandSpec] | Sequence[ResultSpec],
 ) -> Iterator[str]:
     known = {s.name: s for s in specs}
     for name, values in given:
@@ -223,7 +235,9 @@ def _symbols(value: AttributeValue) -> Iterator[AttributeValue]:
     yield from value if isinstance(value, tuple) else ()
 
 
-def _declaration(name: AttributeValue, takes: Sequence[TypedName], gives: Sequence[TypedName]) -> tuple[str, str]:
+def _declaration(
+    name: AttributeValue, takes: Sequence[TypedName], gives: Sequence[TypedName]
+) -> tuple[str, str]:
     arguments = ", ".join(f"{v.type} {{transform.readonly}}" for v in takes)
     results = ", ".join(v.type for v in gives)
     return str(name), f"transform.named_sequence private {name}({arguments}) -> ({results})"

@@ -18,7 +18,13 @@ from lhkit.worker.client import Worker
 
 FOLDER_VARIABLE = "LHKIT_CATALOGUE_DIR"
 # What the catalogue is made by: a change there makes another one.
-_MAKERS = ("compiler/catalogue*.py", "compiler/forms.py", "model/catalogue.py", "model/forms.py", "model/op_words.py")
+_MAKERS = (
+    "compiler/catalogue*.py",
+    "compiler/forms.py",
+    "model/catalogue.py",
+    "model/forms.py",
+    "model/op_words.py",
+)
 
 
 def load_catalogue(worker: Worker | None = None) -> Catalogue:

@@ -1,0 +1,207 @@
+"""The catalogue of transform ops: complete, and what it says is what the compiler says."""
+
+import json
+
+import pytest
+
+from lhkit.model.catalogue import Catalogue
+from lhkit.model.errors import ScheduleError, UsageError
+from lhkit.session import catalogues
+from lhkit.session.forms import print_forms, read_forms
+from lhkit.schedule.forms import generic_form_text, scratch_module
+
+STRUCTURAL = {"named_sequence", "payload", "with_pdl_patterns", "yield"}
+
+
+def examples_of(catalogue):
+    return [(op, example) for op in catalogue.ops for example in op.examples]
+
+
+def test_every_op_of_the_bindings_is_there(catalogue):
+    roles = {
+        role: len(catalogue.with_role(role))
+        for role in ("step", "structural", "pattern", "conversion-pattern", "type-converter")
+    }
+    assert roles == {"step": 119, "structural": 4, "pattern": 75, "conversion-pattern": 9, "type-converter": 2}
+    assert len(catalogue.ops) == 209
+    assert {op.short_name for op in catalogue.with_role("structural")} == STRUCTURAL
+
+
+def test_every_op_has_words_and_a_place(catalogue):
+    for op in catalogue.ops:
+        assert op.sentence and op.group and op.extension, op.name
+        assert op.documentation or op.name == "transform.cast", op.name
+        assert op.sentence.endswith(".") and "TODO" not in op.sentence, (op.name, op.sentence)
+    assert sum(len(ops) for ops in catalogue.groups.values()) == len(catalogue.ops)
+    assert all(len(ops) < 20 for group, ops in catalogue.groups.items() if group != "Patterns to apply")
+
+
+def test_every_op_that_can_be_inserted_has_a_valid_example(catalogue):
+    without = {op.short_name for op in catalogue.ops if not op.examples}
+    assert without == STRUCTURAL
+
+
+def test_nearly_every_argument_is_set_in_an_example(catalogue):
+    """What no example sets cannot be shown to be right; this list says so."""
+    unset = {
+        f"{op.short_name}.{argument.name}"
+        for op in catalogue.ops
+        if op.examples
+        for argument in (*op.operands, *op.attributes)
+        if argument.name not in {n for e in op.examples for n, _ in (*e.form.operands, *e.form.attributes)}
+    }
+    assert unset == {
+        "foreach_match.forwarded_inputs",  # matchers and actions that take them would be needed
+        "include.arg_attrs",  # attributes of arguments have no use in an include
+        "include.res_attrs",
+        "structured.fuse.packed_tile_sizes",  # without tile_sizes, which are set
+        "structured.fuse.tile_interchange",  # the printed form does not show the values' types
+        "tune.alternatives.selected_region_attr",  # MLIR does not read what it prints of it beside the parameter
+    }
+
+
+def test_forms_come_back_unchanged_from_text(catalogue, worker):
+    """Form → generic text → parse → form, for every example of every op, in one request."""
+    examples = [e for _, e in examples_of(catalogue)]
+    steps = read_forms(scratch_module([e.form for e in examples], catalogue), worker=worker)
+    changed = {e.form.op for e, s in zip(examples, steps, strict=True) if inner(s.form, e.form.op) != e.form}
+    assert changed == set()
+    assert len(examples) > 300
+
+
+def test_what_mlir_prints_of_a_form_reads_as_the_same_form(catalogue, worker):
+    """Form → custom text → parse → form: the examples' texts, each in a module of its own."""
+    examples = [e for op, e in examples_of(catalogue) if op.role == "step"]
+    module = scratch_module([e.form for e in examples], catalogue)
+    for example in examples:
+        module = module.replace(
+            generic_form_text(example.form, catalogue) + "\ntransform.yield",
+            example.text + "\ntransform.yield",
+            1,
+        )
+    assert module.count('"transform.') < len(examples) / 10
+    steps = read_forms(module, worker=worker)
+    changed = {e.form.op for e, s in zip(examples, steps, strict=True) if s.form != e.form}
+    assert changed == set()
+
+
+def inner(form, name):
+    """Return the form itself, or the pattern of that name in it."""
+    return form if form.op == name else next(s for block in form.regions for s in block.steps if s.op == name)
+
+
+def test_forms_are_printed_in_custom_syntax(catalogue, worker):
+    names = ("structured.tile_using_for", "apply_patterns.vector.lower_contraction", "loop.peel")
+    forms = tuple(catalogue.op(n).examples[1].form for n in names)
+    printed = print_forms(forms, catalogue=catalogue, worker=worker)
+    assert printed == tuple(catalogue.op(n).examples[1].text for n in names)
+    assert printed[1] == "transform.apply_patterns.vector.lower_contraction lowering_strategy = parallelarith"
+
+
+@pytest.mark.parametrize(
+    ("op", "operand", "is_consumed"),
+    [
+        ("structured.tile_using_for", "target", True),
+        ("structured.match", "target", False),
+        ("structured.fuse_into_containing_op", "producer_op", True),
+        ("structured.fuse_into_containing_op", "containing_op", False),
+        ("loop.unroll", "target", True),
+        ("get_parent_op", "target", False),
+        ("apply_patterns", "target", False),
+        ("apply_registered_pass", "target", True),
+        ("annotate", "target", False),
+        ("cast", "input", False),
+        ("foreach", "targets", False),
+    ],
+)
+def test_effects_are_the_compilers(catalogue, op, operand, is_consumed):
+    effects = {o.name: o.is_consumed for o in catalogue.op(op).operands}
+    assert effects[operand] is is_consumed
+
+
+def test_operands_ask_for_what_the_compiler_asks_for(catalogue):
+    peel = catalogue.op("loop.peel").operands[0]
+    assert (peel.type, peel.kinds) == ('!transform.op<"scf.for">', ("op",))
+    assert catalogue.op("get_defining_op").operands[0].kinds == ("value",)
+    assert catalogue.op("num_associations").operands[0].kinds == ("op", "value", "param")
+    sizes = {o.name: o for o in catalogue.op("structured.tile_using_for").operands}["dynamic_sizes"]
+    assert (sizes.kinds, sizes.count) == (("op", "param"), "many")
+
+
+def test_attributes_say_kind_default_and_whether_they_are_required(catalogue):
+    unroll = catalogue.op("loop.unroll").attribute("factor")
+    assert (unroll.kind, unroll.is_required, unroll.constraint) == (
+        "int",
+        True,
+        "64-bit signless integer attribute whose value is positive",
+    )
+    sizes = catalogue.op("structured.tile_using_for").attribute("static_sizes")
+    assert (sizes.kind, sizes.dynamic, sizes.default) == ("ints", "dynamic_sizes", ())
+    assert (
+        catalogue.op("structured.pad").attribute("copy_back_op").default
+        == "bufferization.materialize_in_destination"
+    )
+    assert catalogue.op("structured.match").attribute("ops").kind == "strings"
+    assert catalogue.op("apply_patterns").attribute("apply_cse").kind == "flag"
+
+
+def test_enumerations_allow_what_the_parser_takes_and_nothing_else(catalogue, worker):
+    enums = [
+        (op, e, a) for op in catalogue.ops for a in op.attributes if a.kind == "enum" for e in op.examples[:1]
+    ]
+    assert len(enums) == 14
+    for op, example, spec in enums:
+        form = example.form
+        others = tuple(pair for pair in form.attributes if pair[0] != spec.name)
+        written = scratch_module(
+            [form_with(form, (*others, (spec.name, c.name))) for c in spec.cases], catalogue
+        )
+        steps = read_forms(written, worker=worker)
+        read = [dict(inner(s.form, op.name).attributes).get(spec.name, spec.default) for s in steps]
+        assert read == [c.name for c in spec.cases], op.name
+        used = {c.text for c in spec.cases}
+        wrong = next(f"{i} : i32" for i in range(20, 0, -1) if f"{i} : i32" not in used)
+        refused = scratch_module([form_with(form, (*others, (spec.name, spec.cases[-1].name)))], catalogue)
+        with pytest.raises(ScheduleError):
+            read_forms(
+                refused.replace(f"{spec.name} = {spec.cases[-1].text}", f"{spec.name} = {wrong}"), worker=worker
+            )
+
+
+def form_with(form, attributes):
+    return type(form)(form.op, form.operands, attributes, form.results, form.regions)
+
+
+def test_passes_come_with_their_options(catalogue):
+    passes = {p.name: p for p in catalogue.passes}
+    assert {"canonicalize", "cse", "one-shot-bufferize", "convert-scf-to-cf", "symbol-dce"} <= passes.keys()
+    assert ("max-iterations", "10") in {(o.name, o.default) for o in passes["canonicalize"].options}
+    assert len(passes) > 250
+
+
+def test_json_and_back(catalogue):
+    assert Catalogue.from_json(json.loads(json.dumps(catalogue.to_json()))) == catalogue
+
+
+def test_the_second_time_no_worker_is_asked(catalogue, monkeypatch, catalogue_folder):
+    assert len(list(catalogue_folder.glob("*.json"))) == 1
+    catalogues._load.cache_clear()
+    monkeypatch.setattr(catalogues, "shared_worker", lambda: pytest.fail("a worker was asked"))
+    assert catalogues.load_catalogue() == catalogue
+
+
+def test_a_damaged_cache_is_made_again(worker, catalogue, monkeypatch, tmp_path):
+    monkeypatch.setenv("LHKIT_CATALOGUE_DIR", str(tmp_path))
+    path = catalogues._cache_path(catalogue.toolchain[0])
+    path.write_text('{"ops": 3}')
+    catalogues._load.cache_clear()
+    assert catalogues.load_catalogue(worker) == catalogue
+    assert json.loads(path.read_text())["toolchain"] == list(catalogue.toolchain)
+    catalogues._load.cache_clear()
+
+
+def test_an_unknown_op_is_answered_with_the_nearest(catalogue):
+    with pytest.raises(UsageError, match=r"structured\.tile_using_for\b"):
+        catalogue.op("structured.tile_using_fro")
+    with pytest.raises(UsageError, match=r"transform\.loop\.peel"):
+        catalogue.op("peel")
