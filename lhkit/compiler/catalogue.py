@@ -24,7 +24,7 @@ from lhkit.compiler.catalogue_asking import (
 )
 from lhkit.compiler.catalogue_classes import Argument, Skeleton, skeletons
 from lhkit.compiler.catalogue_corrections import REGION_KINDS, REGIONS, STARTS, STRUCTURAL
-from lhkit.compiler.catalogue_examples import examples_of
+from lhkit.compiler.catalogue_examples import with_examples
 from lhkit.compiler.catalogue_kinds import attribute_spec, elided_bool
 from lhkit.compiler.catalogue_passes import registered_passes
 from lhkit.compiler.effects import consumed_operands
@@ -47,7 +47,7 @@ def introspect(lhkit_version: str) -> Catalogue:
     """Return the catalogue of the bindings that are installed."""
     found, specs = _described_ops(), op_specs()
     with new_context():
-        ops = tuple(_with_examples(op, trial, specs) for op, trial in found.values())
+        ops = tuple(with_examples(op, trial, specs) for op, trial in found.values())
         passes = registered_passes()
     return Catalogue((HOST, host_version(HOST), lhkit_version), ops, passes)
 
@@ -61,11 +61,6 @@ def op_specs() -> Mapping[str, CatalogueOp]:
 def _described_ops() -> Mapping[str, tuple[CatalogueOp, Trial | None]]:
     with new_context():
         return {s.name: _introspect_op(s) for s in skeletons()}
-
-
-def _with_examples(op: CatalogueOp, trial: Trial | None, specs: Mapping[str, CatalogueOp]) -> CatalogueOp:
-    examples, problems = examples_of(op, trial, specs)
-    return dataclasses.replace(op, examples=examples, note="\n".join((*filter(None, [op.note]), *problems)))
 
 
 def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:

@@ -77,6 +77,12 @@ STARTS: Mapping[str, tuple[Mapping[str, tuple[str, ...]], Mapping[str, str]]] = 
     "transform.structured.tile_using_forall": ({}, {"static_tile_sizes": "array<i64: 8>"}),  # sizes or threads
 }
 
+# Results of which there is one for each size in a list that is not 0: op and attribute, result.
+LOOP_RESULTS: Mapping[tuple[str, str], str] = {
+    ("transform.structured.fuse", "static_tile_sizes"): "loops",
+    ("transform.structured.tile_using_for", "static_sizes"): "loops",
+}
+
 # Words and numbers that mean something, for attributes that would take any.
 SAMPLES: Mapping[tuple[str, str], AttributeValue] = {
     ("transform.annotate", "name"): "tiled",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lhkit.compiler.bindings import ir
+from lhkit.compiler.catalogue_assembly import learn_assembly
 from lhkit.compiler.catalogue_asking import TYPES, Trial, complaint, scratch_op, scratch_text
-from lhkit.compiler.catalogue_corrections import EXAMPLES, SAMPLES
+from lhkit.compiler.catalogue_corrections import EXAMPLES, LOOP_RESULTS, SAMPLES
 from lhkit.compiler.forms import FormReader
 from lhkit.compiler.names import Names
 from lhkit.compiler.sources import Source
+from lhkit.model.assembly import SCALABLE
 from lhkit.model.catalogue import AttributeSpec, CatalogueOp, Example
 from lhkit.model.forms import AttributeValue, TypedName, attribute_text
 
@@ -23,23 +26,23 @@ ARGUMENTS = (
 )
 
 
-def examples_of(
-    op: CatalogueOp, trial: Trial | None, specs: Mapping[str, CatalogueOp]
-) -> tuple[tuple[Example, ...], tuple[str, ...]]:
-    """Return valid instances of an op, the smallest first, and what the compiler refuses of what should be one."""
+def with_examples(op: CatalogueOp, trial: Trial | None, specs: Mapping[str, CatalogueOp]) -> CatalogueOp:
+    """Return an op with valid instances, the smallest first, and with the custom syntax that they show."""
     if trial is None:
-        return (), ()
+        return op
     growing = _Growing(op, specs)
-    trial = growing.with_samples(trial)
-    texts = [trial.text(), growing.grown(trial).text()]
-    problems = growing.problems
+    grown = growing.grown(growing.with_samples(trial))
+    examples = [growing.first, growing.read(grown)]
+    problems = [op.note] if op.note else []
     for line in EXAMPLES.get(op.name, ()):
         text = scratch_text(line, op.role, ARGUMENTS)
         if message := complaint(text):
             problems.append(f"{line.splitlines()[0]}: {message}")
         else:
-            texts.append(text)
-    return tuple(dict.fromkeys(read_example(text, op.role, specs) for text in texts)), tuple(problems)
+            examples.append(read_example(text, op.role, specs))
+    note = "\n".join(dict.fromkeys(problems + growing.problems))
+    op = dataclasses.replace(op, examples=tuple(dict.fromkeys(examples)), note=note)
+    return dataclasses.replace(op, assembly=learn_assembly(op, growing.steps))
 
 
 def read_example(text: str, role: str, specs: Mapping[str, CatalogueOp]) -> Example:
@@ -51,44 +54,68 @@ def read_example(text: str, role: str, specs: Mapping[str, CatalogueOp]) -> Exam
 
 
 class _Growing:
-    """Sets one thing after another of an op, as long as the compiler takes it and reads what it prints of it."""
+    """Sets one thing after another of an op, as long as the compiler takes it and reads what it prints of it.
+
+    Attributes:
+        steps: What was set, and the instance with it: one after the other, then each alone.
+        problems: What the compiler prints and does not read.
+    """
 
     def __init__(self, op: CatalogueOp, specs: Mapping[str, CatalogueOp]) -> None:
         self._op = op
         self._specs = specs
+        self.steps: list[tuple[str, Example]] = []
         self.problems: list[str] = []
+
+    @property
+    def first(self) -> Example:
+        """The smallest instance."""
+        return self.steps[0][1]
+
+    def read(self, trial: Trial) -> Example:
+        """Return a trial as an example."""
+        return read_example(trial.text(), self._op.role, self._specs)
 
     def with_samples(self, trial: Trial) -> Trial:
         """Return a trial whose required attributes have values that mean something."""
         for spec in self._op.attributes:
             if spec.is_required and (self._op.name, spec.name) in SAMPLES:
-                trial = self._first(_settings(self._op.name, spec, trial), trial, spec.name)
+                trial = self._first(_settings(self._op.name, spec, trial)) or trial
+        self.steps = [("", self.read(trial))]
         return trial
 
     def grown(self, trial: Trial) -> Trial:
         """Return a trial with everything set that may stand together, each taken in order."""
-        for operand in self._op.operands:
-            if not trial.types.get(operand.name) and not any(
-                a.dynamic == operand.name for a in self._op.attributes
-            ):
-                one = trial.with_changes(types={operand.name: [operand.type]})
-                trial = self._first(iter([one]), trial, operand.name)
-        for spec in self._op.attributes:
-            trial = self._first(_settings(self._op.name, spec, trial), trial, spec.name)
+        smallest = trial
+        for name, settings in self._all_settings():
+            if set_too := self._first(settings(trial)):
+                trial = set_too
+                self.steps.append((name, self.read(trial)))
+        for name, settings in self._all_settings():
+            if alone := self._first(settings(smallest)):
+                self.steps.append((name, self.read(alone)))
         return trial
 
-    def _first(self, trials: Iterator[Trial], otherwise: Trial, name: str) -> Trial:
+    def _all_settings(self) -> Iterator[tuple[str, Callable[[Trial], Iterator[Trial]]]]:
+        """Yield each thing that may be set, and the function that gives ways to set it in a trial."""
+        for operand in self._op.operands:
+            if operand.count != "one" and all(a.dynamic != operand.name for a in self._op.attributes):
+                change = {operand.name: [operand.type]}
+                yield operand.name, lambda trial, c=change: iter([trial.with_changes(types=c)])
+        for spec in self._op.attributes:
+            yield spec.name, lambda trial, s=spec: _settings(self._op.name, s, trial)
+
+    def _first(self, trials: Iterator[Trial]) -> Trial | None:
         """Return the first of some trials that is valid and that the compiler can read again."""
         for trial in trials:
             if trial.complaint() is not None:
                 continue
-            example = read_example(trial.text(), self._op.role, self._specs)
-            values = example.form.operand_values
-            message = complaint(scratch_text(example.text, self._op.role, values))
+            example = self.read(trial)
+            message = complaint(scratch_text(example.text, self._op.role, example.form.operand_values))
             if message is None:
                 return trial
-            self.problems.append(f"with {name}, MLIR prints what it does not read: {example.text} ({message})")
-        return otherwise
+            self.problems.append(f"MLIR prints what it does not read: {example.text} ({message})")
+        return None
 
 
 def _settings(op: str, spec: AttributeSpec, trial: Trial) -> Iterator[Trial]:
@@ -98,12 +125,20 @@ def _settings(op: str, spec: AttributeSpec, trial: Trial) -> Iterator[Trial]:
         if value == spec.default:
             continue
         text = attribute_text(_spelled(value, spec), spec.kind, spec.storage)
-        types = {}
-        if spec.dynamic is not None and isinstance(value, tuple) and None in value:
-            types = {spec.dynamic: [TYPES["param"]]}
-            if trial.with_changes(types=types, attributes={spec.name: text}).complaint() is not None:
-                types = {spec.dynamic: [TYPES["op"]]}
-        yield trial.with_changes(types=types, attributes={spec.name: text})
+        attributes, types = {spec.name: text}, _types_with(op, spec, value)
+        if SCALABLE in trial.attributes and spec.dynamic is not None and isinstance(value, tuple):
+            attributes[SCALABLE] = f"array<i1: {', '.join(['false'] * len(value))}>"
+        for given in ("param", "op"):
+            if spec.dynamic is not None and isinstance(value, tuple) and None in value:
+                types[spec.dynamic] = [TYPES[given]]
+            yield trial.with_changes(types=types, attributes=attributes)
+
+
+def _types_with(op: str, spec: AttributeSpec, value: AttributeValue) -> dict[str, list[str]]:
+    """Return the results that a list of sizes asks for."""
+    loops = LOOP_RESULTS.get((op, spec.name))
+    sizes = value if isinstance(value, tuple) else ()
+    return {f"->{loops}": [TYPES["op"]] * sum(size != 0 for size in sizes)} if loops else {}
 
 
 def _spelled(value: AttributeValue, spec: AttributeSpec) -> AttributeValue:

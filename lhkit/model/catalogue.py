@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lhkit.model.assembly import Assembly
 from lhkit.model.errors import usage_error
 from lhkit.model.forms import AttributeValue, Form
 from lhkit.model.jsonable import from_json, to_json
@@ -122,6 +123,7 @@ class CatalogueOp:
         documentation: The dialect's own documentation.
         operands, attributes, results, regions: What it takes and gives, in the dialect's order.
         segments: Whether operands and results are written with the sizes of their groups in generic syntax.
+        assembly: The op's custom syntax, where it was learned.
         examples: The smallest valid instance, then ones with everything set that can be set together.
         note: Why something here was written by hand, or is not as the dialect says.
     """
@@ -137,6 +139,7 @@ class CatalogueOp:
     results: tuple[ResultSpec, ...] = ()
     regions: tuple[RegionSpec, ...] = ()
     segments: tuple[bool, bool] = (False, False)
+    assembly: Assembly | None = None
     examples: tuple[Example, ...] = ()
     note: str = ""
 
