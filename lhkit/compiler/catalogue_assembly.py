@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 
 from lhkit.model.assembly import (
-    SCALABLE,
+    TAKEN_ALONG,
     STYLES,
     TYPES_STYLES,
     Assembly,
@@ -36,6 +37,10 @@ def learn_assembly(op: CatalogueOp, steps: Sequence[tuple[str, Example]]) -> Ass
             learned = assembly
             for name, example in steps[1:]:
                 learned = _taught(learned, op, name, example) or learned
+            for example in op.examples:
+                missing = present(example.form) - {*learned.known, *(c for n in learned.known for c in _companions(op, n))}
+                for name in sorted(missing):
+                    learned = _taught(learned, op, name, example) or learned
             if _fits(learned, op):
                 return learned
     return None
@@ -66,26 +71,29 @@ def _rest(op: CatalogueOp, example: Example) -> str:
 
 def _first_assemblies(op: CatalogueOp, example: Example, style: TypesStyle) -> Iterator[Assembly]:
     """Yield the ways to read the smallest instance with one way to write types."""
-    text, form = _rest(op, example), example.form
-    given = [n for n, _ in form.attributes]
-    always = [a.name for a in op.attributes if a.default == () and a.name != SCALABLE]
+    form = example.form
+    given = [n for n, _ in form.attributes if n not in TAKEN_ALONG]
     for count in range(len(given), -1, -1):
         for inside in itertools.combinations(given, count):
-            apart = [n for n in (*given, *always) if n not in inside and n != SCALABLE]
-            pieces = _cut(op, example, text, style, inside, apart)
+            pieces = _cut(op, example, style, inside, [n for n in given if n not in inside])
             if pieces is not None:
-                known = {o.name for o in op.operands if o.count == "one"} | set(given) | present(form) | {SCALABLE}
-                yield Assembly(pieces, style, tuple(sorted(known)))
+                known = {o.name for o in op.operands if o.count == "one"} | present(form) | TAKEN_ALONG
+                known |= {c for p in pieces if p.kind == "attribute" for c in _companions(op, p.text)}
+                yield Assembly(pieces, style, tuple(sorted(known & _names(op))))
+
+
+def _names(op: CatalogueOp) -> set[str]:
+    return {x.name for x in (*op.operands, *op.attributes)}
 
 
 def _cut(
-    op: CatalogueOp, example: Example, text: str, style: TypesStyle, inside: Sequence[str], apart: Sequence[str]
+    op: CatalogueOp, example: Example, style: TypesStyle, inside: Sequence[str], apart: Sequence[str]
 ) -> tuple[Piece, ...] | None:
-    """Return a text as pieces: some attributes in the dictionary, others in places of their own."""
+    """Return what follows the op's name as pieces: some attributes in the dictionary, others in places of their own."""
     form = example.form
+    parts: list[str | Piece] = [_rest(op, example)]
     wanted = [(regions_in(example), Piece("regions")), (types_text(style, form), Piece("types"))]
     wanted.append((dictionary_text(form, op, {n for n, _ in form.attributes} - set(inside)), Piece("dictionary")))
-    parts: list[str | Piece] = [text]
     for value, piece in wanted:
         if value and not _place(parts, value, piece, last=piece.kind == "types"):
             return None
@@ -94,24 +102,44 @@ def _cut(
             continue
         if not _place(parts, ", ".join(v.name for v in values), Piece("operands", name)):
             return None
-    for name in apart:
-        if not _place_attribute(parts, op, form, name):
-            spec = op.attribute(name)
-            if spec is None or spec.default != ():
-                return None
-    return tuple(Piece("text", p) if isinstance(p, str) else p for p in parts if p != "")
+    # Attributes with a default may be printed all the same.
+    defaults = [a.name for a in op.attributes if a.name not in (*apart, *inside) and a.name not in TAKEN_ALONG]
+    left = [n for n in (*apart, *defaults) if not _place_attribute(parts, op, form, n, is_named=True)]
+    left = [n for n in left if n in defaults or not _place_attribute(parts, op, form, n, is_named=False)]
+    left = [n for n in left if not (_is_printed_default(op, n) and _place_attribute(parts, op, form, n, is_named=False))]
+    if any(n in apart for n in left) or any(isinstance(p, str) and "!transform" in p for p in parts):
+        return None
+    if style != "none" and not types_text(style, form):
+        parts.append(Piece("types"))
+    pieces = [Piece("text", p) if isinstance(p, str) else p for p in parts if p != ""]
+    return tuple(_with_needs(op, form, pieces))
 
 
-def _place_attribute(parts: list[str | Piece], op: CatalogueOp, form: Form, name: str) -> bool:
+def _is_printed_default(op: CatalogueOp, name: str) -> bool:
+    spec = op.attribute(name)
+    return spec is not None and (spec.default == () or spec.kind == "enum")
+
+
+def _with_needs(op: CatalogueOp, form: Form, pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield pieces, those of attributes that could be left out marked, with the text before them."""
+    optional = {n for n, _ in form.attributes if (spec := op.attribute(n)) is not None and not spec.is_required}
+    for piece, after in itertools.zip_longest(pieces, pieces[1:]):
+        of = after if piece.kind == "text" and after is not None else piece
+        is_optional = of.kind == "attribute" and of.text in optional
+        yield dataclasses.replace(piece, needs=of.text) if is_optional else piece
+
+
+def _place_attribute(parts: list[str | Piece], op: CatalogueOp, form: Form, name: str, *, is_named: bool) -> bool:
+    """Put an attribute in the place of its value: where its name stands before it, or wherever it is found first."""
     spec = op.attribute(name)
     if spec is None:
         return False
-    values = [(style, spell(form, spec)) for style, spell in STYLES.items()]
-    named = [(f"{word} = {v}", v, s) for s, v in values if v for word in (name, name.removeprefix("static_"))]
-    for longer, value, style in named:
-        if _place(parts, value, Piece("attribute", name, style), within=longer):
-            return True
-    return any(v and _place(parts, v, Piece("attribute", name, s)) for s, v in values)
+    for style, spell in STYLES.items():
+        value = spell(form, spec)
+        for before in (f"{name} = ", f"{name.removeprefix('static_')} = ") if is_named else ("",):
+            if value and _place(parts, value, Piece("attribute", name, style), within=before + value):
+                return True
+    return False
 
 
 def _place(parts: list[str | Piece], value: str, piece: Piece, *, last: bool = False, within: str = "") -> bool:
@@ -133,8 +161,8 @@ def _taught(assembly: Assembly, op: CatalogueOp, name: str, example: Example) ->
     """Return an assembly that also knows one more thing, or None if where it stands is not seen."""
     if not present(example.form) <= {*assembly.known, name, *_companions(op, name)}:
         return None
-    known = tuple(sorted({*assembly.known, name, *_companions(op, name)}))
-    for candidate in _candidates(dataclasses.replace(assembly, known=known), op, name, example):
+    known = tuple(sorted({*assembly.known, name, *_companions(op, name)} & _names(op)))
+    for candidate in _candidates(dataclasses.replace(assembly, known=known), assembly.known, op, name, example):
         if _rendered(candidate, example.form, op, example) == example.text:
             return candidate
     return None
@@ -143,14 +171,18 @@ def _taught(assembly: Assembly, op: CatalogueOp, name: str, example: Example) ->
 def _companions(op: CatalogueOp, name: str) -> tuple[str, ...]:
     """Return what is set together with an attribute: the values of a list of sizes, and which are scalable."""
     spec = op.attribute(name)
-    return (spec.dynamic, SCALABLE) if spec is not None and spec.dynamic is not None else ()
+    return (spec.dynamic, *TAKEN_ALONG) if spec is not None and spec.dynamic is not None else ()
 
 
-def _candidates(assembly: Assembly, op: CatalogueOp, name: str, example: Example) -> Iterator[Assembly]:
+def _candidates(
+    assembly: Assembly, known_before: Sequence[str], op: CatalogueOp, name: str, example: Example
+) -> Iterator[Assembly]:
     """Yield assemblies that may express one more thing: as it is, in a dictionary, or in a text put in."""
     yield assembly
+    if name in known_before:
+        return
     if not any(p.kind == "dictionary" for p in assembly.pieces):
-        for i in range(len(assembly.pieces) + 1):
+        for i in range(len(assembly.pieces), -1, -1):
             pieces = (*assembly.pieces[:i], Piece("dictionary"), *assembly.pieces[i:])
             yield dataclasses.replace(assembly, pieces=pieces)
     form, text = example.form, _rest(op, example)
@@ -160,9 +192,18 @@ def _candidates(assembly: Assembly, op: CatalogueOp, name: str, example: Example
     texts = [types if p.kind == "types" else t for p, t in zip(assembly.pieces, texts, strict=True)]
     before = "".join(texts)
     length = len(text) - len(before)
-    for at in range(len(before), -1, -1):
-        if length > 0 and text[:at] == before[:at] and text[at + length :] == before[at:]:
-            yield from _with_inserted(assembly, op, name, form, texts, at, text[at : at + length])
+    for at in sorted(range(len(before) + 1), key=lambda at: (not text[at:].startswith(" "), -at)):
+        end = at + length
+        if length > 0 and text[:at] == before[:at] and text[end:] == before[at:] and _is_between_words(text, at, end):
+            yield from _with_inserted(assembly, op, name, form, texts, at, text[at:end])
+
+
+def _is_between_words(text: str, start: int, end: int) -> bool:
+    """Return True if a part of a text begins and ends where no word is cut."""
+    return not any(_CUT_WORD.fullmatch(text[at - 1 : at + 1]) for at in (start, end))
+
+
+_CUT_WORD = re.compile(r"\w\w")
 
 
 def _with_inserted(
@@ -201,7 +242,7 @@ def _readings(op: CatalogueOp, name: str, form: Form, inserted: str) -> Iterator
         values = dict(form.operands).get(name, ())
         found = _place(parts, ", ".join(v.name for v in values), Piece("operands", name))
     else:
-        found = spec.kind == "flag" or _place_attribute(parts, op, form, name)
+        found = spec.kind == "flag" or _place_attribute(parts, op, form, name, is_named=False)
     if found:
         pieces = (Piece("text", p) if isinstance(p, str) else p for p in parts if p != "")
         yield tuple(dataclasses.replace(p, needs=name) for p in pieces)

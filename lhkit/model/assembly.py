@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -79,6 +80,7 @@ def present(form: Form) -> set[str]:
 def piece_texts(assembly: Assembly, form: Form, op: CatalogueOp, regions: str) -> Iterator[str]:
     """Yield what each piece makes of a form; nothing for those that it does not need."""
     given = present(form)
+    given |= {a.name for a in op.attributes if a.dynamic in given}
     apart = {p.text for p in assembly.pieces if p.kind == "attribute"} | _words_of_flags(assembly, op)
     for piece in assembly.pieces:
         if piece.needs and piece.needs not in given:
@@ -99,10 +101,13 @@ def piece_texts(assembly: Assembly, form: Form, op: CatalogueOp, regions: str) -
 def _words_of_flags(assembly: Assembly, op: CatalogueOp) -> set[str]:
     """Return the attributes that a fixed text stands for, and those that lists of sizes take along."""
     taken = {p.needs for p in assembly.pieces if p.kind == "text" and p.needs}
-    return taken | {a.name for a in op.attributes if a.name == SCALABLE}
+    return taken | TAKEN_ALONG
 
 
 SCALABLE = "scalable_sizes"
+_ACTIONS = "actions"
+# Attributes that are written as part of another one.
+TAKEN_ALONG = frozenset((SCALABLE, _ACTIONS))
 
 
 def dictionary_text(form: Form, op: CatalogueOp, apart: set[str]) -> str:
@@ -157,7 +162,7 @@ def _given(form: Form, spec: AttributeSpec) -> AttributeValue:
 def _mixed(form: Form, spec: AttributeSpec) -> str | None:
     """Spell a list of sizes: numbers, values for those left open, brackets around those that are scalable."""
     value = _given(form, spec)
-    if not isinstance(value, tuple):
+    if not isinstance(value, tuple) or spec.kind != "ints":
         return None
     names = iter([v.name for v in dict(form.operands).get(spec.dynamic or "", ())])
     scalable = dict(form.attributes).get(SCALABLE, ())
@@ -180,7 +185,9 @@ def _number(form: Form, spec: AttributeSpec) -> str | None:
 
 def _word(form: Form, spec: AttributeSpec) -> str | None:
     value = _given(form, spec)
-    return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else None
+    if spec.kind == "string" or not isinstance(value, bool | str):
+        return None
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _quoted(form: Form, spec: AttributeSpec) -> str | None:
@@ -198,6 +205,32 @@ def _bracketed(form: Form, spec: AttributeSpec) -> str | None:
     return _brackets(value) if isinstance(value, tuple) and spec.kind in ("ints", "bools") else None
 
 
+def _pairs(form: Form, spec: AttributeSpec) -> str | None:
+    """Spell matchers with their actions."""
+    matchers, actions = _given(form, spec), dict(form.attributes).get(_ACTIONS)
+    if spec.name != "matchers" or not isinstance(matchers, tuple) or not isinstance(actions, tuple):
+        return None
+    return ",\n    ".join(f"{m} -> {a}" for m, a in zip(matchers, actions, strict=False))
+
+
+def _options(form: Form, spec: AttributeSpec) -> str | None:
+    """Spell a dictionary whose entries may be parameters."""
+    value = _given(form, spec)
+    if spec.kind != "dictionary" or not isinstance(value, tuple):
+        return None
+    values = [v.name for _, group in form.operands[1:] for v in group]
+    entries = []
+    for entry in value:
+        name, text = entry if isinstance(entry, tuple) else ("", "")
+        index = _PARAM_OPERAND.fullmatch(str(text))
+        known = index is not None and int(index[1]) < len(values)
+        entries.append(f'"{name}" = {values[int(index[1])] if index and known else text}')
+    return f"{{{', '.join(entries)}}}"
+
+
+_PARAM_OPERAND = re.compile(r"#transform\.param_operand<index\s*=\s*(\d+)(?: : i64)?>")
+
+
 def _brackets(value: object) -> str:
     items = value if isinstance(value, tuple) else ()
     return f"[{', '.join(str(v).lower() if isinstance(v, bool) else str(v) for v in items)}]"
@@ -208,6 +241,8 @@ STYLES: Mapping[str, Callable[[Form, AttributeSpec], str | None]] = {
     "number": _number,
     "word": _word,
     "quoted": _quoted,
+    "options": _options,
     "typed": _typed,
     "bracketed": _bracketed,
+    "pairs": _pairs,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -139,12 +140,16 @@ def _list_text(value: Sequence[object], kind: str, storage: str) -> str:
     if kind == "int-lists":
         return f"[{', '.join(_list_text(_tuple(v), 'ints', '[i64]') for v in value)}]"
     if kind == "dictionary":
-        return f"{{{', '.join(f'{_quoted(name)} = {text}' for name, text in map(_tuple, value))}}}"
+        return f"{{{', '.join(f'{_key(name)} = {text}' for name, text in map(_tuple, value))}}}"
     items = [_item_text(v, kind) for v in value]
     if storage.startswith("array<"):
         return f"{storage[:-1]}{': ' if items else ''}{', '.join(items)}>"
     typed = f" : {storage[1:-1]}" if kind == "ints" else ""
     return f"[{', '.join(item + typed for item in items)}]"
+
+
+def _key(name: object) -> str:
+    return str(name) if re.fullmatch(r"[A-Za-z_][\w$.]*", str(name)) else _quoted(name)
 
 
 def _tuple(value: object) -> tuple[object, ...]:

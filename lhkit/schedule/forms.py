@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from lhkit.model.assembly import custom_text
 from lhkit.model.catalogue import (
     AttributeSpec,
     Catalogue,
@@ -21,6 +22,33 @@ _YIELD = '"transform.yield"() : () -> ()'
 _INDENT = "  "
 
 
+def form_text(form: Form, catalogue: Catalogue) -> str:
+    """Return a form as people write it: in the op's custom syntax, generic where something set has no known spelling.
+
+    Raises:
+        UsageError: The form is none of its op's: an attribute that there is not, a value of the wrong kind, …
+    """
+    op = catalogue.op(form.op)
+    _check(form, catalogue)
+    regions = _REGIONS_BETWEEN.get(op.name, ", ").join(_custom_region(block, catalogue) for block in form.regions)
+    return custom_text(form, op, regions) or generic_form_text(form, catalogue)
+
+
+def _custom_region(block: FormBlock, catalogue: Catalogue) -> str:
+    steps = block.text or "\n".join(form_text(step, catalogue) for step in block.steps)
+    body = "".join(f"{_INDENT}{line}\n" for line in steps.splitlines())
+    arguments = ", ".join(f"{a.name}: {a.type}" for a in block.arguments)
+    return f"{{\n{f'^bb0({arguments}):{chr(10)}' if arguments else ''}{body}}}"
+
+
+_REGIONS_BETWEEN = {"transform.apply_conversion_patterns": " with type_converter "}
+
+
+def _check(form: Form, catalogue: Catalogue) -> None:
+    if problems := form_problems(form, catalogue):
+        raise usage_error(f"{form.op}: {problems[0]}", "\n".join(problems[1:]) or None)
+
+
 def generic_form_text(form: Form, catalogue: Catalogue) -> str:
     """Return a form in MLIR's generic syntax, which every op has and which parses as it stands.
 
@@ -28,8 +56,7 @@ def generic_form_text(form: Form, catalogue: Catalogue) -> str:
         UsageError: The form is none of its op's: an attribute that there is not, a value of the wrong kind, …
     """
     op = catalogue.op(form.op)
-    if problems := form_problems(form, catalogue):
-        raise usage_error(f"{op.name}: {problems[0]}", "\n".join(problems[1:]) or None)
+    _check(form, catalogue)
     operands, results = dict(form.operands), dict(form.results)
     return generic_text(
         op.name,
@@ -175,28 +202,35 @@ def split_entries(entries: Sequence[int | TypedName]) -> tuple[tuple[int | None,
     return static, tuple(e for e in entries if isinstance(e, TypedName))
 
 
-def scratch_module(forms: Sequence[Form], catalogue: Catalogue) -> str:
+def scratch_module(
+    forms: Sequence[Form], catalogue: Catalogue, *, write: Callable[[Form, Catalogue], str] = generic_form_text
+) -> str:
     """Return a module in which every form stands alone, in the named sequence ``@form`` of a module of its own.
 
     Its operands are the sequence's arguments; named sequences that it refers to are declared as it needs them;
     patterns stand in the op that takes them.
 
+    Args:
+        forms: Valid forms.
+        catalogue: The catalogue with their ops.
+        write: What turns a form into text.
+
     Raises:
         UsageError: A form is none of its op's.
     """
     modules = [
-        "\n".join(["module attributes {transform.with_named_sequence} {", *_parts(form, catalogue), "}"])
+        "\n".join(["module attributes {transform.with_named_sequence} {", *_parts(form, catalogue, write), "}"])
         for form in forms
     ]
     return "\n".join(["module {", *modules, "}", ""])
 
 
-def _parts(form: Form, catalogue: Catalogue) -> Iterator[str]:
+def _parts(form: Form, catalogue: Catalogue, write: Callable[[Form, Catalogue], str]) -> Iterator[str]:
     """Yield the declarations that a form needs, and the sequence that holds it."""
     yield from dict(_declarations(form)).values()
     arguments = {v.name: v for v in (TypedName("%scratch", "!transform.any_op"), *form.operand_values)}
     listed = ", ".join(f"{v.name}: {v.type}" for v in arguments.values())
-    text = generic_form_text(_standing(form, catalogue), catalogue)
+    text = write(_standing(form, catalogue), catalogue)
     yield f"transform.named_sequence @form({listed}) {{\n{text}\ntransform.yield\n}}"
 
 
