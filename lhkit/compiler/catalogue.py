@@ -23,7 +23,7 @@ from lhkit.compiler.catalogue_asking import (
     type_for,
 )
 from lhkit.compiler.catalogue_classes import Argument, Skeleton, skeletons
-from lhkit.compiler.catalogue_corrections import REGION_KINDS, REGIONS, STARTS, STRUCTURAL
+from lhkit.compiler.catalogue_corrections import ASSEMBLIES, REGION_KINDS, REGIONS, STARTS, STRUCTURAL
 from lhkit.compiler.catalogue_examples import with_examples
 from lhkit.compiler.catalogue_kinds import attribute_spec, elided_bool
 from lhkit.compiler.catalogue_passes import registered_passes
@@ -73,7 +73,8 @@ def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
     asked = {} if problem else ask_constraints(trial)
     op = _described(skeleton, role, asked, trial)
     if role == "structural":
-        return dataclasses.replace(op, note=f"{skeleton.name} {STRUCTURAL[skeleton.name]}"), None
+        note = f"{skeleton.name} {STRUCTURAL[skeleton.name]}"
+        return dataclasses.replace(op, note=note, assembly=ASSEMBLIES.get(skeleton.name)), None
     if problem:
         return dataclasses.replace(op, note=f"no valid instance found: {problem}"), None
     module = ir.Module.parse(trial.text())

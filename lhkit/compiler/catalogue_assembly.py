@@ -121,12 +121,20 @@ def _is_printed_default(op: CatalogueOp, name: str) -> bool:
 
 
 def _with_needs(op: CatalogueOp, form: Form, pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """Yield pieces, those of attributes that could be left out marked, with the text before them."""
+    """Yield pieces, those of attributes that could be left out marked, with the word before them."""
     optional = {n for n, _ in form.attributes if (spec := op.attribute(n)) is not None and not spec.is_required}
     for piece, after in itertools.zip_longest(pieces, pieces[1:]):
-        of = after if piece.kind == "text" and after is not None else piece
-        is_optional = of.kind == "attribute" and of.text in optional
-        yield dataclasses.replace(piece, needs=of.text) if is_optional else piece
+        if piece.kind == "text" and after is not None and after.kind == "attribute" and after.text in optional:
+            start = match.start() if (match := _LAST_WORD.search(piece.text)) else len(piece.text)
+            yield dataclasses.replace(piece, text=piece.text[:start])
+            yield dataclasses.replace(piece, text=piece.text[start:], needs=after.text)
+        elif piece.kind == "attribute" and piece.text in optional:
+            yield dataclasses.replace(piece, needs=piece.text)
+        else:
+            yield piece
+
+
+_LAST_WORD = re.compile(r" \w+ (= )?\Z")
 
 
 def _place_attribute(parts: list[str | Piece], op: CatalogueOp, form: Form, name: str, *, is_named: bool) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lhkit.model.assembly import Assembly, Piece
 from lhkit.model.catalogue import RegionKind
 from lhkit.model.forms import AttributeValue
 
@@ -77,6 +78,13 @@ STARTS: Mapping[str, tuple[Mapping[str, tuple[str, ...]], Mapping[str, str]]] = 
     "transform.structured.tile_using_forall": ({}, {"static_tile_sizes": "array<i64: 8>"}),  # sizes or threads
 }
 
+# Custom syntax of ops of which there is no instance to learn it from.
+ASSEMBLIES: Mapping[str, Assembly] = {
+    "transform.yield": Assembly(
+        (Piece("text", " ", needs="operands"), Piece("operands", "operands"), Piece("types")), "operands", ("operands",)
+    ),
+}
+
 # Results of which there is one for each size in a list that is not 0: op and attribute, result.
 LOOP_RESULTS: Mapping[tuple[str, str], str] = {
     ("transform.structured.fuse", "static_tile_sizes"): "loops",
@@ -145,6 +153,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         ": (!transform.any_op) -> !transform.any_op",
     ),
     "transform.foreach": (
+        "transform.foreach %other, %scratch with_zip_shortest : !transform.any_op, !transform.any_op {\n"
+        "^bb0(%one: !transform.any_op, %two: !transform.any_op):\n"
+        "}",
         "%new = transform.foreach %other : !transform.any_op -> !transform.any_op {\n"
         "^bb0(%each: !transform.any_op):\n"
         '  %parent = transform.get_parent_op %each {op_name = "func.func"} : (!transform.any_op) -> !transform.any_op\n'

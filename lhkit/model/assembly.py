@@ -107,7 +107,7 @@ def _words_of_flags(assembly: Assembly, op: CatalogueOp) -> set[str]:
 SCALABLE = "scalable_sizes"
 _ACTIONS = "actions"
 # Attributes that are written as part of another one.
-TAKEN_ALONG = frozenset((SCALABLE, _ACTIONS))
+TAKEN_ALONG = frozenset((SCALABLE, _ACTIONS, "is_all", "is_inverted"))
 
 
 def dictionary_text(form: Form, op: CatalogueOp, apart: set[str]) -> str:
@@ -213,6 +213,15 @@ def _pairs(form: Form, spec: AttributeSpec) -> str | None:
     return ",\n    ".join(f"{m} -> {a}" for m, a in zip(matchers, actions, strict=False))
 
 
+def _positions(form: Form, spec: AttributeSpec) -> str | None:
+    """Spell which operands or results are meant: some, all but some, or all."""
+    given = dict(form.attributes)
+    listed = _brackets(_given(form, spec))[1:-1]
+    if spec.name != "raw_position_list":
+        return None
+    return "[all]" if given.get("is_all") else f"[except({listed})]" if given.get("is_inverted") else f"[{listed}]"
+
+
 def _options(form: Form, spec: AttributeSpec) -> str | None:
     """Spell a dictionary whose entries may be parameters."""
     value = _given(form, spec)
@@ -237,6 +246,7 @@ def _brackets(value: object) -> str:
 
 
 STYLES: Mapping[str, Callable[[Form, AttributeSpec], str | None]] = {
+    "positions": _positions,
     "mixed": _mixed,
     "number": _number,
     "word": _word,
