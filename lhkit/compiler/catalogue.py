@@ -10,14 +10,13 @@ from typing import Any
 from lhkit.compiler.bindings import HOST, ir, new_context
 from lhkit.compiler.catalogue_asking import (
     ANY_OP,
-    TYPES,
     Trial,
     ask_constraints,
     first_trial,
     kinds_of,
+    neighbours_text,
     required_attributes,
     role_of,
-    neighbours_text,
     scratch_op,
     settle,
     type_for,
@@ -43,6 +42,7 @@ from lhkit.model.catalogue import (
 from lhkit.model.op_words import group_of, sentence_for
 
 
+@functools.cache
 def introspect(lhkit_version: str) -> Catalogue:
     """Return the catalogue of the bindings that are installed."""
     found, specs = _described_ops(), op_specs()

@@ -94,7 +94,7 @@ class Trial:
     attributes: dict[str, str] = field(default_factory=dict)
     regions: list[str] = field(default_factory=list)
 
-    def with_changes(self, *, types: Mapping[str, list[str]] = {}, attributes: Mapping[str, str] = {}) -> Trial:  # noqa: B006
+    def with_changes(self, *, types: Mapping[str, list[str]] = {}, attributes: Mapping[str, str] = {}) -> Trial:
         """Return a copy with other types of some groups and other attributes."""
         return Trial(self.skeleton, {**self.types, **types}, {**self.attributes, **attributes}, self.regions)
 

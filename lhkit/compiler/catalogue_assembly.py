@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from lhkit.model.assembly import (
-    TAKEN_ALONG,
     STYLES,
+    TAKEN_ALONG,
     TYPES_STYLES,
     Assembly,
     Piece,
@@ -38,7 +38,10 @@ def learn_assembly(op: CatalogueOp, steps: Sequence[tuple[str, Example]]) -> Ass
             for name, example in steps[1:]:
                 learned = _taught(learned, op, name, example) or learned
             for example in op.examples:
-                missing = present(example.form) - {*learned.known, *(c for n in learned.known for c in _companions(op, n))}
+                missing = present(example.form) - {
+                    *learned.known,
+                    *(c for n in learned.known for c in _companions(op, n)),
+                }
                 for name in sorted(missing):
                     learned = _taught(learned, op, name, example) or learned
             if _fits(learned, op):
@@ -93,7 +96,9 @@ def _cut(
     form = example.form
     parts: list[str | Piece] = [_rest(op, example)]
     wanted = [(regions_in(example), Piece("regions")), (types_text(style, form), Piece("types"))]
-    wanted.append((dictionary_text(form, op, {n for n, _ in form.attributes} - set(inside)), Piece("dictionary")))
+    wanted.append(
+        (dictionary_text(form, op, {n for n, _ in form.attributes} - set(inside)), Piece("dictionary"))
+    )
     for value, piece in wanted:
         if value and not _place(parts, value, piece, last=piece.kind == "types"):
             return None
@@ -106,7 +111,11 @@ def _cut(
     defaults = [a.name for a in op.attributes if a.name not in (*apart, *inside) and a.name not in TAKEN_ALONG]
     left = [n for n in (*apart, *defaults) if not _place_attribute(parts, op, form, n, is_named=True)]
     left = [n for n in left if n in defaults or not _place_attribute(parts, op, form, n, is_named=False)]
-    left = [n for n in left if not (_is_printed_default(op, n) and _place_attribute(parts, op, form, n, is_named=False))]
+    left = [
+        n
+        for n in left
+        if not (_is_printed_default(op, n) and _place_attribute(parts, op, form, n, is_named=False))
+    ]
     if any(n in apart for n in left) or any(isinstance(p, str) and "!transform" in p for p in parts):
         return None
     if style != "none" and not types_text(style, form):
@@ -137,7 +146,9 @@ def _with_needs(op: CatalogueOp, form: Form, pieces: Sequence[Piece]) -> Iterato
 _LAST_WORD = re.compile(r" \w+ (= )?\Z")
 
 
-def _place_attribute(parts: list[str | Piece], op: CatalogueOp, form: Form, name: str, *, is_named: bool) -> bool:
+def _place_attribute(
+    parts: list[str | Piece], op: CatalogueOp, form: Form, name: str, *, is_named: bool
+) -> bool:
     """Put an attribute in the place of its value: where its name stands before it, or wherever it is found first."""
     spec = op.attribute(name)
     if spec is None:
@@ -202,7 +213,12 @@ def _candidates(
     length = len(text) - len(before)
     for at in sorted(range(len(before) + 1), key=lambda at: (not text[at:].startswith(" "), -at)):
         end = at + length
-        if length > 0 and text[:at] == before[:at] and text[end:] == before[at:] and _is_between_words(text, at, end):
+        if (
+            length > 0
+            and text[:at] == before[:at]
+            and text[end:] == before[at:]
+            and _is_between_words(text, at, end)
+        ):
             yield from _with_inserted(assembly, op, name, form, texts, at, text[at:end])
 
 

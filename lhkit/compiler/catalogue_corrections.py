@@ -81,7 +81,9 @@ STARTS: Mapping[str, tuple[Mapping[str, tuple[str, ...]], Mapping[str, str]]] = 
 # Custom syntax of ops of which there is no instance to learn it from.
 ASSEMBLIES: Mapping[str, Assembly] = {
     "transform.yield": Assembly(
-        (Piece("text", " ", needs="operands"), Piece("operands", "operands"), Piece("types")), "operands", ("operands",)
+        (Piece("text", " ", needs="operands"), Piece("operands", "operands"), Piece("types")),
+        "operands",
+        ("operands",),
     ),
 }
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from lhkit.compiler.bindings import ir
-from lhkit.compiler.catalogue_assembly import learn_assembly
 from lhkit.compiler.catalogue_asking import TYPES, Trial, complaint, scratch_op, scratch_text
+from lhkit.compiler.catalogue_assembly import learn_assembly
 from lhkit.compiler.catalogue_corrections import EXAMPLES, LOOP_RESULTS, SAMPLES
 from lhkit.compiler.forms import FormReader
 from lhkit.compiler.names import Names

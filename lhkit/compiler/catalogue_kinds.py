@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.catalogue_asking import Trial, dynamic_of, is_always_written, role_of, scratch_op

@@ -72,8 +72,12 @@ class FormReader:
         arguments = [
             a for o in (op, *inner) for region in o.regions for b in region.blocks for a in b.arguments
         ]
-        known = {v.get_name(): self._name(v) for o in (op, *inner) for v in (*o.operands, *o.results)}
-        known |= {a.get_name(): self._name(a) for a in arguments}
+        known = {
+            v.get_name(use_local_scope=True): self._name(v)
+            for o in (op, *inner)
+            for v in (*o.operands, *o.results)
+        }
+        known |= {a.get_name(use_local_scope=True): self._name(a) for a in arguments}
         if _is_isolated(op):
             # Numbers start again inside, so names go by way of the places of the values; outside, there are none.
             known = {}

@@ -219,7 +219,9 @@ def _positions(form: Form, spec: AttributeSpec) -> str | None:
     listed = _brackets(_given(form, spec))[1:-1]
     if spec.name != "raw_position_list":
         return None
-    return "[all]" if given.get("is_all") else f"[except({listed})]" if given.get("is_inverted") else f"[{listed}]"
+    return (
+        "[all]" if given.get("is_all") else f"[except({listed})]" if given.get("is_inverted") else f"[{listed}]"
+    )
 
 
 def _options(form: Form, spec: AttributeSpec) -> str | None:

@@ -280,6 +280,6 @@ def _fit(word: str, there: list[str]) -> float:
         return 1.0
     return (
         0.6
-        if len(word) > 2 and any(t.startswith(word) or word.startswith(t) and len(t) > 3 for t in there)
+        if len(word) > 2 and any(t.startswith(word) or (word.startswith(t) and len(t) > 3) for t in there)
         else 0.0
     )

@@ -30,7 +30,9 @@ def form_text(form: Form, catalogue: Catalogue) -> str:
     """
     op = catalogue.op(form.op)
     _check(form, catalogue)
-    regions = _REGIONS_BETWEEN.get(op.name, ", ").join(_custom_region(block, catalogue) for block in form.regions)
+    regions = _REGIONS_BETWEEN.get(op.name, ", ").join(
+        _custom_region(block, catalogue) for block in form.regions
+    )
     return custom_text(form, op, regions) or generic_form_text(form, catalogue)
 
 
@@ -73,7 +75,7 @@ def _properties(form: Form, op: CatalogueOp) -> Iterator[tuple[str, str]]:
     for spec in op.attributes:
         # A list that is empty by default has to be there: the compiler does not ask before it looks.
         value = given.get(spec.name, () if spec.default == () else None)
-        if value is not None and value is not False or spec.kind == "bool" and value is False:
+        if (value is not None and value is not False) or (spec.kind == "bool" and value is False):
             yield spec.name, attribute_value_text(value, spec)
 
 

@@ -3,10 +3,25 @@
 import pytest
 
 from lhkit.model.assembly import Assembly, Piece
-from lhkit.model.catalogue import AttributeSpec, Catalogue, CatalogueOp, EnumCase, OperandSpec, RegionSpec, ResultSpec
+from lhkit.model.catalogue import (
+    AttributeSpec,
+    Catalogue,
+    CatalogueOp,
+    EnumCase,
+    OperandSpec,
+    RegionSpec,
+    ResultSpec,
+)
 from lhkit.model.errors import UsageError
 from lhkit.model.forms import DYNAMIC, Form, FormBlock, TypedName
-from lhkit.schedule.forms import form_problems, form_text, generic_form_text, kind_of_type, mixed_entries, split_entries
+from lhkit.schedule.forms import (
+    form_problems,
+    form_text,
+    generic_form_text,
+    kind_of_type,
+    mixed_entries,
+    split_entries,
+)
 
 OP = "!transform.any_op"
 TARGET, SIZE, LOOP = TypedName("%mm", OP), TypedName("%size", "!transform.param<i64>"), TypedName("%loop", OP)
@@ -44,7 +59,9 @@ TILE = CatalogueOp(
         ("count", "deep", "label", "sizes", "static_sizes", "target"),
     ),
 )
-EACH = CatalogueOp("transform.each", "x", "Each", "step", "Each.", "Each.", regions=(RegionSpec("body", "body"),))
+EACH = CatalogueOp(
+    "transform.each", "x", "Each", "step", "Each.", "Each.", regions=(RegionSpec("body", "body"),)
+)
 CATALOGUE = Catalogue(("host", "1", "0"), (EACH, TILE), ())
 
 
@@ -54,7 +71,10 @@ def tile(*attributes, sizes=(), operands=(("target", (TARGET,)),), results=(("lo
 
 
 def test_custom_syntax_leaves_out_what_is_not_set():
-    assert form_text(tile(("count", 2)), CATALOGUE) == f"%loop = transform.x.tile %mm by [] {{count = 2 : i64}} : ({OP}) -> {OP}"
+    assert (
+        form_text(tile(("count", 2)), CATALOGUE)
+        == f"%loop = transform.x.tile %mm by [] {{count = 2 : i64}} : ({OP}) -> {OP}"
+    )
 
 
 def test_sizes_are_numbers_and_values_in_one_list():
@@ -71,7 +91,9 @@ def test_strings_are_escaped():
 
 def test_what_has_no_known_spelling_makes_the_text_generic():
     text = form_text(tile(("count", 2), ("mode", "safe")), CATALOGUE)
-    assert text.startswith('%loop = "transform.x.tile"(%mm) <{static_sizes = array<i64>, count = 2 : i64, mode = 1 : i32}>')
+    assert text.startswith(
+        '%loop = "transform.x.tile"(%mm) <{static_sizes = array<i64>, count = 2 : i64, mode = 1 : i32}>'
+    )
 
 
 def test_bodies_end_with_a_yield_in_generic_syntax():
@@ -91,7 +113,10 @@ def test_bodies_end_with_a_yield_in_generic_syntax():
         (tile(("count", 1), ("mode", "slow")), "'slow' is none of fast, safe"),
         (tile(("count", 1), ("speed", 1)), "there is no attribute 'speed'; there are static_sizes, count"),
         (tile(("count", 1), operands=()), "operand 'target' is exactly one value, and 0 are given"),
-        (tile(("count", 1), operands=(("target", (SIZE,)),)), "'target' takes op handles, and %size is !transform.param<i64>"),
+        (
+            tile(("count", 1), operands=(("target", (SIZE,)),)),
+            "'target' takes op handles, and %size is !transform.param<i64>",
+        ),
         (tile(("count", 1), results=(("loops", (LOOP,)),)), "there is no result 'loops'"),
         (tile(("count", 1), ("static_sizes", (None,))), "leaves 1 entries open, and 'sizes' gives 0"),
         (Form("transform.each"), "it has 1 regions, and 0 are given"),
