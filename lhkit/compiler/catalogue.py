@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lhkit.compiler.bindings import HOST, ir, new_context
@@ -14,19 +14,17 @@ from lhkit.compiler.catalogue_asking import (
     ask_constraints,
     first_trial,
     kinds_of,
-    neighbours_text,
     required_attributes,
     role_of,
     scratch_op,
     settle,
     type_for,
 )
-from lhkit.compiler.catalogue_classes import Argument, Skeleton, skeletons
+from lhkit.compiler.catalogue_classes import Skeleton, skeletons
 from lhkit.compiler.catalogue_corrections import ASSEMBLIES, REGION_KINDS, REGIONS, STARTS, STRUCTURAL
 from lhkit.compiler.catalogue_examples import with_examples
 from lhkit.compiler.catalogue_kinds import attribute_spec, elided_bool
 from lhkit.compiler.catalogue_passes import registered_passes
-from lhkit.compiler.effects import consumed_operands
 from lhkit.compiler.forms import attribute_value
 from lhkit.hosts import host_version
 from lhkit.model.catalogue import (
@@ -78,9 +76,7 @@ def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
     if problem:
         return dataclasses.replace(op, note=f"no valid instance found: {problem}"), None
     module = ir.Module.parse(trial.text())
-    instance = scratch_op(module, role)
-    consumed = consumed_operands(ir.Module.parse(neighbours_text()).operation, [instance])[0]
-    return _with_answers(op, trial, instance, consumed), trial
+    return _with_answers(op, trial, scratch_op(module, role)), trial
 
 
 def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: Trial) -> CatalogueOp:
@@ -93,43 +89,35 @@ def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: 
         sentence=sentence_for(skeleton.name, documentation),
         documentation=documentation,
         operands=tuple(
-            OperandSpec(*_handle(a, asked.get(a.name, "")), None, asked.get(a.name, ""))
+            OperandSpec(a.name, kinds_of(c), a.count, type_for(c) if c else ANY_OP, None, c)
             for a in skeleton.operands
+            for c in [asked.get(a.name, "")]
         ),
         attributes=tuple(attribute_spec(n, cls, asked.get(n, ""), trial) for n, cls in skeleton.attributes),
         results=tuple(
-            ResultSpec(*_handle(a, asked.get(f"->{a.name}", "")), asked.get(f"->{a.name}", ""))
+            ResultSpec(a.name, kinds_of(c), a.count, type_for(c) if c else ANY_OP, c)
             for a in skeleton.results
+            for c in [asked.get(f"->{a.name}", "")]
         ),
         regions=_regions(skeleton),
         segments=skeleton.segments,
     )
 
 
-def _handle(argument: Argument, constraint: str) -> tuple[Any, ...]:
-    return argument.name, kinds_of(constraint), argument.count, type_for(constraint) if constraint else ANY_OP
-
-
 def _regions(skeleton: Skeleton) -> tuple[RegionSpec, ...]:
-    kinds: Iterable[RegionKind] = REGION_KINDS.get(skeleton.name, ("body",) * len(skeleton.regions))
+    body: RegionKind = "body"
+    kinds = REGION_KINDS.get(skeleton.name, tuple(body for _ in skeleton.regions))
     return tuple(RegionSpec(r.name, kind, r.count) for r, kind in zip(skeleton.regions, kinds, strict=True))
 
 
-def _with_answers(op: CatalogueOp, trial: Trial, instance: Any, consumed: tuple[bool, ...]) -> CatalogueOp:
-    """Return an op with the effects and the defaults that an instance shows."""
-    effects, at = {}, 0
-    for operand in op.operands:
-        size = len(trial.types.get(operand.name, ()))
-        if size:
-            effects[operand.name] = any(consumed[at : at + size])
-        at += size
-    operands = tuple(dataclasses.replace(o, is_consumed=effects.get(o.name)) for o in op.operands)
+def _with_answers(op: CatalogueOp, trial: Trial, instance: Any) -> CatalogueOp:
+    """Return an op with the defaults that an instance shows, and which attributes it cannot do without."""
     required = required_attributes(trial)
     attributes = tuple(
         dataclasses.replace(_with_default(a, trial, instance), is_required=a.name in required)
         for a in op.attributes
     )
-    return dataclasses.replace(op, operands=operands, attributes=attributes)
+    return dataclasses.replace(op, attributes=attributes)
 
 
 def _with_default(spec: AttributeSpec, trial: Trial, instance: Any) -> AttributeSpec:

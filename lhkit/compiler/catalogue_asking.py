@@ -10,9 +10,11 @@ from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.catalogue_classes import Skeleton
+from lhkit.model.catalogue import HandleKind, Role
 from lhkit.model.forms import TypedName, generic_text
 
 ANY_OP, ANY_VALUE, ANY_PARAM = "!transform.any_op", "!transform.any_value", "!transform.param<i64>"
+SCRATCH = TypedName("%scratch", ANY_OP)
 TYPES = {"op": ANY_OP, "value": ANY_VALUE, "param": ANY_PARAM}
 _MOST_ATTEMPTS = 16
 _COMPLAINT = re.compile(
@@ -29,16 +31,17 @@ _NEIGHBOURS = """
   transform.named_sequence @action(%x: !transform.any_op {transform.readonly}) {
     transform.yield
   }"""
+_CONVERT = "transform.apply_conversion_patterns to %scratch"
 _AROUND = {
     "step": "{}",
     "structural": "{}",
     "pattern": "transform.apply_patterns to %scratch {{\n{}\n}} : !transform.any_op",
-    "conversion-pattern": "transform.apply_conversion_patterns to %scratch {{\n{}\n}} : !transform.any_op",
-    "type-converter": 'transform.apply_conversion_patterns to %scratch {{\n}} with type_converter {{\n{}\n}} : !transform.any_op',
+    "conversion-pattern": f"{_CONVERT} {{{{\n{{}}\n}}}} : !transform.any_op",
+    "type-converter": f"{_CONVERT} {{{{\n}}}} with type_converter {{{{\n{{}}\n}}}} : !transform.any_op",
 }  # fmt: skip
 
 
-def role_of(name: str) -> str:
+def role_of(name: str) -> Role:
     """Return where an op may stand, which its name says."""
     if name.startswith("transform.apply_conversion_patterns."):
         return "type-converter" if name.endswith("type_converter") else "conversion-pattern"
@@ -49,7 +52,7 @@ def role_of(name: str) -> str:
 
 def scratch_text(line: str, role: str, arguments: Sequence[TypedName]) -> str:
     """Return a module whose last sequence holds one op, written as ``line``, where its role lets it stand."""
-    listed = ", ".join(f"{a.name}: {a.type}" for a in (TypedName("%scratch", ANY_OP), *arguments))
+    listed = ", ".join(f"{a.name}: {a.type}" for a in (SCRATCH, *arguments))
     body = _AROUND[role].format(line)
     sequence = f"  transform.named_sequence @form({listed}) {{\n{body}\ntransform.yield\n  }}"
     return f"module attributes {{transform.with_named_sequence}} {{{_NEIGHBOURS}\n{sequence}\n}}\n"
@@ -196,7 +199,7 @@ def _retype(trial: Trial, side: str, number: int, constraint: str) -> bool:
     return False
 
 
-def kinds_of(constraint: str) -> tuple[str, ...]:
+def kinds_of(constraint: str) -> tuple[HandleKind, ...]:
     """Return which kinds of handles a constraint of the compiler allows."""
     if "any transform handle or parameter" in constraint:
         return ("op", "value", "param")

@@ -60,7 +60,7 @@ def _rendered(assembly: Assembly, form: Form, op: CatalogueOp, example: Example)
 
 
 def regions_in(example: Example) -> str:
-    """Return the text of the regions of a printed op: from the first brace that ends a line to the last that begins one."""
+    """Return the text of a printed op's regions, from the first brace that ends a line."""
     if not example.form.regions:
         return ""
     start = example.text.index("{\n")
@@ -86,13 +86,13 @@ def _first_assemblies(op: CatalogueOp, example: Example, style: TypesStyle) -> I
 
 
 def _names(op: CatalogueOp) -> set[str]:
-    return {x.name for x in (*op.operands, *op.attributes)}
+    return {o.name for o in op.operands} | {a.name for a in op.attributes}
 
 
 def _cut(
     op: CatalogueOp, example: Example, style: TypesStyle, inside: Sequence[str], apart: Sequence[str]
 ) -> tuple[Piece, ...] | None:
-    """Return what follows the op's name as pieces: some attributes in the dictionary, others in places of their own."""
+    """Return what follows the op's name as pieces; some attributes stand in the dictionary, others apart."""
     form = example.form
     parts: list[str | Piece] = [_rest(op, example)]
     wanted = [(regions_in(example), Piece("regions")), (types_text(style, form), Piece("types"))]
@@ -149,7 +149,7 @@ _LAST_WORD = re.compile(r" \w+ (= )?\Z")
 def _place_attribute(
     parts: list[str | Piece], op: CatalogueOp, form: Form, name: str, *, is_named: bool
 ) -> bool:
-    """Put an attribute in the place of its value: where its name stands before it, or wherever it is found first."""
+    """Put an attribute in the place of its value: after its name, or wherever it is found first."""
     spec = op.attribute(name)
     if spec is None:
         return False

@@ -85,8 +85,8 @@ def _skeleton(cls: Any, extension: str) -> Skeleton:
     for name, member in vars(cls).items():
         if not isinstance(member, property):
             continue
-        hint = inspect.get_annotations(member.fget).get("return")
-        inner = next((t for t in get_args(hint) if t is not type(None)), None)
+        hint: Any = getattr(member.fget, "__annotations__", {}).get("return")
+        inner: Any = next((t for t in get_args(hint) if t is not type(None)), None)
         kind = (inner or hint).__name__
         count: Count = "optional" if inner else "one"
         plain = name.removesuffix("_")
@@ -103,7 +103,7 @@ def _skeleton(cls: Any, extension: str) -> Skeleton:
     return Skeleton(
         name=cls.OPERATION_NAME,
         extension=extension,
-        documentation=inspect.getdoc(cls) if cls.__doc__ else "",
+        documentation=(inspect.getdoc(cls) or "") if cls.__doc__ else "",
         operands=tuple(operands),
         results=tuple(results),
         regions=tuple(regions),

@@ -49,7 +49,8 @@ REGION_KINDS: Mapping[str, tuple[RegionKind, ...]] = {
     "transform.with_pdl_patterns": ("payload",),
 }
 
-# Where an instance of what there is one of does not verify: types of operands and results ("->name"), attributes.
+# Where an instance of what there is one of does not verify: types of operands and results ("->name"), and
+# attributes.
 _OP, _PARAM = "!transform.any_op", "!transform.param<i64>"
 STARTS: Mapping[str, tuple[Mapping[str, tuple[str, ...]], Mapping[str, str]]] = {
     "transform.alternatives": ({"scope": (_OP,)}, {}),  # without a scope it may only stand at the top
@@ -86,6 +87,9 @@ ASSEMBLIES: Mapping[str, Assembly] = {
         ("operands",),
     ),
 }
+
+# Ops that consume what the steps they apply consume, which an instance of their own does not tell.
+EFFECTS_OF_BODIES = frozenset(("transform.foreach", "transform.include", "transform.sequence"))
 
 # Results of which there is one for each size in a list that is not 0: op and attribute, result.
 LOOP_RESULTS: Mapping[tuple[str, str], str] = {
@@ -135,7 +139,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         '  transform.apply_conversion_patterns.dialect_to_llvm "math"\n'
         "  transform.apply_conversion_patterns.vector.vector_to_llvm\n"
         "} with type_converter {\n"
-        "  transform.apply_conversion_patterns.memref.memref_to_llvm_type_converter {use_bare_ptr_call_conv = true}\n"
+        "  transform.apply_conversion_patterns.memref.memref_to_llvm_type_converter "
+        "{use_bare_ptr_call_conv = true}\n"
         '} {legal_dialects = ["llvm"], partial_conversion} : !transform.any_op',
     ),
     "transform.apply_patterns": (
@@ -160,7 +165,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "}",
         "%new = transform.foreach %other : !transform.any_op -> !transform.any_op {\n"
         "^bb0(%each: !transform.any_op):\n"
-        '  %parent = transform.get_parent_op %each {op_name = "func.func"} : (!transform.any_op) -> !transform.any_op\n'
+        '  %parent = transform.get_parent_op %each {op_name = "func.func"} '
+        ": (!transform.any_op) -> !transform.any_op\n"
         "  transform.yield %parent : !transform.any_op\n"
         "}",
     ),
@@ -174,8 +180,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "%new = transform.merge_handles deduplicate %other, %scratch : !transform.any_op",
     ),
     "transform.sequence": (
-        "%new = transform.sequence %other, %param : !transform.any_op, !transform.param<i64> -> !transform.any_op "
-        "failures(suppress) {\n"
+        "%new = transform.sequence %other, %param : !transform.any_op, !transform.param<i64> "
+        "-> !transform.any_op failures(suppress) {\n"
         "^bb0(%each: !transform.any_op, %size: !transform.param<i64>):\n"
         "  transform.yield %each : !transform.any_op\n"
         "}",

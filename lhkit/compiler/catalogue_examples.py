@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lhkit.compiler.bindings import ir
-from lhkit.compiler.catalogue_asking import TYPES, Trial, complaint, scratch_op, scratch_text
+from lhkit.compiler.catalogue_asking import (
+    SCRATCH,
+    TYPES,
+    Trial,
+    complaint,
+    neighbours_text,
+    scratch_op,
+    scratch_text,
+)
 from lhkit.compiler.catalogue_assembly import learn_assembly
-from lhkit.compiler.catalogue_corrections import EXAMPLES, LOOP_RESULTS, SAMPLES
+from lhkit.compiler.catalogue_corrections import EFFECTS_OF_BODIES, EXAMPLES, LOOP_RESULTS, SAMPLES
+from lhkit.compiler.effects import consumed_operands
 from lhkit.compiler.forms import FormReader
 from lhkit.compiler.names import Names
 from lhkit.compiler.sources import Source
 from lhkit.model.assembly import SCALABLE
-from lhkit.model.catalogue import AttributeSpec, CatalogueOp, Example
+from lhkit.model.catalogue import AttributeSpec, CatalogueOp, Example, OperandSpec
 from lhkit.model.forms import AttributeValue, TypedName, attribute_text
 
 ARGUMENTS = (
@@ -41,8 +52,24 @@ def with_examples(op: CatalogueOp, trial: Trial | None, specs: Mapping[str, Cata
         else:
             examples.append(read_example(text, op.role, specs))
     note = "\n".join(dict.fromkeys(problems + growing.problems))
-    op = dataclasses.replace(op, examples=tuple(dict.fromkeys(examples)), note=note)
+    operands = _with_effects(op, examples)
+    op = dataclasses.replace(op, operands=operands, examples=tuple(dict.fromkeys(examples)), note=note)
     return dataclasses.replace(op, assembly=learn_assembly(op, growing.steps))
+
+
+def _with_effects(op: CatalogueOp, examples: Sequence[Example]) -> tuple[OperandSpec, ...]:
+    """Return an op's operands with what the compiler infers of its instances: which of them it consumes."""
+    effects: dict[str, bool] = {}
+    neighbours = ir.Module.parse(neighbours_text())
+    for example in examples:
+        form = example.form
+        arguments = [v for v in form.operand_values if v != SCRATCH]
+        module = ir.Module.parse(scratch_text(example.text, op.role, arguments))
+        consumed = iter(consumed_operands(neighbours.operation, [scratch_op(module, op.role)])[0])
+        for name, values in form.operands:
+            effects[name] = any(list(itertools.islice(consumed, len(values))))
+    known = {} if op.name in EFFECTS_OF_BODIES else effects
+    return tuple(dataclasses.replace(o, is_consumed=known.get(o.name)) for o in op.operands)
 
 
 def read_example(text: str, role: str, specs: Mapping[str, CatalogueOp]) -> Example:
@@ -100,10 +127,9 @@ class _Growing:
         """Yield each thing that may be set, and the function that gives ways to set it in a trial."""
         for operand in self._op.operands:
             if operand.count != "one" and all(a.dynamic != operand.name for a in self._op.attributes):
-                change = {operand.name: [operand.type]}
-                yield operand.name, lambda trial, c=change: iter([trial.with_changes(types=c)])
+                yield operand.name, functools.partial(_giving, operand)
         for spec in self._op.attributes:
-            yield spec.name, lambda trial, s=spec: _settings(self._op.name, s, trial)
+            yield spec.name, functools.partial(_settings, self._op.name, spec)
 
     def _first(self, trials: Iterator[Trial]) -> Trial | None:
         """Return the first of some trials that is valid and that the compiler can read again."""
@@ -116,6 +142,11 @@ class _Growing:
                 return trial
             self.problems.append(f"MLIR prints what it does not read: {example.text} ({message})")
         return None
+
+
+def _giving(operand: OperandSpec, trial: Trial) -> Iterator[Trial]:
+    """Yield a trial in which an operand is given."""
+    yield trial.with_changes(types={operand.name: [operand.type]})
 
 
 def _settings(op: str, spec: AttributeSpec, trial: Trial) -> Iterator[Trial]:

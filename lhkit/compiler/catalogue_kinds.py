@@ -37,7 +37,7 @@ _ARRAYS: tuple[tuple[str, AttributeKind, str], ...] = (
 
 
 def attribute_spec(name: str, cls: str, constraint: str, trial: Trial) -> AttributeSpec:
-    """Return what can be known of an attribute from its class, the compiler's words and trials of enumerations."""
+    """Return what an attribute is, from its class, the compiler's words, and trials of enumerations."""
     kind, storage = _BY_CLASS.get(cls, ("any", ""))
     cases: tuple[EnumCase, ...] = ()
     if cls == "IntegerAttr":

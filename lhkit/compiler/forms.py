@@ -68,7 +68,7 @@ class FormReader:
 
     def printed(self, op: Any, *, generic: bool = False) -> str:
         """Return an op as MLIR prints it, its values named as their author named them."""
-        inner = [o for o in walk(op)]
+        inner = list(walk(op))
         arguments = [
             a for o in (op, *inner) for region in o.regions for b in region.blocks for a in b.arguments
         ]
@@ -79,7 +79,7 @@ class FormReader:
         }
         known |= {a.get_name(use_local_scope=True): self._name(a) for a in arguments}
         if _is_isolated(op):
-            # Numbers start again inside, so names go by way of the places of the values; outside, there are none.
+            # Numbers start again inside, so names go by way of the values' places; outside, there are none.
             known = {}
             for argument in arguments:
                 argument.set_location(ir.Location.name(self._name(argument)[1:]))
@@ -129,7 +129,7 @@ def _sizes(op: Any, side: str) -> list[int] | None:
 
 def _grouped(
     values: Sequence[TypedName],
-    specs: Sequence[OperandSpec] | Sequence[ResultSpec],
+    specs: Sequence[OperandSpec | ResultSpec],
     sizes: Sequence[int] | None,
 ) -> tuple[tuple[str, tuple[TypedName, ...]], ...]:
     """Return values by what they are in the catalogue; groups that are empty are left out."""

@@ -34,7 +34,7 @@ class OperandSpec:
         kinds: What may be given: handles to ops, handles to values, parameters.
         count: One, at most one, or any number.
         type: A type that is accepted, ``!transform.any_op`` where nothing narrower is asked for.
-        is_consumed: True if the step invalidates the handle; None where the compiler did not say.
+        is_consumed: True if the step invalidates the handle; None where that depends on what the op applies.
         constraint: What the compiler asks of it, in its words.
     """
 
@@ -257,7 +257,8 @@ def _words(text: str) -> list[str]:
 
 def _score(op: CatalogueOp, asked: list[str]) -> float:
     """Return how well words fit an op; 0 if one of them is nowhere."""
-    arguments = " ".join(a.name for a in (*op.operands, *op.attributes, *op.results))
+    names = [o.name for o in op.operands] + [a.name for a in op.attributes] + [r.name for r in op.results]
+    arguments = " ".join(names)
     fields = (
         (8.0, op.short_name),
         (4.0, op.sentence),

@@ -23,7 +23,7 @@ _INDENT = "  "
 
 
 def form_text(form: Form, catalogue: Catalogue) -> str:
-    """Return a form as people write it: in the op's custom syntax, generic where something set has no known spelling.
+    """Return a form as people write it: in custom syntax, generic where something set has no known spelling.
 
     Raises:
         UsageError: The form is none of its op's: an attribute that there is not, a value of the wrong kind, …
@@ -130,7 +130,7 @@ def form_problems(form: Form, catalogue: Catalogue) -> tuple[str, ...]:
 def _handle_problems(
     side: str,
     given: Sequence[tuple[str, Sequence[TypedName]]],
-    specs: Sequence[OperandSpec] | Sequence[ResultSpec],
+    specs: Sequence[OperandSpec | ResultSpec],
 ) -> Iterator[str]:
     known = {s.name: s for s in specs}
     for name, values in given:
@@ -141,7 +141,8 @@ def _handle_problems(
         for value in values:
             kind = kind_of_type(value.type)
             if kind is not None and kind not in spec.kinds:
-                yield f"{side} {name!r} takes {' or '.join(spec.kinds)} handles, and {value.name} is {value.type}"
+                wanted = " or ".join(spec.kinds)
+                yield f"{side} {name!r} takes {wanted} handles, and {value.name} is {value.type}"
     counts = {name: len(values) for name, values in given}
     for spec in specs:
         count = counts.get(spec.name, 0)
@@ -164,7 +165,8 @@ def _attribute_problems(form: Form, op: CatalogueOp) -> Iterator[str]:
     for name, value in given.items():
         spec = op.attribute(name)
         if spec is None:
-            yield f"there is no attribute {name!r}; there are {', '.join(a.name for a in op.attributes) or 'none'}"
+            known = ", ".join(a.name for a in op.attributes) or "none"
+            yield f"there is no attribute {name!r}; there are {known}"
             continue
         if value is False and spec.kind == "flag":
             continue
@@ -199,7 +201,7 @@ def mixed_entries(form: Form, spec: AttributeSpec) -> tuple[int | TypedName, ...
 
 
 def split_entries(entries: Sequence[int | TypedName]) -> tuple[tuple[int | None, ...], tuple[TypedName, ...]]:
-    """Return a list of sizes as the dialect keeps it: the numbers with None for what the values say, and the values."""
+    """Return a list of sizes as the dialect keeps it: numbers, None where a value says it; and the values."""
     static = tuple(None if isinstance(e, TypedName) else e for e in entries)
     return static, tuple(e for e in entries if isinstance(e, TypedName))
 
@@ -251,7 +253,7 @@ def _standing(form: Form, catalogue: Catalogue) -> Form:
 
 
 def _declarations(form: Form) -> Iterator[tuple[str, str]]:
-    """Yield the named sequences that a form refers to, with the text that declares each as the form needs it."""
+    """Yield the named sequences that a form refers to, each with the text that declares it as needed."""
     given, made, values = dict(form.operands), dict(form.results), dict(form.attributes)
     if form.op == "transform.include":
         yield _declaration(values["target"], form.operand_values, form.result_values)

@@ -1,4 +1,4 @@
-"""The catalogue of transform ops: asked of the worker once for each toolchain, then read from the user's cache."""
+"""The catalogue of transform ops: made by the worker once for each toolchain, then read from a cache."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from lhkit.worker.client import Worker
 
 
 def read_forms(text: str, *, name: str = "<schedule>", worker: Worker | None = None) -> tuple[WrittenForm, ...]:
-    """Return the steps of all named sequences of a schedule as forms, in order; inner steps stand in their regions.
+    """Return the steps of a schedule's named sequences as forms, in order; inner steps stand in their regions.
 
     Args:
         text: Transform IR that parses and verifies.
@@ -49,7 +49,7 @@ def print_forms(
 
 
 def _alone(text: str, form: Form, around: Form) -> str:
-    """Return the text of a form, taken out of the op that takes it if it is a pattern: a line without its indent."""
+    """Return the text of a form, a pattern's taken out of the op around it."""
     if form.op == around.op:
         return text
     return next(line.strip() for line in text.splitlines() if line.strip().startswith(form.op))

@@ -142,7 +142,9 @@ def test_forms_are_printed_in_custom_syntax(catalogue, worker):
         ("apply_registered_pass", "target", True),
         ("annotate", "target", False),
         ("cast", "input", False),
-        ("foreach", "targets", False),
+        ("foreach", "targets", None),
+        ("structured.tile_using_for", "dynamic_sizes", False),
+        ("merge_handles", "handles", False),
     ],
 )
 def test_effects_are_the_compilers(catalogue, op, operand, is_consumed):
