@@ -20,6 +20,7 @@ from lhkit.compiler.catalogue_asking import (
     settle,
     type_for,
 )
+from lhkit.compiler.catalogue_classless import classless_skeletons
 from lhkit.compiler.catalogue_classes import Skeleton, skeletons
 from lhkit.compiler.catalogue_corrections import ASSEMBLIES, REGION_KINDS, REGIONS, STARTS, STRUCTURAL
 from lhkit.compiler.catalogue_examples import with_examples
@@ -58,7 +59,8 @@ def op_specs() -> Mapping[str, CatalogueOp]:
 @functools.cache
 def _described_ops() -> Mapping[str, tuple[CatalogueOp, Trial | None]]:
     with new_context():
-        return {s.name: _introspect_op(s) for s in skeletons()}
+        all_ops = sorted([*skeletons(), *classless_skeletons()], key=lambda s: s.name)
+        return {s.name: _introspect_op(s) for s in {s.name: s for s in all_ops}.values()}
 
 
 def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
