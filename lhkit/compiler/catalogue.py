@@ -20,8 +20,8 @@ from lhkit.compiler.catalogue_asking import (
     settle,
     type_for,
 )
-from lhkit.compiler.catalogue_classless import classless_skeletons
 from lhkit.compiler.catalogue_classes import Skeleton, skeletons
+from lhkit.compiler.catalogue_classless import classless_skeletons
 from lhkit.compiler.catalogue_corrections import ASSEMBLIES, REGION_KINDS, REGIONS, STARTS, STRUCTURAL
 from lhkit.compiler.catalogue_examples import with_examples
 from lhkit.compiler.catalogue_kinds import attribute_spec, elided_bool

@@ -11,9 +11,10 @@ from typing import Any
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.catalogue_classes import Skeleton
 from lhkit.model.catalogue import HandleKind, Role
-from lhkit.model.forms import TypedName, generic_text
+from lhkit.model.forms import STRUCTURE, TypedName, generic_text
 
 ANY_OP, ANY_VALUE, ANY_PARAM = "!transform.any_op", "!transform.any_value", "!transform.param<i64>"
+_MATCHED = "%operand_handle"
 SCRATCH = TypedName("%scratch", ANY_OP)
 TYPES = {"op": ANY_OP, "value": ANY_VALUE, "param": ANY_PARAM}
 _MOST_ATTEMPTS = 16
@@ -37,12 +38,16 @@ _AROUND = {
     "structural": "{}",
     "pattern": "transform.apply_patterns to %scratch {{\n{}\n}} : !transform.any_op",
     "conversion-pattern": f"{_CONVERT} {{{{\n{{}}\n}}}} : !transform.any_op",
+    "structure-matcher": "transform.match.structured %scratch : !transform.any_op {{\n"
+    "^bb0(%structure: !transform.any_op):\n{}\ntransform.match.structured.yield\n}}",
     "type-converter": f"{_CONVERT} {{{{\n}}}} with type_converter {{{{\n{{}}\n}}}} : !transform.any_op",
 }  # fmt: skip
 
 
 def role_of(name: str) -> Role:
     """Return where an op may stand, which its name says."""
+    if name.startswith("transform.match.structured."):
+        return "structure-matcher"
     if name.startswith("transform.apply_conversion_patterns."):
         return "type-converter" if name.endswith("type_converter") else "conversion-pattern"
     if name.startswith(("transform.apply_patterns.", "transform.type_conversion.")):
@@ -52,7 +57,8 @@ def role_of(name: str) -> Role:
 
 def scratch_text(line: str, role: str, arguments: Sequence[TypedName]) -> str:
     """Return a module whose last sequence holds one op, written as ``line``, where its role lets it stand."""
-    listed = ", ".join(f"{a.name}: {a.type}" for a in (SCRATCH, *arguments))
+    outside = dict.fromkeys(a for a in (SCRATCH, *arguments) if a != STRUCTURE)
+    listed = ", ".join(f"{a.name}: {a.type}" for a in outside)
     body = _AROUND[role].format(line)
     sequence = f"  transform.named_sequence @form({listed}) {{\n{body}\ntransform.yield\n  }}"
     return f"module attributes {{transform.with_named_sequence}} {{{_NEIGHBOURS}\n{sequence}\n}}\n"
@@ -106,8 +112,15 @@ class Trial:
         skeleton = self.skeleton
         taken = {a.name for a in skeleton.operands}
         made = [f"%new_{a.name}" if a.name in taken else f"%{a.name}" for a in skeleton.results]
+        given = [_named(f"%{a.name}", self.types.get(a.name, [])) for a in skeleton.operands]
+        if (
+            role_of(skeleton.name) == "structure-matcher"
+            and given
+            and given[0] == [TypedName(_MATCHED, ANY_OP)]
+        ):
+            given[0] = [STRUCTURE]
         return (
-            [_named(f"%{a.name}", self.types.get(a.name, [])) for a in skeleton.operands],
+            given,
             [_named(n, self.types.get(f"->{a.name}", [])) for n, a in zip(made, skeleton.results, strict=True)],
         )
 

@@ -32,6 +32,7 @@ def learn_assembly(op: CatalogueOp, steps: Sequence[tuple[str, Example]]) -> Ass
         steps: Instances, each with one thing more than one before it; with the name of that thing, empty for
             the first.
     """
+    fitting: list[Assembly] = []
     for style in TYPES_STYLES:
         for assembly in _first_assemblies(op, steps[0][1], style):
             learned = assembly
@@ -45,8 +46,8 @@ def learn_assembly(op: CatalogueOp, steps: Sequence[tuple[str, Example]]) -> Ass
                 for name in sorted(missing):
                     learned = _taught(learned, op, name, example) or learned
             if _fits(learned, op):
-                return learned
-    return None
+                fitting.append(learned)
+    return max(fitting, key=lambda a: len(a.known), default=None)
 
 
 def _fits(assembly: Assembly, op: CatalogueOp) -> bool:
@@ -61,7 +62,7 @@ def _rendered(assembly: Assembly, form: Form, op: CatalogueOp, example: Example)
 
 def regions_in(example: Example) -> str:
     """Return the text of a printed op's regions, from the first brace that ends a line."""
-    if not example.form.regions:
+    if not example.form.regions or "{\n" not in example.text:
         return ""
     start = example.text.index("{\n")
     return example.text[start : example.text.rindex("\n}") + 2]

@@ -26,7 +26,7 @@ REGIONS: Mapping[str, tuple[str, ...]] = {
     "transform.apply_conversion_patterns": ("{^bb0:}",),
     "transform.apply_patterns": ("{^bb0:}",),
     "transform.foreach": ('{^bb0(%x: !transform.any_op): "transform.yield"() : () -> ()}',),
-    "transform.irdl.collect_matching": ("{^bb0:}",),
+    "transform.func.cast_and_call": ("{}",),
     "transform.match.structured": (
         '{^bb0(%x: !transform.any_op): "transform.match.structured.yield"() : () -> ()}',
     ),
@@ -41,7 +41,6 @@ REGION_KINDS: Mapping[str, tuple[RegionKind, ...]] = {
     "transform.apply_conversion_patterns": ("conversion-patterns", "type-converter"),
     "transform.apply_patterns": ("patterns",),
     "transform.func.cast_and_call": ("type-converter",),
-    "transform.irdl.collect_matching": ("payload",),
     "transform.payload": ("payload",),
     "transform.smt.constrain_params": ("payload",),
     "transform.structured.replace": ("payload",),
@@ -53,11 +52,21 @@ REGION_KINDS: Mapping[str, tuple[RegionKind, ...]] = {
 # attributes.
 _OP, _PARAM = "!transform.any_op", "!transform.param<i64>"
 STARTS: Mapping[str, tuple[Mapping[str, tuple[str, ...]], Mapping[str, str]]] = {
+    "transform.affine.simplify_bounded_affine_ops": (
+        {"bounded_values": (_OP,)},
+        {"lower_bounds": "array<i64: 0>", "upper_bounds": "array<i64: 8>"},  # as many bounds as values
+    ),
+    "transform.match.structured.body": ({}, {"passthrough": "unit"}),  # one condition
+    "transform.match.structured.result": (
+        {"->result": ("!transform.any_value",)},
+        {},
+    ),  # the value, or its users
     "transform.alternatives": ({"scope": (_OP,)}, {}),  # without a scope it may only stand at the top
     "transform.apply_conversion_patterns.dialect_to_llvm": ({}, {"dialect_name": '"func"'}),  # must be loaded
     "transform.collect_matching": ({"->results": (_OP,)}, {}),  # as @matcher gives
     "transform.foreach": ({"targets": (_OP,)}, {}),  # the body's arguments are the targets
     "transform.foreach_match": ({}, {"matchers": "[@matcher]", "actions": "[@action]"}),  # one pair at least
+    "transform.func.cast_and_call": ({}, {"function_name": "@action"}),  # a name or a handle
     "transform.include": ({"operands": (_OP,), "->results": (_OP,)}, {}),  # as @matcher takes and gives
     "transform.merge_handles": ({"handles": (_OP,)}, {}),  # the result has the type of the handles
     "transform.replicate": (
@@ -79,13 +88,17 @@ STARTS: Mapping[str, tuple[Mapping[str, tuple[str, ...]], Mapping[str, str]]] = 
     "transform.structured.tile_using_forall": ({}, {"static_tile_sizes": "array<i64: 8>"}),  # sizes or threads
 }
 
+
 # Custom syntax of ops of which there is no instance to learn it from.
+def _ending(values: str) -> Assembly:
+    return Assembly(
+        (Piece("text", " ", needs=values), Piece("operands", values), Piece("types")), "operands", (values,)
+    )
+
+
 ASSEMBLIES: Mapping[str, Assembly] = {
-    "transform.yield": Assembly(
-        (Piece("text", " ", needs="operands"), Piece("operands", "operands"), Piece("types")),
-        "operands",
-        ("operands",),
-    ),
+    "transform.match.structured.yield": _ending("handles"),
+    "transform.yield": _ending("operands"),
 }
 
 # Ops that consume what the steps they apply consume, which an instance of their own does not tell.
@@ -111,6 +124,7 @@ SAMPLES: Mapping[tuple[str, str], AttributeValue] = {
     ("transform.bufferization.one_shot_bufferize", "memcpy_op"): "linalg.copy",
     ("transform.debug.emit_param_as_remark", "message"): "size",
     ("transform.debug.emit_remark_at", "message"): "matched",
+    ("transform.dlti.query", "keys"): ('"L1_cache_size"',),
     ("transform.foreach_match", "actions"): ("@action",),
     ("transform.foreach_match", "matchers"): ("@matcher",),
     ("transform.get_parent_op", "op_name"): "scf.for",
@@ -170,11 +184,43 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "  transform.yield %parent : !transform.any_op\n"
         "}",
     ),
+    "transform.func.cast_and_call": (
+        "%call = transform.func.cast_and_call %other(%value) -> %value before %other {\n"
+        "  transform.type_conversion.tensor.cast_shape_dynamic_dims\n"
+        "} "
+        ": (!transform.any_op, !transform.any_value, !transform.any_value, !transform.any_op) "
+        "-> !transform.any_op",
+    ),
     "transform.get_operand": (
         "%new = transform.get_operand %other[all] : (!transform.any_op) -> !transform.any_value",
     ),
     "transform.get_result": (
         "%new = transform.get_result %other[all] : (!transform.any_op) -> !transform.any_value",
+    ),
+    "transform.match.structured.body": (
+        "transform.match.structured.body %structure {elementwise} : !transform.any_op",
+        "transform.match.structured.body %structure {reduction_position = 0} : !transform.any_op",
+        'transform.match.structured.body %structure {contraction = ["arith.mulf", "arith.addf"]} '
+        ": !transform.any_op",
+    ),
+    "transform.match.structured.dim": (
+        "%sizes = transform.match.structured.dim %structure[all] "
+        ": (!transform.any_op) -> !transform.param<i64>",
+        "transform.match.structured.dim %structure[-1] {reduction} : !transform.any_op",
+    ),
+    "transform.match.structured.init": (
+        "%init = transform.match.structured.init %structure[0] : (!transform.any_op) -> !transform.any_value",
+        "transform.match.structured.init %structure[all] {projected_permutation} : !transform.any_op",
+    ),
+    "transform.match.structured.input": (
+        "%input = transform.match.structured.input %structure[0] : (!transform.any_op) -> !transform.any_value",
+        "transform.match.structured.input %structure[all] {projected_permutation} : !transform.any_op",
+    ),
+    "transform.match.structured.result": (
+        "%user = transform.match.structured.result %structure[0] {single} "
+        ": (!transform.any_op) -> !transform.any_op",
+        "%user = transform.match.structured.result %structure[0] {any} "
+        ": (!transform.any_op) -> !transform.any_op",
     ),
     "transform.merge_handles": (
         "%new = transform.merge_handles deduplicate %other, %scratch : !transform.any_op",

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from lhkit.model.catalogue import AttributeSpec, CatalogueOp
 
 PieceKind = Literal["text", "operands", "attribute", "dictionary", "types", "regions"]
-TypesStyle = Literal["none", "function", "operands", "first", "result", "cast", "one-result", "same-results"]
+TypesStyle = Literal[
+    "none", "function", "operands", "first", "result", "cast", "one-result", "same-results", "either"
+]
 TYPES_STYLES: tuple[TypesStyle, ...] = (
-    "function", "operands", "first", "result", "cast", "one-result", "same-results", "none",
+    "function", "operands", "first", "result", "cast", "one-result", "same-results", "either", "none",
 )  # fmt: skip
 
 
@@ -149,6 +151,8 @@ def types_text(style: TypesStyle, form: Form) -> str:
             return f" : {', '.join(given)} to {results}"
         case "one-result":
             return f" : {', '.join(given)}" if given else ""
+        case "either":
+            return f" : ({', '.join(given)}) -> {results}" if made else f" : {', '.join(given)}"
         case "same-results":
             return f" : ({', '.join(given)}) -> {made[0] if made else '()'}"
         case _:
@@ -217,7 +221,7 @@ def _positions(form: Form, spec: AttributeSpec) -> str | None:
     """Spell which operands or results are meant: some, all but some, or all."""
     given = dict(form.attributes)
     listed = _brackets(_given(form, spec))[1:-1]
-    if spec.name != "raw_position_list":
+    if spec.name not in ("raw_position_list", "raw_dim_list"):
         return None
     return (
         "[all]" if given.get("is_all") else f"[except({listed})]" if given.get("is_inverted") else f"[{listed}]"

@@ -21,7 +21,9 @@ AttributeKind = Literal[
     "flag", "bool", "int", "string", "enum", "type", "symbol", "any", "ints", "bools", "strings", "types",
     "symbols", "attributes", "int-lists", "dictionary",
 ]  # fmt: skip
-Role = Literal["step", "pattern", "conversion-pattern", "type-converter", "structural"]
+Role = Literal[
+    "step", "pattern", "conversion-pattern", "type-converter", "structure-matcher", "structural"
+]  # fmt: skip
 RegionKind = Literal["body", "alternatives", "patterns", "conversion-patterns", "type-converter", "payload"]
 
 
@@ -118,7 +120,8 @@ class CatalogueOp:
         name: Its full name, such as ``transform.structured.tile_using_for``.
         extension: The part of the dialect it belongs to, such as ``structured``; ``transform`` for the core.
         group: What one uses it for (a title of `Catalogue.groups`).
-        role: Where it may stand: as a step, in a region of patterns, or as part of the structure of a file.
+        role: Where it may stand: as a step, in a region of patterns, in ``transform.match.structured``, or as
+            part of the structure of a file.
         sentence: What it does, in a sentence.
         documentation: The dialect's own documentation.
         operands, attributes, results, regions: What it takes and gives, in the dialect's order.

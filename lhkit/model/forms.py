@@ -85,6 +85,10 @@ class WrittenForm:
     column: int
 
 
+# The argument of the body of ``transform.match.structured``, to which its conditions apply.
+STRUCTURE = TypedName("%structure", "!transform.any_op")
+
+
 def left_side(names: Sequence[str]) -> str:
     """Return the names of an op's results as they stand left of the ``=``: ``%tiled, %loops:2``."""
     parts: list[list[str]] = []

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 FIND = "Find and select"
+ASK = "Ask in a matcher"
 TILE = "Tile and fuse"
 LOOPS = "Change loops"
 REWRITE = "Rewrite an op"
@@ -23,8 +24,9 @@ STRUCTURE = "Structure of a file"
 
 # The first rule that fits the name without the dialect's decides; roles other than steps have groups of their own.
 _RULES: tuple[tuple[str, str], ...] = (
-    (r"match\.param\..*|param\..*|tune\..*|smt\..*|get_type|num_associations", PARAMETERS),
-    (r"get_.*|match\..*|pdl_match|select|cast|merge_handles|split_handle|replicate|collect_matching", FIND),
+    (r"match(\..*)?", ASK),
+    (r"param\..*|tune\..*|smt\..*|get_type|num_associations", PARAMETERS),
+    (r"get_.*|pdl_match|select|cast|merge_handles|split_handle|replicate|collect_matching", FIND),
     (r"structured\.match|sparse_tensor\.match\..*|irdl\.collect_matching|dlti\.query", FIND),
     (r"(structured\.)?(gpu|nvgpu|xegpu)\..*", DEVICES),
     (r"structured\.(tile_.*|fuse.*|multitile_sizes|continuous_tile_sizes|split|split_reduction)", TILE),
@@ -46,6 +48,8 @@ def group_of(name: str, role: str) -> str:
     """Return what one uses a transform op for, of its full name and its role."""
     if role == "structural":
         return STRUCTURE
+    if role == "structure-matcher":
+        return ASK
     if role != "step":
         return PATTERNS
     short = name.removeprefix("transform.")

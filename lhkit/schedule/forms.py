@@ -15,7 +15,15 @@ from lhkit.model.catalogue import (
     ResultSpec,
 )
 from lhkit.model.errors import usage_error
-from lhkit.model.forms import AttributeValue, Form, FormBlock, TypedName, attribute_text, generic_text
+from lhkit.model.forms import (
+    STRUCTURE,
+    AttributeValue,
+    Form,
+    FormBlock,
+    TypedName,
+    attribute_text,
+    generic_text,
+)
 
 _TERMINATORS = ("transform.yield", "transform.match.structured.yield")
 _YIELD = '"transform.yield"() : () -> ()'
@@ -232,7 +240,8 @@ def scratch_module(
 def _parts(form: Form, catalogue: Catalogue, write: Callable[[Form, Catalogue], str]) -> Iterator[str]:
     """Yield the declarations that a form needs, and the sequence that holds it."""
     yield from dict(_declarations(form)).values()
-    arguments = {v.name: v for v in (TypedName("%scratch", "!transform.any_op"), *form.operand_values)}
+    given = [v for v in form.operand_values if v != STRUCTURE]
+    arguments = {v.name: v for v in (TypedName("%scratch", "!transform.any_op"), *given)}
     listed = ", ".join(f"{v.name}: {v.type}" for v in arguments.values())
     text = write(_standing(form, catalogue), catalogue)
     yield f"transform.named_sequence @form({listed}) {{\n{text}\ntransform.yield\n}}"
@@ -246,6 +255,9 @@ def _standing(form: Form, catalogue: Catalogue) -> Form:
         return Form("transform.apply_patterns", target, regions=(FormBlock(steps=(form,)),))
     if role == "conversion-pattern":
         return Form("transform.apply_conversion_patterns", target, regions=(FormBlock(steps=(form,)),))
+    if role == "structure-matcher":
+        body = FormBlock((STRUCTURE,), (form, Form(_TERMINATORS[1])))
+        return Form("transform.match.structured", (("operand_handle", target[0][1]),), regions=(body,))
     if role == "type-converter":
         regions = (FormBlock(), FormBlock(steps=(form,)))
         return Form("transform.apply_conversion_patterns", target, regions=regions)
