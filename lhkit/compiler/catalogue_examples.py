@@ -20,7 +20,7 @@ from lhkit.compiler.catalogue_asking import (
 )
 from lhkit.compiler.catalogue_assembly import learn_assembly
 from lhkit.compiler.catalogue_corrections import EFFECTS_OF_BODIES, EXAMPLES, LOOP_RESULTS, SAMPLES
-from lhkit.compiler.effects import consumed_operands
+from lhkit.compiler.effects import effects_of
 from lhkit.compiler.forms import FormReader
 from lhkit.compiler.names import Names
 from lhkit.compiler.sources import Source
@@ -67,7 +67,7 @@ def _with_effects(op: CatalogueOp, examples: Sequence[Example]) -> tuple[Operand
         form = example.form
         arguments = [v for v in form.operand_values if v != SCRATCH]
         module = ir.Module.parse(scratch_text(example.text, op.role, arguments))
-        consumed = iter(consumed_operands(neighbours.operation, [scratch_op(module, op.role)])[0])
+        consumed = iter(effects_of(neighbours.operation, [scratch_op(module, op.role)])[0].consumed)
         for name, values in form.operands:
             effects[name] = any(list(itertools.islice(consumed, len(values))))
     known = {} if op.name in EFFECTS_OF_BODIES else effects
