@@ -59,6 +59,8 @@ def with_examples(op: CatalogueOp, trial: Trial | None, specs: Mapping[str, Cata
 
 def _with_effects(op: CatalogueOp, examples: Sequence[Example]) -> tuple[OperandSpec, ...]:
     """Return an op's operands with what the compiler infers of its instances: which of them it consumes."""
+    if not op.operands:
+        return ()
     if op.role == "structure-matcher":  # they ask and change nothing
         return tuple(dataclasses.replace(o, is_consumed=False) for o in op.operands)
     effects: dict[str, bool] = {}
