@@ -19,7 +19,6 @@ TABLE = {
     "analysis": {"model"},
     "schedule": {"analysis", "model"},
     "render": {"analysis", "model"},
-    "schedule": {"model", "analysis"},
     "compiler": {"model", "hosts"},
     "worker": {"model"},
     "worker.main": {"compiler", "model", "worker", "hosts"},
