@@ -9,7 +9,8 @@ from lhkit.model.failure import Diagnostic, FailureKind
 from lhkit.model.span import Span
 
 _FILE_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
-_FLAT_LINE = re.compile(r"^(?:Diagnostic message )?at (loc\(.*?\)|loc\(unknown\)): ", re.MULTILINE)
+# A note begins on a new line, a message wherever the one before it ends.
+_FLAT = re.compile(r"(?:\nDiagnostic message |(?P<note>\n))?at (?P<at>loc\(.*?\)): ")
 _CURRENT_OPERATION = "see current operation"
 
 
@@ -36,19 +37,22 @@ def convert(info: Any) -> Diagnostic:
 def from_flattened(text: str) -> tuple[Diagnostic, ...]:
     """Return the diagnostics of the text in which a failed application arrives.
 
-    Its form: a headline, then ``Diagnostic message at loc(…): message`` and ``at loc(…): note`` lines.
+    Its form: a headline, then ``Diagnostic message at loc(…): message``, ``at loc(…): note`` lines, and further
+    messages at the end of the line before. What kind each message is, an error or a remark, is lost.
     """
-    starts = list(_FLAT_LINE.finditer(text))
+    starts = list(_FLAT.finditer(text))
     messages: list[Diagnostic] = []
     for i, start in enumerate(starts):
         end = starts[i + 1].start() if i + 1 < len(starts) else len(text)
         message = text[start.end() : end].strip()
-        is_note = not start[0].startswith("Diagnostic")
-        entry = Diagnostic("note" if is_note else "error", message, span_of(start[1]))
+        is_note = start["note"] is not None
+        entry = Diagnostic("note" if is_note else "error", message, span_of(start["at"]))
         if is_note and messages:
+            if message.startswith(_CURRENT_OPERATION):
+                continue
             head = messages[-1]
             messages[-1] = Diagnostic(head.severity, head.message, head.span, (*head.notes, entry))
-        elif not message.startswith(_CURRENT_OPERATION):
+        else:
             messages.append(entry)
     return tuple(messages)
 

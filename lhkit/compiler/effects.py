@@ -40,15 +40,31 @@ def effects_of(home: Any, ops: Sequence[Any]) -> list[Effects]:
     """
     with ir.Location.unknown():
         copy = home.clone().operation
-        block = copy.regions[0].blocks[0]
+        modules, copies = _modules(home), _modules(copy)
         # What an include consumes stands in a declaration; the pass refuses bodies with marks of their own.
-        _leave_declarations(block)
-        scratch = [_scratch_sequence(op, f"{_SCRATCH}{i}", block) for i, op in enumerate(ops)]
+        _leave_declarations(copy.regions[0].blocks[0])
+        # The symbols in an op are those of the module around it.
+        places = [copies[modules.index(module_around(op))].regions[0].blocks[0] for op in ops]
+        scratch = [
+            _scratch_sequence(op, f"{_SCRATCH}{i}", place)
+            for i, (op, place) in enumerate(zip(ops, places, strict=True))
+        ]
     passmanager.PassManager.parse(f"{copy.name}(transform-infer-effects,cse)").run(copy)
     return [
         Effects(_consumed_arguments(sequence)[: len(op.operands)], _only_reads(op, sequence))
         for op, sequence in zip(ops, scratch, strict=True)
     ]
+
+
+def module_around(op: Any) -> Any:
+    """Return the innermost module around an op."""
+    while op.name != "builtin.module":
+        op = op.parent.operation
+    return op
+
+
+def _modules(home: Any) -> list[Any]:
+    return [home, *(op for op in walk(home) if op.name == "builtin.module")]
 
 
 def _leave_declarations(block: Any) -> None:

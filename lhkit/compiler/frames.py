@@ -58,15 +58,33 @@ class Running:
     yields_invalid: bool = False
     acts_on_nothing: bool = False
     results: list[Handle] = field(default_factory=list)
+    news: list[HandleChange] = field(default_factory=list)
     changes: list[HandleChange] = field(default_factory=list)
     deltas: list[PayloadDelta] = field(default_factory=list)
     warnings: list[TraceWarning] = field(default_factory=list)
     diagnostics: tuple[Diagnostic, ...] = ()
+    # Of a loop: what each operand pointed to when it began, as `identify` says it.
+    targets: list[tuple[tuple[int, str | None], ...]] = field(default_factory=list)
+    # Known where its block goes on after a failure.
+    fails_silently: bool = False
+
+    def delta(self) -> PayloadDelta:
+        """Return what it did to the payload, from the first look to the last."""
+        if len(self.deltas) == 1:
+            return self.deltas[0]
+
+        def joined(name: str) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(i for d in self.deltas for i in getattr(d, name)))
+
+        return PayloadDelta(joined("created"), joined("erased"), joined("changed"), joined("moved"))
 
 
 @dataclass(slots=True)
 class Frame:
-    """One execution of a block."""
+    """One execution of a block.
+
+    ``goes_on`` is true where a failing op does not end it, and nobody else tells of the failure.
+    """
 
     block: PlannedBlock
     parent: Running | None
@@ -80,6 +98,7 @@ class Frame:
     clones: list[Handle] = field(default_factory=list)
     news: list[HandleChange] = field(default_factory=list)
     is_muted: bool = False
+    goes_on: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -139,3 +158,19 @@ def _value_reference(value: Any, identities: Identities) -> tuple[Reference, int
                 reference = ArgumentReference(identities.id_at(op) or "", r, b, value.arg_number)
                 return reference, op, roots
     raise AssertionError("a block argument's block is in its op")  # pragma: no cover
+
+
+def identify(handle: Handle, identities: Identities) -> tuple[tuple[int, str | None], ...]:
+    """Return the addresses and ids of the payload ops of a handle, or of those that have its values."""
+    return tuple([(at, identities.id_at(at)) for at in handle.points_to.ops])
+
+
+def is_erased(loop: Running | None, operand: int, iteration: int | None, identities: Identities) -> bool:
+    """Return True for an iteration over an op that one before has erased: the state may not be asked for it."""
+    if loop is None or iteration is None or operand >= len(loop.targets):
+        return False
+    targets = loop.targets[operand]  # none for parameters
+    if iteration >= len(targets):
+        return False
+    at, known_as = targets[iteration]
+    return identities.id_at(at) != known_as

@@ -9,7 +9,8 @@ from lhkit.compiler.binding import bind_trailing_arguments
 from lhkit.compiler.bindings import new_context
 from lhkit.compiler.effects import Effects, effects_of
 from lhkit.compiler.names import Names
-from lhkit.compiler.plan import kind_of, stepping_blocks, steps_in
+from lhkit.compiler.plan import stepping_blocks, steps_in
+from lhkit.compiler.probes import kind_of
 from lhkit.compiler.schedules import (
     find_entry,
     home_of,

@@ -10,7 +10,7 @@ from lhkit.compiler.bindings import ir
 from lhkit.compiler.effects import effects_of
 from lhkit.compiler.names import Names
 from lhkit.compiler.parsing import walk
-from lhkit.compiler.probes import insert_probe
+from lhkit.compiler.probes import insert_probe, kind_of
 from lhkit.compiler.requested_sizes import RequestedSizes, requested_sizes
 from lhkit.compiler.schedules import referred_sequences, sequence_ops, sequence_path
 from lhkit.model.span import Span
@@ -37,19 +37,22 @@ class PlannedOp:
     Attributes:
         operands: Each operand, and whether it is consumed.
         callees: Names of the sequences it may enter.
-        may_repeat: True if it takes operands that alias one another.
+        suppresses: True where a failing op inside of it does not end the block.
+        collects: True where it does not either, and makes this op fail at its end.
         loops: True if it enters its block or callees once for each payload op.
         asked: The sizes that it asks for, if it does.
         blocks: Its blocks of steps, one a region.
         only_reads: True if it cannot change the payload.
     """
 
+    op: Any
     name: str
     source: Span | None
     operands: list[tuple[PlannedValue, bool]]
     results: list[PlannedValue]
     callees: tuple[str, ...]
-    may_repeat: bool
+    suppresses: bool
+    collects: bool
     loops: bool
     asked: RequestedSizes | None = None
     blocks: list[PlannedBlock] = field(default_factory=list)
@@ -68,7 +71,6 @@ class PlannedBlock:
         yielded: What its terminator hands on.
         is_isolated: True for the body of a named sequence, which sees no handles from outside.
         region: Number of its region in its op.
-        suppresses: True where a failing op does not end the block.
         owner: The op it belongs to, None for a named sequence.
     """
 
@@ -79,7 +81,6 @@ class PlannedBlock:
     yielded: list[PlannedValue]
     is_isolated: bool
     region: int
-    suppresses: bool
     owner: PlannedOp | None
 
 
@@ -110,18 +111,16 @@ class Plan:
         for sequence in sequences:
             name = sequence_path(sequence)
             block = sequence.regions[0].blocks[0]
-            self._block(block, f"@{name}", None, 0, False, gaps)
+            self._block(block, f"@{name}", None, 0, gaps)
         for number, (op, planned, index) in enumerate(gaps):
             insert_probe(op, number)
             self.probes.append((planned, index))
 
     def _block(
-        self, block: Any, sequence: str, owner: PlannedOp | None, region: int, suppresses: bool, gaps: list[Any]
+        self, block: Any, sequence: str, owner: PlannedOp | None, region: int, gaps: list[Any]
     ) -> PlannedBlock:
         arguments = [self._value(a, self._names.argument(a)) for a in block.arguments]
-        planned = PlannedBlock(
-            len(self.blocks), sequence, arguments, [], [], owner is None, region, suppresses, owner
-        )
+        planned = PlannedBlock(len(self.blocks), sequence, arguments, [], [], owner is None, region, owner)
         self.blocks.append(planned)
         ops = [o.operation for o in block.operations]
         seen = [o for o in ops[:-1] if o not in self._unseen]
@@ -142,33 +141,26 @@ class Plan:
         source = self._names.place(op.location)
         callees = tuple(referred_sequences(op, ("target", "actions")))
         planned = PlannedOp(
+            op,
             op.name,
             source,
             operands,
             results,
             callees,
-            may_repeat="deduplicate" in op.attributes,
+            suppresses=_suppresses(op),
+            collects="actions" in op.attributes,
             loops=op.name in _LOOPS,
             asked=requested_sizes(op),
         )
         planned.only_reads = effects.only_reads and not callees
-        suppresses = _suppresses(op)
         for i, block in stepping_blocks(op):
-            planned.blocks.append(self._block(block, sequence, planned, i, suppresses, gaps))
+            planned.blocks.append(self._block(block, sequence, planned, i, gaps))
         return planned
 
     def _value(self, value: Any, name: str) -> PlannedValue:
         planned = PlannedValue(value, name, kind_of(value.type))
         self._values[value] = planned
         return planned
-
-
-def kind_of(type_: Any) -> HandleKind:
-    """Return the kind of handle that a type is."""
-    text = str(type_)
-    if text.startswith(("!transform.any_op", "!transform.op<", "!pdl.operation")):
-        return "op"
-    return "value" if text.startswith("!transform.any_value") else "param"
 
 
 def stepping_sequences(home: Any) -> list[Any]:

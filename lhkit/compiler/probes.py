@@ -1,26 +1,34 @@
-"""Probes: transform ops of our own, without operands, that call back while a schedule runs."""
+"""Transform ops of our own: probes call back while a schedule runs, and one gives handles their payload."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
 from lhkit.compiler.bindings import host_module, ir
+from lhkit.model.trace import HandleKind
 
 PROBE = "lhkit.probe"
+GIVEN = "lhkit.given"
 _DIALECT = """irdl.dialect @lhkit {
   irdl.operation @probe {
     %number = irdl.any
     irdl.attributes { "number" = %number }
+  }
+  irdl.operation @given {
+    %handle = irdl.any
+    irdl.results(handle: %handle)
   }
 }"""
 
 # What is called with the number of a probe and the interpreter's state; False stops the application.
 Listener = Callable[[int, Any], bool]
 _listeners: list[Listener] = []
+# What the next ``given`` ops hand out, one after the other: payload ops, values or attributes.
+_given: list[Iterator[Sequence[Any]]] = []
 
 _transform: Any = host_module("dialects.transform")
 # The bindings look for a Python module of every op's dialect, at every op, and remember no failure.
@@ -40,6 +48,19 @@ class _Apply(_transform.TransformOpInterface):  # type: ignore[misc]
         return False
 
 
+class _Give(_transform.TransformOpInterface):  # type: ignore[misc]
+    @staticmethod
+    def apply(op: Any, _rewriter: Any, results: Any, _state: Any) -> Any:
+        handle, payload = op.results[0], list(next(_given[-1]))
+        give = {"op": results.set_ops, "value": results.set_values, "param": results.set_params}
+        give[kind_of(handle.type)](handle, payload)
+        return _transform.DiagnosedSilenceableFailure.Success
+
+    @staticmethod
+    def allow_repeated_handle_operands(_op: Any) -> bool:
+        return False
+
+
 class _Effects(_transform.MemoryEffectsOpInterface):  # type: ignore[misc]
     # Older bindings hand over a list to fill, newer ones take what is returned.
     @staticmethod
@@ -48,12 +69,14 @@ class _Effects(_transform.MemoryEffectsOpInterface):  # type: ignore[misc]
 
 
 def load_probe(context: Any) -> None:
-    """Make the probe op known to a context; once for each."""
+    """Make our ops known to a context; once for each."""
     with context:
         host_module("dialects.irdl").load_dialects(ir.Module.parse(_DIALECT))
         _Apply.attach(PROBE, context=context)
+        _Give.attach(GIVEN, context=context)
         # An op without a model of its effects ends the process.
-        _Effects.attach(PROBE, context=context)
+        for name in (PROBE, GIVEN):
+            _Effects.attach(name, context=context)
 
 
 def insert_probe(before: Any, number: int) -> None:
@@ -62,6 +85,24 @@ def insert_probe(before: Any, number: int) -> None:
     ir.Operation.create(
         PROBE, attributes={"number": attribute}, loc=ir.Location.unknown(), ip=ir.InsertionPoint(before)
     )
+
+
+def kind_of(type_: Any) -> HandleKind:
+    """Return what a transform value of a type is a handle to."""
+    text = str(type_)
+    if text.startswith(("!transform.any_op", "!transform.op<", "!pdl.operation")):
+        return "op"
+    return "value" if text.startswith("!transform.any_value") else "param"
+
+
+@contextlib.contextmanager
+def giving(payloads: Sequence[Sequence[Any]]) -> Iterator[None]:
+    """Let the ops ``given`` hand out these lists of payload ops, values or attributes, one after the other."""
+    _given.append(iter(payloads))
+    try:
+        yield
+    finally:
+        _given.pop()
 
 
 @contextlib.contextmanager

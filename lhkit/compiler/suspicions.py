@@ -30,3 +30,15 @@ def suspicions(running: Running, delta: PayloadDelta) -> list[TraceWarning]:
 def _are_empty(names: list[str]) -> str:
     distinct = list(dict.fromkeys(names))
     return f"{', '.join(distinct)} {'is' if len(distinct) == 1 else 'are'} empty"
+
+
+def defect(refused: bool) -> TraceWarning:
+    """Return the warning that the interpreter and the rule for handles disagree on a step.
+
+    Args:
+        refused: Whether the interpreter refused it.
+    """
+    said = "refuses" if refused else "accepts"
+    ours = "accepts" if refused else "refuses"
+    message = f"the interpreter {said} this use of handles, which the rule for handles {ours}"
+    return TraceWarning("defect", message + "; the interpreter is right, please report this")

@@ -29,6 +29,14 @@ def trace_application(payload_source: Source, application: Application, journal_
     Raises:
         PayloadError, ScheduleError, UsageError: There is nothing to trace.
     """
+    ending = _run(payload_source, application, journal_path, is_thorough=False)
+    if ending.is_vague:
+        # Most runs do not fail, and looking closer takes time: only now is it worth it.
+        ending = _run(payload_source, application, journal_path, is_thorough=True)
+    return ending
+
+
+def _run(payload_source: Source, application: Application, journal_path: Path, *, is_thorough: bool) -> Ending:
     sources = (payload_source, *application.sources)
     with new_context() as context:
         load_probe(context)
@@ -41,7 +49,7 @@ def trace_application(payload_source: Source, application: Application, journal_
         was_enabled = gc.isenabled()
         gc.disable()
         try:
-            tracer = Tracer(payload.operation, plan, names, journal, sources)
+            tracer = Tracer(payload.operation, plan, names, journal, sources, is_thorough=is_thorough)
             return tracer.run(context, entry, home, payload_source, application)
         finally:
             journal.close()

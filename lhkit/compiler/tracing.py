@@ -8,27 +8,27 @@ from typing import Any
 
 from lhkit.compiler.applying import Application, application_error
 from lhkit.compiler.bindings import interpreter, ir
-from lhkit.compiler.diagnostics import convert
-from lhkit.compiler.frames import Frame, Handle, Running, ask, in_scope, lookup
+from lhkit.compiler.frames import Frame, Handle, Running, ask, identify, in_scope, is_erased, lookup
+from lhkit.compiler.hearing import Hearing
 from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
-from lhkit.compiler.plan import Plan, PlannedBlock, PlannedValue
+from lhkit.compiler.plan import Plan, PlannedBlock, PlannedOp, PlannedValue
 from lhkit.compiler.probes import listening
+from lhkit.compiler.rehearsal import takes_repeated_handles
 from lhkit.compiler.requested_sizes import size_suspicions
-from lhkit.compiler.sources import Source, failure_in, rename_places
-from lhkit.compiler.suspicions import suspicions
+from lhkit.compiler.silent_failures import find_silent_failure
+from lhkit.compiler.sources import Source, failure_in
+from lhkit.compiler.suspicions import defect, suspicions
 from lhkit.compiler.watching import Watch
-from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.failure import Failure
 from lhkit.model.trace import (
     Elision,
     HandleChange,
     HandleRecord,
     Invalidation,
     Operand,
-    PayloadDelta,
     StepStatus,
     TraceStep,
-    TraceWarning,
 )
 from lhkit.model.validity import Use, Verdict, judge
 
@@ -38,35 +38,49 @@ MOST_ITERATIONS = 64
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ending:
-    """How a traced run ended: why it failed and in which step, both None where it did not."""
+    """How a traced run ended: why it failed and in which step, both None where it did not.
+
+    ``is_vague`` says that steps inside the failed one failed, and which they are is not known.
+    """
 
     failure: Failure | None = None
     failed_step: int | None = None
+    is_vague: bool = False
 
 
 class Tracer:
     """Follows a run from probe to probe."""
 
     def __init__(
-        self, root: Any, plan: Plan, names: Names, journal: Journal, sources: tuple[Source, ...]
+        self,
+        root: Any,
+        plan: Plan,
+        names: Names,
+        journal: Journal,
+        sources: tuple[Source, ...],
+        *,
+        is_thorough: bool = False,
     ) -> None:
         self._root, self._plan, self._journal, self._sources = root, plan, journal, sources
-        self._labels = {s.label: s.name for s in sources}
+        # Whether to look for failures that make an op around them fail later; those that nobody hears
+        # of are always looked for.
+        self._is_thorough = is_thorough
+        self._is_vague = False
+        self._home: Any = None
+        self._hearing = Hearing({s.label: s.name for s in sources})
         self._frames: list[Frame] = []
         self._watch = Watch(root, names, journal)
         self._identities = self._watch.identities
-        self._heard: list[Diagnostic] = []
         self._steps = 0
         self._handles = 0
         self._context: Any = None
-        self._handler: Any = None
         self._invalid: Failure | None = None
 
     def run(
         self, context: Any, entry: Any, home: Any, payload_source: Source, application: Application
     ) -> Ending:
         """Apply the schedule."""
-        self._context = context
+        self._context, self._home = context, home
         self._journal.blocks(self._plan.blocks)
         self._watch.look(-1)
         self._watch.snapshot(-1)
@@ -74,20 +88,21 @@ class Tracer:
             with listening(self._probe):
                 interpreter.apply_named_sequence(self._root, entry, home)
         except (ValueError, ir.MLIRError) as error:
-            failure = self._invalid or application_error(error, payload_source, application).failure
-            return Ending(failure, self._fail(failure))
+            self._hearing.stop()  # what is asked of the compiler from here on is no step's
+            failure = self._invalid
+            if failure is None:
+                failure = application_error(error, payload_source, application).failure
+                failure = self._with_what_was_heard(failure)
+            return Ending(failure, self._fail(failure), self._is_vague)
         finally:
-            if self._handler is not None:
-                self._handler.detach()
-            self._handler = None
+            self._hearing.stop()
         return Ending()
 
     # Called by probes.
 
     def _probe(self, number: int, state: Any) -> bool:
         now = time.perf_counter_ns()
-        if self._handler is None:
-            self._listen()
+        self._hearing.start(self._context)
         block, at = self._plan.probes[number]
         if at == 0:
             self._enter(block, state)
@@ -100,16 +115,10 @@ class Tracer:
             self._begin(state)
         return True
 
-    def _listen(self) -> None:
-        # Handlers attached before the application see nothing; one that is reachable from its own
-        # callback would never be freed.
-        heard = self._heard
-
-        def hear(diagnostic: Any) -> bool:
-            heard.append(convert(diagnostic))
-            return False
-
-        self._handler = self._context.attach_diagnostic_handler(hear)
+    def _with_what_was_heard(self, failure: Failure) -> Failure:
+        """Return a failure with the errors of its step; its own may be remarks of steps before."""
+        errors = tuple([d for d in self._hearing.said() if d.severity == "error"])
+        return dataclasses.replace(failure, diagnostics=errors) if errors else failure
 
     def _unwind(self, wanted: Any) -> None:
         """Leave blocks until the innermost is as wanted; one that had not come to its end has failed."""
@@ -141,10 +150,16 @@ class Tracer:
         if parent is not None:
             parent.entered += 1
         frame.is_muted = self._mutes(outer, parent, iteration)
+        if parent is not None:
+            silent = self._is_thorough or any(f.goes_on for f in self._frames)
+            frame.goes_on = parent.op.suppresses or (parent.op.collects and silent)
         self._frames.append(frame)
         defined_by = parent.index if parent else -1
-        for argument in block.arguments:
-            self._ask(state, self._define(frame, argument, defined_by))
+        for number, argument in enumerate(block.arguments):
+            handle = self._define(frame, argument, defined_by)
+            handle.is_lost = is_erased(parent, number, iteration, self._identities)
+            if not handle.is_lost:
+                self._ask(state, handle)
         self._take_clones(frame, state, parent)
         # The first step inside says what the handles are that begin with the block.
         frame.news = [h.change() for h in frame.handles.values()]
@@ -166,7 +181,7 @@ class Tracer:
     def _take_clones(self, frame: Frame, state: Any, parent: Running | None) -> None:
         """Look for payload ops outside the payload: alternatives work on clones."""
         for handle in frame.handles.values():
-            if handle.planned.kind != "op":
+            if handle.planned.kind != "op" or handle.is_lost:
                 continue
             ops = state.get_payload_ops(handle.planned.value)
             if any(self._watch.is_outside(o) for o in ops):
@@ -176,7 +191,8 @@ class Tracer:
             if delta is not None:
                 parent.deltas.append(delta)
             for handle in frame.handles.values():
-                self._ask(state, handle)
+                if not handle.is_lost:
+                    self._ask(state, handle)
 
     def _begin(self, state: Any) -> None:
         """Judge the next op of the innermost block before it runs."""
@@ -190,26 +206,35 @@ class Tracer:
             live,
             lambda i: scope[i].state == "invalid",
             self._identities.parent_of,
-            may_repeat=op.may_repeat,
+            may_repeat=lambda: self._may_repeat(op),
         )
         index = frame.parent.index if frame.is_muted and frame.parent else self._steps
         running = Running(index, op, uses, verdict, self._invalidated(verdict))
-        running.changes, frame.news = frame.news, []
+        running.news, frame.news = frame.news, []
         handles = [h for h, _ in uses if h.planned.kind != "param"]
         running.acts_on_nothing = bool(handles) and all(h.state == "empty" for h in handles)
         if op.loops and op.blocks and uses:
-            running.iterations = len(uses[0][0].payload)
+            running.iterations = min(len(h.payload) for h, _ in uses)
+            running.targets = [identify(h, self._identities) for h, _ in uses]
         frame.running = running
         if op.asked is not None and uses[0][0].state == "live":
             targets = [o.operation for o in state.get_payload_ops(uses[0][0].planned.value)]
             running.warnings += size_suspicions(op.asked, [h.payload for h, _ in uses], targets)
-        for death in verdict.deaths:  # the interpreter, too, takes note before it applies the op
-            scope[death.handle].state = "invalid"
         if not frame.is_muted:
             self._steps += 1
             self._journal.begin(self._step(frame, running, "not-run"), frame.block, frame.at)
-        self._heard.clear()
+            if frame.goes_on and verdict.invalid is None:
+                failure = find_silent_failure(self._frames, state, self._home, self._root)
+                running.fails_silently = failure is not None
+                running.diagnostics = self._hearing.named(failure or ())
+        for death in verdict.deaths:  # the interpreter, too, takes note before it applies the op
+            scope[death.handle].state = "invalid"
+        self._hearing.forget()
         running.started_ns = time.perf_counter_ns()
+
+    def _may_repeat(self, op: PlannedOp) -> bool:
+        consumed = next((i for i, (v, c) in enumerate(op.operands) if c and v.kind == "op"), None)
+        return consumed is not None and takes_repeated_handles(op.op, consumed, self._home)
 
     def _finish(self, state: Any, now: int) -> bool:
         """Record that the innermost running op has ended; False if it left an invalid payload."""
@@ -232,10 +257,13 @@ class Tracer:
             running.results.append(handle)
             if running.yields_invalid:
                 handle.state = "invalid"
+            elif running.verdict.repeated is not None:
+                handle.is_lost = True  # it was refused before it had results, even empty ones
             else:
                 self._ask(state, handle)
         running.changes += [h.change() for h in running.results]
-        self._end(frame, running, "suppressed" if running.last_was_left else "ok", now)
+        failed = running.last_was_left or running.fails_silently
+        self._end(frame, running, "suppressed" if failed else "ok", now)
         frame.running = None
         if not frame.is_muted:
             self._watch.snapshot(running.index)
@@ -276,17 +304,25 @@ class Tracer:
         return points_to.is_value and any(self._identities.id_at(o) is None for o in points_to.ops)
 
     def _fail(self, failure: Failure) -> int | None:
-        """Record that the op that is running failed, and with it those around it; return its step."""
+        """Record which of the ops that are running failed, and with it those around it; return its step."""
         failed: int | None = None
+        ends_it = self._failing(failure)
         while self._frames:
             frame = self._frames[-1]
             running = frame.running
             if running is not None:
-                if failed is None:
+                if running is ends_it:
                     failed = self._fail_innermost(frame, running, failure)
-                self._end(frame, running, "failed", time.perf_counter_ns())
+                self._end(frame, running, "suppressed" if failed is None else "failed", time.perf_counter_ns())
             self._frames.pop()
         return failed
+
+    def _failing(self, failure: Failure) -> Running | None:
+        """Return the innermost running op, or one around it that swallowed its failure and failed then."""
+        inside_out = [f.running for f in reversed(self._frames) if f.running is not None]
+        place = failure.diagnostics[0].span if failure.diagnostics else None
+        named = (r for r in inside_out if place is not None and r.op.source == place)
+        return next(named, inside_out[0] if inside_out else None)
 
     def _fail_innermost(self, frame: Frame, running: Running, failure: Failure) -> int:
         if frame.is_muted:  # what fails is shown even in the middle of a long loop
@@ -294,33 +330,36 @@ class Tracer:
             running.index, self._steps = self._steps, self._steps + 1
             self._journal.begin(self._step(frame, running, "not-run"), frame.block, frame.at)
         running.diagnostics += failure.diagnostics
+        self._is_vague = running.op.collects and running.entered > 0 and not self._is_thorough
         refused = failure.kind in ("invalidated-handle", "repeated-payload")
         if refused != running.verdict.is_refused:
-            running.warnings.append(_defect(refused))
+            running.warnings.append(defect(refused))
         return running.index
 
     def _end(self, frame: Frame, running: Running, status: StepStatus, now: int) -> None:
         """Write down a step that has ended."""
-        heard = [rename_places(d, self._labels) for d in self._heard] or running.diagnostics
-        self._heard.clear()
+        heard = self._hearing.said() or running.diagnostics
+        self._hearing.forget()
         if frame.is_muted:
             return
-        delta = _merge(running.deltas)
+        delta = running.delta()
         if status == "ok":
             if running.verdict.is_refused:
-                running.warnings.append(_defect(False))
+                running.warnings.append(defect(False))
             running.warnings += suspicions(running, delta)
             if running.op.loops:
                 self._elide(running)
-        dead = () if running.verdict.is_refused else running.invalidated
+        # Who lists an op twice is refused after the interpreter has taken note of the deaths.
+        goes_on = status == "suppressed" and running.verdict.invalid is None
+        dead = running.invalidated if goes_on or not running.verdict.is_refused else ()
         step = dataclasses.replace(
             self._step(frame, running, status),
             results=tuple(h.id for h in running.results),
-            changes=(*(HandleChange(d.handle, "invalid") for d in dead), *running.changes),
+            changes=(*running.news, *(HandleChange(d.handle, "invalid") for d in dead), *running.changes),
             invalidated=dead,
             payload_delta=delta,
             warnings=tuple(running.warnings),
-            diagnostics=tuple(heard),
+            diagnostics=heard,
             time_ns=now - running.started_ns,
         )
         self._journal.end(step)
@@ -355,20 +394,3 @@ class Tracer:
             operands=tuple(Operand(h.id, "consume" if c else "read") for h, c in running.uses),
             warnings=tuple(running.warnings),
         )
-
-
-def _merge(deltas: list[PayloadDelta]) -> PayloadDelta:
-    if len(deltas) == 1:
-        return deltas[0]
-
-    def joined(name: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(i for d in deltas for i in getattr(d, name)))
-
-    return PayloadDelta(joined("created"), joined("erased"), joined("changed"), joined("moved"))
-
-
-def _defect(refused: bool) -> TraceWarning:
-    said = "refuses" if refused else "accepts"
-    ours = "accepts" if refused else "refuses"
-    message = f"the interpreter {said} this use of handles, which the rule for handles {ours}"
-    return TraceWarning("defect", message + "; the interpreter is right, please report this")

@@ -134,7 +134,7 @@ def judge(
     invalid: Callable[[HandleId], bool],
     parent_of: Callable[[OpId], OpId | None],
     *,
-    may_repeat: bool = False,
+    may_repeat: Callable[[], bool],
 ) -> Verdict:
     """Return the verdict on an op with these operands.
 
@@ -143,20 +143,20 @@ def judge(
         live: The valid op and value handles in scope, with what they point to; parameters are not among them.
         invalid: Whether a handle is invalid already.
         parent_of: The op around a payload op, None at the root.
-        may_repeat: True if the op takes operands that alias one another.
+        may_repeat: Whether the op takes operands that alias one another; asked only where it matters.
     """
     judging = _Judging(live, parent_of)
     for use in uses:
-        if invalid(use.handle) or (not may_repeat and use.handle in judging.dead):
+        if invalid(use.handle) or (use.handle in judging.dead and not may_repeat()):
             return Verdict(invalid=use.handle, deaths=tuple(judging.dead.values()))
         if use.consumes and use.handle in live:
             judging.consume(use.handle)
-    if not may_repeat:
-        for use in uses:
-            if not use.consumes or use.handle not in live:
-                continue
-            its = live[use.handle]
-            listed = its.values if its.is_value else its.ops
-            if len(set(listed)) != len(listed):
-                return Verdict(repeated=use.handle, deaths=tuple(judging.dead.values()))
+    for use in uses:
+        if use.consumes and use.handle in live and _lists_twice(live[use.handle]) and not may_repeat():
+            return Verdict(repeated=use.handle, deaths=tuple(judging.dead.values()))
     return Verdict(deaths=tuple(judging.dead.values()))
+
+
+def _lists_twice(points_to: PointsTo) -> bool:
+    listed = points_to.values if points_to.is_value else points_to.ops
+    return len(set(listed)) != len(listed)

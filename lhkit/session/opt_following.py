@@ -130,7 +130,13 @@ class OptTracing:
         uses = [
             Use(str(o), c) for o, c in zip(self.entry.steps[step].operands, self.consumed[step], strict=True)
         ]
-        return judge(uses, live, lambda handle: int(handle) not in valid, lambda op: tree[op].parent)
+        return judge(
+            uses,
+            live,
+            lambda handle: int(handle) not in valid,
+            lambda op: tree[op].parent,
+            may_repeat=lambda: False,
+        )
 
 
 def _marked_ops(tree: Sequence[TreeOp], step: int) -> dict[int, tuple[int, ...]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from check_cases import ANY, DEFECTS, VALID
-from schedule_generator import PAYLOADS
+from check_payloads import PAYLOADS
 from test_tutorial_sequences import CASES, last_line_marked, schedule_text
 
 import lhkit

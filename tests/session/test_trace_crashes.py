@@ -1,8 +1,12 @@
 """What kills the compiler, through a trace: a typed outcome, the step that died, and a worker that lives on."""
 
+import json
+import re
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -107,13 +111,65 @@ def test_a_crash_is_a_step(name, own_worker):
     check_death(trace, steps, own_worker)
 
 
-def test_the_reproducer_of_a_trace_repeats_its_death(own_worker):
-    payload, *steps = CRASHES["padding to a multiple of 0"]
+def test_the_reproducer_of_a_crash_dies_of_the_same(own_worker):
+    payload, *steps = CRASHES["a pipeline with interval 0"]
     trace = traced(own_worker, payload, *steps)
-    (line,) = [s for s in trace.outcome.message.splitlines() if "A file that repeats this" in s]
-    command = [sys.executable, "-m", "lhkit.worker", line.partition(": ")[2]]
-    repeated = subprocess.run(command, capture_output=True, timeout=120, check=False)
-    assert repeated.returncode not in (0, 1, 2), repeated.stderr
+    path = Path(re.search(r"A file that repeats this: (.*)", trace.outcome.message)[1])
+    assert [r["request"] for r in json.loads(path.read_text())["requests"]] == ["trace"]
+    again = subprocess.run(
+        [sys.executable, "-m", "lhkit.worker", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert again.returncode < 0, again.stderr
+    assert signal.Signals(-again.returncode).name in trace.outcome.message
+
+
+@pytest.mark.parametrize("inside", ["sequence", "include", "foreach", "alternatives"])
+def test_a_crash_inside_a_region_is_the_innermost_step(inside, own_worker):
+    _, _, kill = CRASHES["sizes for a target of 0"]
+    body = f"{{\n^bb0(%in: {ANY}):\n{kill}\n}}"
+    anew = MATMUL.replace("%op", "%new").replace("%root", "%in")
+    first = f"{{\n^bb0(%in: {ANY}):\n{anew}\n{kill.replace('%op', '%new')}\n}}"
+    modes = {
+        "sequence": f"transform.sequence %op : {ANY} failures(suppress) {body}",
+        "include": f"transform.include @kill failures(suppress) (%op) : ({ANY}) -> ()",
+        "foreach": f"transform.foreach %op : {ANY} {body}",
+        "alternatives": f"%f = transform.get_parent_op %op {{isolated_from_above}} : ({ANY}) -> {ANY}\n"
+        f"transform.alternatives %f : {ANY} {first}, {{\n^bb0(%in: {ANY}):\n}}",
+    }
+    callee = f"transform.named_sequence private @kill(%op: {ANY} {{transform.readonly}}) {{\n{kill}\ntransform.yield\n}}\n}}\n"
+    text = schedule_of(MATMUL, modes[inside]).removesuffix("}\n") + callee
+    loaded = lhkit.load_payload(matmul(64), worker=own_worker)
+    trace = trace_schedule(loaded, lhkit.load_schedule(text, worker=own_worker), worker=own_worker)
+    died = trace.step_records[trace.outcome.failed_step]
+    assert (died.op, died.status) == ("transform.structured.multitile_sizes", "crashed")
+    assert trace.step_records[died.parent].status == "crashed"
+    assert "linalg.matmul" in trace.last_snapshot_text()
+
+
+def test_an_op_that_is_erased_while_it_has_uses_is_an_invalid_payload(own_worker):
+    """Printing such a payload kills the process: the trace keeps to the last one that was good."""
+    payload = """func.func @f(%t: tensor<8xf32>, %z: f32) -> tensor<16xf32> {
+  %p = tensor.pad %t low[0] high[8] {
+  ^bb0(%i: index):
+    tensor.yield %z : f32
+  } : tensor<8xf32> to tensor<16xf32>
+  return %p : tensor<16xf32>
+}"""
+    pad = f'%op = transform.structured.match ops{{["tensor.pad"]}} in %root : ({ANY}) -> {ANY}'
+    erase = f"%new = transform.tensor.make_loop_independent %op {{num_loops = 0 : i64}} : ({ANY}) -> {ANY}"
+    trace = traced(own_worker, payload, pad, erase, f"transform.print %new : {ANY}")
+    assert (trace.outcome.status, trace.outcome.kind, trace.outcome.failed_step) == (
+        "failed",
+        "invalid-payload",
+        1,
+    )
+    assert [s.status for s in trace.step_records] == ["ok", "failed", "not-run"]
+    assert trace.last_snapshot_text() == trace.snapshot_text(0) and "tensor.pad" in trace.last_snapshot_text()
+    assert own_worker.generation == 1
 
 
 @pytest.mark.parametrize("name", ENDLESS)

@@ -363,8 +363,9 @@ def test_an_erased_op_leaves_an_empty_handle_that_may_be_used(worker):
     assert states["%unused"] == "empty" and states["%f"] == "live"
 
 
-def test_results_of_a_suppressed_failure_are_empty_and_warned_of(worker):
+def test_results_of_a_suppressed_failure_are_empty_and_its_reason_is_known(worker):
     trace = traced(CHAPTER_1["a failure that is suppressed"], worker)
     (split,) = [s for s in trace.step_records if s.op == "transform.split_handle"]
     states = {c.handle: c.state for c in split.changes}
-    assert [states[r] for r in split.results] == ["empty", "empty"] and split.warnings
+    assert [states[r] for r in split.results] == ["empty", "empty"]
+    assert split.status == "suppressed" and "expected to contain 2 payloads" in split.diagnostics[0].message

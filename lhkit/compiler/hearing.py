@@ -1,0 +1,50 @@
+"""What the compiler says while a schedule runs, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lhkit.compiler.diagnostics import convert
+from lhkit.compiler.sources import rename_places
+from lhkit.model.failure import Diagnostic
+
+
+class Hearing:
+    """Collects diagnostics from inside a run: handlers attached before it see nothing."""
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self._labels = dict(labels)
+        self._heard: list[Diagnostic] = []
+        self._handler: Any = None
+
+    def start(self, context: Any) -> None:
+        """Listen, unless this does already."""
+        if self._handler is not None:
+            return
+        # A handler that is reachable from its own callback would never be freed.
+        heard = self._heard
+
+        def hear(diagnostic: Any) -> bool:
+            heard.append(convert(diagnostic))
+            return False
+
+        self._handler = context.attach_diagnostic_handler(hear)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._handler is not None:
+            self._handler.detach()
+        self._handler = None
+
+    def forget(self) -> None:
+        """Forget what was said so far."""
+        self._heard.clear()
+
+    def said(self) -> tuple[Diagnostic, ...]:
+        """Return what was said since it was last forgotten, with the places that people know."""
+        return self.named(self._heard)
+
+    def named(self, diagnostics: list[Diagnostic] | tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+        """Return diagnostics with the places that people know."""
+        return tuple(rename_places(d, self._labels) for d in diagnostics)
