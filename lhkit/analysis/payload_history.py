@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from lhkit.model.trace import PayloadOp, Trace
 
@@ -20,10 +21,15 @@ class PayloadHistory:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._ended = {s.index: i for i, s in enumerate(trace.steps_by_end())}
-        self._made: dict[str, list[PayloadOp]] = defaultdict(list)
-        for op in trace.op_records:
+
+    @functools.cached_property
+    def _made(self) -> Mapping[str, list[PayloadOp]]:
+        """The ops made from each; most traces are never asked, and long ones have many thousands."""
+        made: dict[str, list[PayloadOp]] = defaultdict(list)
+        for op in self.trace.op_records:
             for origin in op.derived_from:
-                self._made[origin].append(op)
+                made[origin].append(op)
+        return made
 
     def alive_before(self, step: int) -> list[PayloadOp]:
         """Return the ops that were there when a step began (the number of steps: at the end)."""
