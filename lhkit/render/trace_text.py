@@ -178,7 +178,7 @@ def _row(step: TraceStep, cells: tuple[str, ...], widths: Sequence[int]) -> Line
 
 
 def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> list[Line]:
-    """Return what is said under a step: deaths, why it failed, and what is suspicious about it."""
+    """Return what stands under a step: deaths, why it failed, what the compiler said, what is suspicious."""
     shown: Sequence[Invalidation] = step.invalidated[:most]
     lines: list[Line] = [
         (Piece(f"      ✗ {death_in_words(trace, step.index, each, names)}", "invalid"),) for each in shown
@@ -187,8 +187,20 @@ def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> l
         lines.append((Piece(f"      ✗ … and {more} more handles died here", "invalid"),))
     if step.index == trace.outcome.failed_step and (cause := explain_failure(trace)).handle is not None:
         lines.append((Piece(f"      ✗ {cause.sentence}", "failed"),))
+    lines += [(Piece(f"      » {remark}", "plain"),) for remark in _remarks(step, most)]
     lines += [(Piece(f"      ! {w.kind}: {w.message}", "warning"),) for w in step.warnings]
     return lines
+
+
+def _remarks(step: TraceStep, most: int) -> list[str]:
+    """Return what the compiler remarked, and the reasons of a failure that was suppressed."""
+    said = [d for d in step.diagnostics if d.severity != "error" or step.status == "suppressed"]
+    lines = []
+    for diagnostic in said[:most]:
+        message, _, rest = diagnostic.message.strip().partition("\n")
+        place = f" ({diagnostic.span})" if diagnostic.span else ""
+        lines.append(f"{diagnostic.severity}: {message}{' …' if rest else ''}{place}")
+    return lines + ([f"… and {len(said) - most} more messages"] if len(said) > most else [])
 
 
 def _ending(trace: Trace, names: dict[str, str], *, most: int = 12) -> list[Line]:

@@ -249,3 +249,11 @@ def test_a_silent_failure_names_the_operands():
         "s.mlir:7:3: error: nothing was said about this step; it reads %matmul (invalid)" in failure.describe()
     )
     assert failure_of(TRACE) is None
+
+
+def test_what_the_compiler_said_stands_under_its_step():
+    said = tuple(Diagnostic("remark", f"number {i}\n  more", at(i)) for i in range(1, 9))
+    steps = (dataclasses.replace(STEPS[0], diagnostics=said), *STEPS[1:])
+    text = plain_text(trace_lines(dataclasses.replace(TRACE, step_records=steps)))
+    assert "      » remark: number 1 … (s.mlir:1:5)\n" in text
+    assert "      » … and 2 more messages\n" in text and "number 7" not in text
