@@ -6,7 +6,14 @@ import difflib
 import re
 from collections import Counter
 
-from lhkit.analysis.handle_history import Death, death_in_words, deaths, display_names, states_at_end
+from lhkit.analysis.handle_history import (
+    Death,
+    death_in_words,
+    deaths,
+    display_names,
+    states_at_end,
+    states_before,
+)
 from lhkit.analysis.payload_places import op_in_words, source_place
 from lhkit.model.errors import usage_error
 from lhkit.model.explanation import Explanation
@@ -68,7 +75,7 @@ def explain_failure(trace: Trace) -> Explanation:
         if (clash := _explain_clash(trace, step)) is not None:
             return clash
     if step is not None and outcome.kind == "repeated-payload":
-        before = trace.states_after(step.index - 1)
+        before = states_before(trace, step.index)
         for operand in step.operands:
             if operand.effect == "consume" and (again := repeated(before.get(operand.handle))):
                 return _explain_repeated(trace, trace.handle(operand.handle), again, step)
@@ -152,7 +159,7 @@ def _uses(step: TraceStep, handle: str) -> bool:
 
 def _explain_clash(trace: Trace, step: TraceStep) -> Explanation | None:
     """Explain a step that consumes a handle and uses it again, or another to the same op or one inside."""
-    names, before = display_names(trace), trace.states_after(step.index - 1)
+    names, before = display_names(trace), states_before(trace, step.index)
     for i, first in enumerate(step.operands):
         for second in step.operands[i + 1 :] if first.effect == "consume" else ():
             tie = _tie(trace, before.get(first.handle), before.get(second.handle))

@@ -43,6 +43,19 @@ def states_at_end(trace: Trace) -> dict[str, HandleChange]:
     return {h.id: states[h.id] for h in trace.handle_records if h.id in states}
 
 
+def states_before(trace: Trace, step: int) -> dict[str, HandleChange]:
+    """Return the last known state of every handle when a step began, by handle id.
+
+    Not what `Trace.states_after` says of the step before: that one may lie in a step that ended after it.
+    """
+    states: dict[str, HandleChange] = {}
+    for each in trace.steps_by_end():
+        if each.index >= step:
+            break
+        states.update((c.handle, c) for c in each.changes)
+    return states
+
+
 def death_in_words(trace: Trace, step: int, death: Invalidation, names: dict[str, str]) -> str:
     """Return why a handle died, as a sentence without its full stop.
 

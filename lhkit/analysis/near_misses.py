@@ -6,6 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from lhkit.analysis.handle_history import states_before
 from lhkit.analysis.payload_history import PayloadHistory
 from lhkit.analysis.payload_places import source_place
 from lhkit.analysis.schedule_text import ScheduleText
@@ -47,7 +48,7 @@ def near_misses(
 
 
 def _payload_of(trace: Trace, step: TraceStep) -> set[str]:
-    before = trace.states_after(step.index - 1)
+    before = states_before(trace, step.index)
     first = {c.handle: c for c in step.changes}
     found: set[str] = set()
     for operand in step.operands:

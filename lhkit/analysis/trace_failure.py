@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lhkit.analysis.explaining import explain_failure
-from lhkit.analysis.handle_history import display_names
+from lhkit.analysis.handle_history import display_names, states_before
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.trace import HandleChange, Trace, TraceStep
 
@@ -53,7 +53,7 @@ def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
 
 def _silent_step(trace: Trace, step: TraceStep) -> str:
     names = display_names(trace)
-    before = trace.states_after(step.index - 1)
+    before = states_before(trace, step.index)
     said = [f"{o.effect}s {names[o.handle]} ({describe_state(before.get(o.handle))})" for o in step.operands]
     return f"nothing was said about this step; it {', '.join(said) or 'takes no handle'}"
 

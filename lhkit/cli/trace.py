@@ -11,6 +11,7 @@ import click
 from lhkit.analysis.trace_failure import failure_of
 from lhkit.cli.files import check_single_stdout, write_text
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
+from lhkit.cli.repairs import load_with_repairs, repaired_failure
 from lhkit.cli.styles import styled
 from lhkit.model.errors import LhkitError, error_for, usage_error
 from lhkit.model.failure import Failure
@@ -52,6 +53,7 @@ _STATUSES: Mapping[str, OutcomeStatus] = {
     help="Leave out warnings of this kind.",
 )
 @click.option("--check-knobs", is_flag=True, help="Also look for knobs without effect (applies every option).")
+@click.option("--no-repairs", is_flag=True, help="Do not look for repairs of a schedule that fails.")
 @schedule_options
 @limit_options
 def command(
@@ -63,26 +65,26 @@ def command(
     explorer: bool,
     no_warnings: tuple[str, ...],
     check_knobs: bool,
+    no_repairs: bool,
     limits: Limits,
     **scheduling: Any,
 ) -> None:
     """Apply SCHEDULE to PAYLOAD step by step and record what each handle is.
 
     Prints a row a step, every handle's death with its cause, and what is left at the end; with --json,
-    --markdown, --reproducer or --explorer the trace takes that form instead.
+    --markdown, --reproducer or --explorer the trace takes that form instead. A schedule that fails is followed
+    by repairs that were tried on a copy of it.
     """
+    repairs = not no_repairs and opt_host() is None
     check_single_stdout(json_file, markdown_file, "-" if explorer else None)
     try:
-        loaded, scheduled = _loaded(payload, schedule, limits, **scheduling)
+        loaded, scheduled = _loaded(payload, schedule, limits, repairs, **scheduling)
         trace = trace_schedule(
             loaded, scheduled, no_warnings=no_warnings, check_knobs=check_knobs, limits=limits
         )
     except LhkitError as error:
-        nothing = _not_traced(payload, schedule, error.failure)
         if json_file is not None:
-            _write(json_file, nothing)
-        if markdown_file is not None:
-            write_text(markdown_file, nothing.to_markdown())
+            _write(json_file, _not_traced(payload, schedule, error.failure))
         raise
     if not (json_file or markdown_file or reproducer or explorer):
         for line in trace_lines(trace):
@@ -96,15 +98,16 @@ def command(
     if explorer:
         click.echo(trace.compiler_explorer_url())
     if (failure := failure_of(trace)) is not None:
-        raise error_for(failure)
+        raise error_for(repaired_failure(failure, loaded, scheduled, trace) if repairs else failure)
 
 
 def _loaded(
-    payload: str, schedule: str, limits: Limits, *, settings: tuple[str, ...], **scheduling: Any
+    payload: str, schedule: str, limits: Limits, repairs: bool, *, settings: tuple[str, ...], **scheduling: Any
 ) -> tuple[Payload, Schedule]:
     if opt_host() is None:
         loaded = load_payload(payload, limits=limits)
-        return loaded, load_scheduled(schedule, settings=settings, limits=limits, **scheduling)
+        load = load_with_repairs(loaded) if repairs else load_scheduled
+        return loaded, load(schedule, settings=settings, limits=limits, **scheduling)
     if settings:
         raise usage_error(
             f"--set needs the bindings; {VARIABLE} names a compiler binary",
