@@ -34,9 +34,10 @@ class Effects:
 
 
 def effects_of(home: Any, ops: Sequence[Any]) -> list[Effects]:
-    """Return the effects of each op of the sequences in ``home``.
+    """Return the effects of each op.
 
-    Handles that a nested region captures are not operands; the ops inside have effects of their own.
+    An op stands in a sequence of ``home``, or in another module whose symbols ``home`` has. Handles that a
+    nested region captures are not operands; the ops inside have effects of their own.
     """
     with ir.Location.unknown():
         copy = home.clone().operation
@@ -44,7 +45,9 @@ def effects_of(home: Any, ops: Sequence[Any]) -> list[Effects]:
         # What an include consumes stands in a declaration; the pass refuses bodies with marks of their own.
         _leave_declarations(copy.regions[0].blocks[0])
         # The symbols in an op are those of the module around it.
-        places = [copies[modules.index(module_around(op))].regions[0].blocks[0] for op in ops]
+        around = [module_around(op) for op in ops]
+        homes = [copies[modules.index(m)] if m in modules else copy for m in around]
+        places = [h.regions[0].blocks[0] for h in homes]
         scratch = [
             _scratch_sequence(op, f"{_SCRATCH}{i}", place)
             for i, (op, place) in enumerate(zip(ops, places, strict=True))
