@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from lhkit.compiler.bindings import interpreter, ir
@@ -11,9 +11,9 @@ from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.parsing import parse_module, walk
 from lhkit.compiler.signatures import function_type, symbol_name
 from lhkit.compiler.sources import Source, failure_in
-from lhkit.model.errors import error_for
+from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Diagnostic
-from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.knob import Bounds, Knob, KnobValue
 from lhkit.model.schedule import NamedSequence
 
 SEQUENCE_MARK = "transform.with_named_sequence"
@@ -148,9 +148,27 @@ def _knob(name: str, op: Any, sequence: str) -> Knob:
         default = None if selected is None else ir.IntegerAttr(selected).value
         return Knob(name, tuple(range(len(op.regions))), default, *place, (sequence,))
     options = op.attributes["options"]
-    values = tuple(_value(o) for o in ir.ArrayAttr(options)) if isinstance(options, ir.ArrayAttr) else ()
     default = _value(op.attributes["selected"]) if "selected" in op.attributes else None
+    if isinstance(options, ir.DictAttr):
+        bounds = _bounds(name, ir.DictAttr(options))
+        return Knob(name, bounds.values(), default, *place, (sequence,), bounds)
+    values = tuple(_value(o) for o in ir.ArrayAttr(options)) if isinstance(options, ir.ArrayAttr) else ()
     return Knob(name, values, default, *place, (sequence,))
+
+
+def _bounds(name: str, options: Any) -> Bounds:
+    known = [field.name for field in fields(Bounds)]
+    entries = {entry.name: entry.attr for entry in options}
+    for key, value in entries.items():
+        if key not in known or not isinstance(value, ir.IntegerAttr):
+            raise usage_error(
+                f"knob {name!r} has the option {key!r} = {value}, which bounds nothing",
+                f"Options are a list of values, or a dictionary of integers with any of {', '.join(known)}.",
+            )
+    bounds = Bounds(**{key: ir.IntegerAttr(value).value for key, value in entries.items()})
+    if 0 in (bounds.divisible_by, bounds.divides):
+        raise usage_error(f"knob {name!r} has the option 0 for divisible_by or divides, which nothing meets")
+    return bounds
 
 
 def _value(attribute: Any) -> KnobValue:

@@ -11,6 +11,62 @@ from lhkit.model.span import Span
 KnobValue = int | float | bool | str
 
 
+# A range with more values than this is not listed.
+_MOST_VALUES = 10_000
+# What messages list.
+_MOST_LISTED = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What an integer knob allows whose options are no list but a dictionary.
+
+    Attributes:
+        lower_bound: The least value, or None.
+        upper_bound: The greatest value, or None.
+        divisible_by: What divides every value, or None.
+        divides: What every value divides (an extent, most often), or None.
+    """
+
+    lower_bound: int | None = None
+    upper_bound: int | None = None
+    divisible_by: int | None = None
+    divides: int | None = None
+
+    def allows(self, value: KnobValue) -> bool:
+        """Return True if a value is within the bounds."""
+        if isinstance(value, bool) or not isinstance(value, int):
+            return False
+        return (
+            (self.lower_bound is None or value >= self.lower_bound)
+            and (self.upper_bound is None or value <= self.upper_bound)
+            and (self.divisible_by is None or value % self.divisible_by == 0)
+            and (self.divides is None or (value > 0 and self.divides % value == 0))
+        )
+
+    def values(self) -> tuple[int, ...]:
+        """Return the allowed values in ascending order; empty where there is no end of them, or too many."""
+        least = self.lower_bound if self.divides is None else max(1, self.lower_bound or 1)
+        most = self.upper_bound if self.divides is None else min(self.divides, self.upper_bound or self.divides)
+        if least is None or most is None:
+            return ()
+        step = self.divisible_by or 1
+        first = -(-least // step) * step
+        if (most - first) // step >= _MOST_VALUES and self.divides is None:
+            return ()
+        return tuple(v for v in range(first, most + 1, step) if self.allows(v))
+
+    def describe(self) -> str:
+        """Return the bounds in words: ``at least 4, at most 64, a divisor of 512``."""
+        parts = (
+            (self.lower_bound, "at least {}"),
+            (self.upper_bound, "at most {}"),
+            (self.divisible_by, "a multiple of {}"),
+            (self.divides, "a divisor of {}"),
+        )
+        return ", ".join(words.format(n) for n, words in parts if n is not None) or "any integer"
+
+
 @dataclass(frozen=True, slots=True)
 class Knob:
     """A ``transform.tune.knob`` (or ``tune.alternatives``, whose values are region numbers).
@@ -22,6 +78,7 @@ class Knob:
         line: Line of its definition, from 1.
         column: Column of its definition, from 1.
         sequences: The named sequences that it stands in; its name may stand in several.
+        bounds: What it allows where its options are no list; ``options`` lists the values if they have an end.
     """
 
     name: str
@@ -30,6 +87,7 @@ class Knob:
     line: int
     column: int = 1
     sequences: tuple[str, ...] = ()
+    bounds: Bounds | None = None
 
     def parse(self, text: str) -> KnobValue:
         """Return the value that ``text`` spells (as in ``--set NAME=TEXT``).
@@ -44,10 +102,10 @@ class Knob:
             raise self._no_such_value(text)
         for cast in (int, float):
             try:
-                return cast(text)
+                return self.check(cast(text))
             except ValueError:
                 continue
-        return text
+        return self.check(text)
 
     def check(self, value: KnobValue) -> KnobValue:
         """Return ``value`` if the knob allows it.
@@ -58,11 +116,23 @@ class Knob:
         matches = [o for o in self.options if o == value and isinstance(o, bool) == isinstance(value, bool)]
         if self.options and not matches:
             raise self._no_such_value(_spell(value))
+        if not matches and self.bounds is not None and not self.bounds.allows(value):
+            raise self._no_such_value(_spell(value))
         return matches[0] if matches else value
 
     def _no_such_value(self, text: str) -> UsageError:
-        allowed = ", ".join(_spell(o) for o in self.options)
-        return usage_error(f"knob {self.name!r} cannot be {text!r}", f"Its options are {allowed}.")
+        return usage_error(f"knob {self.name!r} cannot be {text!r}", f"It may be {self.allowed()}.")
+
+    def allowed(self) -> str:
+        """Return what it allows, in words."""
+        listed = ", ".join(_spell(o) for o in self.options)
+        if self.bounds is None:
+            return f"one of {listed}" if listed else "any value"
+        return (
+            f"{self.bounds.describe()} ({listed})"
+            if 0 < len(self.options) <= _MOST_LISTED
+            else self.bounds.describe()
+        )
 
 
 def _spell(value: KnobValue) -> str:
@@ -105,11 +175,11 @@ def resolve_knobs(
 
 
 def _not_set(knob: Knob, source: str, text: str) -> UsageError:
-    allowed = ", ".join(_spell(o) for o in knob.options) or "any value"
     name = knob.name
     return usage_error(
         f"knob {name!r} of {source} has no default and was not set",
-        f"Set it: --set {name}=VALUE on the command line, knobs={{{name!r}: …}} in Python ({allowed}).",
+        f"Set it: --set {name}=VALUE on the command line, knobs={{{name!r}: …}} in Python. "
+        f"It may be {knob.allowed()}.",
         at=Span(source, knob.line, knob.column),
         text=text,
     )

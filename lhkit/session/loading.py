@@ -16,6 +16,7 @@ from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
 from lhkit.model.span import Span
 from lhkit.model.written import WrittenOp
+from lhkit.schedule.requirements import check_requirements, requirements_of
 from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
 from lhkit.session.workers import shared_worker
 from lhkit.shipped import Shipped, find_file, shipped_folder
@@ -145,7 +146,7 @@ def _schedule(
     sequences = tuple(from_json(NamedSequence, s) for s in answer["sequences"])
     if not sequences:
         raise top_level_sequence(shown, content) or _no_sequence(shown, answer["functions"])
-    return Schedule(
+    schedule = Schedule(
         source=shown,
         text=answer["text"] or content.decode(errors="replace"),
         sequences=sequences,
@@ -154,6 +155,8 @@ def _schedule(
         bind=tuple(bind),
         libraries=tuple(Library(n, c.decode(errors="replace")) for n, c in parts[1:]),
     )
+    requirements_of(schedule)  # what cannot be read is said when it is loaded, not when it is applied
+    return schedule
 
 
 def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[list[dict[str, Any]], bytes]:
@@ -166,7 +169,12 @@ def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[
 
 
 def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, dict[str, Any]]:
-    """Return a schedule as a request describes it: its sources, their contents, and how it is applied."""
+    """Return a schedule as a request describes it: its sources, their contents, and how it is applied.
+
+    Raises:
+        UsageError: A knob without a value, or values that do not meet what the schedule requires of them.
+    """
+    check_requirements(schedule)
     parts = [(schedule.source, schedule.text.encode())]
     parts += [(library.source, library.text.encode()) for library in schedule.libraries]
     described, body = describe_sources(parts, role="schedule")

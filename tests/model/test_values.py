@@ -111,7 +111,7 @@ def test_knobs_are_resolved_from_settings_and_defaults():
     assert "m, mode, on" in str(error.value)
     with pytest.raises(UsageError, match="no default"):
         resolve_knobs(knobs, {}, source="s")
-    with pytest.raises(UsageError, match="options are 4, 8"):
+    with pytest.raises(UsageError, match="one of 4, 8"):
         resolve_knobs(knobs, {"mode": "a", "m": 5}, source="s")
 
 
