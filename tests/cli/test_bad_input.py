@@ -74,7 +74,7 @@ CASES = [
     (["run", M, "dead.mlir"], 1, "dead.mlir:5:14: error: op uses a handle invalidated"),
     (["run", M, "negative.mlir"], 1, "does not verify"),
     (["run", M, T, "--set", "tile_q=4"], 2, "has no knob 'tile_q'"),
-    (["run", M, T, "--set", "tile_m=5"], 2, "options are 8, 16"),
+    (["run", M, T, "--set", "tile_m=5"], 2, "one of 8, 16"),
     (["run", M, T, "--set", "tile_m"], 2, "expected KNOB=VALUE"),
     (["run", M, T, "--entry", "other"], 2, "no named sequence @other"),
     (["run", M, T, "--bind", "linalg.matmul"], 2, "takes 0 arguments after the root, and 1 are bound"),
