@@ -110,7 +110,7 @@ def test_a_trace_for_others(folder, lhkit_command):
     ("arguments", "code", "kind", "message"),
     [
         (["missing.mlir", "fc_relu_handles.mlir"], 2, "usage", "no such file"),
-        (["fc_relu", "fc_relu_handles.mlir", "--set", "tile=5"], 2, "usage", "options are 8, 16"),
+        (["fc_relu", "fc_relu_handles.mlir", "--set", "tile=5"], 2, "usage", "one of 8, 16"),
         (["fc_relu", "bound.mlir"], 2, "usage", "takes 1 arguments after the root"),
         (["junk.mlir", "bound.mlir"], 2, "payload-parse", "junk.mlir:1:1"),
     ],
