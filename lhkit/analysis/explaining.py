@@ -14,7 +14,10 @@ from lhkit.analysis.handle_history import (
     states_at_end,
     states_before,
 )
+from lhkit.analysis.near_misses import near_misses
+from lhkit.analysis.payload_history import PayloadHistory
 from lhkit.analysis.payload_places import op_in_words, source_place
+from lhkit.analysis.schedule_text import ScheduleText
 from lhkit.model.errors import usage_error
 from lhkit.model.explanation import Explanation
 from lhkit.model.failure import Diagnostic
@@ -141,6 +144,9 @@ def _explain_death(
     sentence = death_in_words(trace, died.step, died.invalidation, names)
     if user is not None:
         sentence = sentence.replace(" died here:", " is dead:")
+    before = states_before(trace, died.step).get(record.id)
+    if before is not None and before.state == "empty":
+        sentence += "; it was empty by then"
     what = f"step {died.step} ({killer.op}) consumes {by} here"
     what += "" if by == name else f", and {name} dies with it"
     places = [Diagnostic("note", what, killer.source)]
@@ -234,12 +240,28 @@ def _explain_empty(trace: Trace, record: HandleRecord) -> Explanation:
         sentence = f"{name} is empty, not dead: step {since.index} erased the {lost}{more} that it pointed to"
         place = [Diagnostic("note", f"step {since.index} ({since.op}) erases it here", since.source)]
     else:
-        op = trace.step_records[record.defined_by].op if record.defined_by >= 0 else "its caller"
-        sentence, place = f"{name} is empty, not dead: {op} found nothing for it", []
+        reason, place = _why_never_filled(trace, record)
+        sentence = f"{name} is empty, not dead: {reason}"
     uses = [_use(trace, s, name) for s in trace.step_records if _uses(s, record.id)]
     sentence += "; it may be used, and what uses it does nothing"
     at = record.defined_by if since is None else since.index
     return _explanation(trace, sentence, record, *place, *uses[:_MOST_USES], step=at)
+
+
+def _why_never_filled(trace: Trace, record: HandleRecord) -> tuple[str, list[Diagnostic]]:
+    """Return why a handle has been empty from the start, and where that is seen."""
+    if record.defined_by < 0:
+        return "its caller found nothing for it", []
+    step, names = trace.step_records[record.defined_by], display_names(trace)
+    before = states_before(trace, step.index)
+    given = [(o.handle, before.get(o.handle)) for o in step.operands if trace.handle(o.handle).kind != "param"]
+    if given and all(change is not None and change.state == "empty" for _, change in given):
+        listed = " and ".join(dict.fromkeys(names[handle] for handle, _ in given))
+        return f"step {step.index} ({step.op}) was given {listed}, which had nothing in it", []
+    texts = {name: ScheduleText(name, text) for name, text in trace.texts}
+    why = near_misses(trace, PayloadHistory(trace), step, texts)
+    place = [Diagnostic("note", why, step.source)] if why is not None else []
+    return f"{step.op} found nothing for it", place
 
 
 def _explain_live(trace: Trace, record: HandleRecord, state: HandleChange) -> Explanation:

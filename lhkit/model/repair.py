@@ -1,9 +1,12 @@
-"""A change of a schedule's text that was tried and helps."""
+"""Changes of a schedule's text that were tried and help."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, get_args, overload
+
+from lhkit.model.registry import Showable
 
 RepairKind = Literal[
     "use-result",
@@ -29,7 +32,7 @@ REPAIR_KINDS: tuple[str, ...] = get_args(RepairKind)
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(Showable):
     """A repair: the step that failed passes with it, and no other step does worse.
 
     Attributes:
@@ -56,3 +59,39 @@ class Repair:
         """Return title, note and diff as lines."""
         lines = [f"{self.title}." + (f" {self.note}" if self.note else "")]
         return "\n".join([*lines, *("  " + line for line in self.diff.splitlines())])
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs(Showable, Sequence[Repair]):
+    """The repairs of a schedule, the best first; shows itself as titles and diffs.
+
+    Attributes:
+        found: The repairs.
+    """
+
+    found: tuple[Repair, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> Repair: ...
+    @overload
+    def __getitem__(self, index: slice) -> Repairs: ...
+    def __getitem__(self, index: int | slice) -> Repair | Repairs:
+        return Repairs(self.found[index]) if isinstance(index, slice) else self.found[index]
+
+    def __iter__(self) -> Iterator[Repair]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def describe(self) -> str:
+        """Return a numbered list of titles, notes and diffs; one line that says so if there is no repair."""
+        if not self.found:
+            return "no repair was found."
+        return "\n\n".join(f"{n}. {repair.describe()}" for n, repair in enumerate(self.found, 1))
+
+    def __str__(self) -> str:
+        return self.describe()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lhkit.model.explanation import Explanation
+    from lhkit.model.repair import Repairs
 
 
 class TraceMethods(Showable):
@@ -31,6 +32,24 @@ class TraceMethods(Showable):
             UsageError: There is no such handle.
         """
         return cast("Explanation", call(self, "why", handle))
+
+    def repairs(self, *, limit: int = 3, seconds: float | None = None) -> Repairs:
+        """Return changes of the schedule's text after which what failed passes; the best first.
+
+        Each was applied to a copy of the text and traced, so this takes as long as a few traces. Where the
+        schedule passes and a match in it finds nothing, it returns changes after which it finds something.
+
+        Args:
+            limit: How many to return at most.
+            seconds: How long to look; what was found until then is returned.
+
+        Returns:
+            The repairs, a sequence that shows itself as titles and diffs; empty where none helps.
+
+        Raises:
+            UsageError: The payload and the schedule are not known: the trace was read from JSON.
+        """
+        return cast("Repairs", call(self, "repairs", limit=limit, seconds=seconds))
 
     def to_markdown(self, *, command: str | None = None) -> str:
         """Return a report for an issue thread: what failed, why, payload, schedule, versions, command.

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lhkit.analysis.sharing import provenance_of
 from lhkit.model.errors import LhkitError, ScheduleError, UsageError
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
-from lhkit.model.repair import Repair
+from lhkit.model.repair import Repair, Repairs
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
 from lhkit.schedule.repairs.candidate import Candidate, corresponding_ops, unified_diff
@@ -67,6 +68,21 @@ def find_repairs(
 
     search = _Search(payload, worker, is_over)
     return _best(search.run(schedule, trace, limit, _MOST_TOGETHER), limit)
+
+
+def repairs_of(trace: Trace, *, limit: int = DEFAULT_LIMIT, seconds: float | None = None) -> Repairs:
+    """Return repairs of the schedule that a trace is of; the best first.
+
+    Args:
+        trace: The trace.
+        limit: How many repairs to return at most.
+        seconds: How long to look; what was found until then is returned.
+
+    Raises:
+        UsageError: Payload and schedule are not known: the trace was read from JSON.
+    """
+    origin = provenance_of(trace)
+    return Repairs(find_repairs(origin.payload, origin.schedule, trace, limit=limit, seconds=seconds))
 
 
 def iterate_repairs(
@@ -137,11 +153,15 @@ def find_text_repairs(
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """A repair with the schedule and the trace that it gives, None where it does not load yet."""
+    """A repair with the schedule and the trace that it gives, None where it does not load yet.
+
+    Repairs of one group do the same in other ways, so one of them is enough.
+    """
 
     repair: Repair
     pieces_changed: int
     applied: tuple[Schedule, Trace] | None
+    group: str
 
 
 def _rank(tried: _Tried) -> tuple[bool, int, int, int]:
@@ -150,10 +170,13 @@ def _rank(tried: _Tried) -> tuple[bool, int, int, int]:
 
 
 def _best(found: Iterable[_Tried], limit: int) -> tuple[Repair, ...]:
-    """Return the best repairs; of those that give the same text, the first."""
+    """Return the best repairs; of those that give the same text or do the same, the first."""
     distinct: dict[str, Repair] = {}
+    groups: set[str] = set()
     for tried in sorted(found, key=_rank):
-        distinct.setdefault(tried.repair.text, tried.repair)
+        if tried.group not in groups:
+            groups.add(tried.group)
+            distinct.setdefault(tried.repair.text, tried.repair)
     return tuple(distinct.values())[:limit]
 
 
@@ -171,12 +194,12 @@ class _Search:
         except UsageError:  # the text is not read as it is parsed: an edit might change something else
             return
         partly: list[_Tried] = []
-        whole = 0
+        whole: set[str] = set()
         for situation in situations(trace, script):
             best: int | None = None
             done: set[str] = set()
             for each in candidates_for(situation):
-                if self.is_over() or (whole >= limit and best is not None and each.doubt > best):
+                if self.is_over() or (len(whole) >= limit and best is not None and each.doubt > best):
                     break
                 group = each.group or each.title
                 tried = None if group in done else self._try(situation, schedule, each)
@@ -185,7 +208,7 @@ class _Search:
                 if tried.repair.doubt == each.doubt:
                     done.add(group)
                 if tried.repair.passes_whole:
-                    whole += 1
+                    whole.add(group)
                     best = max(best or 0, tried.repair.doubt)
                     yield tried
                 else:
@@ -223,13 +246,14 @@ class _Search:
                 trace = trace_schedule(self.payload, schedule, worker=self.worker, limits=_TRIAL_LIMITS)
             except ScheduleError as next_error:
                 if most_together > 1 and _is_other(error, next_error):
-                    alone = _Tried(_repair(each, source), len(each.edited.replacements), None)
+                    alone = _Tried(_repair(each, source), len(each.edited.replacements), None, each.title)
                     for rest in self.run_text(next_error, load, limit, most_together - 1):
                         yield _joined(text, source, alone, rest)
                 continue
             except LhkitError:  # no schedule to trace: it helps no more than the text as it was
                 continue
-            tried = _Tried(_repair(each, source, trace), len(each.edited.replacements), (schedule, trace))
+            applied = (schedule, trace)
+            tried = _Tried(_repair(each, source, trace), len(each.edited.replacements), applied, each.title)
             yield tried
             if most_together > 1 and not tried.repair.passes_whole:
                 for rest in self.run(schedule, trace, limit, most_together - 1):
@@ -252,7 +276,8 @@ class _Search:
         if not verdict.helps:
             return None
         repair = _repair(candidate, schedule.source, trace, verdict.doubt)
-        return _Tried(repair, len(candidate.edited.replacements), (changed, trace))
+        pieces = len(candidate.edited.replacements)
+        return _Tried(repair, pieces, (changed, trace), candidate.group or candidate.title)
 
 
 def _is_other(before: ScheduleError, after: ScheduleError) -> bool:
@@ -294,4 +319,5 @@ def _joined(before: str, source: str, first: _Tried, second: _Tried) -> _Tried:
         doubt=one.doubt + two.doubt + 1,
         note=two.note,
     )
-    return _Tried(repair, first.pieces_changed + second.pieces_changed, second.applied)
+    pieces = first.pieces_changed + second.pieces_changed
+    return _Tried(repair, pieces, second.applied, f"{first.group}; {second.group}")
