@@ -72,7 +72,19 @@ def test_an_empty_handle_is_told_from_a_dead_one(traced):
     assert [s.line for s in erased.spans] == [3, 5, 6]
     never = traced(ABS.replace("linalg.abs", "linalg.sub"), use).why("%abs")
     assert "%abs is empty, not dead: transform.structured.match found nothing for it" in never.sentence
-    assert [s.line for s in never.spans] == [3, 4]
+    assert [s.line for s in never.spans] == [3, 3, 4]
+    assert never.places[1].message.startswith("no linalg.sub here; ")
+
+
+def test_a_handle_that_was_given_nothing_says_from_where(traced):
+    trace = traced(MATCH.replace("linalg.matmul", "linalg.mat_mul"), TILE)
+    assert trace.why("%l").sentence == (
+        "%l is empty, not dead: step 1 (transform.structured.tile_using_for) was given %m, which had nothing in it;"
+        " it may be used, and what uses it does nothing."
+    )
+    assert trace.why("%m").sentence == "%m died here: step 1 consumed it; it was empty by then."
+    misspelt = traced(MATCH.replace("linalg.matmul", "linalg.mat_mul")).why("%m").places[1]
+    assert misspelt.message == "no linalg.mat_mul here; did you mean linalg.matmul (there is 1)?"
 
 
 def test_an_op_listed_twice_is_explained_with_the_step_that_made_two_one(traced, golden):
