@@ -2,7 +2,9 @@
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 from lhkit.shipped import shipped_folder
 
@@ -27,3 +29,35 @@ def test_a_notebook_is_stripped_and_short(path):
     assert all(not c.outputs and c.execution_count is None for c in code)
     assert len(notebook.cells) <= 25
     assert not any(line.startswith(("def ", "class ")) for c in code for line in c.source.splitlines())
+
+
+# The exercise of a notebook: its first cell and its last, a text that is wrong and the text that is right.
+BOTH_MENDED = (('%sum "is_sum"', '%sum_tile "is_sum"'), ("in %loop_2", "in %root"))
+ATTEMPTS = {
+    "stub": ((), ("not yet", "not yet", "not yet"), "%sum is dead: step 4 consumed it."),
+    "loud mistake mended": (BOTH_MENDED[:1], ("right", "right", "not yet"), "no linalg.fill here; there are 2"),
+    "step taken out": (
+        (('transform.annotate %sum "is_sum" : !transform.any_op', ""), BOTH_MENDED[1]),
+        ("right", "not yet", "right"),
+        "ok: 8 steps",
+    ),
+    "solution": (BOTH_MENDED, ("right", "right", "right"), "ok: 9 steps"),
+}
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_the_exercise_on_dead_handles_says_what_is_right(attempt, tmp_path, capsys):
+    changes, verdicts, hint = ATTEMPTS[attempt]
+    notebook = nbformat.read(shipped_folder("notebooks") / "03_dead_handles.ipynb", as_version=4)
+    code = [c.source for c in notebook.cells if c.cell_type == "code"]
+    exercise = code[-1]
+    for before, after in changes:
+        assert exercise.count(before) == 1
+        exercise = exercise.replace(before, after)
+    shell = InteractiveShell(ipython_dir=str(tmp_path), config=Config({"HistoryManager": {"enabled": False}}))
+    for cell in (code[0], exercise):
+        shell.run_cell(cell).raise_error()
+    said = capsys.readouterr().out
+    told = [line for line in said.splitlines() if line.endswith((" right", " not yet"))]
+    assert tuple(line.partition(":")[2].strip() for line in told) == verdicts
+    assert hint in said

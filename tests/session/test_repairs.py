@@ -25,8 +25,9 @@ from planted_failures import (
 from test_tutorial_sequences import CHAPTER_1, PAYLOADS, last_line_marked, schedule_text
 
 import lhkit
-from lhkit.model.errors import ScheduleError
-from lhkit.model.repair import REPAIR_KINDS
+from lhkit.model.errors import ScheduleError, UsageError
+from lhkit.model.repair import REPAIR_KINDS, Repairs
+from lhkit.model.trace_json import trace_from_json, trace_to_json
 from lhkit.session.repairing import find_repairs, find_text_repairs, iterate_repairs
 from lhkit.session.tracing import trace_schedule
 
@@ -183,6 +184,28 @@ def test_a_defect_in_a_library_is_left_alone(payload, worker, tmp_path):
     schedule = lhkit.load_schedule(declared, libraries=[tmp_path / "library.mlir"], worker=worker)
     assert trace_schedule(payload, schedule, worker=worker).outcome.kind == "invalidated-handle"
     assert find_repairs(payload, schedule, worker=worker) == ()
+
+
+def test_a_trace_has_its_repairs_and_they_show_themselves(payload):
+    # Without a worker of the test's own: it is the session's, as in a notebook.
+    trace = lhkit.trace(payload, lhkit.load_schedule(PLANTED["direct: the tiled op is in the loop"].wrong_text))
+    repairs = trace.repairs(limit=2)
+    assert len(repairs) == 2 and repairs[:1] == Repairs((repairs[0],)) and list(repairs) == list(repairs.found)
+    first, second = (r._repr_mimebundle_()["text/plain"] for r in repairs)
+    assert first == str(repairs[0]) and first.startswith(f"{repairs[0].title}.\n  --- ")
+    assert repairs._repr_mimebundle_() == {"text/plain": f"1. {first}\n\n2. {second}"}
+    assert lhkit.trace(payload, lhkit.load_schedule(repairs[0].text)).outcome.status == "ok"
+    none = lhkit.trace(payload, lhkit.load_schedule(repairs[0].text)).repairs()
+    assert not none and str(none) == "no repair was found."
+    with pytest.raises(UsageError, match="Trace again"):
+        trace_from_json(trace_to_json(trace)).repairs()
+
+
+def test_of_repairs_that_do_the_same_one_is_returned(worker):
+    layer = lhkit.payloads.fc_relu(64, 64, 64)
+    body = match("%m", "linalg.matmul") + TILE_M + unroll("%l#2") + vectorize("%t")
+    found = repairs_of(text_of(body), layer, worker)
+    assert sorted(r.kind for r in found) == ["match-again", "move-before"]
 
 
 def test_the_search_can_be_ended(payload, worker):
