@@ -4,8 +4,8 @@ import random
 
 import pytest
 from planted_failures import PAYLOAD, PLANTED
-from schedule_generator import PAYLOADS as GENERATED_FOR
-from schedule_generator import Generator, module, templates
+from schedule_generator import Generator, module
+from schedule_payloads import PAYLOADS as GENERATED_FOR
 from test_tutorial_sequences import CASES, PAYLOADS, schedule_text
 
 import lhkit
@@ -91,13 +91,12 @@ def test_most_handles_that_were_swapped_are_put_right(worker):
 
 
 def test_generated_schedules_that_fail_are_repaired_or_left_alone(worker):
-    known = templates()
-    payloads = {n: lhkit.load_payload(t, name=n, worker=worker) for n, t in GENERATED_FOR.items()}
+    payloads = {n: lhkit.load_payload(t, name=n, worker=worker) for n, (t, _) in GENERATED_FOR.items()}
     repaired = 0
     for seed in range(150):
-        generator = Generator(seed, known)
+        generator = Generator(seed)
         schedule = lhkit.load_schedule(module(generator.schedule()[0]), worker=worker)
-        payload = payloads[sorted(payloads)[seed % len(payloads)]]
+        payload = payloads[generator.payload]
         trace = trace_schedule(payload, schedule, worker=worker)
         for repair in find_repairs(payload, schedule, trace, limit=1, worker=worker):
             again = trace_schedule(payload, is_loaded(repair.text, schedule, worker), worker=worker)
