@@ -5,6 +5,7 @@
     lhkit.ops.search("split reduction")
     lhkit.ops.find("structured.tile_using_for").attributes
     lhkit.ops.payload_op("linalg.matmul").reading
+    lhkit.ops.load("my_ops.py")  # transform ops of one's own; lhkit.own_ops is what such a file imports
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 from lhkit.model.catalogue import Catalogue, CatalogueOp
 from lhkit.model.payload_words import PAYLOAD_OPS, PayloadOp, payload_op
 from lhkit.session.catalogues import load_catalogue
+from lhkit.session.own_ops import load_own_ops as load
 
-__all__ = ["PAYLOAD_OPS", "PayloadOp", "catalogue", "find", "payload_op", "search"]
+__all__ = ["PAYLOAD_OPS", "PayloadOp", "catalogue", "find", "load", "payload_op", "search"]
 
 
 def catalogue() -> Catalogue:

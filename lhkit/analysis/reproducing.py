@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lhkit.analysis.sharing import (
     combined,
     interpreter_options,
@@ -18,7 +20,7 @@ PAYLOAD, SCHEDULE, COMBINED = "payload.mlir", "schedule.mlir", "combined.mlir"
 
 
 def reproducer_files(trace: Trace) -> tuple[tuple[str, str], ...]:
-    """Return (name, text) of each file: payload, schedule, libraries, both in one module, commands, versions.
+    """Return (name, text) of each file: payload, schedule, what they need, both in one, commands, versions.
 
     Raises:
         UsageError: The texts are not known.
@@ -26,9 +28,11 @@ def reproducer_files(trace: Trace) -> tuple[tuple[str, str], ...]:
     provenance = provenance_of(trace)
     schedule = provenance.schedule
     libraries = [f"library{i}.mlir" for i in range(1, len(schedule.libraries) + 1)]
-    command = trace_command(schedule, PAYLOAD, SCHEDULE, libraries)
+    ops = [f"ops{i}.py" for i in range(1, len(provenance.own_ops) + 1)]
+    command = trace_command(schedule, PAYLOAD, SCHEDULE, libraries, ops)
     parts = [(PAYLOAD, provenance.payload.text), (SCHEDULE, schedule.text)]
     parts += [(name, library.text) for name, library in zip(libraries, schedule.libraries, strict=True)]
+    parts += [(name, text) for name, (_, text) in zip(ops, provenance.own_ops, strict=True)]
     try:
         parts.append((COMBINED, combined(provenance)))
         outside = f"mlir-opt {interpreter_options(schedule)} {COMBINED}"
@@ -37,12 +41,12 @@ def reproducer_files(trace: Trace) -> tuple[tuple[str, str], ...]:
     versions = "".join(f"{name} {version}\n" for name, version in provenance.versions)
     parts.append(("commands.txt", f"{command}\n{outside}\n"))
     parts.append(("versions.txt", versions))
-    parts.append(("README.md", _readme(trace, provenance, libraries, command, outside)))
+    parts.append(("README.md", _readme(trace, provenance, (*libraries, *ops), command, outside)))
     return tuple(parts)
 
 
-def _readme(trace: Trace, provenance: Provenance, libraries: list[str], command: str, outside: str) -> str:
-    files = (PAYLOAD, SCHEDULE, *libraries)
+def _readme(trace: Trace, provenance: Provenance, others: Sequence[str], command: str, outside: str) -> str:
+    files = (PAYLOAD, SCHEDULE, *others)
     names = {source: file for (source, _), file in zip(provenance.texts, files, strict=True)}
     failure = failure_of(trace)
     went = "it goes well" if failure is None else f"it ends like this ({failure.kind})"

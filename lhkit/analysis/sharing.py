@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from lhkit.model.errors import usage_error
@@ -44,7 +44,13 @@ def shorten(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def trace_command(schedule: Schedule, payload_file: str, schedule_file: str, libraries: list[str]) -> str:
+def trace_command(
+    schedule: Schedule,
+    payload_file: str,
+    schedule_file: str,
+    libraries: Sequence[str],
+    ops: Sequence[str] = (),
+) -> str:
     """Return the command line that repeats a trace on these files."""
     words = ["lhkit", "trace", payload_file, schedule_file]
     if schedule.entry != DEFAULT_ENTRY:
@@ -55,6 +61,8 @@ def trace_command(schedule: Schedule, payload_file: str, schedule_file: str, lib
         words += ["--bind", name]
     for library in libraries:
         words += ["--library", library]
+    for file in ops:
+        words += ["--ops", file]
     return shlex.join(words)
 
 
@@ -74,12 +82,16 @@ def combined(provenance: Provenance) -> str:
     The schedule comes first: of two entries of a name the first is applied.
 
     Raises:
-        UsageError: The schedule has libraries, or a knob whose value cannot be written into its text.
+        UsageError: The schedule has libraries, ops that only lhkit knows, or a knob whose value cannot be
+            written into its text.
     """
     schedule = provenance.schedule
     if schedule.libraries:
         listed = ", ".join(library.source for library in schedule.libraries)
         raise usage_error(f"{schedule.source} includes from {listed}, which one module cannot hold")
+    if provenance.own_ops or '"lhkit.' in schedule.text:
+        owners = ", ".join(file for file, _ in provenance.own_ops) or "lhkit"
+        raise usage_error(f"{schedule.source} may use ops of {owners}, which others do not have")
     aliases, payload = _without_aliases(provenance.payload.text)
     more, body = _without_aliases(with_knobs_set(schedule))
     for name, definition in more.items():

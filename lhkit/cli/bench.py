@@ -10,9 +10,16 @@ import click
 from lhkit.analysis.bench_file import bench_to_json, failed_bench_to_json
 from lhkit.cli.files import write_file, write_json, write_text
 from lhkit.cli.measuring import measure_with_bar, measuring_options, refuse_wrong_results
-from lhkit.cli.options import limit_options, load_all_scheduled, schedule_options
-from lhkit.model.errors import LhkitError
+from lhkit.cli.options import (
+    NEED_A_SCHEDULE,
+    limit_options,
+    load_all_scheduled,
+    microkernel_option,
+    schedule_options,
+)
+from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.measurement import Comparison
+from lhkit.model.schedule import Schedule
 from lhkit.render.bars import draw_speed_bars
 from lhkit.render.figures import figure_pdf, figure_png, figure_svg
 from lhkit.render.tables import comparison_lines, comparison_table, samples_csv, table_text
@@ -39,6 +46,7 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")
 @measuring_options
 @schedule_options
+@microkernel_option
 @limit_options
 def command(
     payload: str,
@@ -47,6 +55,7 @@ def command(
     threads: int,
     json_file: str | None,
     out: Path | None,
+    microkernels: dict[str, str],
     limits: Limits,
     seed: int,
     **options: Any,
@@ -54,12 +63,13 @@ def command(
     """Time PAYLOAD as it stands and with each SCHEDULE, beside its NumPy reference, and rank them.
 
     All run in one process, interleaved in rounds of random order, each verified first. --entry, --set, --bind
-    and --library go for every schedule, --set for those that have the knob.
+    and --library go for every schedule, --set for those that have the knob, --microkernel for those that
+    call it.
     """
-    scheduling = {name: options.pop(name) for name in ("entry", "settings", "bind", "libraries")}
+    scheduling = {name: options.pop(name) for name in ("entry", "settings", "bind", "libraries", "ops")}
     worker = Worker(limits, threads=threads)
     try:
-        kernels = _compile(payload, schedules, function, worker, limits, scheduling)
+        kernels = _compile(payload, schedules, function, microkernels, worker, limits, scheduling)
         comparison = measure_with_bar(kernels, seed=seed, limits=limits, **options)
     except LhkitError as error:
         if json_file is not None:
@@ -81,6 +91,7 @@ def _compile(
     payload_path: str,
     schedule_paths: tuple[str, ...],
     function: str | None,
+    microkernels: dict[str, str],
     worker: Worker,
     limits: Limits,
     scheduling: dict[str, Any],
@@ -89,11 +100,24 @@ def _compile(
     payload = load_payload(payload_path, worker=worker, limits=limits)
     name = payload.function(function).name
     schedules = load_all_scheduled(schedule_paths, worker=worker, limits=limits, **scheduling)
+    if microkernels and not schedules:
+        raise usage_error(NEED_A_SCHEDULE)
+    for microkernel in microkernels:
+        if not any(_calls(schedule, microkernel) for schedule in schedules):
+            raise usage_error(f"--microkernel {microkernel}: no schedule calls it")
     kernels = {"unscheduled": compile_kernel(payload, function=name, worker=worker, limits=limits)}
     for path, schedule in zip(schedule_paths, schedules, strict=True):
-        kernel = compile_kernel(payload, schedule, function=name, worker=worker, limits=limits)
+        called = {m: file for m, file in microkernels.items() if _calls(schedule, m)}
+        kernel = compile_kernel(
+            payload, schedule, function=name, microkernels=called, worker=worker, limits=limits
+        )
         kernels[_unused(Path(path).stem, kernels)] = kernel
     return kernels
+
+
+def _calls(schedule: Schedule, microkernel: str) -> bool:
+    texts = (schedule.text, *(library.text for library in schedule.libraries))
+    return any(f'"{microkernel}"' in text or f"@{microkernel}" in text for text in texts)
 
 
 def _unused(name: str, taken: dict[str, Kernel]) -> str:

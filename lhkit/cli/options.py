@@ -13,15 +13,24 @@ from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
 from lhkit.session.loading import load_schedule
+from lhkit.session.own_ops import load_own_ops
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import DEFAULT_SECONDS, Limits
+
+NEED_A_SCHEDULE = "--entry, --set, --bind, --library, --ops and --microkernel need a schedule"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def schedule_options(function: F) -> F:
-    """Add ``--entry``, ``--set``, ``--bind`` and ``--library``; see `scheduled`."""
+    """Add ``--entry``, ``--set``, ``--bind``, ``--library`` and ``--ops``; see `load_scheduled`."""
     for option in (
+        click.option(
+            "--ops",
+            multiple=True,
+            metavar="FILE.py",
+            help="Load transform ops of one's own from this file (lhkit.own_ops).",
+        ),
         click.option(
             "--library", "libraries", multiple=True, metavar="FILE", help="Sequences to include from."
         ),
@@ -37,6 +46,27 @@ def schedule_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def microkernel_option(function: F) -> F:
+    """Add ``--microkernel``; the command gets a mapping from names to files as ``microkernels``."""
+
+    @click.option(
+        "--microkernel",
+        "given",
+        multiple=True,
+        metavar="NAME=FILE",
+        help="What runs for a microkernel that the schedule calls: FILE.c or FILE.py:FUNCTION.",
+    )
+    @functools.wraps(function)
+    def with_microkernels(*args: Any, given: tuple[str, ...], **options: Any) -> Any:
+        for pair in given:
+            if not all(pair.partition("=")):
+                raise usage_error(f"--microkernel {pair}: expected NAME=FILE")
+        pairs = [pair.partition("=") for pair in given]
+        return function(*args, microkernels={name: file for name, _, file in pairs}, **options)
+
+    return with_microkernels  # type: ignore[return-value]
 
 
 def limit_options(function: F) -> F:
@@ -70,11 +100,14 @@ def load_scheduled(
     settings: tuple[str, ...],
     bind: tuple[str, ...],
     libraries: tuple[str, ...],
+    ops: tuple[str, ...] = (),
     limits: Limits,
     any_entry: bool = False,
     worker: Worker | None = None,
 ) -> Schedule:
-    """Return the schedule that a path and the shared options describe."""
+    """Return the schedule that a path and the shared options describe; its own ops are loaded first."""
+    for file in ops:
+        load_own_ops(file, worker=worker, limits=limits)
     schedule = load_schedule(
         path,
         entry=entry,
@@ -95,9 +128,13 @@ def load_all_scheduled(
     Raises:
         UsageError: A knob that none of them has, or options without a schedule.
     """
-    if not paths and (settings or any(options[name] for name in ("entry", "bind", "libraries"))):
-        raise usage_error("--entry, --set, --bind and --library need a schedule")
-    schedules = [load_scheduled(path, settings=(), worker=worker, **options) for path in paths]
+    if not paths and (settings or any(options[name] for name in ("entry", "bind", "libraries", "ops"))):
+        raise usage_error(NEED_A_SCHEDULE)
+    first = {**options}
+    schedules = []
+    for path in paths:
+        schedules.append(load_scheduled(path, settings=(), worker=worker, **first))
+        first["ops"] = ()  # loaded by now
     known = {knob.name for schedule in schedules for knob in schedule.knobs}
     for setting in settings:
         if (name := setting.partition("=")[0]) not in known:

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.cli.files import check_single_stdout, write_file, write_json
-from lhkit.cli.options import limit_options, load_scheduled, schedule_options
+from lhkit.cli.options import (
+    NEED_A_SCHEDULE,
+    limit_options,
+    load_scheduled,
+    microkernel_option,
+    schedule_options,
+)
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.jsonable import to_json
@@ -59,6 +65,7 @@ class _Run:
 @click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
 @click.option("--json", "json_file", metavar="FILE", help="Save what happened as JSON; - is standard output.")
 @schedule_options
+@microkernel_option
 @limit_options
 def command(
     payload: str,
@@ -69,6 +76,7 @@ def command(
     seed: int,
     out: str | None,
     json_file: str | None,
+    microkernels: dict[str, str],
     limits: Limits,
     **scheduling: Any,
 ) -> None:
@@ -79,7 +87,7 @@ def command(
     """
     check_single_stdout(out, json_file)
     try:
-        run = _run(payload, schedule, function, args, (size, seed), limits, scheduling)
+        run = _run(payload, schedule, function, args, (size, seed), microkernels, limits, scheduling)
         if run.verification is not None and not run.verification.ok:
             raise LhkitError(_wrong(run.verification))
     except LhkitError as error:
@@ -102,6 +110,7 @@ def _run(
     function: str | None,
     args: tuple[str, ...],
     generated: tuple[int, int],
+    microkernels: dict[str, str],
     limits: Limits,
     scheduling: dict[str, Any],
 ) -> _Run:
@@ -111,11 +120,9 @@ def _run(
     schedule = None
     if schedule_path is not None:
         schedule = load_scheduled(schedule_path, limits=limits, **scheduling)
-    elif any(scheduling.values()):
-        raise usage_error(
-            "--entry, --set, --bind and --library need a schedule", "lhkit run PAYLOAD SCHEDULE …"
-        )
-    kernel = compile_kernel(payload, schedule, function=chosen.name, limits=limits)
+    elif any(scheduling.values()) or microkernels:
+        raise usage_error(NEED_A_SCHEDULE, "lhkit run PAYLOAD SCHEDULE …")
+    kernel = compile_kernel(payload, schedule, function=chosen.name, microkernels=microkernels, limits=limits)
     inputs = [a.copy() for a in arguments]
     results = as_tuple(kernel(*arguments))
     verification = verify(kernel, inputs) if payload.reference else None

@@ -9,6 +9,7 @@ from typing import Any
 from lhkit.compiler.binding import bind_trailing_arguments
 from lhkit.compiler.bindings import interpreter, ir
 from lhkit.compiler.diagnostics import from_flattened, from_structured, kind_of_application
+from lhkit.compiler.own_op_failures import blame_own_op, forget_failures
 from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import (
     SEQUENCE_MARK,
@@ -68,6 +69,7 @@ def apply_schedule(payload: Any, payload_source: Source, application: Applicatio
     """
     _module, home, entry = _prepare(application)
     sources = (payload_source, *application.sources)
+    forget_failures()
     try:
         interpreter.apply_named_sequence(payload.operation, entry, home)
     except (ValueError, ir.MLIRError) as error:
@@ -94,16 +96,17 @@ def _prepare(application: Application) -> tuple[Any, Any, Any]:
 
 def application_error(error: Exception, payload_source: Source, application: Application) -> LhkitError:
     """Return the typed error for what the interpreter raised."""
-    text = str(error)
-    diagnostics = from_flattened(text)
+    diagnostics = from_flattened(str(error))
+    sources = (payload_source, *application.sources)
     kind = kind_of_application(diagnostics)
+    own, diagnostics = blame_own_op(diagnostics)
+    if kind is None and own is not None:
+        kind, sources = own.kind, (*sources, *own.sources)
     if kind is None:
         kind = _kind_by_suppressing(payload_source, application)
-    name = application.sources[0].name
-    message = f"{name} does not apply to {payload_source.name}"
+    message = f"{application.sources[0].name} does not apply to {payload_source.name}"
     if not diagnostics:
         message += "; the step that failed gave no reason"
-    sources = (payload_source, *application.sources)
     return error_for(failure_in(sources, kind, message, diagnostics, stage="apply"))
 
 

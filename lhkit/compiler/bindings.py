@@ -6,6 +6,8 @@ The others take ``ir``, ``passmanager``, … from here.
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -36,6 +38,14 @@ for _dialect in ("func", "transform", "transform.structured", "transform.loop"):
     host_module(f"dialects.{_dialect}")
 
 
+_extensions: list[Callable[[Any], None]] = []
+
+
+def extend_contexts(load: Callable[[Any], None]) -> None:
+    """Let a function load dialects into every context that `new_context` returns."""
+    _extensions.append(load)
+
+
 def new_context() -> Any:
     """Return a fresh context without threads; contexts reused for thousands of compiles grow.
 
@@ -45,7 +55,19 @@ def new_context() -> Any:
     context = ir.Context()
     context.enable_multithreading(False)
     context.allow_unregistered_dialects = True
+    for load in _extensions:
+        load(context)
     return context
+
+
+def expect_dialect(name: str) -> None:
+    """Let the bindings find a Python module of a dialect that is defined at run time.
+
+    They look for one at every op, and remember no failure.
+    """
+    # The package that the bindings think they are in, whatever name they were imported under.
+    module = f"{ir.__name__.rpartition('.')[0]}.dialects.{name}"
+    sys.modules.setdefault(module, ModuleType(module))
 
 
 def object_code(engine: Any, path: str) -> None:

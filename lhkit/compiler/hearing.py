@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lhkit.compiler.diagnostics import convert
+from lhkit.compiler.own_op_failures import is_empty_diagnostic
 from lhkit.compiler.sources import rename_places
 from lhkit.model.failure import Diagnostic
 
@@ -26,7 +27,8 @@ class Hearing:
         heard = self._heard
 
         def hear(diagnostic: Any) -> bool:
-            heard.append(convert(diagnostic))
+            if not is_empty_diagnostic(diagnostic.message):
+                heard.append(convert(diagnostic))
             return False
 
         self._handler = context.attach_diagnostic_handler(hear)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from lhkit.compiler.bindings import host_module, ir
@@ -20,8 +21,21 @@ from lhkit.model.failure import Diagnostic
 _NOT_FOUND = re.compile(r"Symbols not found: \[ (.*?) \]")
 
 
-def build_engine(module: Any, sources: Sequence[Source], opt_level: int, entry: str) -> tuple[Any, int]:
+def build_engine(
+    module: Any,
+    sources: Sequence[Source],
+    opt_level: int,
+    entry: str,
+    symbols: Mapping[str, int] | None = None,
+) -> tuple[Any, int]:
     """Return the execution engine of a module in the LLVM dialect, and the address of ``entry`` in it.
+
+    Args:
+        module: The module.
+        sources: For messages.
+        opt_level: LLVM's optimization level.
+        entry: A symbol of the module.
+        symbols: Addresses of functions that it calls and does not have.
 
     Raises:
         PayloadError: LLVM refuses the module, or it calls a function that is not there; the message names it.
@@ -31,6 +45,8 @@ def build_engine(module: Any, sources: Sequence[Source], opt_level: int, entry: 
         try:
             with _errors_into(said):
                 engine = execution_engine.ExecutionEngine(module, opt_level=opt_level)
+                for name, place in (symbols or {}).items():
+                    engine.raw_register_runtime(name, ctypes.c_void_p(place))
                 address = engine.raw_lookup(entry)
         except RuntimeError as error:
             raise _refusal(sources, str(error), (Diagnostic("error", str(error)),)) from None

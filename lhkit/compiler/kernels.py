@@ -17,10 +17,12 @@ from lhkit.compiler.extent_checks import ExtentCheck, check_extents, extent_chec
 from lhkit.compiler.jit import build_engine
 from lhkit.compiler.lowering import Progress, ignore_progress, lower_to_buffers, lower_to_llvm
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of
+from lhkit.compiler.microkernels import LinkedMicrokernels, Slot, open_slots
 from lhkit.compiler.signatures import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Diagnostic
+from lhkit.model.microkernel import Microkernel
 from lhkit.model.signature import Function
 
 C_ENTRY = f"_mlir_ciface_{KERNEL_NAME}"
@@ -29,12 +31,13 @@ STAGES = ("scheduled", "bufferized", "llvm")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that decides a kernel: payload, function, schedule and optimization level."""
+    """All that decides a kernel: payload, function, schedule, optimization level, microkernels."""
 
     payload: Source
     function: str
     application: Application | None = None
     opt_level: int = 3
+    microkernels: tuple[Microkernel, ...] = ()
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -51,9 +54,15 @@ class CompiledKernel:
     """
 
     def __init__(
-        self, code: tuple[Any, int], function: Function, checks: Sequence[ExtentCheck], recipe: Recipe
+        self,
+        code: tuple[Any, int],
+        linked: LinkedMicrokernels,
+        function: Function,
+        checks: Sequence[ExtentCheck],
+        recipe: Recipe,
     ) -> None:
         self._engine, self._address = code
+        self._linked = linked
         self._checks = tuple(checks)
         self._sources = recipe.sources
         self.function = function
@@ -83,7 +92,9 @@ class CompiledKernel:
         passed += [descriptor_of(r) for r in results if isinstance(r, np.ndarray)]
         pairs = zip(results, self.function.results, strict=True)
         returned = [(len(t.shape), r) for r, t in pairs if isinstance(r, np.dtype)]
-        return PreparedCall(self._address, passed, returned, keep=(self._engine, owned))
+        return PreparedCall(
+            self._address, passed, returned, (self._engine, self._linked, owned), self._linked.check
+        )
 
 
 def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> CompiledKernel:
@@ -95,11 +106,10 @@ def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> Compil
     started = time.perf_counter_ns()
     with new_context():
         module, function = _scheduled(recipe, progress)
-        lower_to_buffers(module, recipe.function, recipe.sources, progress)
+        slots = _buffered(module, recipe, progress)
         lower_to_llvm(module, recipe.sources, progress)
-        progress("jit", module)
-        code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY)
-        kernel = CompiledKernel(code, function, _extent_checks(recipe, function), recipe)
+        code, linked = link(module, recipe, slots, progress)
+        kernel = CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe)
     kernel.compile_ns = time.perf_counter_ns() - started
     return kernel
 
@@ -120,17 +130,41 @@ def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progres
     if stage not in STAGES:
         raise usage_error(f"there is no stage {stage!r}", f"Stages: {', '.join(STAGES)}.")
     with new_context():
-        return str(lowered_module(recipe, stage, progress))
+        module, _ = lowered_module(recipe, stage, progress)
+        return str(module)
 
 
-def lowered_module(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> Any:
-    """Return the module of a recipe at a stage, in the current context."""
+def lowered_module(
+    recipe: Recipe, stage: str, progress: Progress = ignore_progress
+) -> tuple[Any, tuple[Slot, ...]]:
+    """Return the module of a recipe at a stage, in the current context, and its open microkernels."""
     module, _ = _scheduled(recipe, progress)
+    slots: tuple[Slot, ...] = ()
     if stage != "scheduled":
-        lower_to_buffers(module, recipe.function, recipe.sources, progress)
+        slots = _buffered(module, recipe, progress)
     if stage == "llvm":
         lower_to_llvm(module, recipe.sources, progress)
-    return module
+    return module, slots
+
+
+def _buffered(module: Any, recipe: Recipe, progress: Progress) -> tuple[Slot, ...]:
+    lower_to_buffers(module, recipe.function, recipe.sources, progress)
+    return open_slots(module, recipe.sources)
+
+
+def link(
+    module: Any, recipe: Recipe, slots: Sequence[Slot], progress: Progress = ignore_progress
+) -> tuple[tuple[Any, int], LinkedMicrokernels]:
+    """Return a lowered module in memory, as (execution engine, address of the entry), and its microkernels.
+
+    Raises:
+        PayloadError: LLVM refuses the module.
+        UsageError: A microkernel is missing or does not load.
+    """
+    progress("jit", module)
+    linked = LinkedMicrokernels(slots, recipe.microkernels)
+    code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY, linked.addresses)
+    return code, linked
 
 
 def _scheduled(recipe: Recipe, progress: Progress) -> tuple[Any, Function]:

@@ -14,8 +14,7 @@ import lief
 from lhkit.compiler.bindings import new_context, object_code
 from lhkit.compiler.destination import KERNEL_NAME
 from lhkit.compiler.disassembly import disassemble
-from lhkit.compiler.jit import build_engine
-from lhkit.compiler.kernels import C_ENTRY, Recipe, lowered_module
+from lhkit.compiler.kernels import Recipe, link, lowered_module
 from lhkit.compiler.lowering import Progress, ignore_progress
 from lhkit.model.errors import usage_error
 from lhkit.model.machine_code import Architecture, Instruction, MachineCode
@@ -67,10 +66,9 @@ def _line(instruction: Instruction) -> str:
 
 def _function_code(recipe: Recipe, progress: Progress) -> _ObjectCode:
     with new_context():
-        module = lowered_module(recipe, "llvm", progress)
-        progress("jit", module)
+        module, slots = lowered_module(recipe, "llvm", progress)
         # Code is made when first asked for.
-        engine, _ = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY)
+        (engine, _), _linked = link(module, recipe, slots, progress)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "kernel.o"
             object_code(engine, str(path))

@@ -32,6 +32,18 @@ def descriptor_of(array: np.ndarray, offset: int = 0) -> ctypes.Array[ctypes.c_i
     return words
 
 
+def array_at(address: int, shape: Sequence[int | None], dtype: np.dtype[Any]) -> np.ndarray:
+    """Return the array that a memref descriptor at an address describes, valid as long as its memory.
+
+    Args:
+        address: Where the descriptor is.
+        shape: Its rank counts; the extents are in the descriptor.
+        dtype: Element type.
+    """
+    rank = len(shape)
+    return _view(list((ctypes.c_int64 * (3 + 2 * rank)).from_address(address)), rank, dtype)
+
+
 class PreparedCall:
     """A compiled function with its arguments in place: calling it costs about half a microsecond.
 
@@ -41,6 +53,7 @@ class PreparedCall:
             memref, an array of one element by value. What they point to must outlive the call.
         returned: Rank and dtype of each memref that the function returns.
         keep: What must live as long as the call.
+        after: Called after every call from Python.
 
     Attributes:
         address: As given.
@@ -53,8 +66,10 @@ class PreparedCall:
         memrefs: Sequence[ctypes.Array[ctypes.c_int64] | np.ndarray],
         returned: Sequence[tuple[int, np.dtype[Any]]] = (),
         keep: object = None,
+        after: Callable[[], None] | None = None,
     ) -> None:
         self.address = address
+        self._after = after
         self._keep: list[Any] = [keep]
         self._returned = tuple(returned)
         slots = [self._slot(m) for m in memrefs]
@@ -80,6 +95,8 @@ class PreparedCall:
         if self._words is not None:
             self.free()
         self._function(self._packed)
+        if self._after is not None:
+            self._after()
 
     def returned(self) -> list[np.ndarray]:
         """Return views of the memrefs that the last call returned, valid until `free` or the next call."""

@@ -20,6 +20,13 @@ _WHOLE_OPERATION = b'\n"builtin.module"() ({}) : () -> ()\n'
 _BROKEN_END = _WHOLE_OPERATION + b'"end of the text'
 
 
+_NO_TRANSFORM = "expected children ops to implement TransformOpInterface"
+_UNKNOWN_OP = (
+    "Nobody here defines this op. If it is one of your own, load its file first: lhkit.ops.load(FILE),"
+    " --ops FILE on the command line."
+)
+
+
 def parse_module(source: Source) -> Any:
     """Return the verified module of a source, in the current context.
 
@@ -40,6 +47,7 @@ def parse_module(source: Source) -> Any:
             f"{source.name} does not {verb}",
             diagnostics,
             stage="parse",
+            advice=_UNKNOWN_OP if any(_NO_TRANSFORM in d.message for d in diagnostics) else None,
         )
         raise error_for(failure) from None
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
 from typing import Any
 
-from lhkit.compiler.bindings import host_module, ir
+from lhkit.compiler.bindings import expect_dialect, host_module, ir
 from lhkit.model.trace import HandleKind
 
-PROBE = "lhkit.probe"
-GIVEN = "lhkit.given"
-_DIALECT = """irdl.dialect @lhkit {
+# A dialect of its own: the ops that people write are in others, and one can be loaded only once.
+PROBE = "lhkit_trace.probe"
+GIVEN = "lhkit_trace.given"
+_DIALECT = """irdl.dialect @lhkit_trace {
   irdl.operation @probe {
     %number = irdl.any
     irdl.attributes { "number" = %number }
@@ -31,9 +30,7 @@ _listeners: list[Listener] = []
 _given: list[Iterator[Sequence[Any]]] = []
 
 _transform: Any = host_module("dialects.transform")
-# The bindings look for a Python module of every op's dialect, at every op, and remember no failure.
-_DIALECT_MODULE = f"{ir.__name__.rpartition('.')[0]}.dialects.lhkit"
-sys.modules.setdefault(_DIALECT_MODULE, ModuleType(_DIALECT_MODULE))
+expect_dialect("lhkit_trace")
 
 
 class _Apply(_transform.TransformOpInterface):  # type: ignore[misc]

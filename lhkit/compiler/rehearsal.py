@@ -10,6 +10,8 @@ from typing import Any
 from lhkit.compiler.bindings import interpreter, ir
 from lhkit.compiler.diagnostics import from_flattened, kind_of_application
 from lhkit.compiler.effects import module_around
+from lhkit.compiler.own_op_failures import blame_own_op, failures_set_aside
+from lhkit.compiler.own_ops import find_definition
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.probes import GIVEN, PROBE, giving, insert_probe, kind_of, listening
 from lhkit.model.failure import Diagnostic
@@ -34,6 +36,8 @@ def takes_repeated_handles(op: Any, consumed: int, home: Any) -> bool:
         consumed: Number of the first handle to ops that it consumes.
         home: The module of the schedule's sequences; as before when this returns.
     """
+    if find_definition(op.name) is not None:  # and what it was applied to here would be news to its author
+        return False
     form = (op.name, str(op.attributes))
     if form not in _repeats:
         _repeats[form] = _ask_for_repeats(op, consumed, home)
@@ -149,9 +153,10 @@ def _apply(
         reached = reached or number == _BEHIND
         return number != _BEHIND
 
-    try:
-        with listening(listen), giving(payloads):
-            interpreter.apply_named_sequence(payload, sequence, home)
-    except (ValueError, ir.MLIRError) as error:
-        return None if reached else from_flattened(str(error))
+    with failures_set_aside():
+        try:
+            with listening(listen), giving(payloads):
+                interpreter.apply_named_sequence(payload, sequence, home)
+        except (ValueError, ir.MLIRError) as error:
+            return None if reached else blame_own_op(from_flattened(str(error)))[1]
     return None

@@ -8,6 +8,7 @@ from typing import Any
 
 from lhkit.compiler.bindings import interpreter, ir
 from lhkit.compiler.diagnostics import span_of
+from lhkit.compiler.own_op_checks import check_own_ops
 from lhkit.compiler.parsing import parse_module, walk
 from lhkit.compiler.signatures import function_type, symbol_name
 from lhkit.compiler.sources import Source, failure_in
@@ -34,6 +35,7 @@ def parse_schedule(sources: Sequence[Source]) -> Any:
             message = f"{source.name} cannot be merged into {sources[0].name}"
             diagnostics = (Diagnostic("error", str(error)),)
             raise error_for(failure_in(sources, "schedule-verify", message, diagnostics)) from None
+    check_own_ops(module, sources)
     return module
 
 

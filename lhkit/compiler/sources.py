@@ -18,13 +18,14 @@ class Source:
     """A text or bytecode to be parsed.
 
     Attributes:
-        role: ``payload`` or ``schedule`` (a library is one too): decides the kind of its failures.
+        role: ``payload`` or ``schedule`` (a library is one too): decides the kind of its failures; ``code``
+            is what is not IR.
         label: The file name that locations in the IR carry, unique in a request.
         name: The file name that people are shown.
         content: MLIR text (UTF-8) or bytecode.
     """
 
-    role: Literal["payload", "schedule"]
+    role: Literal["payload", "schedule", "code"]
     label: str
     name: str
     content: bytes

@@ -12,6 +12,7 @@ from lhkit.compiler.frames import Frame, Handle, Running, ask, identify, in_scop
 from lhkit.compiler.hearing import Hearing
 from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
+from lhkit.compiler.own_op_failures import forget_failures
 from lhkit.compiler.plan import Plan, PlannedBlock, PlannedOp, PlannedValue
 from lhkit.compiler.probes import listening
 from lhkit.compiler.rehearsal import takes_repeated_handles
@@ -84,6 +85,7 @@ class Tracer:
         self._journal.blocks(self._plan.blocks)
         self._watch.look(-1)
         self._watch.snapshot(-1)
+        forget_failures()
         try:
             with listening(self._probe):
                 interpreter.apply_named_sequence(self._root, entry, home)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,14 +14,16 @@ from numpy.typing import NDArray
 from lhkit.analysis.hot_loops import find_hot_loops
 from lhkit.model.errors import CrashError, usage_error
 from lhkit.model.failure import Failure
-from lhkit.model.jsonable import from_json
+from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.knob import KnobValue
 from lhkit.model.machine_code import HotLoops, MachineCode
+from lhkit.model.microkernel import Microkernel
 from lhkit.model.payload import Payload
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
 from lhkit.session.loading import describe_schedule, describe_sources
+from lhkit.session.microkernels import read_microkernels
 from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
 from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Descriptor, Packing, dtype_named
@@ -38,6 +41,7 @@ def compile_kernel(
     *,
     function: str | None = None,
     opt_level: int = 3,
+    microkernels: Mapping[str, str | os.PathLike[str]] | None = None,
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Kernel:
@@ -49,6 +53,8 @@ def compile_kernel(
         knobs: Values for knobs of the schedule, over those it has.
         function: Which function of the payload; needed where it has several.
         opt_level: LLVM's optimization level, 0 to 3.
+        microkernels: What runs for each microkernel that the schedule calls (``lhkit.replace_with_call``), by
+            name: C source (``FILE.c``) or a Python function (``FILE.py:FUNCTION``).
         worker: Another worker than the session's.
         limits: Time and memory for each request.
 
@@ -56,7 +62,7 @@ def compile_kernel(
         The kernel: call it with NumPy arrays.
 
     Raises:
-        UsageError: No such function or knob.
+        UsageError: No such function or knob; a microkernel that is missing, unknown or does not load.
         ScheduleError: The schedule does not apply.
         PayloadError: The payload cannot be lowered; the message names op, place and stage.
         WorkerError: The compiler crashed, or took too much time or memory.
@@ -65,7 +71,8 @@ def compile_kernel(
         raise usage_error("knobs were given without a schedule")
     if schedule is not None and knobs:
         schedule = schedule.with_knobs(knobs)
-    kernel = Kernel(payload, schedule, function, opt_level, worker or shared_worker(), limits)
+    given = read_microkernels(microkernels)
+    kernel = Kernel(payload, schedule, function, opt_level, worker or shared_worker(), limits, given)
     kernel.build()
     return kernel
 
@@ -91,6 +98,7 @@ class Kernel(Showable):
         compile_ns: Time of the last build, from text to machine code.
         output: What the compiler printed during the last build (``transform.print`` and remarks).
         worker: The worker that it lives in.
+        microkernels: What runs for the microkernels that the schedule calls.
     """
 
     def __init__(
@@ -101,6 +109,7 @@ class Kernel(Showable):
         opt_level: int,
         worker: Worker,
         limits: Limits | None,
+        microkernels: tuple[Microkernel, ...] = (),
     ) -> None:
         self.payload = payload
         self.schedule = schedule
@@ -108,6 +117,7 @@ class Kernel(Showable):
         self.compile_ns = 0
         self.output = ""
         self.worker = worker
+        self.microkernels = microkernels
         self._limits = limits
         self._opt_level = opt_level
         self._number: int | None = None
@@ -150,6 +160,7 @@ class Kernel(Showable):
             "function": self.function.name,
             "opt_level": self._opt_level,
             "schedule": None,
+            "microkernels": to_json(self.microkernels),
         }
         if (schedule := self.schedule) is not None:
             more, more_body, fields["schedule"] = describe_schedule(schedule)

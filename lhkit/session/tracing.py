@@ -25,6 +25,7 @@ from lhkit.session.journals import read_journal
 from lhkit.session.loading import describe_schedule, describe_sources
 from lhkit.session.opt_host import opt_host
 from lhkit.session.opt_tracing import trace_with_opt
+from lhkit.session.own_ops import own_op_texts
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -122,7 +123,12 @@ def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Li
         elided=records.elided,
         op_records=records.ops,
         snapshots=records.snapshots,
-        provenance=Provenance(payload, schedule, _versions(records.toolchain)),
+        provenance=Provenance(
+            payload,
+            schedule,
+            _versions(records.toolchain),
+            own_op_texts(worker or shared_worker(), schedule),
+        ),
     )
 
 

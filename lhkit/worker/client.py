@@ -35,6 +35,7 @@ _LOG_NAME = "worker.log"
 _KEPT_BODY_BYTES = 64 << 20
 
 Request = dict[str, Any]
+Question = tuple[str, dict[str, Any], bytes]
 
 
 class Worker:
@@ -45,6 +46,7 @@ class Worker:
     Attributes:
         files: Memory-mapped files through which large arrays travel.
         generation: How often a process was started; what lived in an older one is gone.
+        preparation: What every process is asked first, as (request, fields, body); see `restart_with`.
         limits: Limits of requests that bring none of their own.
         threads: How many threads the pools of numerical libraries (NumPy's, for one) may have.
     """
@@ -54,6 +56,7 @@ class Worker:
         self.threads = threads
         self.files = SharedFiles()
         self.generation = 0
+        self.preparation: tuple[Question, ...] = ()
         self._lock = threading.RLock()
         self._process: _Process | None = None
         self._owner = os.getpid()
@@ -88,19 +91,13 @@ class Worker:
             try:
                 process = self._alive()
             except _DeathError as died:
-                raise error_for(_failure_of_death("start", died, [])) from None
-            header = {
-                "request": name,
-                "fields": fields,
-                "seconds": limits.seconds,
-                "memory_bytes": limits.memory_bytes,
-                "release": self._take_released(),
-            }
+                raise error_for(_failure_of_death("start", died, self._preparing())) from None
+            question = _question((name, fields, body), limits, self._take_released())
             try:
-                answer = process.ask(Message(header, body), limits, last_good_ir)
+                answer = process.ask(question, limits, last_good_ir)
             except _DeathError as died:
                 self._process = None
-                requests = [*before(), record(name, fields, body)]
+                requests = [*self._preparing(), *before(), record(name, fields, body)]
                 raise error_for(_failure_of_death(name, died, requests)) from None
             except BaseException:  # Ctrl-C and the like: the answer would come to the wrong request
                 self._process = None
@@ -109,6 +106,51 @@ class Worker:
         if (failure := answer.header.get("failure")) is not None:
             raise error_for(from_json(Failure, failure))
         return answer
+
+    def restart_with(self, preparation: Sequence[Question], *, limits: Limits | None = None) -> list[Message]:
+        """Replace the process by one that is asked these requests first, as all its successors are.
+
+        The old process ends only when the new one has answered them all; if it does not, nothing changes.
+
+        Args:
+            preparation: Requests as (name, fields, body).
+            limits: Time and memory for each of them.
+
+        Returns:
+            The answers.
+
+        Raises:
+            LhkitError: As an answer says; a `WorkerError` if the new process did not survive.
+        """
+        preparation = tuple(preparation)
+        with self._lock:
+            try:
+                process, answers = self._start(preparation, limits or self.limits)
+            except _DeathError as died:
+                requests = [record(*question) for question in preparation]
+                raise error_for(_failure_of_death("load_ops", died, requests)) from None
+            self._leave_parent()
+            self.kill()
+            self.preparation, self._process = preparation, process
+            self.generation += 1
+        return answers
+
+    def _start(self, preparation: Sequence[Question], limits: Limits) -> tuple[_Process, list[Message]]:
+        process = _Process(self.threads)
+        answers = []
+        try:
+            for question in preparation:
+                answer = process.ask(_question(question, limits), limits, None)
+                if (failure := answer.header.get("failure")) is not None:
+                    raise error_for(from_json(Failure, failure))
+                answers.append(answer)
+        except BaseException:
+            process.kill()
+            raise
+        return process, answers
+
+    def _preparing(self) -> list[Request]:
+        return [record(*question) for question in self.preparation]
 
     def release(self, kernel: int, generation: int) -> None:
         """Let the worker forget a kernel, with the next request; safe to call from a finalizer."""
@@ -131,15 +173,19 @@ class Worker:
         return self._process.pid if self._process else None
 
     def _alive(self) -> _Process:
-        if self._owner != os.getpid():  # a fork must not talk over its parent's pipe
-            self._owner, self._process, self.files = os.getpid(), None, SharedFiles()
+        self._leave_parent()
         if self._process is not None and not self._process.is_running():
             self._process.kill()
             self._process = None
         if self._process is None:
-            self._process = _Process(self.threads)
+            self._process, _ = self._start(self.preparation, self.limits)
             self.generation += 1
         return self._process
+
+    def _leave_parent(self) -> None:
+        """After a fork: talk to no process of the parent, and end none."""
+        if self._owner != os.getpid():
+            self._owner, self._process, self.files = os.getpid(), None, SharedFiles()
 
     def _take_released(self) -> list[int]:
         released = []
@@ -154,6 +200,19 @@ def record(name: str, fields: dict[str, Any], body: bytes) -> Request:
     """Return a request as a reproducer keeps it."""
     kept = body if len(body) <= _KEPT_BODY_BYTES else b""
     return {"request": name, "fields": fields, "body": base64.b64encode(kept).decode()}
+
+
+def _question(question: Question, limits: Limits, released: Sequence[int] = ()) -> Message:
+    """Return a request as the process takes it."""
+    name, fields, body = question
+    header = {
+        "request": name,
+        "fields": fields,
+        "seconds": limits.seconds,
+        "memory_bytes": limits.memory_bytes,
+        "release": list(released),
+    }
+    return Message(header, body)
 
 
 class _DeathError(Exception):

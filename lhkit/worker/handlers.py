@@ -19,6 +19,7 @@ from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered
 from lhkit.compiler.memrefs import PreparedCall
 from lhkit.compiler.names import Names
 from lhkit.compiler.outline import outline_schedule
+from lhkit.compiler.own_op_files import load_op_file
 from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
@@ -27,7 +28,8 @@ from lhkit.compiler.traces import trace_application
 from lhkit.compiler.work import work_of
 from lhkit.compiler.written import written_ops
 from lhkit.hosts import host_version
-from lhkit.model.jsonable import to_json
+from lhkit.model.jsonable import from_json, to_json
+from lhkit.model.microkernel import Microkernel
 from lhkit.worker.arrays import (
     INLINE_BYTES,
     Array,
@@ -59,6 +61,7 @@ class Handlers:
         self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
             "ping": lambda _fields, _body: Message({}),
             "describe": self._describe,
+            "load_ops": self._load_ops,
             "load_payload": self._load_payload,
             "load_schedule": self._load_schedule,
             "catalogue": self._catalogue,
@@ -98,6 +101,9 @@ class Handlers:
 
     def _describe(self, _fields: dict[str, Any], _body: bytes) -> Message:
         return Message({"host": HOST, "version": host_version(HOST), **capabilities()})
+
+    def _load_ops(self, fields: dict[str, Any], body: bytes) -> Message:
+        return Message({"ops": to_json(load_op_file(fields["file"], body.decode()))})
 
     def _load_payload(self, fields: dict[str, Any], body: bytes) -> Message:
         source = Source("payload", "payload", fields["name"], body)
@@ -266,7 +272,8 @@ def _recipe(fields: dict[str, Any], body: bytes) -> Recipe:
     application = None
     if schedule:
         application = _application(schedule, fields["schedule"])
-    return Recipe(payload, fields["function"], application, fields["opt_level"])
+    microkernels = tuple(from_json(Microkernel, m) for m in fields.get("microkernels", ()))
+    return Recipe(payload, fields["function"], application, fields["opt_level"], microkernels)
 
 
 def _application(sources: Sequence[Source], parts: dict[str, Any]) -> Application:

@@ -24,6 +24,7 @@ TABLE = {
     "worker.main": {"compiler", "model", "worker", "hosts"},
     "session": {"worker", "schedule", "sweeping", "analysis", "model", "shipped", "hosts"},
     "ops": {"session", "schedule", "model"},
+    "own_ops": {"model", "compiler"},
     "payloads": {"session", "model", "shipped"},
     "cli": {"worker", "session", "schedule", "sweeping", "analysis", "render", "model", "shipped", "payloads"},
     "__main__": {"cli"},

@@ -1,0 +1,65 @@
+"""Files with transform ops of one's own, loaded into a worker and into every worker that follows it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from lhkit.model.errors import usage_error
+from lhkit.model.jsonable import from_json
+from lhkit.model.own_ops import OwnOp
+from lhkit.model.schedule import Schedule
+from lhkit.session.workers import shared_worker
+from lhkit.worker.client import Question, Worker
+from lhkit.worker.limits import Limits
+
+_REQUEST = "load_ops"
+_GENERIC_OP = re.compile(r'"(?!transform\.|lhkit\.)[\w.]+"\s*\(')
+
+
+def load_own_ops(
+    path: str | os.PathLike[str], *, worker: Worker | None = None, limits: Limits | None = None
+) -> tuple[OwnOp, ...]:
+    """Make the transform ops of a Python file ops of schedules; see `lhkit.own_ops` for what is in it.
+
+    The worker starts again with the file, and every worker after it does; kernels are built again when they
+    are next called. A file that was edited is loaded again by a call with the same path. If the file cannot
+    be loaded, everything stays as it was.
+
+    Args:
+        path: The file.
+        worker: Another worker than the session's.
+        limits: Time and memory for loading.
+
+    Returns:
+        What ops it defines.
+
+    Raises:
+        UsageError: No such file, or it does not load; with file, line and caret.
+        WorkerError: Loading it took too long, or did not end well.
+    """
+    worker = worker or shared_worker()
+    file = Path(path).absolute()
+    try:
+        content = file.read_bytes()
+        content.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise usage_error(f"{path} cannot be read: {reason or error}") from None
+    question: Question = (_REQUEST, {"file": str(file)}, content)
+    others = [q for q in worker.preparation if q[1] != question[1]]
+    answers = worker.restart_with([*others, question], limits=limits)
+    return tuple(from_json(OwnOp, op) for op in answers[-1].header["ops"])
+
+
+def own_op_texts(worker: Worker, schedule: Schedule) -> tuple[tuple[str, str], ...]:
+    """Return the files with own ops that a schedule may use, each as (path, text).
+
+    All that the worker has loaded, if the schedule has any op in the form that ops without a syntax have.
+    """
+    texts = (schedule.text, *(library.text for library in schedule.libraries))
+    if not any(_GENERIC_OP.search(text) for text in texts):
+        return ()
+    loaded = [q for q in worker.preparation if q[0] == _REQUEST]
+    return tuple((fields["file"], body.decode()) for _, fields, body in loaded)
