@@ -11,20 +11,22 @@
 from __future__ import annotations
 
 from lhkit.model.catalogue import Catalogue, CatalogueOp
+from lhkit.model.own_catalogue import with_own_ops
 from lhkit.model.payload_words import PAYLOAD_OPS, PayloadOp, payload_op
 from lhkit.session.catalogues import load_catalogue
+from lhkit.session.own_ops import known_own_ops
 from lhkit.session.own_ops import load_own_ops as load
 
 __all__ = ["PAYLOAD_OPS", "PayloadOp", "catalogue", "find", "load", "payload_op", "search"]
 
 
 def catalogue() -> Catalogue:
-    """Return all transform ops of the bindings that are installed.
+    """Return all transform ops: of the bindings that are installed, of lhkit, and one's own that are loaded.
 
     Raises:
         UsageError: No bindings are installed.
     """
-    return load_catalogue()
+    return with_own_ops(load_catalogue(), known_own_ops())
 
 
 def find(name: str) -> CatalogueOp:

@@ -13,7 +13,7 @@ from lhkit.compiler.bindings import expect_dialect, extend_contexts, host_module
 from lhkit.compiler.own_op_failures import remember
 from lhkit.compiler.own_op_values import arguments_of, set_results
 from lhkit.compiler.rewriting import TrackedRewriter
-from lhkit.model.own_ops import Definition
+from lhkit.model.own_ops import Definition, OwnOp
 
 _transform: Any = host_module("dialects.transform")
 _irdl: Any = host_module("dialects.irdl")
@@ -31,6 +31,11 @@ def register(definitions: Sequence[Definition]) -> None:
 def find_definition(name: str) -> Definition | None:
     """Return the definition of an own op, or None."""
     return _definitions.get(name)
+
+
+def known_ops() -> tuple[OwnOp, ...]:
+    """Return what is known about every own op, lhkit's among them."""
+    return tuple(definition.op for definition in _definitions.values())
 
 
 def load_own_ops(context: Any) -> None:

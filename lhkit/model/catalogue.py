@@ -203,7 +203,7 @@ class Catalogue:
         Raises:
             UsageError: There is none; with the nearest names.
         """
-        full = name if name.startswith("transform.") else f"transform.{name}"
+        full = name if name.startswith("transform.") or name in self else f"transform.{name}"
         if full not in self._by_name:
             raise usage_error(f"there is no transform op {name!r}", self._nearest(full))
         return self._by_name[full]

@@ -53,6 +53,12 @@ def load_own_ops(
     return tuple(from_json(OwnOp, op) for op in answers[-1].header["ops"])
 
 
+def known_own_ops(worker: Worker | None = None) -> tuple[OwnOp, ...]:
+    """Return the ops that are defined in Python: lhkit's, and those of the files that a worker has loaded."""
+    answer = (worker or shared_worker()).request("own_ops", {})
+    return tuple(from_json(OwnOp, op) for op in answer.header["ops"])
+
+
 def own_op_texts(worker: Worker, schedule: Schedule) -> tuple[tuple[str, str], ...]:
     """Return the files with own ops that a schedule may use, each as (path, text).
 

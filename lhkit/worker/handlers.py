@@ -20,6 +20,7 @@ from lhkit.compiler.memrefs import PreparedCall
 from lhkit.compiler.names import Names
 from lhkit.compiler.outline import outline_schedule
 from lhkit.compiler.own_op_files import load_op_file
+from lhkit.compiler.own_ops import known_ops
 from lhkit.compiler.parsing import parse_module
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
@@ -62,6 +63,7 @@ class Handlers:
             "ping": lambda _fields, _body: Message({}),
             "describe": self._describe,
             "load_ops": self._load_ops,
+            "own_ops": lambda _fields, _body: Message({"ops": to_json(known_ops())}),
             "load_payload": self._load_payload,
             "load_schedule": self._load_schedule,
             "catalogue": self._catalogue,

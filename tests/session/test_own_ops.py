@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.model.catalogue import Catalogue
 from lhkit.model.errors import CrashError, ScheduleError, TimeLimitError, UsageError
+from lhkit.session import own_ops
 from lhkit.shipped import shipped_folder
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -147,6 +149,22 @@ def test_the_example_is_short_and_says_what_it_defines(own_worker):
         ("number", "int", None),
     ]
     assert mark.file == str(EXAMPLE) and EXAMPLE.read_text().splitlines()[mark.line - 1].startswith("@")
+
+
+def test_own_ops_are_in_the_catalogue(own_worker, monkeypatch):
+    lhkit.ops.load(EXAMPLE, worker=own_worker)
+    monkeypatch.setattr(own_ops, "shared_worker", lambda: own_worker)
+    monkeypatch.setattr(lhkit.ops, "load_catalogue", lambda: Catalogue((), (), ()))
+    ours = lhkit.ops.find("lhkit.replace_with_call")
+    assert [(a.name, a.kind, a.is_required) for a in ours.attributes] == [
+        ("microkernel", "string", True),
+        ("signature", "any", False),
+    ]
+    (best, *_) = lhkit.ops.search("attribute payload")
+    assert best.name == "my.mark" and best.sentence == "Put an attribute on each payload op."
+    assert [(a.name, a.default) for a in best.attributes] == [("name", "my.mark"), ("number", None)]
+    subtract = lhkit.ops.find("my.subtract_by_adding")
+    assert (subtract.operands[0].is_consumed, subtract.results[0].kinds) == (True, ("op",))
 
 
 def test_own_ops_change_what_is_compiled(payload, schedule, loaded):
