@@ -19,12 +19,15 @@ _transform: Any = host_module("dialects.transform")
 _irdl: Any = host_module("dialects.irdl")
 
 _definitions: dict[str, Definition] = {}
+# What the interpreter calls for each op: made once, attached to every context.
+_models: dict[str, tuple[Any, Any]] = {}
 
 
 def register(definitions: Sequence[Definition]) -> None:
     """Make ops known to all contexts from now on."""
     for definition in definitions:
         _definitions[definition.op.name] = definition
+        _models[definition.op.name] = (_applying(definition), _with_effects(definition))
         expect_dialect(definition.op.dialect)
 
 
@@ -44,11 +47,10 @@ def load_own_ops(context: Any) -> None:
         return
     with context:
         _irdl.load_dialects(ir.Module.parse(_dialects_text(list(_definitions.values()))))
-    for definition in _definitions.values():
-        name = definition.op.name
-        _applying(definition).attach(name, context=context)
+    for name, models in _models.items():
         # An op without a model of its effects ends the process.
-        _with_effects(definition).attach(name, context=context)
+        for model in models:
+            model.attach(name, context=context)
 
 
 extend_contexts(load_own_ops)
