@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lhkit.model.measurement import Comparison, Measurement
     from lhkit.model.payload import Payload
     from lhkit.model.schedule import Schedule
+    from lhkit.session.building import building as building
     from lhkit.session.checking import check_schedule as check
     from lhkit.session.kernels import Kernel, empty
     from lhkit.session.kernels import compile_kernel as compile
@@ -54,6 +55,8 @@ _PLACES = {
     "verify": "lhkit.session.verifying:verify",
 }
 _NAMESPACES = ("ops", "payloads")
+# How schedules are made, beside the names that say what is done with them.
+_MAKERS = {"building": "lhkit.session.building:building"}
 
 __all__ = [
     "Comparison",
@@ -91,13 +94,14 @@ register_method("Trace", "save_reproducer", "lhkit.session.reproducing:save_repr
 def __getattr__(name: str) -> Any:
     if name in _NAMESPACES:
         return importlib.import_module(f"lhkit.{name}")
-    if name not in _PLACES:
+    place = _PLACES.get(name) or _MAKERS.get(name)
+    if place is None:
         raise AttributeError(f"module 'lhkit' has no attribute {name!r}")
-    module, _, attribute = _PLACES[name].partition(":")
+    module, _, attribute = place.partition(":")
     value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_NAMESPACES, "__version__"])
+    return sorted([*__all__, *_NAMESPACES, *_MAKERS, "__version__"])

@@ -1,0 +1,1 @@
+"""The builder: schedules written by Python calls with the names of the ops."""
