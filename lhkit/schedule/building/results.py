@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from lhkit.model.catalogue import CatalogueOp, ResultSpec
 from lhkit.model.forms import Form, TypedName
 from lhkit.schedule.building.blocks import BuiltSequence
+from lhkit.schedule.building.places import error_here
+from lhkit.schedule.building.values import handle_name, type_text
 from lhkit.schedule.naming import fresh_name
 
 _GENERIC = ("result", "results", "transformed", "output", "outputs", "updated", "matched", "replicated")
@@ -26,14 +29,17 @@ def known_types(
     return {r.name: _types_of(form, op, r, sequences) for r in op.results}
 
 
+def default_type(form: Form, spec: ResultSpec) -> str:
+    """Return the type of a result: where it may be of any kind, that of the first handle that is given."""
+    operands = form.operand_values
+    return operands[0].type if len(spec.kinds) > 1 and operands else spec.type
+
+
 def _types_of(
     form: Form, op: CatalogueOp, spec: ResultSpec, sequences: Mapping[str, BuiltSequence]
 ) -> tuple[str, ...] | None:
-    operands = form.operand_values
-    # What may be of any kind is of the kind of what is given.
-    type_ = operands[0].type if len(spec.kinds) > 1 and operands else spec.type
     if spec.count != "many":
-        return (type_,)
+        return (default_type(form, spec),)
     if op.name == "transform.replicate":
         return tuple(v.type for v in dict(form.operands).get("handles", ()))
     if op.name in _CALLS:
@@ -76,22 +82,108 @@ def automatic_name(form: Form, op: CatalogueOp, spec: ResultSpec, count: int) ->
 
 
 def automatic_names(form: Form, op: CatalogueOp, counts: Sequence[int], taken: Collection[str]) -> list[str]:
-    """Return a free name for each result of an op; nothing (``""``) for one that stands for no handle."""
+    """Return a free name for each result of an op that stands for handles."""
     names: list[str] = []
     for spec, count in zip(op.results, counts, strict=True):
-        wanted = automatic_name(form, op, spec, count)
-        names.append(fresh_name(wanted, {*taken, *names}) if count else "")
+        if count:
+            names.append(fresh_name(automatic_name(form, op, spec, count), {*taken, *names}))
     return names
 
 
 def named_results(
     op: CatalogueOp, names: Sequence[str], types: Sequence[Sequence[str]]
 ) -> tuple[tuple[str, tuple[TypedName, ...]], ...]:
-    """Return results as forms hold them: ``%x``, or ``%loops#0``, ``%loops#1`` for several of one."""
+    """Return results as forms hold them.
+
+    Args:
+        op: The op.
+        names: A name for each value, or one for each result: ``%loops`` for ``%loops#0``, ``%loops#1``.
+        types: The types of each result.
+    """
+    left = iter(names)
+    for_values = len(names) == sum(map(len, types))
     groups = []
-    for spec, name, group in zip(op.results, names, types, strict=True):
-        single = len(group) == 1
-        values = tuple(TypedName(name if single else f"{name}#{i}", t) for i, t in enumerate(group))
-        if values:
-            groups.append((spec.name, values))
+    for spec, group in zip(op.results, types, strict=True):
+        if not group:
+            continue
+        if for_values:
+            listed = [next(left) for _ in group]
+        else:
+            name = next(left)
+            listed = [name] if len(group) == 1 else [f"{name}#{i}" for i in range(len(group))]
+        groups.append((spec.name, tuple(map(TypedName, listed, group))))
     return tuple(groups)
+
+
+def asked_types(
+    op: CatalogueOp, form: Form, named: Mapping[str, Any], known: Mapping[str, tuple[str, ...] | None]
+) -> list[tuple[str, ...]]:
+    """Return the types of each result of a step, as they are known and as the call sets them.
+
+    Raises:
+        UsageError: Their number is not known, or does not fit what the call sets.
+    """
+    asked = named.get("results") if op.results else None
+    wanted = named.get("types") if op.results else None
+    variadic = [r.name for r in op.results if r.count != "one"]
+    counts = asked if isinstance(asked, Mapping) else dict.fromkeys(variadic[:1], asked)
+    types: list[tuple[str, ...]] = []
+    for spec in op.results:
+        found, count, default = known[spec.name], counts.get(spec.name), default_type(form, spec)
+        if count is not None:
+            found = ((found or (default,))[0],) * int(count)
+        for listed in (wanted, named.get("names")):
+            if found is None and isinstance(listed, list | tuple) and len(variadic) == 1:
+                found = (default,) * (len(listed) - len(op.results) + 1)
+        if found is None:
+            advice = (
+                f"Say how many: results={{{spec.name!r}: 2}}."
+                if len(variadic) > 1
+                else "Say how many: results=2."
+            )
+            raise error_here(
+                f"how many {spec.name!r} {op.name} gives cannot be told from its arguments", advice
+            )
+        types.append(found)
+    return types if wanted is None else _with_types(op, types, wanted)
+
+
+def _with_types(op: CatalogueOp, types: list[tuple[str, ...]], wanted: Any) -> list[tuple[str, ...]]:
+    """Return the types of results as a call sets them: one for all, or one for each."""
+    count = sum(map(len, types))
+    listed = [wanted] * count if isinstance(wanted, str) else list(wanted)
+    if len(listed) != count:
+        raise error_here(f"{op.name} has {count} results, and {len(listed)} types are given", argument="types")
+    try:
+        texts = iter([type_text(t) for t in listed])
+    except ValueError as error:
+        raise error_here(str(error), argument="types") from None
+    return [tuple(next(texts) for _ in group) for group in types]
+
+
+def asked_names(
+    op: CatalogueOp, form: Form, types: Sequence[Sequence[str]], wanted: Any, taken: Collection[str]
+) -> list[str]:
+    """Return the names of the results of a step: those that the call sets, or automatic ones.
+
+    Raises:
+        UsageError: Not one for each result or handle, or one that is taken or cannot be a name.
+    """
+    counts = [len(group) for group in types]
+    if wanted is None:
+        return automatic_names(form, op, counts, taken)
+    given = [wanted] if isinstance(wanted, str) else list(wanted)
+    expected = [r.name for r, count in zip(op.results, counts, strict=True) if count]
+    if len(given) not in (len(expected), sum(counts)):
+        listed = ", ".join(expected) or "none"
+        message = f"{op.name} has {sum(counts)} results to name ({listed}), and {len(given)} names are given"
+        raise error_here(message, argument="names")
+    found: list[str] = []
+    for name in given:
+        try:
+            found.append(handle_name(name))
+        except ValueError as error:
+            raise error_here(str(error), argument="names") from None
+        if found[-1] in taken or found[-1] in found[:-1]:
+            raise error_here(f"the name {found[-1]} is taken", argument="names")
+    return found

@@ -8,6 +8,7 @@ from typing import Any
 from lhkit.model.catalogue import AttributeSpec
 from lhkit.model.forms import AttributeValue, Items, Scalar, TypedName
 from lhkit.schedule.building.blocks import BuiltHandle, BuiltSequence
+from lhkit.schedule.naming import is_handle_name
 
 _TYPES = {"op": "!transform.any_op", "value": "!transform.any_value", "param": "!transform.param<i64>"}
 _LISTS = {"ints": "integers", "bools": "True and False", "strings": "strings", "types": "types",
@@ -121,3 +122,15 @@ def _dictionary(value: Any) -> tuple[AttributeValue, tuple[BuiltHandle, ...]]:
 def typed(handles: Sequence[BuiltHandle]) -> tuple[TypedName, ...]:
     """Return handles as forms hold them."""
     return tuple(h.typed for h in handles)
+
+
+def handle_name(name: object) -> str:
+    """Return the name of a handle with ``%``.
+
+    Raises:
+        ValueError: It cannot be one.
+    """
+    text = f"%{str(name).removeprefix('%')}"
+    if not is_handle_name(text):
+        raise ValueError(f"{name!r} cannot be a handle's name: letters, digits and _, no digit first")
+    return text
