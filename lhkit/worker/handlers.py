@@ -15,6 +15,7 @@ from lhkit.compiler.bindings import HOST, new_context
 from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.catalogue import introspect, op_specs
 from lhkit.compiler.forms import written_forms
+from lhkit.compiler.interpreter_pass import apply_by_pass
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
 from lhkit.compiler.memrefs import PreparedCall
 from lhkit.compiler.names import Names
@@ -68,6 +69,7 @@ class Handlers:
             "load_schedule": self._load_schedule,
             "catalogue": self._catalogue,
             "read_forms": self._read_forms,
+            "apply_by_pass": self._apply_by_pass,
             "compile": self._compile,
             "lower": self._lower,
             "assembly": self._assembly,
@@ -135,6 +137,10 @@ class Handlers:
         with new_context():
             module = parse_module(sources[0])
             return Message({"steps": to_json(written_forms(module, op_specs(), Names(sources)))})
+
+    def _apply_by_pass(self, fields: dict[str, Any], body: bytes) -> Message:
+        payload, *schedules = _sources(fields["sources"], body)
+        return Message({}, apply_by_pass(payload, schedules, fields["entry"], fields["bind"]).encode())
 
     def _compile(self, fields: dict[str, Any], body: bytes) -> Message:
         kernel = build_kernel(_recipe(fields, body), self._progress)

@@ -1,0 +1,169 @@
+"""Schedules for other programs: knobs folded to what they are set to, what stands in the way, command lines."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from lhkit.model.errors import UsageError
+from lhkit.model.knob import KnobValue
+from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
+from lhkit.schedule.edits_knobs import knob_to_literal
+from lhkit.schedule.layout import extent_of, indent_of, indented, lines_of
+from lhkit.schedule.lexing import lex
+from lhkit.schedule.naming import fresh_name, names_in
+from lhkit.schedule.script import Replacement, Script, is_terminator, renamed, with_replacements
+from lhkit.schedule.tree import OpSyntax
+
+_KNOB, _ALTERNATIVES = "transform.tune.knob", "transform.tune.alternatives"
+_OURS = ("transform.lhkit.", "lhkit.")
+_TUNING = "transform.tune."
+
+
+def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
+    """Return a schedule's text with every knob that has a value replaced by it.
+
+    A knob whose parameter stands for a size becomes that number; any other one a ``transform.param.constant``;
+    of alternatives the steps of the chosen region stay.
+    """
+    for name, value in values.items():
+        script = Script(text, source)
+        if not any(knob_name(script, op) == name for op in script.steps if op.name == _KNOB):
+            continue
+        try:
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise script.refusal(f"{value} is no size")
+            text = knob_to_literal(script, name, value).text
+        except UsageError:
+            text = _with_constants(script, name, value)
+    return _with_regions(text, source, values)
+
+
+def portable_problems(text: str, source: str) -> tuple[tuple[str, OpSyntax], ...]:
+    """Return what other programs do not take in a text whose knobs are folded, in words and with the op."""
+    found = []
+    script = Script(text, source)
+    for op in script.syntax.walk():
+        if op.name.startswith(_OURS):
+            found.append((f"{op.name} is an op of lhkit, or of your own, and of no other program", op))
+        elif op.name.startswith(_TUNING):
+            what = knob_name(script, op)
+            found.append((f"{op.name}<{what!r}> has no value that can be written in its place", op))
+    return tuple(found)
+
+
+def knob_name(script: Script, op: OpSyntax) -> str:
+    """Return the name of a knob, or of alternatives."""
+    head = op.regions[0].start if op.regions else op.end
+    strings = [t.text for t in lex(script.text[op.name_start : head]) if t.kind == "string"]
+    return strings[0][1:-1] if strings else ""
+
+
+def _with_constants(script: Script, name: str, value: KnobValue) -> str:
+    replaced = []
+    for op in script.steps:
+        if op.name == _KNOB and knob_name(script, op) == name and op.signature is not None:
+            left = script.text[op.start : op.name_start]
+            types = script.text[slice(*op.signature)]
+            text = f"{left}transform.param.constant {_attribute(value)} {types}"
+            replaced.append(Replacement(op.start, op.signature[1], text))
+    return with_replacements(script.text, replaced)
+
+
+def _attribute(value: KnobValue) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value} : i64"
+    return f"{value:e} : f64" if isinstance(value, float) else f'"{value}"'
+
+
+def _with_regions(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
+    """Return a text with alternatives replaced by the steps of the region that is chosen, inner ones too."""
+    while True:
+        script = Script(text, source)
+        for op in script.steps:
+            name = knob_name(script, op) if op.name == _ALTERNATIVES else ""
+            if name in values and not op.operands:
+                text = _with_region(script, op, int(values[name]))
+                break
+        else:
+            return text
+
+
+def _with_region(script: Script, op: OpSyntax, chosen: int) -> str:
+    region = op.regions[chosen]
+    ops = [o for o in region.ops if not is_terminator(o)]
+    yielded = [u.text for o in region.ops if is_terminator(o) for u in o.operands]
+    span = range(region.start, region.end)
+    taken = names_in(script.text[: op.start]) | names_in(script.text[op.end :])
+    inner = [d for d in script.handles.definitions if d.name.start in span]
+    fresh: dict[str, str] = {}
+    replaced: list[Replacement] = []
+    for definition in inner:
+        old = definition.name.text
+        fresh.setdefault(old, fresh_name(old, taken | set(fresh.values())))
+        replaced += renamed(definition, fresh[old])
+    lines = lines_of(script.text, ops[0], ops[-1], _within(replaced, ops)) if ops else ""
+    given = [
+        fresh.get(v.partition("#")[0], v.partition("#")[0]) + "".join(v.partition("#")[1:]) for v in yielded
+    ]
+    handed = dict(zip(op.values, given, strict=False))
+    extent, indent = extent_of(script.text, op, op), indent_of(script.text, op.start)
+    text = indented(lines, indent) if lines else ""
+    if not extent.has_lines:
+        text = text.strip()
+    changes = [Replacement(extent.start, extent.end, text)]
+    for definition in script.handles.definitions:
+        if definition.op.start == op.start and not definition.is_argument:
+            for use, _ in definition.uses:
+                value = handed[definition.value_of(use)]
+                changes.append(Replacement(use.start, use.end, value))
+    return with_replacements(script.text, changes)
+
+
+def _within(replaced: Sequence[Replacement], ops: Sequence[OpSyntax]) -> list[Replacement]:
+    return [r for r in replaced if ops[0].start <= r.start < ops[-1].end]
+
+
+def mlir_opt_command(
+    schedule: Schedule, payload_file: str, files: Sequence[str], *, program: str = "mlir-opt"
+) -> str:
+    """Return the command line that applies a schedule's portable files to a payload.
+
+    Args:
+        schedule: The schedule.
+        payload_file: The payload.
+        files: The schedule's file, then those of its libraries.
+        program: ``mlir-opt``, or another program with its passes.
+    """
+    options = [f"entry-point={schedule.entry.rpartition('::')[2]}"]
+    if schedule.bind:
+        options.append(f"debug-bind-trailing-args={','.join(schedule.bind)}")
+    paths = f"transform-library-paths={','.join(files)}"
+    return shlex.join(
+        [
+            program,
+            payload_file,
+            f"--transform-preload-library={paths}",
+            f"--transform-interpreter={' '.join(options)}",
+        ]
+    )
+
+
+def lh_opt_problems(schedule: Schedule) -> tuple[str, ...]:
+    """Return what keeps lighthouse's ``lh-opt`` from applying a schedule: it runs one file by its own rules."""
+    found = []
+    if schedule.libraries:
+        found.append("it includes from libraries, and a stage is one file")
+    if schedule.bind:
+        found.append("it has bound arguments, and a stage gives the root only")
+    first = next(s.name for s in schedule.sequences if not s.is_declaration)
+    if schedule.entry not in (DEFAULT_ENTRY, first):
+        found.append(f"its entry @{schedule.entry} is not the first sequence")
+    return tuple(found)
+
+
+def lh_opt_command(payload_file: str, schedule_file: str) -> str:
+    """Return the command line that applies a schedule's portable file with lighthouse's ``lh-opt``."""
+    return shlex.join(["lh-opt", f"--stage={schedule_file}", payload_file])
