@@ -45,7 +45,6 @@ def apply_by_pass(payload: Source, schedules: Sequence[Source], entry: str, bind
             labelled = [dataclasses.replace(s, label=str(f)) for s, f in zip(schedules, files, strict=True)]
             kind = kind_of_application(diagnostics) or "definite"
             message = f"the pass transform-interpreter fails with {schedules[0].name} on {payload.name}"
-            raise error_for(
-                failure_in((payload, *labelled), kind, message, diagnostics, stage="apply")
-            ) from None
+            failure = failure_in((payload, *labelled), kind, message, diagnostics, stage="apply")
+            raise error_for(failure) from None
         return str(module)

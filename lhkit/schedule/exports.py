@@ -11,7 +11,7 @@ from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
 from lhkit.schedule.edits_knobs import knob_to_literal
 from lhkit.schedule.layout import extent_of, indent_of, indented, lines_of
 from lhkit.schedule.lexing import lex
-from lhkit.schedule.naming import fresh_name, names_in
+from lhkit.schedule.naming import fresh_name, names_in, with_names
 from lhkit.schedule.script import Replacement, Script, is_terminator, renamed, with_replacements
 from lhkit.schedule.tree import OpSyntax
 
@@ -105,10 +105,7 @@ def _with_region(script: Script, op: OpSyntax, chosen: int) -> str:
         fresh.setdefault(old, fresh_name(old, taken | set(fresh.values())))
         replaced += renamed(definition, fresh[old])
     lines = lines_of(script.text, ops[0], ops[-1], _within(replaced, ops)) if ops else ""
-    given = [
-        fresh.get(v.partition("#")[0], v.partition("#")[0]) + "".join(v.partition("#")[1:]) for v in yielded
-    ]
-    handed = dict(zip(op.values, given, strict=False))
+    handed = dict(zip(op.values, [with_names(value, fresh) for value in yielded], strict=False))
     extent, indent = extent_of(script.text, op, op), indent_of(script.text, op.start)
     text = indented(lines, indent) if lines else ""
     if not extent.has_lines:
@@ -141,14 +138,8 @@ def mlir_opt_command(
     if schedule.bind:
         options.append(f"debug-bind-trailing-args={','.join(schedule.bind)}")
     paths = f"transform-library-paths={','.join(files)}"
-    return shlex.join(
-        [
-            program,
-            payload_file,
-            f"--transform-preload-library={paths}",
-            f"--transform-interpreter={' '.join(options)}",
-        ]
-    )
+    preload, interpret = f"--transform-preload-library={paths}", f"--transform-interpreter={' '.join(options)}"
+    return shlex.join([program, payload_file, preload, interpret])
 
 
 def lh_opt_problems(schedule: Schedule) -> tuple[str, ...]:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from lhkit.analysis.sharing import with_knobs_set
 from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.forms import Form, TypedName
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, Schedule
+from lhkit.schedule.building.code import SequenceForms, python_code
 from lhkit.schedule.exports import folded_text, portable_problems
-from lhkit.schedule.script import Script
+from lhkit.schedule.script import SEQUENCE, Script, symbol_of
+from lhkit.session.catalogues import load_catalogue
+from lhkit.session.forms import read_forms
 from lhkit.session.loading import describe_sources, parse_text
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
@@ -23,16 +27,14 @@ def tunable_text(schedule: Schedule) -> str:
 
 
 def prevents_portable(schedule: Schedule) -> tuple[str, ...]:
-    """Return what keeps a schedule from being exported to other programs, each with its place; empty if nothing."""
+    """Return what keeps a schedule from being exported, each with its place; empty if nothing does."""
     try:
         values = schedule.values
     except UsageError as error:
         return (error.failure.describe(),)
     found = []
-    for name, text in (
-        (schedule.source, schedule.text),
-        *((lib.source, lib.text) for lib in schedule.libraries),
-    ):
+    texts = [(schedule.source, schedule.text), *((lib.source, lib.text) for lib in schedule.libraries)]
+    for name, text in texts:
         folded = folded_text(text, name, values)
         for message, op in portable_problems(folded, name):
             place = Script(folded, name).syntax.place(op.name_start, name)
@@ -75,8 +77,8 @@ def _refuse(schedule: Schedule) -> None:
 def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | None = None) -> str:
     """Return the payload after the compiler's own pass applied the portable text of a schedule.
 
-    This is what ``mlir-opt`` does: the passes ``transform-preload-library`` and ``transform-interpreter``; nothing
-    of how lhkit applies schedules takes part.
+    This is what ``mlir-opt`` does, with the passes ``transform-preload-library`` and ``transform-interpreter``;
+    nothing of how lhkit applies schedules takes part.
 
     Raises:
         UsageError: Something prevents the export.
@@ -84,9 +86,43 @@ def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | Non
     """
     parts = [(schedule.source, portable_text(schedule, worker=worker).encode())]
     parts += [(lib.source, lib.text.encode()) for lib in portable_libraries(schedule)]
-    first, content = describe_sources(
-        [(payload.source, payload.bytecode or payload.text.encode())], role="payload"
-    )
+    content = payload.bytecode or payload.text.encode()
+    first, content = describe_sources([(payload.source, content)], role="payload")
     described, body = describe_sources(parts, role="schedule")
     fields = {"sources": first + described, "entry": schedule.entry, "bind": list(schedule.bind)}
     return (worker or shared_worker()).request("apply_by_pass", fields, content + body).body.decode()
+
+
+def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
+    """Return Python code that builds a schedule with `lhkit.building` and ends with ``schedule = s.schedule()``.
+
+    Comments are not part of it; knobs have the defaults of the text.
+
+    Raises:
+        UsageError: The schedule includes from libraries, declares sequences, or holds nested modules.
+        ScheduleError: It does not parse or does not verify.
+    """
+    declared = [s.name for s in schedule.sequences if s.is_declaration or "::" in s.name]
+    if schedule.libraries or declared:
+        what = "includes from libraries" if schedule.libraries else f"declares or nests {', '.join(declared)}"
+        raise usage_error(
+            f"{schedule.source} {what}, which a builder does not", "Inline or copy what it includes first."
+        )
+    script = Script(schedule.text, schedule.source)
+    heads = {symbol_of(script, op)[1:]: op for op in script.steps if op.name == SEQUENCE}
+    steps: dict[str, list[Form]] = {}
+    for written in read_forms(schedule.text, name=schedule.source, worker=worker):
+        steps.setdefault(written.sequence, []).append(written.form)
+    found = []
+    for sequence in schedule.sequences:
+        names = heads[sequence.name].regions[0].blocks[0].arguments
+        typed = tuple(TypedName(n.text, t) for n, t in zip(names, sequence.arguments, strict=True))
+        ends = [*(n.start for n in names[1:]), heads[sequence.name].regions[0].start]
+        consumes = tuple(
+            n.text[1:]
+            for n, end in zip(names, ends, strict=True)
+            if "transform.consumed" in script.text[n.end : end]
+        )
+        body = tuple(steps.get(sequence.name, ()))
+        found.append(SequenceForms(sequence.name, typed, consumes, body, sequence.is_public))
+    return python_code(found, schedule.entry, schedule.bind, load_catalogue(worker))

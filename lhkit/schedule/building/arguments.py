@@ -10,7 +10,14 @@ from lhkit.model.catalogue import CatalogueOp, OperandSpec
 from lhkit.model.forms import AttributeValue, Form, FormBlock, TypedName
 from lhkit.schedule.building.blocks import BuiltHandle
 from lhkit.schedule.building.ops import pattern_form
-from lhkit.schedule.building.parameters import BUILT_REGIONS, FAILURES, RESERVED, Parameter, parameters_of
+from lhkit.schedule.building.parameters import (
+    BODY_ARGUMENTS,
+    BUILT_REGIONS,
+    FAILURES,
+    RESERVED,
+    Parameter,
+    parameters_of,
+)
 from lhkit.schedule.building.places import error_here
 from lhkit.schedule.building.values import attribute_data, typed
 
@@ -53,7 +60,8 @@ def _assigned(
         raise error_here(message, argument=len(positional))
     known = {p.name: p for p in parameters}
     for name, value in named.items():
-        if name in RESERVED and name not in known:
+        is_body = name == BODY_ARGUMENTS and any(r.kind == "body" for r in op.regions)
+        if name not in known and ((name in RESERVED and op.results) or is_body):
             continue
         if name not in known:
             raise _unknown(op, name, list(known))

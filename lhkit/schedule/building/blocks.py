@@ -56,12 +56,16 @@ class Block:
     Attributes:
         taken: The names that its sequence has used up; inner blocks share it.
         parent: The block around it whose handles it may read, or None.
+        arguments: What it is given.
+        nodes: Its steps.
+        terminator: The op that ends it.
     """
 
     taken: set[str]
     parent: Block | None = None
     arguments: tuple[TypedName, ...] = ()
     nodes: list[Node] = field(default_factory=list)
+    terminator: str = YIELDS[0]
 
     @property
     def handles(self) -> tuple[BuiltHandle, ...]:

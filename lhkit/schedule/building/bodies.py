@@ -11,7 +11,7 @@ from lhkit.model.catalogue import CatalogueOp
 from lhkit.model.forms import STRUCTURE, Form, TypedName
 from lhkit.schedule.building.blocks import Block, BuiltHandle, BuiltSequence, Node
 from lhkit.schedule.building.ops import OpFamily
-from lhkit.schedule.building.parameters import documentation_of, signature_of
+from lhkit.schedule.building.parameters import BODY_ARGUMENTS, documentation_of, signature_of
 from lhkit.schedule.building.places import error_here
 
 if TYPE_CHECKING:
@@ -64,11 +64,12 @@ class Body:
         self._builder = builder
         self._node = Node(form)
         self._named = named
+        self._asked: tuple[str, ...] = tuple(named.get(BODY_ARGUMENTS) or ())
         # Where steps would land that stand between the regions of alternatives, which nothing may.
         self._between = Block(set())
 
     def __enter__(self) -> Body:
-        block = self._builder.enter(self, () if self._is_choice else self._arguments())
+        block = self._builder.enter(self, *(((),) if self._is_choice else (self._arguments(), self._asked)))
         if self._is_choice:
             self._between = block
         else:
@@ -92,9 +93,9 @@ class Body:
         return iter(self._builder.block.handles)
 
     @contextlib.contextmanager
-    def region(self) -> Iterator[tuple[BuiltHandle, ...]]:
-        """Build the next of the alternatives; gives its arguments."""
-        block = self._builder.enter(self, self._arguments())
+    def region(self, *names: str) -> Iterator[tuple[BuiltHandle, ...]]:
+        """Build the next of the alternatives; gives its arguments, which may be named."""
+        block = self._builder.enter(self, self._arguments(), names)
         try:
             yield block.handles
         finally:

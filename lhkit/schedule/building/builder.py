@@ -9,7 +9,7 @@ from typing import Any
 
 from lhkit.model.catalogue import Catalogue, CatalogueOp
 from lhkit.model.errors import UsageError
-from lhkit.model.forms import STRUCTURE, Form, TypedName
+from lhkit.model.forms import Form, TypedName
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import DEFAULT_ENTRY
 from lhkit.schedule.building.arguments import read_call
@@ -18,7 +18,13 @@ from lhkit.schedule.building.bodies import Body, Match, SequenceBody
 from lhkit.schedule.building.ops import OpFamily, is_pattern, member, members
 from lhkit.schedule.building.parameters import BUILT_REGIONS
 from lhkit.schedule.building.places import error_here
-from lhkit.schedule.building.results import asked_names, asked_types, known_types, named_results
+from lhkit.schedule.building.results import (
+    asked_argument_names,
+    asked_names,
+    asked_types,
+    known_types,
+    named_results,
+)
 from lhkit.schedule.building.values import handle_name, type_text
 from lhkit.schedule.forms import form_problems
 from lhkit.schedule.naming import fresh_name, is_symbol_name
@@ -133,8 +139,7 @@ class Builder:
 
     def yield_(self, *handles: BuiltHandle) -> None:
         """End a body and hand on these handles."""
-        is_matcher = any(a.name == STRUCTURE.name for a in self.block.arguments)
-        self.call(self.catalogue.op(YIELDS[is_matcher]), handles, {})
+        self.call(self.catalogue.op(self.block.terminator), handles, {})
 
     @contextlib.contextmanager
     def named_sequence(
@@ -201,17 +206,23 @@ class Builder:
         is_single = len(op.results) == 1 and op.results[0].count != "many"
         return handles[0] if is_single and handles else handles
 
-    def enter(self, body: Body, arguments: tuple[TypedName, ...]) -> Block:
-        """Begin a block of a step with a body."""
+    def enter(self, body: Body, arguments: tuple[TypedName, ...], asked: Sequence[str] = ()) -> Block:
+        """Begin a block of a step with a body; ``asked`` names its arguments.
+
+        Raises:
+            UsageError: Not a name for each argument, or one that is taken or cannot be a name.
+        """
         self._waiting.pop(body, None)
         outer = self.block
-        names = []
-        for argument in arguments:
-            names.append(fresh_name(argument.name, outer.taken))
-            outer.taken.add(names[-1])
+        names = list(asked_argument_names(asked, len(arguments), outer.taken)) if asked else []
+        for argument in arguments[len(names) :]:
+            names.append(fresh_name(argument.name, {*outer.taken, *names}))
+        outer.taken.update(names)
         named = tuple(TypedName(n, a.type) for n, a in zip(names, arguments, strict=True))
         # The bodies of alternatives see nothing from outside.
         block = Block(outer.taken, None if body.op.name in _CLOSED else outer, named)
+        if body.op.name == "transform.match.structured":
+            block.terminator = YIELDS[1]
         self._blocks.append(block)
         return block
 

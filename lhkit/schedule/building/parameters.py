@@ -18,6 +18,7 @@ PATTERN_ROLES: Mapping[str, Role] = {
 }
 BUILT_REGIONS = ("body", "alternatives")
 RESERVED = ("names", "types", "results")
+BODY_ARGUMENTS = "arguments"
 FAILURES = "failure_propagation_mode"
 
 
@@ -145,6 +146,8 @@ def signature_of(op: CatalogueOp) -> inspect.Signature:
             listed.append(inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=default))
     if op.results:
         listed += [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in RESERVED]
+    if any(r.kind == "body" for r in op.regions):
+        listed.append(inspect.Parameter(BODY_ARGUMENTS, inspect.Parameter.KEYWORD_ONLY, default=None))
     return inspect.Signature(listed)
 
 

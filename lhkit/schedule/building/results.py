@@ -178,12 +178,28 @@ def asked_names(
         listed = ", ".join(expected) or "none"
         message = f"{op.name} has {sum(counts)} results to name ({listed}), and {len(given)} names are given"
         raise error_here(message, argument="names")
+    return _checked_names(given, taken, "names")
+
+
+def asked_argument_names(asked: Sequence[str], count: int, taken: Collection[str]) -> list[str]:
+    """Return the names that a call sets for the arguments of a body.
+
+    Raises:
+        UsageError: Not one for each, or one that is taken or cannot be a name.
+    """
+    if len(asked) != count:
+        message = f"the body has {count} arguments, and {len(asked)} names are given"
+        raise error_here(message, argument="arguments")
+    return _checked_names(list(asked), taken, "arguments")
+
+
+def _checked_names(given: Sequence[str], taken: Collection[str], place: str) -> list[str]:
     found: list[str] = []
     for name in given:
         try:
             found.append(handle_name(name))
         except ValueError as error:
-            raise error_here(str(error), argument="names") from None
+            raise error_here(str(error), argument=place) from None
         if found[-1] in taken or found[-1] in found[:-1]:
-            raise error_here(f"the name {found[-1]} is taken", argument="names")
+            raise error_here(f"the name {found[-1]} is taken", argument=place)
     return found
