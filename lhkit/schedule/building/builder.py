@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lhkit.model.catalogue import Catalogue, CatalogueOp
 from lhkit.model.errors import UsageError
 from lhkit.model.forms import Form, TypedName
-from lhkit.model.knob import KnobValue
+from lhkit.model.knob import Bounds, KnobValue
 from lhkit.model.schedule import DEFAULT_ENTRY
 from lhkit.schedule.building.arguments import read_call
 from lhkit.schedule.building.blocks import YIELDS, Block, BuiltHandle, BuiltSequence, Node, schedule_text
@@ -105,22 +105,32 @@ class Builder:
         """Find payload ops: ``s.match(ops=["linalg.matmul"])``; matchers: ``s.match.structured.rank``."""
         return Match(self)
 
-    def knob(self, name: str, default: KnobValue | None = None, *, options: Sequence[KnobValue]) -> Any:
+    def knob(
+        self,
+        name: str,
+        default: KnobValue | None = None,
+        *,
+        options: Sequence[KnobValue] | Mapping[str, int],
+        names: str | None = None,
+    ) -> Any:
         """Return a parameter that stands for a choice: ``s.knob("tile_m", 8, options=[4, 8, 16])``.
 
         Args:
             name: Its name, which ``knobs={…}`` and sweeps use.
             default: The value it has in the text; None leaves it open.
-            options: The values it may have.
+            options: The values it may have, or what they keep to: ``{"divides": 512, "lower_bound": 4}``.
+            names: Name of the handle, if it is to be another one.
         """
-        if default is not None and default not in options:
-            listed = ", ".join(map(str, options))
-            raise error_here(
-                f"{default!r}, the default of the knob {name!r}, is not among its options {listed}", argument=1
-            )
-        values = [_spelled(v) for v in options]
+        allowed = _allowed(options)
+        if default is not None and not allowed(default):
+            message = f"{default!r}, the default of the knob {name!r}, is not among its options {options}"
+            raise error_here(message, argument=1)
+        if isinstance(options, Mapping):
+            text = f"{{{', '.join(f'{key} = {value} : i64' for key, value in options.items())}}}"
+        else:
+            text = f"[{', '.join(_spelled(v) for v in options)}]"
         chosen = None if default is None else _spelled(default, typed=True)
-        named = {"name": name, "options": f"[{', '.join(values)}]", "selected": chosen}
+        named = {"name": name, "options": text, "selected": chosen, "names": names}
         return self.call(self.catalogue.op("transform.tune.knob"), (), named)
 
     def include(
@@ -256,6 +266,17 @@ class Builder:
         block = Block({a.name for a in typed}, None, typed)
         self._sequences[name] = BuiltSequence(name, block, is_public, tuple(consumes))
         return self._sequences[name]
+
+
+def _allowed(options: Sequence[KnobValue] | Mapping[str, int]) -> Callable[[KnobValue], bool]:
+    """Return what tells whether a knob allows a value."""
+    if not isinstance(options, Mapping):
+        return options.__contains__
+    try:
+        return Bounds(**options).allows
+    except TypeError:
+        known = ", ".join(f.name for f in dataclasses.fields(Bounds))
+        raise error_here(f"a knob's options keep to {known}", argument="options") from None
 
 
 def _spelled(value: KnobValue, *, typed: bool = False) -> str:

@@ -244,7 +244,9 @@ class _Writer:
             self._taken.add(name)
         targets = self._targets(values if per_value else wanted, given, [] if per_value else groups)
         plain = [n.removeprefix("%") for n in given]
-        option = [] if values == expected else [f"names={plain[0]!r}" if len(plain) == 1 else f"names={plain!r}"]
+        option = (
+            [] if values == expected else [f"names={plain[0]!r}" if len(plain) == 1 else f"names={plain!r}"]
+        )
         is_tuple = len(op.results) > 1 or op.results[0].count == "many"
         tail = "," if is_tuple and len(targets) == 1 and not targets[0].startswith("*") else ""
         left = targets[0].removeprefix("*") if len(targets) == 1 else ", ".join(targets)
