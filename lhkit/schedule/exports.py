@@ -18,6 +18,7 @@ from lhkit.schedule.tree import OpSyntax
 _KNOB, _ALTERNATIVES = "transform.tune.knob", "transform.tune.alternatives"
 _OURS = ("transform.lhkit.", "lhkit.")
 _TUNING = "transform.tune."
+_OWN = " is an op of lhkit, or of your own, and of no other program"
 
 
 def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
@@ -39,16 +40,23 @@ def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
     return _with_regions(text, source, values)
 
 
-def portable_problems(text: str, source: str) -> tuple[tuple[str, OpSyntax], ...]:
-    """Return what other programs do not take in a text whose knobs are folded, in words and with the op."""
-    found = []
+def portable_problems(text: str, source: str, values: Mapping[str, KnobValue]) -> tuple[str, ...]:
+    """Return what other programs do not take in a schedule once its knobs are folded, each with its place."""
+    folded = Script(folded_text(text, source, values), source)
+    left = {
+        (op.name, knob_name(folded, op)) for op in folded.syntax.walk() if op.name.startswith((*_OURS, _TUNING))
+    }
     script = Script(text, source)
+    found = []
     for op in script.syntax.walk():
-        if op.name.startswith(_OURS):
-            found.append((f"{op.name} is an op of lhkit, or of your own, and of no other program", op))
-        elif op.name.startswith(_TUNING):
-            what = knob_name(script, op)
-            found.append((f"{op.name}<{what!r}> has no value that can be written in its place", op))
+        name = knob_name(script, op)
+        if (op.name, name) in left:
+            what = (
+                f"<{name!r}> has no value that can be written in its place"
+                if op.name.startswith(_TUNING)
+                else _OWN
+            )
+            found.append(f"{source}:{script.line_of(op)}: {op.name}{what}")
     return tuple(found)
 
 

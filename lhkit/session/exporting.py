@@ -32,14 +32,8 @@ def prevents_portable(schedule: Schedule) -> tuple[str, ...]:
         values = schedule.values
     except UsageError as error:
         return (error.failure.describe(),)
-    found = []
     texts = [(schedule.source, schedule.text), *((lib.source, lib.text) for lib in schedule.libraries)]
-    for name, text in texts:
-        folded = folded_text(text, name, values)
-        for message, op in portable_problems(folded, name):
-            place = Script(folded, name).syntax.place(op.name_start, name)
-            found.append(f"{name}:{place.line}: {message}")
-    return tuple(found)
+    return tuple(problem for name, text in texts for problem in portable_problems(text, name, values))
 
 
 def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:

@@ -47,6 +47,7 @@ def test_the_first_steps_of_anyone(s):
 
 def test_everything_with_a_body_and_knobs(s):
     size = s.knob("tile_m", 8, options=[4, 8, 16])
+    s.knob("factor", 4, options={"divides": 16, "lower_bound": 2}, names="by")
     tiled, loop = s.structured.tile_using_for(s.match(interface="TilingInterface"), tile_sizes=[size])
     with s.named_sequence("clean", ["func"]) as clean:
         (func,) = clean
@@ -67,7 +68,10 @@ def test_everything_with_a_body_and_knobs(s):
     inner = s.include(clean, s.root)
     assert inner[0].name == "%include"
     schedule = s.schedule()
-    assert [(k.name, k.default, k.options) for k in schedule.knobs] == [("tile_m", 8, (4, 8, 16))]
+    assert [(k.name, k.default, k.options) for k in schedule.knobs] == [
+        ("tile_m", 8, (4, 8, 16)),
+        ("factor", 4, (2, 4, 8, 16)),
+    ]
     assert "lowering_strategy = outerproduct" in s.text and "{max_iterations = 3 : i64}" in s.text
     assert "@clean(%func: !transform.any_op {transform.readonly}) -> !transform.any_op {" in s.text
     assert "%foreach = transform.foreach %loop, %tiled" in s.text
@@ -111,6 +115,8 @@ def test_arguments_are_marked_by_what_is_done_to_them(s):
         ("s.match(ops=['x.y'], names='matmul')", "the name %matmul is taken", "'matmul'"),
         ("s.match(ops=['x.y'], names=['a', 'b'])", "has 1 results to name", "['a'"),
         ("s.knob('k2', 3, options=[1, 2])", "3, the default of the knob 'k2'", "3"),
+        ("s.knob('k2', 3, options={'divides': 8})", "3, the default of the knob 'k2'", "3"),
+        ("s.knob('k2', 2, options={'divide': 8})", "a knob's options keep to lower_bound", "{'divide"),
         ("s.foo", "the builder has no op 'foo'", "s.foo"),
         ("s.structured(mm)", "transform.structured is no op", "s.structured"),
         ("s.apply_cse(mm, mm)", "takes target without a name, and 2 arguments", "mm)"),
