@@ -88,7 +88,7 @@ def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | Non
 
 
 def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
-    """Return Python code that builds a schedule with `lhkit.building` and ends with ``schedule = s.schedule()``.
+    """Return Python code that builds a schedule with `lhkit.building`; its last line makes ``schedule``.
 
     Comments are not part of it; knobs have the defaults of the text.
 

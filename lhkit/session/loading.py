@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.failure import Diagnostic, Failure
@@ -22,6 +22,16 @@ from lhkit.session.workers import shared_worker
 from lhkit.shipped import Shipped, find_file, shipped_folder
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+
+
+@runtime_checkable
+class HasOperation(Protocol):
+    """A module of MLIR's bindings, whichever package they are; its text is what is taken of it."""
+
+    @property
+    def operation(self) -> Any:
+        """The operation."""
+
 
 _BYTECODE_MAGIC = b"ML\xefR"
 _MLIR_SUFFIXES = (".mlir", ".mlirbc")
@@ -70,7 +80,7 @@ def load_payload(
 
 
 def load_schedule(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | HasOperation,
     *,
     entry: str | None = None,
     any_entry: bool = False,
@@ -84,7 +94,8 @@ def load_schedule(
     """Return a schedule from a file or a string; a payload may stand in the same module.
 
     Args:
-        source: A path, or transform IR (a string with a line break or a brace is text).
+        source: A path, or transform IR (a string with a line break or a brace is text), or a module of MLIR's
+            bindings, such as lighthouse's schedule generators give.
         entry: The named sequence to apply; default ``__transform_main``, else the only public one.
         any_entry: Take the first sequence where it is not clear which is the entry.
         knobs: Values for its knobs; the others keep their defaults.
@@ -99,6 +110,8 @@ def load_schedule(
         UsageError: No such file, no named sequence, no such entry or knob.
         ScheduleError: It does not parse or does not verify; with file, line, column and carets.
     """
+    if isinstance(source, HasOperation):
+        source = str(source)
     shown, content, _ = read_source(source, "schedules", name or "<schedule>")
     parts = [(shown, content)] + [read_source(library, "schedules", "<library>")[:2] for library in libraries]
     schedule = _schedule(parts, _ask_for_schedule(parts, worker, limits), entry, bind, any_entry=any_entry)

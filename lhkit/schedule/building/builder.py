@@ -29,7 +29,8 @@ from lhkit.schedule.building.values import handle_name, type_text
 from lhkit.schedule.forms import form_problems
 from lhkit.schedule.naming import fresh_name, is_symbol_name
 
-_MATCH = "transform.structured.match"
+# What steps and bodies call; nobody types them.
+_MACHINERY = {"add", "call", "enter", "leave"}
 _CLOSED = ("transform.alternatives",)
 
 
@@ -98,7 +99,7 @@ class Builder:
         return member(self, "", name)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *members(self, "")]
+        return sorted({*super().__dir__(), *members(self, "")} - _MACHINERY)
 
     @property
     def match(self) -> Match:
