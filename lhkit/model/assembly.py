@@ -64,6 +64,9 @@ def custom_text(form: Form, op: CatalogueOp, regions: str = "") -> str | None:
     """
     if op.assembly is None or not present(form) <= set(op.assembly.known):
         return None
+    if form.results and op.regions and not any(e.form.results for e in op.examples):
+        # Where the types of results stand beside regions was learned from no example.
+        return None
     return whole_text(form, op, "".join(piece_texts(op.assembly, form, op, regions)))
 
 

@@ -95,6 +95,26 @@ def test_arguments_are_marked_by_what_is_done_to_them(s):
     s.schedule()
 
 
+def test_matchers_and_alternatives_with_results(s):
+    with s.named_sequence("is_big", ["candidate"]) as is_big:
+        (candidate,) = is_big
+        with s.match.structured(candidate, arguments=["op"]) as matched:
+            (op,) = matched
+            s.match.structured.rank(op)
+            s.yield_(op)
+        s.yield_(*matched.results)
+    with s.named_sequence("show", ["found"]) as show:
+        s.print(*show)
+    updated = s.foreach_match(s.root, matchers=[is_big], actions=[show])
+    found = s.collect_matching(updated[0], matcher=is_big)
+    with s.tune.alternatives(name="order", selected_region_attr=1) as choice:
+        for _ in range(2):
+            with choice.region():
+                s.yield_(*found)
+    s.print(*choice.results)
+    assert [k.name for k in s.schedule().knobs] == ["order"]
+
+
 @pytest.mark.parametrize(
     ("call", "message", "at"),
     [

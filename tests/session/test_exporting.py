@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from test_tutorial_sequences import ANY, CASES, PAYLOADS, schedule_text
-from texts import ROOT
+from texts import ROOT, generated
 
 import lhkit
 from lhkit.compiler.bindings import ir, new_context, passmanager
@@ -173,9 +173,7 @@ def marks_forgotten(text):
     return re.sub(r" \{transform\.(consumed|readonly)\}", "", same(text))
 
 
-@pytest.mark.parametrize("name", [*SHIPPED, *TUTORIAL])
-def test_the_code_of_a_schedule_builds_it_again(name, worker, catalogue):
-    _, schedule = (shipped if name in SHIPPED else listing)(name, worker)
+def check_code(schedule, worker, catalogue):
     code = builder_code(schedule, worker=worker)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lhkit, "building", functools.partial(building, catalogue=catalogue, worker=worker))
@@ -187,6 +185,19 @@ def test_the_code_of_a_schedule_builds_it_again(name, worker, catalogue):
     assert [(k.name, k.default, k.options) for k in built.knobs] == [
         (k.name, k.default, k.options) for k in schedule.knobs
     ]
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, *TUTORIAL])
+def test_the_code_of_a_schedule_builds_it_again(name, worker, catalogue):
+    _, schedule = (shipped if name in SHIPPED else listing)(name, worker)
+    check_code(schedule, worker, catalogue)
+
+
+def test_generated_schedules_are_built_again_and_exported(worker, catalogue):
+    for text in generated(15):
+        schedule = load_schedule(text, any_entry=True, worker=worker)
+        check_code(schedule, worker, catalogue)
+        assert same(portable_text(schedule, worker=worker))
 
 
 TUNED = f"""module attributes {{transform.with_named_sequence}} {{
