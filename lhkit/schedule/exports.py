@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from lhkit.model.errors import UsageError
 from lhkit.model.knob import KnobValue
@@ -16,9 +16,10 @@ from lhkit.schedule.script import Replacement, Script, is_terminator, renamed, w
 from lhkit.schedule.tree import OpSyntax
 
 _KNOB, _ALTERNATIVES = "transform.tune.knob", "transform.tune.alternatives"
-_OURS = ("transform.lhkit.", "lhkit.")
+# Their regions hold ops of payloads.
+_PAYLOAD_HOLDERS = ("transform.structured.replace", "transform.smt.constrain_params", "transform.payload")
 _TUNING = "transform.tune."
-_OWN = " is an op of lhkit, or of your own, and of no other program"
+_OWN = " is an op of lhkit or of your own, which other programs do not have"
 
 
 def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
@@ -43,12 +44,10 @@ def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
 def portable_problems(text: str, source: str, values: Mapping[str, KnobValue]) -> tuple[str, ...]:
     """Return what other programs do not take in a schedule once its knobs are folded, each with its place."""
     folded = Script(folded_text(text, source, values), source)
-    left = {
-        (op.name, knob_name(folded, op)) for op in folded.syntax.walk() if op.name.startswith((*_OURS, _TUNING))
-    }
+    left = {(op.name, knob_name(folded, op)) for op in _own_or_open(folded)}
     script = Script(text, source)
     found = []
-    for op in script.syntax.walk():
+    for op in _own_or_open(script):
         name = knob_name(script, op)
         if (op.name, name) in left:
             what = (
@@ -58,6 +57,16 @@ def portable_problems(text: str, source: str, values: Mapping[str, KnobValue]) -
             )
             found.append(f"{source}:{script.line_of(op)}: {op.name}{what}")
     return tuple(found)
+
+
+def _own_or_open(script: Script) -> Iterator[OpSyntax]:
+    """Yield the steps that are no op of the transform dialect, and those that leave a choice open."""
+    for owner in script.syntax.walk():
+        if owner.name.startswith("transform.") and owner.name not in _PAYLOAD_HOLDERS:
+            for region in owner.regions:
+                yield from (
+                    o for o in region.ops if o.name.startswith(_TUNING) or not o.name.startswith("transform.")
+                )
 
 
 def knob_name(script: Script, op: OpSyntax) -> str:

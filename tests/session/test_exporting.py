@@ -14,7 +14,7 @@ from texts import ROOT, generated
 import lhkit
 from lhkit.compiler.bindings import ir, new_context, passmanager
 from lhkit.model.errors import ScheduleError, UsageError
-from lhkit.schedule.exports import lh_opt_command, lh_opt_problems, mlir_opt_command
+from lhkit.schedule.exports import lh_opt_command, lh_opt_problems, mlir_opt_command, portable_problems
 from lhkit.session.building import building
 from lhkit.session.exporting import (
     apply_portable,
@@ -254,6 +254,11 @@ def test_what_prevents_an_export_is_listed(worker):
     chosen = TUNED.replace("selected_region = 1 ->", "selected_region = %n : !transform.param<i64> ->")
     (problem,) = prevents_portable(load_schedule(chosen, worker=worker))
     assert problem.startswith("<schedule>:9: transform.tune.alternatives<'order'> has no value")
+    own = TUNED.replace(
+        "    transform.print", '    "my.step"(%t) : (!transform.any_op) -> ()\n    transform.print'
+    )
+    (problem,) = portable_problems(own, "mine.mlir", {"n": 8, "loud": True, "order": 0})
+    assert problem.startswith("mine.mlir:17: my.step is an op of lhkit or of your own")
 
 
 def test_libraries_and_entries_are_in_the_command_lines(worker, tmp_path):
