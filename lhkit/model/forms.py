@@ -205,8 +205,13 @@ def generic_text(
     made = [v for group in results for v in group]
     text = f"{left_side([v.name for v in made])} = " if made else ""
     text += f'"{name}"({", ".join(v.name for v in given)})'
-    if properties:
-        text += f" <{{{', '.join(f'{k} = {v}' for k, v in properties.items())}}}>"
+    listed = ", ".join(f"{k} = {v}" for k, v in properties.items())
+    # Ops that are defined in Python have no properties: an attribute of theirs stands in the op's dictionary.
+    has_properties = name.startswith("transform.")
+    if listed and has_properties:
+        text += f" <{{{listed}}}>"
     if regions:
         text += f" ({', '.join(regions)})"
+    if listed and not has_properties:
+        text += f" {{{listed}}}"
     return f"{text} : ({', '.join(v.type for v in given)}) -> ({', '.join(v.type for v in made)})"

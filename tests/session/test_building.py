@@ -16,6 +16,7 @@ from lhkit.schedule.edits_steps import insert_step
 from lhkit.session.editing import edit_schedule
 from lhkit.session.loading import load_payload, load_schedule
 from lhkit.session.tracing import trace_schedule
+from lhkit.shipped import shipped_folder
 
 ANY = "!transform.any_op"
 ONE, TWO = f"({ANY}) -> {ANY}", f"({ANY}) -> ({ANY}, {ANY})"
@@ -299,3 +300,22 @@ def test_edits_and_builder_write_chapter_1_alike(s, worker):
     assert (
         "func.func private @outlined" in trace.last_snapshot_text() or "@outlined" in trace.last_snapshot_text()
     )
+
+
+def test_ops_that_are_defined_in_python_are_called_like_the_others(own_worker):
+    payload = lhkit.load_payload("fc_relu.mlir", worker=own_worker)
+    own_worker.close()
+    s = lhkit.building(payload, worker=own_worker)
+    call = s.match(ops=["func.call"])
+    assert s.lhkit.replace_with_call(call, microkernel="tile").name == "%replace_with_call"
+    assert '= "lhkit.replace_with_call"(%call) {microkernel = "tile"} : (' in s.text
+    with pytest.raises(UsageError, match="the builder has no op 'my'"):
+        s.my.count(call)
+
+    lhkit.ops.load(shipped_folder("schedules") / "ops" / "my_ops.py", worker=own_worker)
+    s = lhkit.building(payload, worker=own_worker)
+    assert {"my", "lhkit"} <= set(dir(s)) and {"count", "mark"} <= set(dir(s.my))
+    fills = s.match(ops=["linalg.fill"])
+    assert s.my.count(fills).kind == "param"
+    s.my.mark(fills, number=7)
+    assert s.trace().last_snapshot_text().count("my.mark = 7 : i64") == 2

@@ -70,7 +70,7 @@ def automatic_name(form: Form, op: CatalogueOp, spec: ResultSpec, count: int) ->
         stem = words.rpartition(".")[2]
     elif op.name in ("transform.tune.knob", "transform.tune.alternatives"):
         stem = str(given.get("name", stem))
-    elif stem in _GENERIC:
+    elif stem.rstrip("0123456789") in _GENERIC:
         stem = op.name.rpartition(".")[2]
     for ending in _ENDINGS:
         stem = stem.removesuffix(ending) or stem
