@@ -17,6 +17,7 @@ from lhkit.model.trace import (
     HandleChange,
     HandleState,
     Invalidation,
+    ParamReference,
     PayloadDelta,
     StepStatus,
     Trace,
@@ -150,8 +151,15 @@ def _uses(step: TraceStep, names: dict[str, str]) -> str:
 def _result(name: str, change: HandleChange | None) -> str:
     if change is None:
         return name
-    count = f" {len(change.payload)}" if change.state == "live" else ""
-    return f"{MARKS[change.state]} {name}{count}"
+    return f"{MARKS[change.state]} {name}{_held(change)}"
+
+
+def _held(change: HandleChange) -> str:
+    """Return to how much a live handle points; of a parameter, what it holds."""
+    if change.state != "live":
+        return ""
+    held = [r.param.removesuffix(" : i64") for r in change.payload if isinstance(r, ParamReference)]
+    return f" = {', '.join(held)}" if held else f" {len(change.payload)}"
 
 
 def _delta(delta: PayloadDelta) -> str:
@@ -185,11 +193,19 @@ def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> l
     ]
     if more := len(step.invalidated) - len(shown):
         lines.append((Piece(f"      ✗ … and {more} more handles died here", "invalid"),))
-    if step.index == trace.outcome.failed_step and (cause := explain_failure(trace)).handle is not None:
-        lines.append((Piece(f"      ✗ {cause.sentence}", "failed"),))
+    if step.index == trace.outcome.failed_step:
+        lines += [(Piece(f"      ✗ {reason}", "failed"),) for reason in _reasons(trace, step)[:most]]
     lines += [(Piece(f"      » {remark}", "plain"),) for remark in _remarks(step, most)]
     lines += [(Piece(f"      ! {w.kind}: {w.message}", "warning"),) for w in step.warnings]
     return lines
+
+
+def _reasons(trace: Trace, step: TraceStep) -> list[str]:
+    """Return why a step failed: which handle it may not use, else the first line of each error."""
+    if (cause := explain_failure(trace)).handle is not None:
+        return [cause.sentence]
+    errors = (d.message.strip() for d in step.diagnostics if d.severity == "error")
+    return [message.partition("\n")[0] for message in errors if message]
 
 
 def _remarks(step: TraceStep, most: int) -> list[str]:

@@ -45,10 +45,43 @@ ATTEMPTS = {
 }
 
 
-@pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_the_exercise_on_dead_handles_says_what_is_right(attempt, tmp_path, capsys):
-    changes, verdicts, hint = ATTEMPTS[attempt]
-    notebook = nbformat.read(shipped_folder("notebooks") / "03_dead_handles.ipynb", as_version=4)
+ASK = """    add = mine.get_producer_of_operand(relu, operand_number=0, names="add")
+    zeros = mine.get_producer_of_operand(relu, operand_number=1, names="zeros")
+"""
+FUSE = """    fuse = mine.structured.fuse_into_containing_op
+    _, loop = fuse(matmul, loop)
+    _, loop = fuse(start, loop)
+    _, loop = fuse(zeros, loop)
+"""
+ASKED = (
+    (ASK.splitlines(True)[0], ASK),
+    ("    relu_tile,", "    start = mine.get_producer_of_operand(matmul, operand_number=2)\n    relu_tile,"),
+)
+CLEAN = '    mine.apply_dce(mine.match(ops=["func.func"]))\n'
+COMMENT = "    # Your steps.\n"
+COMPOSED = {
+    "stub": ((), ("right", "not yet", "not yet", "not yet", "right"), "nothing uses %matmul"),
+    "asked when it was dead": (
+        ((COMMENT, "    mine.get_producer_of_operand(relu, operand_number=1)\n"),),
+        ("not yet", "not yet", "not yet", "not yet", "not yet"),
+        "%relu is dead: step 3 consumed it.",
+    ),
+    "the leftovers stay": (
+        (*ASKED, (COMMENT, FUSE)),
+        ("right", "right", "right", "not yet", "right"),
+        "ok: 10 steps",
+    ),
+    "solution": ((*ASKED, (COMMENT, FUSE + CLEAN)), ("right",) * 5, "ok: 12 steps"),
+}
+EXERCISES = {"03_dead_handles": ATTEMPTS, "04_tile_and_fuse": COMPOSED}
+
+
+@pytest.mark.parametrize(
+    ("name", "attempt"), [(name, attempt) for name, attempts in EXERCISES.items() for attempt in attempts]
+)
+def test_an_exercise_says_what_is_right(name, attempt, tmp_path, capsys):
+    changes, verdicts, hint = EXERCISES[name][attempt]
+    notebook = nbformat.read(shipped_folder("notebooks") / f"{name}.ipynb", as_version=4)
     code = [c.source for c in notebook.cells if c.cell_type == "code"]
     exercise = code[-1]
     for before, after in changes:

@@ -232,6 +232,7 @@ def test_what_the_compiler_said_is_shown_where_no_handle_is_at_fault():
     note = Diagnostic("note", "containing op", at(2))
     said = (Diagnostic("error", "could not fuse", at(7, 3), (note,)),)
     failed = failed_trace(diagnostics=said, kind="silenceable", message="s.mlir does not apply\nmore")
+    assert f"      ✗ {said[0].message.splitlines()[0]}\n" in plain_text(trace_lines(failed))
     assert failure_of(with_text(failed)).describe().splitlines() == [
         "step 5 (transform.print): s.mlir does not apply",
         "s.mlir:7:3: error: could not fuse",
