@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from lhkit.model.catalogue import Catalogue
 from lhkit.model.errors import usage_error
+from lhkit.model.own_catalogue import with_own_ops
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
 from lhkit.model.trace import Trace
 from lhkit.schedule.building.builder import Builder
 from lhkit.session.catalogues import load_catalogue
 from lhkit.session.loading import load_schedule
+from lhkit.session.own_ops import known_own_ops
 from lhkit.session.tracing import trace_schedule
 from lhkit.worker.client import Worker
 
@@ -79,7 +81,7 @@ def building(
         entry: Name of the sequence that is applied.
         arguments: The entry's arguments instead: names, or names with types; the root first.
         consumes: Arguments to be marked as consumed though no step consumes them itself.
-        catalogue: The catalogue; default the session's.
+        catalogue: The catalogue; default the session's, with the ops of one's own that are loaded.
         worker: Another worker than the session's.
 
     Raises:
@@ -87,7 +89,7 @@ def building(
     """
     bound = {name.rpartition(".")[2]: name for name in bind}
     builder = ScheduleBuilder(
-        catalogue or load_catalogue(worker),
+        catalogue or with_own_ops(load_catalogue(worker), known_own_ops()),
         entry=entry,
         arguments={"root": "op", **bound} if arguments is None else arguments,
         consumes=consumes,

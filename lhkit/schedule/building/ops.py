@@ -55,8 +55,9 @@ class OpFamily:
 
 
 def _op_named(builder: Builder, path: str) -> CatalogueOp | None:
-    name = f"transform.{path}"
-    if not path or name not in builder.catalogue:
+    # Ops of one's own stand under their own names.
+    name = next((n for n in (f"transform.{path}", path) if n in builder.catalogue), "")
+    if not path or not name:
         return None
     op = builder.catalogue.op(name)
     return None if op.role == "structural" else op
@@ -64,8 +65,8 @@ def _op_named(builder: Builder, path: str) -> CatalogueOp | None:
 
 def members(builder: Builder, path: str) -> list[str]:
     """Return the next parts of the names of the ops of a family."""
-    start = f"transform.{path}." if path else "transform."
-    names = [o.name for o in builder.catalogue.ops if o.role != "structural"]
+    start = f"{path}." if path else ""
+    names = [o.short_name for o in builder.catalogue.ops if o.role != "structural"]
     return sorted({n.removeprefix(start).partition(".")[0] for n in names if n.startswith(start)})
 
 
