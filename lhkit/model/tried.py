@@ -52,7 +52,7 @@ class Tried:
 
 
 def rank_tried(tried: Iterable[Tried]) -> tuple[Tried, ...]:
-    """Return what was tried, most useful first: what has an effect, what gives handles, what fails; then as tried."""
+    """Return what was tried, most useful first: what has an effect, what gives handles, what fails."""
 
     def key(one: Tried) -> tuple[int, bool]:
         return _ORDER.index(one.status), not any(points_to for _, points_to in one.gives)

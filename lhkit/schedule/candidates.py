@@ -27,7 +27,8 @@ _USUAL = (
 # Known to take the compiler down or to run for minutes on payloads that are not tiled; tried last.
 _RISKY = (
     "loop.pipeline", "structured.scalarize", "structured.hoist_pad", "apply_registered_pass",
-    "bufferization.one_shot_bufferize", "structured.vectorize_children_and_apply_patterns", "structured.vectorize",
+    "bufferization.one_shot_bufferize", "structured.vectorize_children_and_apply_patterns",
+    "structured.vectorize",
 )  # fmt: skip
 _NEEDS: Mapping[str, str] = {
     "collect_matching": "a named sequence that matches",
@@ -44,6 +45,8 @@ _NEEDS: Mapping[str, str] = {
     "apply_conversion_patterns": "patterns and a type converter to choose",
     "structured.replace": "an op to put in place",
 }
+# They give a handle for each tensor that is written to; one is what most ops write.
+_FILLS = ("structured.tile_reduction_using_for", "structured.tile_reduction_using_forall")
 _UNUSUAL_GROUPS = ("Ask in a matcher",)
 
 
@@ -85,7 +88,8 @@ def candidates_for(handle: TypedName, subject: Subject, catalogue: Catalogue) ->
 
 
 def _candidate(op: CatalogueOp, handle: TypedName, subject: Subject, catalogue: Catalogue) -> Candidate:
-    others = [o.name for o in op.operands[1:] if o.count == "one"]
+    written = dict(op.examples[0].form.operands)
+    others = [o.name for o in op.operands[1:] if o.count == "one" or written.get(o.name)]
     needs = _NEEDS.get(op.short_name) or (f"another handle: {', '.join(others)}" if others else "")
     if needs:
         return Candidate(op, "", needs)
@@ -115,21 +119,28 @@ def _with_arguments(op: CatalogueOp, subject: Subject) -> Form:
         form = dataclasses.replace(form, attributes=tuple({**dict(form.attributes), **chosen}.items()))
         sizes = chosen.get("static_sizes", chosen.get("static_tile_sizes"))
         if any(r.name == "loops" for r in op.results) and isinstance(sizes, tuple):
-            form = _with_loops(form, sum(size != 0 for size in sizes))
+            form = _with_results(form, op, "loops", sum(size != 0 for size in sizes))
+    if op.short_name in _FILLS:
+        form = _with_results(form, op, "fill_op", 1)
+    if op.short_name == "split_handle":
+        form = _with_results(form, op, op.results[0].name, len(subject.names))
     if op.short_name == "apply_patterns":
         steps = (Form("transform.apply_patterns.canonicalization"),)
         form = dataclasses.replace(form, regions=(FormBlock(steps=steps),))
     return form
 
 
-def _with_loops(form: Form, count: int) -> Form:
-    names = ("%loops",) if count == 1 else tuple(f"%loops#{i}" for i in range(count))
-    kept = tuple((n, v) for n, v in form.results if n != "loops")
-    return dataclasses.replace(form, results=(*kept, ("loops", tuple(TypedName(n, ANY_OP) for n in names))))
+def _with_results(form: Form, op: CatalogueOp, result: str, count: int) -> Form:
+    """Return a form in which a result that may be any number of handles is a number of them."""
+    names = (f"%{result}",) if count == 1 else tuple(f"%{result}#{i}" for i in range(count))
+    made = {**dict(form.results), result: tuple(TypedName(n, ANY_OP) for n in names)}
+    return dataclasses.replace(
+        form, results=tuple((r.name, made[r.name]) for r in op.results if r.name in made)
+    )
 
 
 def _sizes(subject: Subject) -> tuple[int, ...]:
-    """Return a tile size for each loop: one that divides it, rows fewer than columns, and 8 where nothing is known."""
+    """Return a tile size for each loop, one that divides it; 8 where nothing is known."""
     return tuple(_tidy(subject.extents)) or (8,)
 
 

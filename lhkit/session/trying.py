@@ -1,9 +1,12 @@
-"""What can be done with a handle: ops of the catalogue, each tried as one step more on a copy of the payload."""
+"""What can be done with a handle: ops of the catalogue, tried as one step more on a copy of the payload."""
 
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import functools
+import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +24,7 @@ from lhkit.schedule.edits_handles import find_definition
 from lhkit.schedule.edits_steps import insert_step
 from lhkit.schedule.layout import cut
 from lhkit.schedule.ranges import type_of
-from lhkit.schedule.script import SEQUENCE, Script, StepRef, is_terminator, symbol_of
+from lhkit.schedule.script import Script, StepRef, is_terminator
 from lhkit.schedule.syntax import read_syntax
 from lhkit.session.catalogues import load_catalogue
 from lhkit.session.editing import read_script
@@ -33,6 +36,7 @@ from lhkit.worker.limits import Limits
 _FIRST_BATCH, _BATCH = 2, 8
 _MARK = "lhkit.given0"
 _MOST_REASON = 160
+_WRONG_NAME = re.compile(r"incompatible payload operation name expected (\S+) vs (\S+)")
 
 
 @functools.cache
@@ -75,7 +79,9 @@ def try_ops(
     script = read_script(schedule, worker=worker)
     bench = _Bench(payload, schedule, *_cut_behind(script, schedule, handle, at_step), worker, seconds)
     typed = TypedName(handle, _type_of(script, handle))
+    started = time.perf_counter()
     before = bench.begin(typed)
+    bench = dataclasses.replace(bench, usual_seconds=time.perf_counter() - started)
     candidates = candidates_for(typed, before.subject, catalogue or load_catalogue(worker))
     waiting = [c for c in candidates if c.text]
     batches = _batches([c for c in waiting if not c.is_risky])
@@ -112,6 +118,7 @@ class _Bench:
     after: StepRef | None
     worker: Worker
     seconds: float
+    usual_seconds: float = 0.0
 
     def begin(self, handle: TypedName) -> _Before:
         """Apply what is there already, and look at the handle."""
@@ -130,14 +137,16 @@ class _Bench:
         """Try candidates in one request; one that takes the worker down is left out of the next."""
         waiting = list(candidates)
         while waiting:
-            limits = Limits(self.seconds * len(waiting) + 1.0)
+            # Nearly all take as long as the schedule does; one may take longer.
+            limits = Limits(self.seconds + 4 * self.usual_seconds * len(waiting))
             try:
                 outcomes = self._ask([self._text(c.text) for c in waiting], limits)
             except WorkerError as error:
-                stage = error.failure.stage or ""
-                number = int(stage) if stage.isdecimal() else 0
+                stage = error.failure.stage
+                if stage is None or not stage.isdecimal():  # it did not come to any of them
+                    raise
                 # Those before it are tried again: their answer was lost with the worker.
-                yield _died(waiting.pop(number), error)
+                yield _died(waiting.pop(int(stage)), error)
                 continue
             yield from (_tried(c, o, before) for c, o in zip(waiting, outcomes, strict=True))
             return
@@ -145,7 +154,7 @@ class _Bench:
     def _text(self, step: str) -> str:
         entry = f"@{self.schedule.entry}"
         place = {"inside": entry} if self.after is None else {"after": self.after}
-        return insert_step(self.script, step, **place).text  # type: ignore[arg-type]
+        return insert_step(self.script, step, **place).text
 
     def _ask(self, texts: list[str], limits: Limits | None) -> list[dict[str, Any]]:
         described, body = describe_sources([(self.payload.source, self.payload.content)], role="payload")
@@ -184,11 +193,8 @@ def _cut_behind(
 def _consuming(script: Script, schedule: Schedule) -> Script:
     """Return a script whose entry may consume what it is given: what is tried may want to."""
     entry = script.find(f"@{schedule.entry}")
-    assert_name = symbol_of(script, entry)
     start, end = entry.start, entry.regions[0].start
     head = script.text[start:end].replace("transform.readonly", "transform.consumed")
-    if entry.name != SEQUENCE or not assert_name:
-        return script
     return Script(script.text[:start] + head + script.text[end:], script.source)
 
 
@@ -212,7 +218,9 @@ def _died(candidate: Candidate, error: LhkitError) -> Tried:
 def _tried(candidate: Candidate, outcome: Mapping[str, Any], before: _Before) -> Tried:
     op, text = candidate.op, candidate.text
     if outcome["failed"] is not None:
-        return Tried(op.name, text, "fails", _short(outcome["failed"]), op.sentence)
+        wrong = _WRONG_NAME.match(outcome["failed"])
+        reason = f"it takes {wrong[1]}, not {wrong[2]}" if wrong else _short(outcome["failed"])
+        return Tried(op.name, text, "fails", reason, op.sentence)
     after = outcome["counts"]
     names = sorted({*after, *before.counts})
     changed = ((n, after.get(n, 0) - before.counts.get(n, 0)) for n in names)
@@ -241,5 +249,5 @@ def _gift(gives: Sequence[tuple[str, str]]) -> str:
 
 
 def _short(text: str) -> str:
-    line = text.strip().partition("\n")[0]
+    line = text.strip().partition("\n")[0].rstrip(" :->")
     return line if len(line) <= _MOST_REASON else line[: _MOST_REASON - 1] + "…"

@@ -8,6 +8,7 @@ import pytest
 from lhkit.schedule.edits_arguments import set_argument
 from lhkit.session.composing import Session
 from lhkit.session.loading import load_payload, load_schedule
+from lhkit.session.trying import try_ops
 
 pytestmark = pytest.mark.heavy
 ROUNDS = 41
@@ -73,3 +74,26 @@ def test_an_edit_of_the_last_of_twenty_steps_retraces_quickly(worker):
     median = statistics.median(taken)
     print(f"\nedit of the last of 20 steps to the new trace: median {median:.1f} ms, least {min(taken):.1f} ms")
     assert median < 60
+
+
+MATMUL = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %matmul = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}
+"""
+
+
+def test_what_can_be_done_with_a_matmul_is_known_soon(own_worker, catalogue):
+    payload = load_payload("fc_relu.mlir", worker=own_worker)
+    schedule = load_schedule(MATMUL, worker=own_worker)
+    started = time.perf_counter()
+    taken = [
+        time.perf_counter() - started
+        for _ in try_ops(payload, schedule, "%matmul", catalogue=catalogue, worker=own_worker)
+    ]
+    print(
+        f"\nops tried on the matmul of fc_relu: {len(taken)}, the first after {taken[0]:.2f} s, all after {taken[-1]:.2f} s"
+    )
+    assert taken[0] < 0.5 and taken[-1] < 15
