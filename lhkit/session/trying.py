@@ -147,6 +147,8 @@ class _Bench:
                     raise
                 # Those before it are tried again: their answer was lost with the worker.
                 yield _died(waiting.pop(int(stage)), error)
+                # The next worker loads its parts now, so that the first candidate does not pay for them.
+                self._ask([self.script.text], None)
                 continue
             yield from (_tried(c, o, before) for c, o in zip(waiting, outcomes, strict=True))
             return
