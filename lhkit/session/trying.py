@@ -22,6 +22,7 @@ from lhkit.model.tried import Subject, Tried
 from lhkit.schedule.candidates import Candidate, candidates_for
 from lhkit.schedule.edits_handles import find_definition
 from lhkit.schedule.edits_steps import insert_step
+from lhkit.schedule.handles import Definition
 from lhkit.schedule.layout import cut
 from lhkit.schedule.ranges import type_of
 from lhkit.schedule.script import Script, StepRef, is_terminator
@@ -78,7 +79,7 @@ def try_ops(
     worker = worker or trying_worker()
     script = read_script(schedule, worker=worker)
     bench = _Bench(payload, schedule, *_cut_behind(script, schedule, handle, at_step), worker, seconds)
-    typed = TypedName(handle, _type_of(script, handle))
+    typed = TypedName(handle, _type_of(script, schedule, handle))
     started = time.perf_counter()
     before = bench.begin(typed)
     bench = dataclasses.replace(bench, usual_seconds=time.perf_counter() - started)
@@ -173,8 +174,7 @@ def _cut_behind(
     entry = script.find(f"@{schedule.entry}")
     block = entry.regions[0].blocks[0]
     if at_step is None:
-        definition = find_definition(script, handle.partition("#")[0])
-        at_step = script.number_of(definition.op)
+        at_step = script.number_of(_definition(script, schedule, handle).op)
     step = script.find(at_step)
     if step.start == entry.start:
         later = [op for op in block.ops if not is_terminator(op)]
@@ -200,10 +200,21 @@ def _consuming(script: Script, schedule: Schedule) -> Script:
     return Script(script.text[:start] + head + script.text[end:], script.source)
 
 
-def _type_of(script: Script, handle: str) -> str:
-    definition = find_definition(script, handle.partition("#")[0])
-    value = handle if handle in definition.op.values or definition.is_argument else f"{handle}#0"
-    type_ = type_of(script, definition, value)
+def _definition(script: Script, schedule: Schedule, handle: str) -> Definition:
+    """Return the definition of a handle: the entry's, where other sequences have one of that name."""
+    entry = script.find(f"@{schedule.entry}")
+    name = handle.partition("#")[0]
+    named = [d for d in script.handles.definitions if d.name.text == name]
+    inside = [d for d in named if entry.start <= d.name.start < entry.end]
+    return inside[0] if len(inside) == 1 else find_definition(script, name)
+
+
+def _type_of(script: Script, schedule: Schedule, handle: str) -> str:
+    definition = _definition(script, schedule, handle)
+    if handle not in definition.name.values:
+        listed = ", ".join(definition.name.values)
+        raise usage_error(f"{handle} is no single handle; {script.source} defines {listed}")
+    type_ = type_of(script, definition, handle)
     if type_.startswith(("!transform.param", "!transform.any_param")):
         raise usage_error(f"{handle} is a parameter; ops are tried on handles to payload")
     return type_
