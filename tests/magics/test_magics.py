@@ -78,7 +78,7 @@ def test_an_error_points_into_the_cell_without_a_traceback(shell, capsys):
 @pytest.mark.parametrize(
     ("cell", "error", "words"),
     [
-        (f"%%schedule s --set t=3\n{SCHEDULE.replace('@nothing', '@__transform_main')}", UsageError, "options are 2, 4"),
+        (f"%%schedule s --set t=3\n{SCHEDULE.replace('@nothing', '@__transform_main')}", UsageError, "may be one of 2, 4"),
         (f"%%schedule s --entry tile --set t\n{SCHEDULE}", UsageError, "expected KNOB=VALUE"),
         (f"%%schedule s --entry tile --set u=3\n{SCHEDULE}", UsageError, "no knob 'u'"),
         (f"%%schedule s --entry x\n{SCHEDULE}", UsageError, "no named sequence @x"),
