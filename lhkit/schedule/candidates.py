@@ -80,7 +80,7 @@ def candidates_for(handle: TypedName, subject: Subject, catalogue: Catalogue) ->
     fitting = [
         op
         for op in catalogue.with_role("step")
-        if op.operands and kind in op.operands[0].kinds and op.group not in _UNUSUAL_GROUPS and op.examples
+        if op.operands and kind in op.operands[0].kinds and op.group not in _UNUSUAL_GROUPS
     ]
     places = {name: i for i, name in enumerate(_USUAL)}
     fitting.sort(key=lambda op: (op.short_name in _RISKY, places.get(op.short_name, len(places)), op.name))
@@ -88,14 +88,24 @@ def candidates_for(handle: TypedName, subject: Subject, catalogue: Catalogue) ->
 
 
 def _candidate(op: CatalogueOp, handle: TypedName, subject: Subject, catalogue: Catalogue) -> Candidate:
-    written = dict(op.examples[0].form.operands)
+    written = dict(_smallest(op).operands)
     others = [o.name for o in op.operands[1:] if o.count == "one" or written.get(o.name)]
     needs = _NEEDS.get(op.short_name) or (f"another handle: {', '.join(others)}" if others else "")
+    unknown = [a.name for a in op.attributes if a.is_required and not op.examples]
+    needs = needs or (f"a value: {', '.join(unknown)}" if unknown else "")
     if needs:
         return Candidate(op, "", needs)
     form, cast = _given(_with_arguments(op, subject), op, handle)
     text = "\n".join([*cast, form_text(form, catalogue)])
     return Candidate(op, text, is_risky=op.short_name in _RISKY)
+
+
+def _smallest(op: CatalogueOp) -> Form:
+    """Return the smallest valid instance of an op; ops of one's own have no examples."""
+    if op.examples:
+        return op.examples[0].form
+    results = tuple((r.name, (TypedName(f"%{r.name}", r.type),)) for r in op.results)
+    return Form(op.name, results=results)
 
 
 def _given(form: Form, op: CatalogueOp, handle: TypedName) -> tuple[Form, list[str]]:
@@ -112,7 +122,7 @@ def _given(form: Form, op: CatalogueOp, handle: TypedName) -> tuple[Form, list[s
 
 
 def _with_arguments(op: CatalogueOp, subject: Subject) -> Form:
-    form = op.examples[0].form
+    form = _smallest(op)
     settings = _SETTINGS.get(op.short_name)
     if settings is not None:
         chosen = dict(settings(subject))

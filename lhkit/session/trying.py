@@ -16,6 +16,7 @@ from lhkit.model.errors import LhkitError, WorkerError, error_for, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.forms import TypedName
 from lhkit.model.jsonable import from_json
+from lhkit.model.own_catalogue import with_own_ops
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.tried import Subject, Tried
@@ -30,6 +31,8 @@ from lhkit.schedule.syntax import read_syntax
 from lhkit.session.catalogues import load_catalogue
 from lhkit.session.editing import read_script
 from lhkit.session.loading import describe_schedule, describe_sources
+from lhkit.session.own_ops import known_own_ops
+from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -40,9 +43,19 @@ _MOST_REASON = 160
 _WRONG_NAME = re.compile(r"incompatible payload operation name expected (\S+) vs (\S+)")
 
 
-@functools.cache
 def trying_worker() -> Worker:
-    """Return the worker in which steps are tried: what takes it down takes nothing else with it."""
+    """Return the worker in which steps are tried: what takes it down takes nothing else with it.
+
+    It has the ops of one's own that the session's worker has.
+    """
+    worker, wanted = _spare_worker(), shared_worker().preparation
+    if worker.preparation != wanted:
+        worker.restart_with(list(wanted))
+    return worker
+
+
+@functools.cache
+def _spare_worker() -> Worker:
     worker = Worker()
     atexit.register(worker.close)
     return worker
@@ -83,7 +96,7 @@ def try_ops(
     started = time.perf_counter()
     before = bench.begin(typed)
     bench = dataclasses.replace(bench, usual_seconds=time.perf_counter() - started)
-    candidates = candidates_for(typed, before.subject, catalogue or load_catalogue(worker))
+    candidates = candidates_for(typed, before.subject, catalogue or _catalogue(worker))
     waiting = [c for c in candidates if c.text]
     batches = _batches([c for c in waiting if not c.is_risky])
     for batch in (*batches, *([c] for c in waiting if c.is_risky)):
@@ -92,6 +105,10 @@ def try_ops(
         if candidate.needs:
             op = candidate.op
             yield Tried(op.name, "", "not-tried", f"it needs {candidate.needs}", op.sentence)
+
+
+def _catalogue(worker: Worker) -> Catalogue:
+    return with_own_ops(load_catalogue(worker), known_own_ops(worker))
 
 
 def _batches(candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:

@@ -6,10 +6,13 @@ from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.tried import Tried, rank_tried
 from lhkit.schedule import candidates
 from lhkit.schedule.edits_steps import insert_step
+from lhkit.session import trying
 from lhkit.session.editing import edit_schedule
 from lhkit.session.loading import load_payload, load_schedule
+from lhkit.session.own_ops import load_own_ops
 from lhkit.session.tracing import trace_schedule
 from lhkit.session.trying import try_ops
+from lhkit.worker.client import Worker
 
 PAYLOAD = """
 func.func @mm(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>, %c: tensor<16x16xf32>) -> tensor<16x16xf32> {
@@ -44,6 +47,15 @@ SOME = (
     "structured.pad",
     "fuse_into_containing_op",
 )
+
+
+OWN = """from lhkit.own_ops import Ops, ir, transform_op
+
+@transform_op("mine.mark")
+def mark(target: Ops) -> None:
+    for op in target:
+        op.attributes["mine.marked"] = ir.UnitAttr.get(op.context)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +131,18 @@ def test_values_have_ops_of_their_own(payload, schedule, catalogue, worker):
         tried["get_defining_op"].reason == "%result_1: 1 linalg.matmul"
         or "1 linalg.matmul" in tried["get_defining_op"].reason
     )
+
+
+def test_ops_of_ones_own_are_tried_too(payload, schedule, own_worker, monkeypatch, tmp_path):
+    (tmp_path / "mine.py").write_text(OWN)
+    load_own_ops(tmp_path / "mine.py", worker=own_worker)
+    spare = Worker(own_worker.limits)
+    monkeypatch.setattr(trying, "shared_worker", lambda: own_worker)
+    monkeypatch.setattr(trying, "_spare_worker", lambda: spare)
+    tried = by_name(try_ops(payload, schedule, "%mm"))
+    spare.close()
+    assert tried["mine.mark"].status == "effect" and tried["mine.mark"].reason == "changes ops in place"
+    assert tried["structured.generalize"].status == "effect"
 
 
 def test_what_takes_the_worker_down_costs_itself_only(payload, schedule, some, own_worker, monkeypatch):
