@@ -52,6 +52,7 @@ _PLACES = {
     "compile": "lhkit.session.kernels:compile_kernel",
     "empty": "lhkit.session.kernels:empty",
     "load_payload": "lhkit.session.loading:load_payload",
+    "load_ipython_extension": "lhkit.magics:load_ipython_extension",
     "load_schedule": "lhkit.session.loading:load_schedule",
     "measure": "lhkit.session.measuring:measure",
     "trace": "lhkit.session.tracing:trace_schedule",
