@@ -155,6 +155,15 @@ def _spell(value: KnobValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def attribute_text(value: KnobValue) -> str:
+    """Return a value as the attribute that stands for it in transform IR: ``8 : i64``."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value} : i64"
+    return f"{value:e} : f64" if isinstance(value, float) else f'"{value}"'
+
+
 def resolve_knobs(
     knobs: tuple[Knob, ...],
     settings: Mapping[str, KnobValue],
