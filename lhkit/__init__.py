@@ -31,9 +31,12 @@ if TYPE_CHECKING:
     from lhkit.session.kernels import compile_kernel as compile
     from lhkit.session.loading import load_payload, load_schedule
     from lhkit.session.measuring import measure
+    from lhkit.session.own_ops import load_own_ops
     from lhkit.session.tracing import trace_schedule as trace
     from lhkit.session.verifying import verify
     from lhkit.worker.limits import Limits
+
+    load_ops = load_own_ops
 
 __version__ = "0.1.0"
 
@@ -49,6 +52,7 @@ _PLACES = {
     "compile": "lhkit.session.kernels:compile_kernel",
     "empty": "lhkit.session.kernels:empty",
     "load_payload": "lhkit.session.loading:load_payload",
+    "load_ipython_extension": "lhkit.magics:load_ipython_extension",
     "load_schedule": "lhkit.session.loading:load_schedule",
     "measure": "lhkit.session.measuring:measure",
     "trace": "lhkit.session.tracing:trace_schedule",
@@ -56,7 +60,7 @@ _PLACES = {
 }
 _NAMESPACES = ("ops", "payloads")
 # How schedules are made, beside the names that say what is done with them.
-_MAKERS = {"building": "lhkit.session.building:building"}
+_MAKERS = {"building": "lhkit.session.building:building", "load_ops": "lhkit.session.own_ops:load_own_ops"}
 
 __all__ = [
     "Comparison",

@@ -5,7 +5,7 @@
     lhkit.ops.search("split reduction")
     lhkit.ops.find("structured.tile_using_for").attributes
     lhkit.ops.payload_op("linalg.matmul").reading
-    lhkit.ops.load("my_ops.py")  # transform ops of one's own; lhkit.own_ops is what such a file imports
+    lhkit.ops.load("my_ops.py")  # or lhkit.load_ops: one's own; lhkit.own_ops is what such a file imports
 """
 
 from __future__ import annotations

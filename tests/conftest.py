@@ -36,6 +36,14 @@ def catalogue_folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(autouse=True, scope="session")
+def state_folder(tmp_path_factory):
+    """Keep saved sessions out of the user's state."""
+    folder = tmp_path_factory.mktemp("state")
+    os.environ["LHKIT_STATE_DIR"] = str(folder)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def catalogue(worker):
     """The catalogue of the bindings that are installed."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from lhkit.model.errors import usage_error
-from lhkit.model.knob import KnobValue
+from lhkit.model.knob import attribute_text
 from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
 from lhkit.model.trace import Trace
@@ -125,20 +125,12 @@ def with_knobs_set(schedule: Schedule) -> str:
     text = schedule.text
     for name, value in schedule.settings:
         head = rf'(tune\.knob\s*<\s*"{re.escape(name)}"\s*>)'
-        written = f"\\1 = {_attribute(value)} from options"
+        written = f"\\1 = {attribute_text(value)} from options"
         text, count = re.subn(rf"{head}(?:\s*=\s*[^\[\]\n]*?\sfrom)?\s*options", written, text)
         if count == 0:
             message = f"the value of {name!r} cannot be written into {schedule.source}"
             raise usage_error(message, "Only a transform.tune.knob with a list of options holds its value.")
     return text
-
-
-def _attribute(value: KnobValue) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return f"{value} : i64"
-    return f"{value:e} : f64" if isinstance(value, float) else f'"{value}"'
 
 
 def _without_aliases(text: str) -> tuple[dict[str, str], str]:

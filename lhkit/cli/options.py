@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from lhkit.model.errors import usage_error
-from lhkit.model.knob import KnobValue
+from lhkit.model.knob import parse_settings
 from lhkit.model.schedule import Schedule
 from lhkit.session.loading import load_schedule
 from lhkit.session.own_ops import load_own_ops
@@ -117,7 +117,7 @@ def load_scheduled(
         worker=worker,
         limits=limits,
     )
-    return schedule.with_knobs(_knob_values(schedule, settings)) if settings else schedule
+    return schedule.with_knobs(parse_settings(schedule.knobs, settings)) if settings else schedule
 
 
 def load_all_scheduled(
@@ -144,16 +144,5 @@ def load_all_scheduled(
     for schedule in schedules:
         names = {knob.name for knob in schedule.knobs}
         own = tuple(s for s in settings if s.partition("=")[0] in names)
-        chosen.append(schedule.with_knobs(_knob_values(schedule, own)) if own else schedule)
+        chosen.append(schedule.with_knobs(parse_settings(schedule.knobs, own)) if own else schedule)
     return chosen
-
-
-def _knob_values(schedule: Schedule, settings: tuple[str, ...]) -> dict[str, KnobValue]:
-    known = {knob.name: knob for knob in schedule.knobs}
-    values: dict[str, KnobValue] = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        if not equals:
-            raise usage_error(f"--set {setting}: expected KNOB=VALUE")
-        values[name] = known[name].parse(text) if name in known else text
-    return values

@@ -102,16 +102,23 @@ def command(
 
 
 def _loaded(
-    payload: str, schedule: str, limits: Limits, repairs: bool, *, settings: tuple[str, ...], **scheduling: Any
+    payload: str,
+    schedule: str,
+    limits: Limits,
+    repairs: bool,
+    *,
+    settings: tuple[str, ...],
+    ops: tuple[str, ...],
+    **scheduling: Any,
 ) -> tuple[Payload, Schedule]:
     if opt_host() is None:
         loaded = load_payload(payload, limits=limits)
         load = load_with_repairs(loaded) if repairs else load_scheduled
-        return loaded, load(schedule, settings=settings, limits=limits, **scheduling)
-    if settings:
+        return loaded, load(schedule, settings=settings, ops=ops, limits=limits, **scheduling)
+    if settings or ops:
         raise usage_error(
-            f"--set needs the bindings; {VARIABLE} names a compiler binary",
-            "Write the value into the schedule.",
+            f"{'--set' if settings else '--ops'} needs the bindings; {VARIABLE} names a compiler binary",
+            "Write the value into the schedule." if settings else f"Unset {VARIABLE}.",
         )
     return load_for_opt(payload, schedule, **scheduling)
 

@@ -67,7 +67,7 @@ def apply_schedule(payload: Any, payload_source: Source, application: Applicatio
     Raises:
         ScheduleError: It does not parse, verify or apply, or leaves a payload that does not verify.
     """
-    _module, home, entry = _prepare(application)
+    _module, home, entry = prepare_application(application)
     sources = (payload_source, *application.sources)
     forget_failures()
     try:
@@ -82,7 +82,7 @@ def apply_schedule(payload: Any, payload_source: Source, application: Applicatio
         raise error_for(failure_in(sources, "invalid-payload", message, diagnostics, stage="apply")) from None
 
 
-def _prepare(application: Application) -> tuple[Any, Any, Any]:
+def prepare_application(application: Application) -> tuple[Any, Any, Any]:
     """Return (module, home of the sequences in it, entry) of a schedule with knobs and bindings in place.
 
     The module has to be kept as long as the others are in use: they do not keep it alive.
@@ -116,7 +116,7 @@ def _kind_by_suppressing(payload_source: Source, application: Application) -> Fa
     The interpreter itself is asked, because its message does not tell the kinds apart.
     """
     payload = parse_payload(payload_source)
-    _module, home, entry = _prepare(application)
+    _module, home, entry = prepare_application(application)
     name, type_ = symbol_name(entry), function_type(entry)
     if list(type_.results):
         return "definite"

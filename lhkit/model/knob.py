@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.errors import UsageError, usage_error
@@ -135,8 +135,33 @@ class Knob:
         )
 
 
+def parse_settings(knobs: Sequence[Knob], settings: Sequence[str]) -> dict[str, KnobValue]:
+    """Return the values that texts like ``tile_m=8`` set; names of no knob are left to who sets them.
+
+    Raises:
+        UsageError: A text without ``=``, or a value that its knob does not allow.
+    """
+    known = {knob.name: knob for knob in knobs}
+    values: dict[str, KnobValue] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise usage_error(f"--set {setting}: expected KNOB=VALUE")
+        values[name] = known[name].parse(text) if name in known else text
+    return values
+
+
 def _spell(value: KnobValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def attribute_text(value: KnobValue) -> str:
+    """Return a value as the attribute that stands for it in transform IR: ``8 : i64``."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value} : i64"
+    return f"{value:e} : f64" if isinstance(value, float) else f'"{value}"'
 
 
 def resolve_knobs(

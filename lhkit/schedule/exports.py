@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from lhkit.model.errors import UsageError
-from lhkit.model.knob import KnobValue
+from lhkit.model.knob import KnobValue, attribute_text
 from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
 from lhkit.schedule.edits_knobs import knob_to_literal
 from lhkit.schedule.layout import extent_of, indent_of, indented, lines_of
@@ -82,17 +82,9 @@ def _with_constants(script: Script, name: str, value: KnobValue) -> str:
         if op.name == _KNOB and knob_name(script, op) == name and op.signature is not None:
             left = script.text[op.start : op.name_start]
             types = script.text[slice(*op.signature)]
-            text = f"{left}transform.param.constant {_attribute(value)} {types}"
+            text = f"{left}transform.param.constant {attribute_text(value)} {types}"
             replaced.append(Replacement(op.start, op.signature[1], text))
     return with_replacements(script.text, replaced)
-
-
-def _attribute(value: KnobValue) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return f"{value} : i64"
-    return f"{value:e} : f64" if isinstance(value, float) else f'"{value}"'
 
 
 def _with_regions(text: str, source: str, values: Mapping[str, KnobValue]) -> str:

@@ -11,12 +11,10 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
 from lhkit.model.trace import Trace
 from lhkit.schedule.building.builder import Builder
-from lhkit.schedule.building.ops import OpFamily, members
 from lhkit.session.catalogues import load_catalogue
 from lhkit.session.loading import load_schedule
 from lhkit.session.own_ops import known_own_ops
 from lhkit.session.tracing import trace_schedule
-from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
 
 
@@ -26,23 +24,12 @@ class ScheduleBuilder(Builder):
     payload: Payload | None
     bind: tuple[str, ...]
     _worker: Worker | None
-    # Ops that are defined in Python are known to the worker alone: it is asked once, and only at need.
-    _lacks_own_ops = False
 
     def __enter__(self) -> ScheduleBuilder:
         return self
 
     def __exit__(self, *_: object) -> None:
         return None
-
-    def __getattr__(self, name: str) -> OpFamily:
-        if not name.startswith("_") and self._lacks_own_ops and name not in members(self, ""):
-            self._learn_own_ops()
-        return super().__getattr__(name)
-
-    def _learn_own_ops(self) -> None:
-        self.catalogue = with_own_ops(self.catalogue, known_own_ops(self._worker))
-        self._lacks_own_ops = False
 
     def schedule(self, *, name: str = "<built>") -> Schedule:
         """Return what was built as a schedule, verified by the compiler.
@@ -86,9 +73,7 @@ def building(
             tiled, *loops = s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
         schedule = s.schedule()
 
-    Building needs no compiler; only ``s.schedule()`` and ``s.trace()`` ask it. Ops that are defined in Python
-    are called like the others, ``s.lhkit.replace_with_call(call, microkernel="tile")``; the compiler's process
-    is asked for them.
+    Building needs no compiler; only ``s.schedule()`` and ``s.trace()`` ask it.
 
     Args:
         payload: What ``s.trace()`` applies the schedule to.
@@ -96,7 +81,7 @@ def building(
         entry: Name of the sequence that is applied.
         arguments: The entry's arguments instead: names, or names with types; the root first.
         consumes: Arguments to be marked as consumed though no step consumes them itself.
-        catalogue: The catalogue; default the session's, with one's own ops that are loaded.
+        catalogue: The catalogue; default the session's, with the ops of one's own that are loaded.
         worker: Another worker than the session's.
 
     Raises:
@@ -104,14 +89,10 @@ def building(
     """
     bound = {name.rpartition(".")[2]: name for name in bind}
     builder = ScheduleBuilder(
-        catalogue or load_catalogue(worker),
+        catalogue or with_own_ops(load_catalogue(worker), known_own_ops(worker)),
         entry=entry,
         arguments={"root": "op", **bound} if arguments is None else arguments,
         consumes=consumes,
     )
     builder.payload, builder.bind, builder._worker = payload, tuple(bind), worker
-    builder._lacks_own_ops = catalogue is None
-    asked = worker or shared_worker()
-    if catalogue is None and (asked.pid is not None or asked.preparation):
-        builder._learn_own_ops()
     return builder

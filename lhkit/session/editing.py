@@ -20,7 +20,7 @@ def read_script(schedule: Schedule, *, worker: Worker | None = None) -> Script:
         UsageError: The text is read otherwise than the compiler parses it; the message says where.
         ScheduleError: It does not parse or does not verify.
     """
-    return _checked_script(*parse_text(schedule, schedule.text, worker=worker))
+    return checked_script(*parse_text(schedule, schedule.text, worker=worker))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,14 @@ def edit_schedule(
         script = read_script(schedule, worker=worker)
     edited = edit(script)
     after, outline = parse_text(schedule, edited.text, worker=worker)
-    return ScheduleEdit(schedule, after, _checked_script(after, outline), edited)
+    return ScheduleEdit(schedule, after, checked_script(after, outline), edited)
 
 
-def _checked_script(schedule: Schedule, outline: tuple[WrittenOp, ...]) -> Script:
+def checked_script(schedule: Schedule, outline: tuple[WrittenOp, ...]) -> Script:
+    """Return the script of a schedule that was just parsed.
+
+    Raises:
+        UsageError: The text is read otherwise than the compiler parsed it; the message says where.
+    """
     check_agreement(schedule.text, outline, source=schedule.source)
     return Script(schedule.text, schedule.source, outline)

@@ -27,6 +27,7 @@ from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
 from lhkit.compiler.sources import Source
 from lhkit.compiler.traces import trace_application
+from lhkit.compiler.trials import try_last_step
 from lhkit.compiler.work import work_of
 from lhkit.compiler.written import written_ops
 from lhkit.hosts import host_version
@@ -77,6 +78,7 @@ class Handlers:
             "work": self._work,
             "outline": self._outline,
             "trace": self._trace,
+            "try_steps": self._try_steps,
             "call": self._call,
             "collect": self._collect,
             "reference": self._reference,
@@ -178,6 +180,17 @@ class Handlers:
         payload, *schedule = _sources(fields["sources"], body)
         ending = trace_application(payload, _application(schedule, fields["schedule"]), Path(fields["journal"]))
         return Message({"failed": to_json(ending.failure), "failed_step": ending.failed_step})
+
+    def _try_steps(self, fields: dict[str, Any], body: bytes) -> Message:
+        payload, schedule, *libraries = _sources(fields["sources"], body)
+        outcomes = []
+        for number, text in enumerate(fields["texts"]):
+            # If this one takes the process down, the client knows which it was.
+            self._send(Message({"progress": str(number), "ir": None}))
+            tried = Source(schedule.role, schedule.label, schedule.name, text.encode())
+            application = _application([tried, *libraries], fields["schedule"])
+            outcomes.append(try_last_step(payload, application))
+        return Message({"outcomes": outcomes})
 
     def _kernel(self, number: int) -> CompiledKernel | None:
         if number in self._kernels:

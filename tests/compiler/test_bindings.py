@@ -25,7 +25,10 @@ def only_here(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path_importer_cache", {})
     for name in [n for n in sys.modules if n.partition(".")[0] in ("mlir", "torch_mlir")]:
         monkeypatch.delitem(sys.modules, name)
-    return tmp_path
+    yield tmp_path
+    # Looking for a module in a package imports the package: none of these may stay.
+    for name in [n for n, m in sys.modules.items() if str(tmp_path) in str(getattr(m, "__file__", None))]:
+        del sys.modules[name]
 
 
 def test_a_real_mlir_comes_before_torch_mlir(only_here):

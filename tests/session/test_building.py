@@ -304,7 +304,6 @@ def test_edits_and_builder_write_chapter_1_alike(s, worker):
 
 def test_ops_that_are_defined_in_python_are_called_like_the_others(own_worker):
     payload = lhkit.load_payload("fc_relu.mlir", worker=own_worker)
-    own_worker.close()
     s = lhkit.building(payload, worker=own_worker)
     call = s.match(ops=["func.call"])
     assert s.lhkit.replace_with_call(call, microkernel="tile").name == "%replace_with_call"

@@ -45,7 +45,8 @@ def test_shipped_schedules_give_no_alarm(path, worker):
     assert report.findings == () and report.uses > 0
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+# Notebooks whose schedules are wrong on purpose.
+@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if "dead_handles" not in p.stem], ids=lambda p: p.stem)
 def test_schedules_in_notebooks_give_no_alarm(path, worker):
     cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
     texts = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]

@@ -55,9 +55,9 @@ class OpFamily:
 
 
 def _op_named(builder: Builder, path: str) -> CatalogueOp | None:
-    # One's own ops have names without "transform." before them.
-    name = next((n for n in (f"transform.{path}", path) if n in builder.catalogue), None)
-    if not path or name is None:
+    # Ops of one's own stand under their own names.
+    name = next((n for n in (f"transform.{path}", path) if n in builder.catalogue), "")
+    if not path or not name:
         return None
     op = builder.catalogue.op(name)
     return None if op.role == "structural" else op

@@ -9,6 +9,7 @@ from lhkit.schedule.lexing import Token
 from lhkit.schedule.upgrading.edits import Edit, Finding, Rewrite, between, hint, inserted, replaced, rewrite
 from lhkit.schedule.upgrading.signatures import ANY_OP, PDL_OPERATION, source_of, split_list
 from lhkit.schedule.upgrading.statements import Statement, closing
+from lhkit.schedule.vocabulary import SHORT_NAMES
 
 TOP_LEVEL = frozenset(
     (
@@ -23,45 +24,18 @@ _OP_TYPE = re.compile(r'!transform\.op<"([^"]+)">')
 # Transform ops by their first word, as they stood in sequences without the dialect's name.
 _FAMILIES = ("structured", "loop", "match", "param", "debug", "test")
 _PLAIN = frozenset(
-    [
-        "alternatives",
-        "annotate",
-        "apply_cse",
-        "apply_dce",
-        "apply_licm",
-        "apply_patterns",
-        "apply_registered_pass",
-        "cast",
-        "collect_matching",
-        "foreach",
-        "foreach_match",
+    (
+        *SHORT_NAMES,
         "get_closest_isolated_parent",
-        "get_consumers_of_result",
-        "get_defining_op",
-        "get_operand",
-        "get_parent_op",
-        "get_producer_of_operand",
-        "get_result",
-        "get_type",
-        "include",
-        "merge_handles",
-        "num_associations",
         "pdl_match",
-        "print",
-        "replicate",
-        "select",
-        "sequence",
-        "split_handle",
         "split_handles",
-        "verify",
         "with_pdl_patterns",
-        "yield",
         "test_print_remark_at_operand",
         "test_print_param",
         "test_print_number_of_associated_payload_ir_ops",
         "test_consume_operand",
         "tile_to_foreach_thread_op",
-    ]
+    )
 )
 # Structured ops that a few years ago needed no prefix at all.
 _STRUCTURED = frozenset(("tile_to_foreach_thread_op",))

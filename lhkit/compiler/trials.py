@@ -1,0 +1,85 @@
+"""One step more: the last step of a schedule, applied to see what it does to the payload and what it gives."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import Any
+
+from lhkit.compiler.applying import Application, parse_payload, prepare_application
+from lhkit.compiler.bindings import interpreter, ir, new_context
+from lhkit.compiler.diagnostics import from_flattened, from_structured
+from lhkit.compiler.parsing import walk
+from lhkit.compiler.probes import kind_of
+from lhkit.compiler.requested_sizes import extents_of
+from lhkit.compiler.sources import Source
+from lhkit.model.errors import LhkitError
+from lhkit.model.jsonable import to_json
+from lhkit.model.tried import Subject
+
+MARK = "lhkit.given"
+
+
+def try_last_step(payload_source: Source, application: Application) -> dict[str, Any]:
+    """Apply a schedule and return what became of it, as JSON-ready data.
+
+    Returns:
+        ``failed``: why it does not apply, or None; ``counts``: payload ops by name; ``digest``: of the payload;
+        ``given``: for each handle that the last step of the entry defines, a `Subject`, or None where it is
+        not a handle to ops. An attribute that a last step ``annotate`` wrote under `MARK` counts as the first.
+    """
+    with new_context():
+        payload = parse_payload(payload_source)
+        try:
+            # The module is kept here: what is in it does not keep it alive.
+            _module, home, entry = prepare_application(application)
+        except LhkitError as error:
+            said = error.failure.diagnostics
+            return {"failed": said[0].message if said else error.failure.message}
+        count = _mark_results(entry)
+        try:
+            interpreter.apply_named_sequence(payload.operation, entry, home)
+            payload.operation.verify()
+        except ir.MLIRError as error:
+            return {"failed": f"it leaves a payload that does not verify: {from_structured(error)[0].message}"}
+        except ValueError as error:
+            said = from_flattened(str(error))
+            return {"failed": said[0].message if said else "it gives no reason"}
+        given = _take_marks(payload, count)
+        names = Counter(op.name for op in walk(payload.operation))
+        digest = hashlib.sha256(str(payload).encode()).hexdigest()
+        return {"failed": None, "counts": names, "digest": digest, "given": to_json(given)}
+
+
+def _mark_results(entry: Any) -> int:
+    """Have the payload ops of the last step's results marked; return how many results there are."""
+    ops = list(entry.regions[0].blocks[0].operations)
+    if len(ops) < 2:
+        return 1
+    results = list(ops[-2].operation.results)
+    with ir.InsertionPoint(ops[-1]), ir.Location.unknown():
+        for i, result in enumerate(results):
+            if kind_of(result.type) == "op":
+                name = ir.StringAttr.get(f"{MARK}{i}")
+                ir.Operation.create("transform.annotate", operands=[result], attributes={"name": name})
+    return len(results) or 1
+
+
+def _take_marks(payload: Any, count: int) -> list[Subject]:
+    """Return what each handle points to, and take the marks off."""
+    marked: list[list[Any]] = [[] for _ in range(count)]
+    for op in (payload.operation, *walk(payload.operation)):
+        for i in range(count):
+            if f"{MARK}{i}" in op.attributes:
+                del op.attributes[f"{MARK}{i}"]
+                marked[i].append(op)
+    return [_describe(ops) for ops in marked]
+
+
+def _describe(ops: list[Any]) -> Subject:
+    if not ops:
+        return Subject()
+    first = ops[0]
+    types = [o.type for o in first.operands]
+    elements = tuple(str(ir.ShapedType(t).element_type) for t in types if isinstance(t, ir.ShapedType))
+    return Subject(tuple(op.name for op in ops), tuple(extents_of(first) or ()), elements)

@@ -1,0 +1,230 @@
+"""Sessions on disk: written whole after every change, found again after a crash."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from lhkit.model.errors import usage_error
+from lhkit.model.jsonable import from_json, to_json
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.session.history import History, Version
+
+FOLDER_VARIABLE = "LHKIT_STATE_DIR"
+SCHEMA = "lhkit.session/1"
+_FILE, _PAYLOAD_FILE = "session.json", "payload.json"
+_MOST_SESSIONS = 40
+# Undo far back is for the living; a crash costs no more than that.
+_MOST_SAVED_VERSIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SavedVersion:
+    """A version on disk: the number of its schedule, the text of a draft or None, and its title."""
+
+    schedule: int
+    draft: str | None
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedBranch:
+    """A branch on disk."""
+
+    name: str
+    versions: tuple[SavedVersion, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCheckpoint:
+    """A checkpoint on disk."""
+
+    name: str
+    version: SavedVersion
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSession:
+    """A session on disk, all but its payload; every schedule stands there once."""
+
+    schema: str
+    name: str
+    payload_source: str
+    branch: str
+    schedules: tuple[Schedule, ...]
+    branches: tuple[SavedBranch, ...]
+    checkpoints: tuple[SavedCheckpoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A session that can be recovered.
+
+    Attributes:
+        folder: Where it lies; what ``Session.recover`` takes.
+        name: Its name.
+        payload_source: Where its payload came from.
+        title: The last thing that was done.
+        saved_at_s: When it was written, in seconds since 1970.
+    """
+
+    folder: Path
+    name: str
+    payload_source: str
+    title: str
+    saved_at_s: float
+
+
+def sessions_folder() -> Path:
+    """Return the folder of saved sessions; the environment may name another in ``LHKIT_STATE_DIR``."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named or platformdirs.user_state_dir("lhkit")) / "sessions"
+
+
+def saved_sessions() -> tuple[SessionFile, ...]:
+    """Return the sessions that were not closed, newest first; damaged files are not among them."""
+    folder = sessions_folder()
+    found = []
+    for path in folder.glob(f"*/{_FILE}") if folder.is_dir() else ():
+        try:
+            saved, written_at = _read(path), path.stat().st_mtime
+        except (OSError, ValueError):
+            continue
+        branch = next(b for b in saved.branches if b.name == saved.branch)
+        title = branch.versions[branch.at].title
+        found.append(SessionFile(path.parent, saved.name, saved.payload_source, title, written_at))
+    return tuple(sorted(found, key=lambda s: s.saved_at_s, reverse=True))
+
+
+class Autosave:
+    """Writes a session into a folder of its own, made at the first change."""
+
+    def __init__(self, name: str, payload: Payload, folder: Path | None = None) -> None:
+        self._name, self._payload, self._folder = name, payload, folder
+
+    def save(self, branch: str, branches: Mapping[str, History], checkpoints: Mapping[str, Version]) -> None:
+        """Write the session: all of it, or nothing is changed.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        saved = _to_save(self._name, self._payload.source, branch, branches, checkpoints)
+        folder = self._folder = self._folder or _new_folder(self._name)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / _PAYLOAD_FILE).exists():
+            write_whole(folder / _PAYLOAD_FILE, json.dumps(_payload_to_json(self._payload)))
+        write_whole(folder / _FILE, json.dumps(to_json(saved)))
+
+    def discard(self) -> None:
+        """Delete what was written."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+
+def _new_folder(name: str) -> Path:
+    """Return a new empty folder for a session; of the old ones only the newest stay."""
+    parent = sessions_folder()
+    parent.mkdir(parents=True, exist_ok=True)
+    by_age = sorted((f for f in parent.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime, reverse=True)
+    for old in by_age[_MOST_SESSIONS - 1 :]:
+        shutil.rmtree(old, ignore_errors=True)
+    prefix = re.sub(r"[^A-Za-z0-9_]+", "_", name)[:40]
+    return Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=parent))
+
+
+def _to_save(
+    name: str,
+    payload_source: str,
+    branch: str,
+    branches: Mapping[str, History],
+    checkpoints: Mapping[str, Version],
+) -> SavedSession:
+    schedules: dict[Schedule, int] = {}
+
+    def kept(version: Version) -> SavedVersion:
+        number = schedules.setdefault(version.schedule, len(schedules))
+        return SavedVersion(number, version.text if version.is_draft else None, version.title)
+
+    def kept_branch(branch_name: str, history: History) -> SavedBranch:
+        first = max(0, history.at + 1 - _MOST_SAVED_VERSIONS)
+        last = history.at + 1 + _MOST_SAVED_VERSIONS
+        return SavedBranch(branch_name, tuple(map(kept, history.versions[first:last])), history.at - first)
+
+    saved_branches = tuple(kept_branch(n, h) for n, h in branches.items())
+    saved_checkpoints = tuple(SavedCheckpoint(n, kept(v)) for n, v in checkpoints.items())
+    return SavedSession(
+        SCHEMA, name, payload_source, branch, tuple(schedules), saved_branches, saved_checkpoints
+    )
+
+
+def load_session(folder: Path) -> tuple[SavedSession, Payload]:
+    """Return a saved session and its payload.
+
+    Raises:
+        UsageError: There is none there, or it is damaged.
+    """
+    try:
+        saved = _read(folder / _FILE)
+        payload = _payload_from_json(json.loads((folder / _PAYLOAD_FILE).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise usage_error(f"{folder} holds no saved session: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise usage_error(f"the saved session in {folder} is damaged: {error}") from None
+    return saved, payload
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file at once or not at all.
+
+    Raises:
+        OSError: It cannot be written; what was there before is still there.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _read(path: Path) -> SavedSession:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise ValueError(f"it is not {SCHEMA}")
+    saved = from_json(SavedSession, data)
+    versions = [v for b in saved.branches for v in b.versions] + [c.version for c in saved.checkpoints]
+    if any(not 0 <= v.schedule < len(saved.schedules) for v in versions):
+        raise ValueError("it names a schedule that it does not hold")
+    if any(not 0 <= b.at < len(b.versions) for b in saved.branches):
+        raise ValueError("it names a version that it does not hold")
+    if all(b.name != saved.branch for b in saved.branches):
+        raise ValueError("it names a branch that it does not hold")
+    return saved
+
+
+def _payload_to_json(payload: Payload) -> dict[str, Any]:
+    data: dict[str, Any] = to_json(dataclasses.replace(payload, bytecode=None))
+    if payload.bytecode is not None:
+        data["bytecode"] = base64.b64encode(payload.bytecode).decode()
+    return data
+
+
+def _payload_from_json(data: dict[str, Any]) -> Payload:
+    bytecode = data.pop("bytecode", None)
+    payload = from_json(Payload, {**data, "bytecode": None})
+    return payload if bytecode is None else dataclasses.replace(payload, bytecode=base64.b64decode(bytecode))

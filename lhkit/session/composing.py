@@ -1,0 +1,395 @@
+"""A schedule put together step by step: every change can be undone, and the trace follows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from lhkit.model.errors import LhkitError, UsageError, usage_error
+from lhkit.model.failure import Failure
+from lhkit.model.knob import KnobValue
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.model.trace import Trace
+from lhkit.schedule.script import Edited, Script
+from lhkit.session.autosaving import Autosave, SavedVersion, load_session, write_whole
+from lhkit.session.branches import BranchComparison, compare_branches
+from lhkit.session.editing import checked_script, edit_schedule
+from lhkit.session.events import Callback, EventKind, EventStream, SessionEvent
+from lhkit.session.following import FollowedFile
+from lhkit.session.history import History, Version
+from lhkit.session.loading import parse_text
+from lhkit.session.trace_cache import TraceCache
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+
+MAIN = "main"
+
+
+class Session:
+    """A payload and a schedule that is being written.
+
+    Changes are versions in a line of undo and redo; the trace is taken again after each. A text that does not
+    parse is kept as a *draft*: the last good trace stays, marked stale, with the failure.
+
+    Attributes:
+        payload: What the schedule is for.
+        name: What to call it among saved sessions.
+        retraces: False leaves the trace stale after a change, until `retrace`.
+    """
+
+    def __init__(
+        self,
+        payload: Payload,
+        schedule: Schedule,
+        *,
+        name: str | None = None,
+        retraces: bool = True,
+        autosaves: bool = True,
+        worker: Worker | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        """Begin a session; nothing is traced yet, and nothing written.
+
+        Args:
+            payload: What the schedule is for.
+            schedule: Where to begin.
+            name: What to call it; default the name of the schedule's source.
+            retraces: Whether a change takes the trace again.
+            autosaves: Whether a change writes the session to the user's state folder.
+            worker: Another worker than the session's.
+            limits: Time and memory for each trace.
+        """
+        self.payload = payload
+        self.name = name or Path(schedule.source).stem
+        self.retraces = retraces
+        self._autosave = Autosave(self.name, payload) if autosaves else None
+        self._worker = worker
+        self._events = EventStream()
+        self._branches = {MAIN: History((Version(schedule, schedule.text, "as it was loaded"),))}
+        self._branch = MAIN
+        self._checkpoints: dict[str, Version] = {}
+        self._traces = TraceCache(payload, worker, limits)
+        self._trace: Trace | None = None
+        self._traced: Schedule | None = None
+        self._trace_failure: Failure | None = None
+        self._followed: FollowedFile | None = None
+
+    @classmethod
+    def recover(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        retraces: bool = True,
+        worker: Worker | None = None,
+        limits: Limits | None = None,
+    ) -> Session:
+        """Return a session as it was saved last, with branches, checkpoints and undo.
+
+        Args:
+            folder: Its folder, as ``lhkit.session.autosaving.saved_sessions()`` lists them.
+            retraces: As for a new session.
+            worker: As for a new session.
+            limits: As for a new session.
+
+        Raises:
+            UsageError: There is no session there, or it is damaged.
+        """
+        saved, payload = load_session(Path(folder))
+        schedules = saved.schedules
+        session = cls(payload, schedules[0], name=saved.name, retraces=retraces, worker=worker, limits=limits)
+
+        def version(kept: SavedVersion) -> Version:
+            schedule = schedules[kept.schedule]
+            if kept.draft is None:
+                return Version(schedule, schedule.text, kept.title)
+            return session._version_of(schedule, kept.draft, kept.title)
+
+        session._branches = {b.name: History(tuple(map(version, b.versions)), b.at) for b in saved.branches}
+        session._checkpoints = {c.name: version(c.version) for c in saved.checkpoints}
+        session._branch = saved.branch
+        session._autosave = Autosave(saved.name, payload, Path(folder))
+        return session
+
+    # What it is now.
+
+    @property
+    def version(self) -> Version:
+        """The version that stands."""
+        return self._branches[self._branch].current
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule; where the text does not parse, the last that did."""
+        return self.version.schedule
+
+    @property
+    def text(self) -> str:
+        """The text as it stands."""
+        return self.version.text
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace of the schedule, or the last good one if `is_stale`; taken now if there is none yet.
+
+        None only where tracing itself is refused from the beginning; `failure` says why.
+        """
+        if self._trace is None and self._trace_failure is None:
+            self.retrace()
+        return self._trace
+
+    @property
+    def is_stale(self) -> bool:
+        """True if the trace is not that of the text as it stands."""
+        return self.version.is_draft or self._traced != self.schedule
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the text does not parse or cannot be traced, or None; a failing step is part of the trace."""
+        return self.version.failure or self._trace_failure
+
+    @property
+    def history(self) -> History:
+        """Undo and redo of the current branch."""
+        return self._branches[self._branch]
+
+    def subscribe(self, callback: Callback) -> Callable[[], None]:
+        """Have a function called with every `SessionEvent`; return the function that ends that."""
+        return self._events.subscribe(callback)
+
+    # Changes.
+
+    def edit(self, edit: Callable[[Script], Edited]) -> Edited:
+        """Make an edit: ``session.edit(lambda script: remove_step(script, "%tiled"))``.
+
+        Raises:
+            UsageError: The edit is refused, or the text does not parse as it stands.
+            ScheduleError: What the edit gives does not parse or does not verify; nothing is changed.
+        """
+        version = self.version
+        if version.failure is not None:
+            raise usage_error(
+                "the text does not parse as it stands; edits need one that does",
+                f"Mend it, or undo. It fails with: {version.failure.message}",
+            )
+        made = edit_schedule(version.schedule, edit, script=version.script, worker=self._worker)
+        self._change(Version(made.after, made.after.text, made.edited.title, script=made.script))
+        return made.edited
+
+    def set_text(self, text: str, *, title: str = "edit the text") -> None:
+        """Put another text in place of the schedule's; one that does not parse becomes a draft."""
+        if text != self.text:
+            self._change(self._version_of(self.schedule, text, title))
+
+    def set_knobs(self, settings: Mapping[str, KnobValue]) -> None:
+        """Set knobs; the others stay.
+
+        Raises:
+            UsageError: No such knob, or a value that it does not allow.
+        """
+        version = self.version
+        schedule = version.schedule.with_knobs(settings)
+        title = "set " + ", ".join(f"{n} = {v}" for n, v in settings.items())
+        self._change(Version(schedule, version.text, title, version.failure, version.script))
+
+    def undo(self) -> bool:
+        """Go back one version; return False where there is none."""
+        history = self.history
+        if not history.can_undo:
+            return False
+        self._move(history.undone(), "undone", f"undo: {history.current.title}")
+        return True
+
+    def redo(self) -> bool:
+        """Go forward to the version that the last undo left; return False where there is none."""
+        history = self.history
+        if not history.can_redo:
+            return False
+        after = history.redone()
+        self._move(after, "redone", f"redo: {after.current.title}")
+        return True
+
+    # Checkpoints and branches.
+
+    @property
+    def checkpoints(self) -> dict[str, Version]:
+        """The checkpoints by name."""
+        return dict(self._checkpoints)
+
+    def checkpoint(self, name: str) -> None:
+        """Keep the version that stands under a name; one of that name is replaced."""
+        self._checkpoints[name] = self.version
+        self._send("checkpoint", f"checkpoint {name}")
+        self._save()
+
+    def restore(self, name: str) -> None:
+        """Come back to a checkpoint, as a change that can be undone.
+
+        Raises:
+            UsageError: There is none of that name.
+        """
+        if name not in self._checkpoints:
+            raise usage_error(f"there is no checkpoint {name!r}", _listed("checkpoints", self._checkpoints))
+        self._change(self._checkpoints[name], "restored", f"restore {name}")
+
+    @property
+    def branch(self) -> str:
+        """The name of the current branch."""
+        return self._branch
+
+    @property
+    def branches(self) -> tuple[str, ...]:
+        """The names of all branches, the first one first."""
+        return tuple(self._branches)
+
+    def start_branch(self, name: str) -> None:
+        """Go on in a new branch, with the undo of this one, which stays as it is.
+
+        Raises:
+            UsageError: There is one of that name.
+        """
+        if name in self._branches:
+            raise usage_error(f"there is a branch {name!r} already", _listed("branches", self._branches))
+        self._branches[name] = self.history
+        self._switch(name, f"begin branch {name}")
+
+    def switch_branch(self, name: str) -> None:
+        """Go to another branch.
+
+        Raises:
+            UsageError: There is none of that name.
+        """
+        self._check_branch(name)
+        self._switch(name, f"switch to branch {name}")
+
+    def compare(self, other: str) -> BranchComparison:
+        """Hold the current branch against another: texts, traces, and the payloads that they leave.
+
+        Raises:
+            UsageError: There is none of that name, or one of them cannot be traced.
+        """
+        self._check_branch(other)
+        theirs = self._branches[other].current.schedule
+        return compare_branches((self._branch, self.schedule), (other, theirs), self._traces)
+
+    # Files.
+
+    def follow(self, path: str | os.PathLike[str]) -> None:
+        """Take the text of a file, and again whenever `poll` finds that another editor has saved it.
+
+        Raises:
+            UsageError: It cannot be read.
+        """
+        self._followed = FollowedFile(Path(path))
+        self.set_text(self._followed.taken, title=f"follow {Path(path).name}")
+
+    def unfollow(self) -> None:
+        """Leave the file that is followed to itself."""
+        self._followed = None
+
+    def poll(self) -> bool:
+        """Look at the file that is followed; return True if it gave another text."""
+        followed = self._followed
+        text = followed.poll() if followed is not None else None
+        if followed is None or text is None or text == self.text:
+            return False
+        self.set_text(text, title=f"{followed.path.name} was saved")
+        return True
+
+    def save_as(self, path: str | os.PathLike[str]) -> None:
+        """Write the text to a file, whole or not at all.
+
+        Raises:
+            UsageError: It cannot be written.
+        """
+        try:
+            write_whole(Path(path), self.text)
+        except OSError as error:
+            raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
+
+    def close(self) -> None:
+        """End the session: what was saved for a crash is deleted."""
+        if self._autosave is not None:
+            self._autosave.discard()
+            self._autosave = None
+
+    # Within.
+
+    def retrace(self) -> None:
+        """Take the trace of the schedule as it stands; one that was taken before is used again."""
+        try:
+            trace = self._traces.trace(self.schedule)
+        except LhkitError as error:
+            self._trace_failure = error.failure
+            self._send("stale", "it cannot be traced")
+            return
+        self._trace, self._traced, self._trace_failure = trace, self.schedule, None
+        if not self.version.is_draft:
+            self._send("traced", f"traced: {trace.outcome.status}")
+
+    def _version_of(self, schedule: Schedule, text: str, title: str) -> Version:
+        try:
+            after, outline = parse_text(schedule, text, worker=self._worker)
+        except LhkitError as error:
+            return Version(schedule, text, title, error.failure)
+        # A text that is read otherwise than it is parsed can be traced; an edit of it says what is wrong.
+        with contextlib.suppress(UsageError):
+            return Version(after, text, title, script=checked_script(after, outline))
+        return Version(after, text, title)
+
+    def _change(self, version: Version, kind: EventKind = "edited", title: str | None = None) -> None:
+        self._move(self.history.with_version(version), kind, title or version.title)
+
+    def _move(self, history: History, kind: EventKind, title: str) -> None:
+        self._branches[self._branch] = history
+        self._after_a_change(kind, title)
+
+    def _switch(self, name: str, title: str) -> None:
+        self._branch = name
+        self._after_a_change("branch", title)
+
+    def _after_a_change(self, kind: EventKind, title: str) -> None:
+        self._trace_failure = None
+        # Saved first: the trace that follows may be what brings everything down.
+        self._save()
+        self._send(kind, title)
+        if self.version.is_draft:
+            self._send("stale", "the text does not parse")
+        elif self.retraces:
+            self.retrace()
+        elif self.is_stale:
+            self._send("stale", "the trace is of an earlier version")
+
+    def _check_branch(self, name: str) -> None:
+        if name not in self._branches:
+            raise usage_error(f"there is no branch {name!r}", _listed("branches", self._branches))
+
+    def _save(self) -> None:
+        if self._autosave is None:
+            return
+        try:
+            self._autosave.save(self._branch, self._branches, self._checkpoints)
+        except OSError as error:
+            message = f"the session cannot be saved: {error.strerror or error}"
+            self._send("unsaved", "the session cannot be saved", Failure("usage", message))
+
+    def _send(self, kind: EventKind, title: str, failure: Failure | None = None) -> None:
+        version = self.version
+        self._events.send(
+            SessionEvent(
+                kind,
+                title,
+                self._branch,
+                version.text,
+                version.schedule,
+                self._trace,
+                self.is_stale,
+                failure or self.failure,
+            )
+        )
+
+
+def _listed(what: str, names: Mapping[str, object]) -> str:
+    return f"The {what}: {', '.join(names)}." if names else f"There are no {what} yet."
