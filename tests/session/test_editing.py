@@ -187,11 +187,11 @@ def check_edited(edited, text):
 
 
 def steps_to_edit(s):
-    """Return the numbers of steps inside sequences that are no terminators."""
+    """Return the numbers of steps inside sequences that are no terminators and no patterns."""
     return [
         i
         for i, op in enumerate(s.steps)
-        if op.name not in (SEQUENCE, "transform.yield") and "apply_patterns." not in op.name
+        if op.name not in (SEQUENCE, "transform.yield") and "patterns." not in op.name
     ]
 
 
