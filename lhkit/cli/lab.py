@@ -12,6 +12,8 @@ import click
 from lhkit.model.errors import usage_error
 from lhkit.shipped import shipped_folder
 
+# Given to JupyterLab by path, because an editable install puts nothing into share/jupyter.
+LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
 DEFAULT_FOLDER = Path.home() / "lhkit-notebooks"
 
 
@@ -36,7 +38,8 @@ def command(notebook: str | None, jupyter_options: tuple[str, ...], folder: Path
         jupyter_options, notebook = (notebook, *jupyter_options), None
     copied = copy_notebooks(folder)
     click.echo(f"{len(copied)} notebooks copied to {folder}" if copied else f"using {folder}", err=True)
-    arguments = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(folder), *jupyter_options]
+    arguments = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(folder)]
+    arguments += [f"--LabApp.extra_labextensions_path={LABEXTENSIONS}", *jupyter_options]
     if no_browser:
         arguments.append("--no-browser")
     if notebook is not None:
