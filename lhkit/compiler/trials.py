@@ -12,6 +12,8 @@ from lhkit.compiler.diagnostics import from_flattened, from_structured
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.probes import kind_of
 from lhkit.compiler.requested_sizes import extents_of
+from lhkit.compiler.schedules import sequence_ops
+from lhkit.compiler.signatures import symbol_name
 from lhkit.compiler.sources import Source
 from lhkit.model.errors import LhkitError
 from lhkit.model.jsonable import to_json
@@ -20,12 +22,18 @@ from lhkit.model.tried import Subject
 MARK = "lhkit.given"
 
 
-def try_last_step(payload_source: Source, application: Application) -> dict[str, Any]:
+def try_last_step(payload_source: Source, application: Application, depth: int = 0) -> dict[str, Any]:
     """Apply a schedule and return what became of it, as JSON-ready data.
+
+    Args:
+        payload_source: The payload.
+        application: The schedule.
+        depth: How many last steps to enter for the step in question: 0 for the last one of the entry, 1 for the
+            last one inside of that, or in the sequence that it includes.
 
     Returns:
         ``failed``: why it does not apply, or None; ``counts``: payload ops by name; ``digest``: of the payload;
-        ``given``: for each handle that the last step of the entry defines, a `Subject`, or None where it is
+        ``given``: for each handle that the last step defines, a `Subject`, or None where it is
         not a handle to ops. An attribute that a last step ``annotate`` wrote under `MARK` counts as the first.
     """
     with new_context():
@@ -36,7 +44,7 @@ def try_last_step(payload_source: Source, application: Application) -> dict[str,
         except LhkitError as error:
             said = error.failure.diagnostics
             return {"failed": said[0].message if said else error.failure.message}
-        count = _mark_results(entry)
+        count = _mark_results(_last_block(home, entry, depth))
         try:
             interpreter.apply_named_sequence(payload.operation, entry, home)
             payload.operation.verify()
@@ -51,9 +59,21 @@ def try_last_step(payload_source: Source, application: Application) -> dict[str,
         return {"failed": None, "counts": names, "digest": digest, "given": to_json(given)}
 
 
-def _mark_results(entry: Any) -> int:
+def _last_block(home: Any, entry: Any, depth: int) -> Any:
+    """Return the block that so many last steps of the entry lead to."""
+    block = entry.regions[0].blocks[0]
+    for _ in range(depth):
+        step = list(block.operations)[-2].operation
+        if step.name == "transform.include":
+            wanted = ir.FlatSymbolRefAttr(step.attributes["target"]).value
+            step = next(op for op in sequence_ops(home) if symbol_name(op) == wanted)
+        block = list(step.regions[-1].blocks)[-1]
+    return block
+
+
+def _mark_results(block: Any) -> int:
     """Have the payload ops of the last step's results marked; return how many results there are."""
-    ops = list(entry.regions[0].blocks[0].operations)
+    ops = list(block.operations)
     if len(ops) < 2:
         return 1
     results = list(ops[-2].operation.results)

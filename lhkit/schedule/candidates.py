@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.catalogue import Catalogue, CatalogueOp
-from lhkit.model.forms import AttributeValue, Form, FormBlock, TypedName
+from lhkit.model.forms import AttributeValue, Form, FormBlock, TypedName, left_side
 from lhkit.model.tried import Subject
 from lhkit.schedule.forms import form_text, kind_of_type
+from lhkit.schedule.recipes import Recipe
 
 ANY_OP = "!transform.any_op"
 _NARROWED = "%narrowed"
@@ -50,31 +52,42 @@ _FILLS = ("structured.tile_reduction_using_for", "structured.tile_reduction_usin
 _UNUSUAL_GROUPS = ("Ask in a matcher",)
 
 
+# So many of the handles in sight are tried where an op takes another one, the nearest.
+_MOST_OTHERS = 4
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A step to try.
 
     Attributes:
-        op: The op.
+        name: The op's full name, or the symbol of a recipe.
+        sentence: What it is for.
         text: The step in custom syntax, with a cast before it where the op takes a narrower handle; empty if
             it cannot be tried.
-        needs: What it needs that the handle does not give; empty if it can be tried.
+        needs: What it needs that the schedule does not give; empty if it can be tried.
         is_risky: True if the like of it is known to take the compiler down.
+        sequences: The named sequences that have to be put beside the schedule's for it.
     """
 
-    op: CatalogueOp
+    name: str
+    sentence: str
     text: str
     needs: str = ""
     is_risky: bool = False
+    sequences: str = ""
 
 
-def candidates_for(handle: TypedName, subject: Subject, catalogue: Catalogue) -> tuple[Candidate, ...]:
+def candidates_for(
+    handle: TypedName, subject: Subject, catalogue: Catalogue, others: Sequence[TypedName] = ()
+) -> tuple[Candidate, ...]:
     """Return the steps to try on a handle, the usual ones first and the risky ones last.
 
     Args:
         handle: The handle and its type.
         subject: What it points to.
         catalogue: The ops that there are.
+        others: The handles in sight, nearest first, for ops that take another one.
     """
     kind = kind_of_type(handle.type)
     fitting = [
@@ -84,20 +97,91 @@ def candidates_for(handle: TypedName, subject: Subject, catalogue: Catalogue) ->
     ]
     places = {name: i for i, name in enumerate(_USUAL)}
     fitting.sort(key=lambda op: (op.short_name in _RISKY, places.get(op.short_name, len(places)), op.name))
-    return tuple(_candidate(op, handle, subject, catalogue) for op in fitting)
+    others = [o for o in others if o.name != handle.name]
+    return tuple(c for op in fitting for c in _candidates(op, handle, subject, catalogue, others))
 
 
-def _candidate(op: CatalogueOp, handle: TypedName, subject: Subject, catalogue: Catalogue) -> Candidate:
+def recipe_candidates(
+    handle: TypedName, recipes: Sequence[Recipe], others: Sequence[TypedName] = ()
+) -> Iterator[Candidate]:
+    """Yield the includes to try of recipes that take a handle first.
+
+    Args:
+        handle: The handle and its type.
+        recipes: The recipes.
+        others: The handles in sight, nearest first, for recipes that take several.
+    """
+    if kind_of_type(handle.type) != "op":
+        return
+    near = [o for o in others if o.name != handle.name and kind_of_type(o.type) == "op"][:_MOST_OTHERS]
+    for recipe in recipes:
+        more = len(recipe.arguments) - 1
+        needs = f"{more} more handles" if more > len(near) else ""
+        if needs or recipe.clash:
+            needs = needs or f"the name {recipe.clash}, which is taken by another sequence"
+            yield Candidate(recipe.name, recipe.sentence, "", needs)
+            continue
+        for chosen in itertools.islice(itertools.permutations(near, more), _MOST_OTHERS):
+            text = _include(recipe, (handle, *chosen))
+            yield Candidate(recipe.name, recipe.sentence, text, sequences=recipe.sequences)
+
+
+def _include(recipe: Recipe, handles: Sequence[TypedName]) -> str:
+    given: list[str] = []
+    casts: list[str] = []
+    for handle, wanted in zip(handles, recipe.arguments, strict=True):
+        value, cast = _narrowed(handle, wanted, len(casts))
+        given.append(value.name)
+        casts += cast
+    results = [f"%made#{i}" for i in range(len(recipe.results))] if len(recipe.results) > 1 else ["%made"]
+    left = f"{left_side(results)} = " if recipe.results else ""
+    types = f"({', '.join(recipe.arguments)}) -> ({', '.join(recipe.results)})"
+    include = f"{left}transform.include {recipe.name} failures(propagate) ({', '.join(given)}) : {types}"
+    return "\n".join([*casts, include])
+
+
+def _candidates(
+    op: CatalogueOp, handle: TypedName, subject: Subject, catalogue: Catalogue, others: Sequence[TypedName]
+) -> Iterator[Candidate]:
+    """Yield the steps of an op: one, or one for each handle that its other operand may be."""
     written = dict(_smallest(op).operands)
-    others = [o.name for o in op.operands[1:] if o.count == "one" or written.get(o.name)]
-    needs = _NEEDS.get(op.short_name) or (f"another handle: {', '.join(others)}" if others else "")
+    slots = [
+        (o, len(written.get(o.name, ())) or 1)
+        for o in op.operands[1:]
+        if o.count == "one" or written.get(o.name)
+    ]
+    near = [[h for h in others if kind_of_type(h.type) in o.kinds][:_MOST_OTHERS] for o, _ in slots]
+    missing = [o.name for (o, _), found in zip(slots, near, strict=True) if not found]
+    needs = _NEEDS.get(op.short_name) or (f"another handle: {', '.join(missing)}" if missing else "")
     unknown = [a.name for a in op.attributes if a.is_required and not op.examples]
     needs = needs or (f"a value: {', '.join(unknown)}" if unknown else "")
     if needs:
-        return Candidate(op, "", needs)
-    form, cast = _given(_with_arguments(op, subject), op, handle)
-    text = "\n".join([*cast, form_text(form, catalogue)])
-    return Candidate(op, text, is_risky=op.short_name in _RISKY)
+        yield Candidate(op.name, op.sentence, "", needs)
+        return
+    first = op.operands[0]
+    for chosen in itertools.islice(itertools.product(*near), _MOST_OTHERS):
+        values: dict[str, tuple[TypedName, ...]] = {}
+        casts: list[str] = []
+        for spec, count, value in ((first, 1, handle), *((*s, v) for s, v in zip(slots, chosen, strict=True))):
+            # A type that is narrower than any op's is one that the operand insists on.
+            wanted = spec.type if spec.type.startswith("!transform.op<") else value.type
+            given, cast = _narrowed(value, wanted, len(casts))
+            values[spec.name] = (given,) * count
+            casts += cast
+        form = _with_arguments(op, subject)
+        kept = tuple((n, v) for n, v in form.operands if n not in values)
+        by_name = {**dict(kept), **values}
+        operands = tuple((o.name, by_name[o.name]) for o in op.operands if o.name in by_name)
+        text = "\n".join([*casts, form_text(dataclasses.replace(form, operands=operands), catalogue)])
+        yield Candidate(op.name, op.sentence, text, is_risky=op.short_name in _RISKY)
+
+
+def _narrowed(handle: TypedName, wanted: str, number: int) -> tuple[TypedName, list[str]]:
+    """Return a handle of another type, and the cast that makes it, if it takes one."""
+    if wanted == handle.type:
+        return handle, []
+    given = TypedName(f"{_NARROWED}_{number}" if number else _NARROWED, wanted)
+    return given, [f"{given.name} = transform.cast {handle.name} : {handle.type} to {wanted}"]
 
 
 def _smallest(op: CatalogueOp) -> Form:
@@ -106,19 +190,6 @@ def _smallest(op: CatalogueOp) -> Form:
         return op.examples[0].form
     results = tuple((r.name, (TypedName(f"%{r.name}", r.type),)) for r in op.results)
     return Form(op.name, results=results)
-
-
-def _given(form: Form, op: CatalogueOp, handle: TypedName) -> tuple[Form, list[str]]:
-    """Return a form that takes a handle, and the cast that it needs before it."""
-    first = op.operands[0]
-    wanted = first.type if first.type.startswith("!transform.op<") else handle.type
-    cast = []
-    given = handle
-    if wanted != handle.type:
-        given = TypedName(_NARROWED, wanted)
-        cast = [f"{_NARROWED} = transform.cast {handle.name} : {handle.type} to {wanted}"]
-    operands = tuple((n, v) for n, v in form.operands if n != first.name)
-    return dataclasses.replace(form, operands=((first.name, (given,)), *operands)), cast
 
 
 def _with_arguments(op: CatalogueOp, subject: Subject) -> Form:

@@ -1,10 +1,11 @@
-"""What can be done with a handle: ops of the catalogue, tried as one step more on a copy of the payload."""
+"""What can be done with a handle: ops and recipes, tried as one step more on a copy of the payload."""
 
 from __future__ import annotations
 
 import atexit
 import dataclasses
 import functools
+import itertools
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,20 +20,21 @@ from lhkit.model.jsonable import from_json
 from lhkit.model.own_catalogue import with_own_ops
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.tried import Subject, Tried
-from lhkit.schedule.candidates import Candidate, candidates_for
+from lhkit.model.tried import Subject, Tried, TriedStatus
+from lhkit.schedule.candidates import Candidate, candidates_for, recipe_candidates
 from lhkit.schedule.edits_handles import find_definition
-from lhkit.schedule.edits_steps import insert_step
 from lhkit.schedule.handles import Definition
-from lhkit.schedule.layout import cut
+from lhkit.schedule.places import Place, place_behind
 from lhkit.schedule.ranges import type_of
-from lhkit.schedule.script import Script, StepRef, is_terminator
+from lhkit.schedule.recipes import Recipe, insert_recipe, own_recipes, recipes_to_copy, recipes_to_declare
+from lhkit.schedule.script import SEQUENCE, Script, StepRef, symbol_of
 from lhkit.schedule.syntax import read_syntax
 from lhkit.session.catalogues import load_catalogue
 from lhkit.session.editing import read_script
 from lhkit.session.loading import describe_schedule, describe_sources
 from lhkit.session.own_ops import known_own_ops
 from lhkit.session.workers import shared_worker
+from lhkit.shipped import shipped_folder
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -71,50 +73,66 @@ def try_ops(
     catalogue: Catalogue | None = None,
     worker: Worker | None = None,
 ) -> Iterator[Tried]:
-    """Try the ops of the catalogue on a handle, and yield what came of each as soon as it is known.
+    """Try ops and recipes on a handle, and yield what came of each as soon as it is known.
+
+    Ops are those of the catalogue; one that takes another handle is tried with the nearest in sight, once each.
+    Recipes are the named sequences that take handles: those of the schedule, of its libraries, and of the
+    schedules that come with lhkit; `insert_recipe` puts ``text`` and ``sequences`` of one into the schedule.
 
     Usual ops come first, those that are known to take the compiler down last; `rank_tried` orders them by use.
     Nothing is changed, and whoever stops taking results stops the trying.
 
     Args:
         payload: What the schedule is applied to.
-        schedule: The schedule; steps of its entry behind ``at_step`` are left out.
+        schedule: The schedule; what is applied behind ``at_step`` is left out.
         handle: The handle, as it is written (``%tiled``, ``%loops#1``).
-        at_step: The step behind which to try, one of the entry's own; default the one that defines the handle.
+        at_step: The step behind which to try: in the entry, in a sequence that it includes, or in a foreach of
+            these; default the one that defines the handle.
         seconds: How long one op may take beyond the schedule itself.
         catalogue: The catalogue; default that of the bindings.
         worker: Another worker than `trying_worker`.
 
     Raises:
-        UsageError: There is no such handle or step, or it is a parameter, or the step is not in the entry.
+        UsageError: There is no such handle or step, it is a parameter, or the entry does not get to the step.
         ScheduleError: The schedule itself does not apply up to there.
     """
     worker = worker or trying_worker()
     script = read_script(schedule, worker=worker)
-    bench = _Bench(payload, schedule, *_cut_behind(script, schedule, handle, at_step), worker, seconds)
+    place = _place(script, schedule, handle, at_step)
+    bench = _Bench(payload, schedule, place, worker, seconds)
     typed = TypedName(handle, _type_of(script, schedule, handle))
     started = time.perf_counter()
     before = bench.begin(typed)
     bench = dataclasses.replace(bench, usual_seconds=time.perf_counter() - started)
-    candidates = candidates_for(typed, before.subject, catalogue or _catalogue(worker))
-    waiting = [c for c in candidates if c.text]
-    batches = _batches([c for c in waiting if not c.is_risky])
-    for batch in (*batches, *([c] for c in waiting if c.is_risky)):
+    ops = candidates_for(typed, before.subject, catalogue or _catalogue(worker), place.in_sight)
+    steady = [c for c in ops if c.text and not c.is_risky]
+    yield from bench.run(steady[:_FIRST_BATCH], before)
+    # Reading the recipes takes a moment, so the first results do not wait for it.
+    recipes = list(recipe_candidates(typed, list(_recipes(script, schedule, place)), place.in_sight))
+    steady += [c for c in recipes if c.text]
+    risky = ([c] for c in ops if c.text and c.is_risky)
+    batches = (steady[at : at + _BATCH] for at in range(_FIRST_BATCH, len(steady), _BATCH))
+    for batch in itertools.chain(batches, risky):
         yield from bench.run(batch, before)
-    for candidate in candidates:
-        if candidate.needs:
-            op = candidate.op
-            yield Tried(op.name, "", "not-tried", f"it needs {candidate.needs}", op.sentence)
+    for c in (*ops, *recipes):
+        if c.needs:
+            yield Tried(c.name, "", "not-tried", f"it needs {c.needs}", c.sentence)
+
+
+def _recipes(script: Script, schedule: Schedule, place: Place) -> Iterator[Recipe]:
+    """Yield the recipes that there are: the schedule's, those of its libraries, the shipped ones."""
+    yield from own_recipes(script, f"@{schedule.entry}", place.around)
+    taken = []
+    for library in schedule.libraries:
+        read = Script(library.text, library.source)
+        taken += [symbol_of(read, op) for op in read.steps if op.name == SEQUENCE]
+        yield from recipes_to_declare(script, read)
+    for path in sorted(shipped_folder("schedules").rglob("*.mlir")):
+        yield from recipes_to_copy(script, Script(path.read_text("utf-8"), str(path)), taken)
 
 
 def _catalogue(worker: Worker) -> Catalogue:
     return with_own_ops(load_catalogue(worker), known_own_ops(worker))
-
-
-def _batches(candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
-    yield candidates[:_FIRST_BATCH]
-    for at in range(_FIRST_BATCH, len(candidates), _BATCH):
-        yield candidates[at : at + _BATCH]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +150,7 @@ class _Bench:
 
     payload: Payload
     schedule: Schedule
-    script: Script
-    after: StepRef | None
+    place: Place
     worker: Worker
     seconds: float
     usual_seconds: float = 0.0
@@ -143,7 +160,7 @@ class _Bench:
         mark = ""
         if not handle.type.startswith("!transform.any_value"):
             mark = f'transform.annotate {handle.name} "{_MARK}" : {handle.type}'
-        text = self._text(mark) if mark else self.script.text
+        text = self._text(mark) if mark else self.place.script.text
         (outcome,) = self._ask([text], None)
         if outcome["failed"] is not None:
             message = f"{self.schedule.source} does not apply up to there: {outcome['failed']}"
@@ -158,7 +175,7 @@ class _Bench:
             # Nearly all take as long as the schedule does; one may take longer.
             limits = Limits(self.seconds + 4 * self.usual_seconds * len(waiting))
             try:
-                outcomes = self._ask([self._text(c.text) for c in waiting], limits)
+                outcomes = self._ask([self._text(c.text, c.sequences) for c in waiting], limits)
             except WorkerError as error:
                 stage = error.failure.stage
                 if stage is None or not stage.isdecimal():  # it did not come to any of them
@@ -166,55 +183,28 @@ class _Bench:
                 # Those before it are tried again: their answer was lost with the worker.
                 yield _died(waiting.pop(int(stage)), error)
                 # The next worker loads its parts now, so that the first candidate does not pay for them.
-                self._ask([self.script.text], None)
+                self._ask([self.place.script.text], None)
                 continue
             yield from (_tried(c, o, before) for c, o in zip(waiting, outcomes, strict=True))
             return
 
-    def _text(self, step: str) -> str:
-        entry = f"@{self.schedule.entry}"
-        place = {"inside": entry} if self.after is None else {"after": self.after}
-        return insert_step(self.script, step, **place).text
+    def _text(self, step: str, sequences: str = "") -> str:
+        return insert_recipe(self.place.script, step, sequences, inside=self.place.inside).text
 
     def _ask(self, texts: list[str], limits: Limits | None) -> list[dict[str, Any]]:
         described, body = describe_sources([(self.payload.source, self.payload.content)], role="payload")
         more, more_body, parts = describe_schedule(self.schedule)
-        fields = {"sources": described + more, "schedule": parts, "texts": texts}
+        fields = {"sources": described + more, "schedule": parts, "texts": texts, "depth": self.place.depth}
         answer = self.worker.request("try_steps", fields, body + more_body, limits=limits)
         return list(answer.header["outcomes"])
 
 
-def _cut_behind(
-    script: Script, schedule: Schedule, handle: str, at_step: StepRef | None
-) -> tuple[Script, StepRef | None]:
-    """Return the script without the entry's steps behind one, and that step's number; None for the last."""
-    entry = script.find(f"@{schedule.entry}")
-    block = entry.regions[0].blocks[0]
-    if at_step is None:
-        at_step = script.number_of(_definition(script, schedule, handle).op)
-    step = script.find(at_step)
-    if step.start == entry.start:
-        later = [op for op in block.ops if not is_terminator(op)]
-    elif all(op.start != step.start for op in block.ops):
-        raise script.refusal(
-            f"{script.describe(step)} is not a step of @{schedule.entry} itself",
-            step,
-            "Ops are tried behind steps of the entry, not inside of others.",
-        )
-    else:
-        later = [op for op in block.ops if op.start > step.start and not is_terminator(op)]
-    if not later:
-        return _consuming(script, schedule), None
-    edited = script.edited([cut(script.text, later[0], later[-1])], "cut")
-    return _consuming(Script(edited.text, script.source), schedule), None
-
-
-def _consuming(script: Script, schedule: Schedule) -> Script:
-    """Return a script whose entry may consume what it is given: what is tried may want to."""
-    entry = script.find(f"@{schedule.entry}")
-    start, end = entry.start, entry.regions[0].start
-    head = script.text[start:end].replace("transform.readonly", "transform.consumed")
-    return Script(script.text[:start] + head + script.text[end:], script.source)
+def _place(script: Script, schedule: Schedule, handle: str, at_step: StepRef | None) -> Place:
+    """Return the place at which to try: behind a step, or at the beginning of what defines an argument."""
+    definition = _definition(script, schedule, handle)
+    step = definition.op if at_step is None else script.find(at_step)
+    is_body = definition.is_argument and step.start == definition.op.start
+    return place_behind(script, f"@{schedule.entry}", step, inside=is_body or step.name == SEQUENCE)
 
 
 def _definition(script: Script, schedule: Schedule, handle: str) -> Definition:
@@ -238,29 +228,33 @@ def _type_of(script: Script, schedule: Schedule, handle: str) -> str:
 
 
 def _died(candidate: Candidate, error: LhkitError) -> Tried:
-    op = candidate.op
     if error.failure.kind == "crash":
-        return Tried(op.name, candidate.text, "crashes", "it takes the compiler down", op.sentence)
+        return _result(candidate, "crashes", "it takes the compiler down")
     what = "memory" if error.failure.kind == "memory" else "time"
-    return Tried(op.name, candidate.text, "stopped", f"it takes too much {what}", op.sentence)
+    return _result(candidate, "stopped", f"it takes too much {what}")
+
+
+def _result(candidate: Candidate, status: TriedStatus, reason: str) -> Tried:
+    c = candidate
+    return Tried(c.name, c.text, status, reason, c.sentence, sequences=c.sequences)
 
 
 def _tried(candidate: Candidate, outcome: Mapping[str, Any], before: _Before) -> Tried:
-    op, text = candidate.op, candidate.text
     if outcome["failed"] is not None:
         wrong = _WRONG_NAME.match(outcome["failed"])
         reason = f"it takes {wrong[1]}, not {wrong[2]}" if wrong else _short(outcome["failed"])
-        return Tried(op.name, text, "fails", reason, op.sentence)
+        return _result(candidate, "fails", reason)
     after = outcome["counts"]
     names = sorted({*after, *before.counts})
     changed = ((n, after.get(n, 0) - before.counts.get(n, 0)) for n in names)
     counts = tuple((n, c) for n, c in changed if c)
-    values = read_syntax(text).ops[-1].values
+    values = read_syntax(candidate.text).ops[-1].values
     subjects = [from_json(Subject, s) for s in outcome["given"]]
     gives = tuple((v, _points_to(s)) for v, s in zip(values, subjects, strict=False))
     has_effect = outcome["digest"] != before.digest
     reason = _effect(counts) if has_effect else _gift(gives)
-    return Tried(op.name, text, "effect" if has_effect else "no-effect", reason, op.sentence, counts, gives)
+    result = _result(candidate, "effect" if has_effect else "no-effect", reason)
+    return dataclasses.replace(result, counts=counts, gives=gives)
 
 
 def _points_to(subject: Subject) -> str:

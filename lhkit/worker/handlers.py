@@ -189,7 +189,7 @@ class Handlers:
             self._send(Message({"progress": str(number), "ir": None}))
             tried = Source(schedule.role, schedule.label, schedule.name, text.encode())
             application = _application([tried, *libraries], fields["schedule"])
-            outcomes.append(try_last_step(payload, application))
+            outcomes.append(try_last_step(payload, application, fields["depth"]))
         return Message({"outcomes": outcomes})
 
     def _kernel(self, number: int) -> CompiledKernel | None:

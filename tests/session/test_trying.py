@@ -31,6 +31,10 @@ SCHEDULE = """module attributes {transform.with_named_sequence} {
     ^bb0(%each: !transform.any_op):
       transform.annotate %each "seen" : !transform.any_op
     }
+    transform.alternatives %root : !transform.any_op {
+    ^bb0(%unseen: !transform.any_op):
+      transform.yield
+    }
     transform.yield
   }
   transform.named_sequence @other(%mm: !transform.any_op {transform.readonly}) {
@@ -98,7 +102,10 @@ def test_every_op_is_tried_on_a_matmul_and_says_what_came_of_it(payload, schedul
     )
     assert tried["loop.peel"].reason == "it takes scf.for, not linalg.matmul"
     assert tried["loop.unroll"].status == "fails" and "incorrect type of payload" in tried["loop.unroll"].reason
-    assert tried["structured.fuse_into_containing_op"].reason == "it needs another handle: containing_op"
+    assert tried["loop.fuse_sibling"].text.endswith(
+        "%mm into %root : (!transform.any_op, !transform.any_op) -> !transform.any_op"
+    )
+    assert tried["loop.fuse_sibling"].status == "fails"
     assert tried["structured.tile_reduction_using_for"].status == "effect"
     assert next(t.op for t in found) == "transform.structured.tile_using_for"
 
@@ -186,7 +193,8 @@ def test_trying_can_be_stopped_at_any_result(payload, schedule, catalogue, worke
         ("%none", None, "defines no handle %none"),
         ("%loops", None, "no single handle; <schedule> defines %loops#0, %loops#1"),
         ("%count", None, "%count is a parameter"),
-        ("%each", 6, "not a step of @__transform_main itself"),
+        ("%unseen", None, "steps inside of step 8 .transform.alternatives"),
+        ("%mm", "@other", "@__transform_main does not include @other"),
         ("%mm", 40, "there is no step 40"),
     ],
 )
