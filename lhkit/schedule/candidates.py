@@ -116,7 +116,8 @@ def recipe_candidates(
     near = [o for o in others if o.name != handle.name and kind_of_type(o.type) == "op"][:_MOST_OTHERS]
     for recipe in recipes:
         more = len(recipe.arguments) - 1
-        needs = f"{more} more handles" if more > len(near) else ""
+        lacking = "another handle" if more == 1 else f"{more} other handles"
+        needs = lacking if more > len(near) else ""
         if needs or recipe.clash:
             needs = needs or f"the name {recipe.clash}, which is taken by another sequence"
             yield Candidate(recipe.name, recipe.sentence, "", needs)
