@@ -73,7 +73,8 @@ def building(
             tiled, *loops = s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
         schedule = s.schedule()
 
-    Building needs no compiler; only ``s.schedule()`` and ``s.trace()`` ask it.
+    Building needs no compiler, once what it knows of the ops is kept; only ``s.schedule()`` and ``s.trace()``
+    ask it.
 
     Args:
         payload: What ``s.trace()`` applies the schedule to.

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
+from lhkit.hosts import find_host
 from lhkit.model.errors import usage_error
 from lhkit.model.jsonable import from_json
 from lhkit.model.own_ops import OwnOp
 from lhkit.model.schedule import Schedule
+from lhkit.session.kept import kept_path, read_or_make
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Question, Worker
 from lhkit.worker.limits import Limits
 
 _REQUEST = "load_ops"
+# What lhkit's own ops are made by.
+_MAKERS = ("compiler/own_op*.py", "compiler/ops/*.py", "model/own_ops.py", "own_ops.py")
 _GENERIC_OP = re.compile(r'"(?!transform\.|lhkit\.)[\w.]+"\s*\(')
 
 
@@ -54,9 +60,24 @@ def load_own_ops(
 
 
 def known_own_ops(worker: Worker | None = None) -> tuple[OwnOp, ...]:
-    """Return the ops that are defined in Python: lhkit's, and those of the files that a worker has loaded."""
-    answer = (worker or shared_worker()).request("own_ops", {})
-    return tuple(from_json(OwnOp, op) for op in answer.header["ops"])
+    """Return the ops that are defined in Python: lhkit's, and those of the files that a worker has loaded.
+
+    Without such files no worker is asked, but the first time.
+    """
+    asked = worker or shared_worker()
+    if any(question[0] == _REQUEST for question in asked.preparation):
+        return _own_ops(json.loads(_ask(asked)))
+    return read_or_make(kept_path(find_host(), _MAKERS, what="own-ops-"), _own_ops, lambda: _ask(asked))
+
+
+def _ask(worker: Worker) -> bytes:
+    return json.dumps(worker.request("own_ops", {}).header["ops"]).encode()
+
+
+def _own_ops(content: Any) -> tuple[OwnOp, ...]:
+    if not isinstance(content, list):
+        raise ValueError("own ops are a list")
+    return tuple(from_json(OwnOp, op) for op in content)
 
 
 def own_op_texts(worker: Worker, schedule: Schedule) -> tuple[tuple[str, str], ...]:

@@ -15,6 +15,7 @@ from lhkit.schedule.building.parameters import RESERVED, parameters_of
 from lhkit.schedule.edits_steps import insert_step
 from lhkit.session.editing import edit_schedule
 from lhkit.session.loading import load_payload, load_schedule
+from lhkit.session.own_ops import known_own_ops
 from lhkit.session.tracing import trace_schedule
 from lhkit.shipped import shipped_folder
 
@@ -318,3 +319,23 @@ def test_ops_that_are_defined_in_python_are_called_like_the_others(own_worker):
     assert s.my.count(fills).kind == "param"
     s.my.mark(fills, number=7)
     assert s.trace().last_snapshot_text().count("my.mark = 7 : i64") == 2
+
+
+class _NoCompiler:
+    """A worker that may not be asked."""
+
+    preparation = ()
+
+    def request(self, name, *_, **__):
+        raise AssertionError(f"asked for {name}")
+
+
+def test_building_and_its_errors_need_no_compiler(catalogue, worker):
+    known_own_ops(worker)  # once for the toolchain, as the catalogue
+    with lhkit.building(worker=_NoCompiler()) as s:
+        matmul = s.match(ops=["linalg.matmul"])
+        s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
+        s.lhkit.replace_with_call(matmul, microkernel="tile")
+    assert "tile_sizes [8, 32]" in s.text and '"lhkit.replace_with_call"' in s.text
+    with pytest.raises(UsageError, match="tile_sizs"):
+        s.structured.tile_using_for(matmul, tile_sizs=[8])
