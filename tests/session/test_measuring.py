@@ -129,7 +129,7 @@ def test_two_names_of_a_kernel_can_be_measured_side_by_side(kernel):
 
 
 def test_the_budget_of_seconds_ends_the_rounds(kernel):
-    comparison = lhkit.measure({"k": kernel}, rounds=1000, seconds=0.01)
+    comparison = lhkit.measure({"k": kernel}, rounds=1000, seconds=1e-6)
     assert comparison.rounds == 5
 
 
@@ -139,7 +139,7 @@ def test_a_slow_entry_does_not_leave_the_others_with_few_samples(worker):
     kernels = {"slow": lhkit.compile(payload, worker=worker)}
     kernels["fast"] = lhkit.compile(payload, schedule, worker=worker)
     comparison = lhkit.measure(kernels, rounds=14, seconds=0.6)
-    assert len(comparison.measurement("slow").samples_ns) == 5
+    assert 5 <= len(comparison.measurement("slow").samples_ns) <= len(comparison.measurement("fast").samples_ns)
     assert len(comparison.measurement("fast").samples_ns) > 5
     assert [r.name for r in rank_entries(comparison)][-1] == "slow"
 
