@@ -18,7 +18,7 @@ test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not heavy"
+	$(BIN)/python -m pytest -m "not heavy" -n 2 --dist worksteal
 
 # Long measurements, run by hand: kills of the worker, memory over a thousand compiles.
 heavy: .venv/installed-test

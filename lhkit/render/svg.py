@@ -21,7 +21,8 @@ def element(tag: str, *children: str, **attributes: object) -> str:
         tag: Its name.
         children: Markup inside of it; plain text goes through ``escaped`` first.
         attributes: ``class_`` for ``class``, underscores for hyphens, None and False leave one out.
-            ``fill`` and ``stroke`` may name roles of the theme: they become the light colour and a class that follows it.
+            ``fill`` and ``stroke`` may name roles of the theme: they become the light colour, and a class that
+            follows it.
     """
     classes = str(attributes.pop("class_", "") or "").split()
     written = []

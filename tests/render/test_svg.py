@@ -8,7 +8,9 @@ from lhkit.render.theme import ROLES, theme_style
 
 def test_text_and_attributes_are_escaped():
     hostile = "<script>alert('1')</script>\"&"
-    drawn = svg(10, 10, element("text", escaped(hostile), x=1.0, class_="a b", aria_label=hostile), label=hostile)
+    drawn = svg(
+        10, 10, element("text", escaped(hostile), x=1.0, class_="a b", aria_label=hostile), label=hostile
+    )
     root = ET.fromstring(drawn)
     inner = root.find("{http://www.w3.org/2000/svg}text")
     assert inner.text == hostile and inner.get("aria-label") == hostile and inner.get("class") == "a b"
