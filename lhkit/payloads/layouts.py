@@ -38,8 +38,9 @@ def transpose_pack(m: int = 256, n: int = 256, k: int = 512, dtype: str = "float
             _generic("transposed", (_COPIED, _TURNED), "%weights", weights, rows, e, "%in"),
             filled("product_init", product, "%zero", e),
             "  %product = linalg.matmul\n",
-            f"      indexing_maps = [{', '.join(_PRODUCT)}]\n",
-            f"      ins(%transposed, %inputs : {rows}, {inputs}) outs(%product_init : {product}) -> {product}\n",
+            f"      indexing_maps = [{_PRODUCT}]\n",
+            f"      ins(%transposed, %inputs : {rows}, {inputs})",
+            f" outs(%product_init : {product}) -> {product}\n",
             _generic("doubled", (_COPIED, _COPIED), "%transposed", rows, rows, e, "arith.addf %in, %in"),
             f"  return %product, %transposed, %doubled : {product}, {rows}, {rows}\n",
         ]

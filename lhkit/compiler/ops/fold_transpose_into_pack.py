@@ -101,9 +101,8 @@ def _may_fold(transpose: Any, *, single_use: bool, goes_away: bool) -> bool:
 
 def _fold(pack: Any, transpose: Any, permutation: Sequence[int], rewriter: Rewriter) -> Any:
     """Return the pack of a transpose's source that takes the place of a pack of the transpose."""
-    rank = len(permutation)
     inner = [permutation[d] for d in _dimensions(pack, "inner_dims_pos")]
-    outer = [permutation[d] for d in _dimensions(pack, "outer_dims_perm") or range(rank)]
+    outer = [permutation[d] for d in _dimensions(pack, "outer_dims_perm") or range(len(permutation))]
     with rewriter.before(pack):
         folded = pack.clone()
         folded.operands[0] = transpose.operands[0]
