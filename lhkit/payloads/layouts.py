@@ -7,11 +7,7 @@ from lhkit.payloads.text import element_type, filled, function, generate, tensor
 
 _COPIED = "affine_map<(d0, d1) -> (d0, d1)>"
 _TURNED = "affine_map<(d0, d1) -> (d1, d0)>"
-_PRODUCT = (
-    "affine_map<(m, n, k) -> (m, k)>",
-    "affine_map<(m, n, k) -> (n, k)>",
-    "affine_map<(m, n, k) -> (m, n)>",
-)
+_PRODUCT = ", ".join(f"affine_map<(m, n, k) -> ({dims})>" for dims in ("m, k", "n, k", "m, n"))
 _COMMENT = """\
 A transpose whose result is used three times: by a product, by an elementwise op, and by the caller.
 // The product is to read it packed into tiles, so folding the transpose into that pack is tempting; see

@@ -107,9 +107,8 @@ def _fold(pack: Any, transpose: Any, permutation: Sequence[int], rewriter: Rewri
         folded = pack.clone()
         folded.operands[0] = transpose.operands[0]
         folded.attributes["inner_dims_pos"] = ir.DenseI64ArrayAttr.get(inner)
-        folded.attributes["outer_dims_perm"] = ir.DenseI64ArrayAttr.get(
-            outer if outer != list(range(rank)) else []
-        )
+        # In order is what the attribute says by being empty.
+        folded.attributes["outer_dims_perm"] = ir.DenseI64ArrayAttr.get([] if outer == sorted(outer) else outer)
     rewriter.replace(pack, folded)
     return folded.operation
 
