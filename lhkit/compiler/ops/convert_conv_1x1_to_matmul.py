@@ -1,4 +1,4 @@
-"""``lhkit.convert_conv_1x1_to_matmul``: a convolution with a window of one pixel becomes a product of matrices."""
+"""``lhkit.convert_conv_1x1_to_matmul``: a convolution with a window of a pixel becomes a product."""
 
 from __future__ import annotations
 
@@ -52,12 +52,14 @@ def _check(op: Any) -> None:
     window = [op.operands[1].type.shape[d] for d in _LAYOUTS[op.name][3]]
     if window != [1, 1]:
         spelled = "x".join("?" if ir.ShapedType.is_dynamic_size(n) else str(n) for n in window)
-        raise SilenceableError(f"its window is {spelled}; lhkit asks for 1x1", at=op)
-    strides = list(ir.DenseIntElementsAttr(op.attributes["strides"])) if "strides" in op.attributes else []
-    if any(int(s) != 1 for s in strides):
-        raise SilenceableError(
-            f"its strides are {[int(s) for s in strides]}; a product reads every pixel", at=op
-        )
+        raise SilenceableError(f"its window is {spelled}, and only one of 1x1 is none", at=op)
+    strides = (
+        [int(s) for s in ir.DenseIntElementsAttr(op.attributes["strides"])]
+        if "strides" in op.attributes
+        else []
+    )
+    if any(s != 1 for s in strides):
+        raise SilenceableError(f"its strides are {strides}, and a product reads every pixel", at=op)
     if op.name.endswith("fchw") and op.operands[0].type.shape[0] != 1:
         raise SilenceableError("with channels first a product takes one image only", at=op)
 

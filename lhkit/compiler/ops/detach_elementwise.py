@@ -1,4 +1,4 @@
-"""``lhkit.detach_elementwise``: a contraction that adds to a computed tensor starts from zeros; the sum is its own op."""
+"""``lhkit.detach_elementwise``: a product starts from zeros, and its sum is an op of its own."""
 
 from __future__ import annotations
 

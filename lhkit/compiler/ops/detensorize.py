@@ -82,7 +82,7 @@ def _mapped(known: list[tuple[Any, Any]], value: Any) -> Any:
 
 
 def _carry_scalars(loop: Any, rewriter: Rewriter) -> None:
-    """Replace a loop that carries tensors without dimensions by one that carries scalars; its body moves over."""
+    """Replace a loop that carries tensors without dimensions by one that carries scalars."""
     lower, upper, step, *inits = loop.operands
     old = loop.regions[0].blocks[0]
     with rewriter.before(loop):
