@@ -4,7 +4,7 @@
 //          looks like a gain, takes the producer away from the fusion, and leaves the transpose behind.
 // Entries: @without_fold      packs, tiles and fuses.
 //          @always_fold       folds first: the fusion finds no producer, and the schedule fails.
-//          @fold_single_use   folds where the pack is the one use of the transpose: not here, so all goes well.
+//          @__transform_main  folds where the pack is the one use of the transpose: not here, so all goes well.
 // Source:  an issue thread of IREE, "transpose -> pack folding pattern inhibits fusion".
 
 module attributes {transform.with_named_sequence} {
@@ -28,7 +28,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  transform.named_sequence @fold_single_use(%root: !transform.any_op {transform.consumed}) {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
     %transpose, %pack = transform.include @pack_product failures(propagate) (%root)
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     %function = transform.get_parent_op %pack {op_name = "func.func"} : (!transform.any_op) -> !transform.any_op

@@ -10,7 +10,7 @@ from lhkit.shipped import shipped_folder
 
 DATA, SCHEDULES = shipped_folder("data"), shipped_folder("schedules")
 ANY = "!transform.any_op"
-ENTRIES = {"without_fold": "ok", "always_fold": "failed", "fold_single_use": "ok"}
+ENTRIES = {"without_fold": "ok", "always_fold": "failed", "__transform_main": "ok"}
 
 
 def fold(options=""):
@@ -177,7 +177,7 @@ def test_without_it_fusion_works_with_it_it_fails_gated_it_works(worker):
     found = outcomes(worker, ENTRIES)
     assert {entry: status for entry, (status, _) in found.items()} == ENTRIES
     assert "-> (tensor<32x512x8x1xf32>, tensor<256x512xf32>)" in found["without_fold"][1]
-    assert found["without_fold"][1] == found["fold_single_use"][1]
+    assert found["without_fold"][1] == found["__transform_main"][1]
 
 
 def test_the_fold_does_not_hang_on_what_ran_before(worker):
@@ -185,7 +185,7 @@ def test_the_fold_does_not_hang_on_what_ran_before(worker):
     assert all(found == orders[0] for found in orders)
 
 
-@pytest.mark.parametrize("entry", ["without_fold", "fold_single_use"])
+@pytest.mark.parametrize("entry", ["without_fold", "__transform_main"])
 def test_the_schedules_that_apply_are_right(entry, worker):
     payload = lhkit.payloads.transpose_pack(24, 40, 72)
     schedule = lhkit.load_schedule(SCHEDULES / "transpose_pack.mlir", entry=entry, worker=worker)
