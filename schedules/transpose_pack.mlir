@@ -5,6 +5,7 @@
 // Entries: @without_fold      packs, tiles and fuses.
 //          @always_fold       folds first: the fusion finds no producer, and the schedule fails.
 //          @__transform_main  folds where the pack is the one use of the transpose: not here, so all goes well.
+// Knobs:   none.
 // Source:  an issue thread of IREE, "transpose -> pack folding pattern inhibits fusion".
 
 module attributes {transform.with_named_sequence} {

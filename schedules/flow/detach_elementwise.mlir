@@ -2,6 +2,7 @@
 // Pass:    DetachElementwiseFromNamedOps of IREE's Flow pipeline.
 // Idea:    the convolution starts from zeros, and the sum with what it started from becomes an op of its own.
 //          transform.apply_patterns.linalg.fold_add_into_dest is the inverse.
+// Knobs:   none.
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

@@ -1,6 +1,7 @@
 // Payload: data/flow/detensorize.mlir
 // Pass:    LinalgDetensorize, which IREE's Flow pipeline and upstream had.
 // Idea:    a tensor without dimensions is a scalar in disguise, and a loop can carry it in a register.
+// Knobs:   none.
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

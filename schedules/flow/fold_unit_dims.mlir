@@ -1,6 +1,7 @@
 // Payload: data/flow/fold_unit_dims.mlir
 // Pass:    LinalgFoldUnitExtentDims of IREE's Flow pipeline.
 // Idea:    a loop that runs once is no loop: operands lose their dimensions of extent 1.
+// Knobs:   none.
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

@@ -2,6 +2,7 @@
 // Pass:    FusionOfTensorOps of IREE's Flow pipeline.
 // Idea:    elementwise ops become one, and their temporaries go. The pass leaves named ops alone, so they
 //          are generalized first.
+// Knobs:   none.
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

@@ -2,6 +2,7 @@
 // Pass:    ConvertConv2DToImg2Col of IREE's Flow pipeline.
 // Idea:    the pixels under the window are written out as a row, once for every place of the window; then the
 //          convolution is a product. It copies much and makes the fast product applicable.
+// Knobs:   none.
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

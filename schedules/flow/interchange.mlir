@@ -2,6 +2,7 @@
 // Pass:    InterchangeGenericOps of IREE's Flow pipeline.
 // Idea:    loops of the result outside, loops of reductions inside; the permutation follows from the op.
 //          Where it is known beforehand, transform.structured.interchange takes it.
+// Knobs:   none.
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

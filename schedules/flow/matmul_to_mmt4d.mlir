@@ -2,6 +2,7 @@
 // Pass:    ConvertLinalgMatmulToMmt4D of IREE's Flow pipeline.
 // Idea:    operands are laid out in tiles that the innermost loops read front to back; the right side
 //          transposed. Edges are padded by the packs.
+// Knobs:   none.
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

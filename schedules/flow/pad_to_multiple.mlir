@@ -1,6 +1,7 @@
 // Payload: data/flow/pad_to_multiple.mlir
 // Pass:    PadLinalgOpsToIntegerMultiple of IREE's Flow pipeline.
 // Idea:    extents become multiples of the tile; what was added is zero and is cut off again.
+// Knobs:   none.
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

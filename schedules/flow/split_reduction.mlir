@@ -2,6 +2,7 @@
 // Pass:    SplitReduction of IREE's Flow pipeline.
 // Idea:    one long reduction becomes several short ones side by side, and a short one over their results.
 //          Sums round differently.
+// Knobs:   none.
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
