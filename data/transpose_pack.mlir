@@ -1,6 +1,6 @@
 // A transpose whose result is used three times: by a product, by an elementwise op, and by the caller.
 // The product is to read it packed into tiles, so folding the transpose into that pack is tempting; see
-// schedules/transpose_pack.mlir. After an issue thread of IREE on folds that inhibit fusion.
+// schedules/packing/transpose_pack.mlir. After an issue thread of IREE on folds that inhibit fusion.
 func.func @transpose_pack(%weights: tensor<512x256xf32>, %inputs: tensor<256x512xf32>) -> (tensor<256x256xf32>, tensor<256x512xf32>, tensor<256x512xf32>) {
   %zero = arith.constant 0.0 : f32
   %transposed_empty = tensor.empty() : tensor<256x512xf32>

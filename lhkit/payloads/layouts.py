@@ -11,7 +11,7 @@ _PRODUCT = ", ".join(f"affine_map<(m, n, k) -> ({dims})>" for dims in ("m, k", "
 _COMMENT = """\
 A transpose whose result is used three times: by a product, by an elementwise op, and by the caller.
 // The product is to read it packed into tiles, so folding the transpose into that pack is tempting; see
-// schedules/transpose_pack.mlir. After an issue thread of IREE on folds that inhibit fusion."""
+// schedules/packing/transpose_pack.mlir. After an issue thread of IREE on folds that inhibit fusion."""
 
 
 def transpose_pack(m: int = 256, n: int = 256, k: int = 512, dtype: str = "float32") -> Payload:

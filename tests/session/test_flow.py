@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.session.forms import read_forms
 from lhkit.shipped import shipped_folder
 
 ANY = "!transform.any_op"
@@ -180,3 +181,10 @@ def test_detensorizing_leaves_tensors_with_dimensions(worker):
     kernel = lhkit.compile(payload, schedule, opt_level=1, worker=worker)
     assert "-> (tensor<4xf32>, f32)" in kernel.ir("scheduled")
     assert lhkit.verify(kernel).ok
+
+
+def test_steps_of_own_ops_are_read_as_forms(worker):
+    schedule = lhkit.load_schedule(SCHEDULES / "conv_1x1_to_matmul.mlir", worker=worker)
+    forms = [step.form for step in read_forms(schedule.text, worker=worker)]
+    own = next(f for f in forms if f.op == "lhkit.convert_conv_1x1_to_matmul")
+    assert "%convolution" in str(own.operands) and "%product" in str(own.results)

@@ -167,7 +167,9 @@ def outcomes(worker, order):
     payload = lhkit.load_payload(DATA / "transpose_pack.mlir", worker=worker)
     found = {}
     for entry in order:
-        schedule = lhkit.load_schedule(SCHEDULES / "transpose_pack.mlir", entry=entry, worker=worker)
+        schedule = lhkit.load_schedule(
+            SCHEDULES / "packing" / "transpose_pack.mlir", entry=entry, worker=worker
+        )
         trace = lhkit.trace(payload, schedule, worker=worker)
         found[entry] = (trace.outcome.status, trace.last_snapshot_text())
     return found
@@ -188,6 +190,6 @@ def test_the_fold_does_not_hang_on_what_ran_before(worker):
 @pytest.mark.parametrize("entry", ["without_fold", "__transform_main"])
 def test_the_schedules_that_apply_are_right(entry, worker):
     payload = lhkit.payloads.transpose_pack(24, 40, 72)
-    schedule = lhkit.load_schedule(SCHEDULES / "transpose_pack.mlir", entry=entry, worker=worker)
+    schedule = lhkit.load_schedule(SCHEDULES / "packing" / "transpose_pack.mlir", entry=entry, worker=worker)
     verdict = lhkit.verify(lhkit.compile(payload, schedule, opt_level=1, worker=worker))
     assert verdict.ok and verdict.against == "NumPy"
