@@ -91,6 +91,12 @@ def transpose(source: Array) -> Array:
     return np.ascontiguousarray(source.T)
 
 
+def transpose_pack(weights: Array, inputs: Array) -> tuple[Array, Array, Array]:
+    """Return ``weights.T @ inputs.T``, the transposed weights, and twice these."""
+    turned = np.ascontiguousarray(weights.T)
+    return matmul(turned, inputs.T), turned, turned + turned
+
+
 def strided_window(source: Array) -> Array:
     """Return odd rows and even columns, doubled."""
     return source[1::2, ::2] + source[1::2, ::2]

@@ -27,6 +27,7 @@ from lhkit.compiler.catalogue_examples import with_examples
 from lhkit.compiler.catalogue_kinds import attribute_spec, elided_bool
 from lhkit.compiler.catalogue_passes import registered_passes
 from lhkit.compiler.forms import attribute_value
+from lhkit.compiler.own_ops import known_ops
 from lhkit.hosts import host_version
 from lhkit.model.catalogue import (
     AttributeSpec,
@@ -39,6 +40,7 @@ from lhkit.model.catalogue import (
     Role,
 )
 from lhkit.model.op_words import group_of, sentence_for
+from lhkit.model.own_catalogue import catalogue_op
 
 
 @functools.cache
@@ -52,8 +54,9 @@ def introspect(lhkit_version: str) -> Catalogue:
 
 
 def op_specs() -> Mapping[str, CatalogueOp]:
-    """Return the catalogue's ops by name, without examples."""
-    return {name: op for name, (op, _) in _described_ops().items()}
+    """Return the catalogue's ops by name, without examples, and those that are defined in Python."""
+    own = {op.name: catalogue_op(op) for op in known_ops()}
+    return {name: op for name, (op, _) in _described_ops().items()} | own
 
 
 @functools.cache

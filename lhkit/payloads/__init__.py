@@ -6,6 +6,7 @@ comes back is verified. The NumPy reference of each is the function of its name 
 
 from lhkit.payloads.convolutions import conv2d_nhwc, depthwise_conv2d_nhwc
 from lhkit.payloads.elements import elementwise_chain, op_chain, relu_dynamic, strided_window, transpose
+from lhkit.payloads.layouts import transpose_pack
 from lhkit.payloads.networks import attention, fc_relu, mlp
 from lhkit.payloads.products import (
     batch_matmul,
@@ -37,4 +38,5 @@ __all__ = [
     "softmax",
     "strided_window",
     "transpose",
+    "transpose_pack",
 ]

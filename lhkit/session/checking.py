@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from lhkit.analysis.static_check import check_outline
@@ -10,14 +11,14 @@ from lhkit.model.jsonable import from_json
 from lhkit.model.knob import KnobValue
 from lhkit.model.outline import Outline
 from lhkit.model.schedule import Schedule
-from lhkit.session.loading import describe_sources
+from lhkit.session.loading import as_schedule, describe_sources
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
 
 def check_schedule(
-    schedule: Schedule,
+    schedule: Schedule | str | os.PathLike[str],
     knobs: Mapping[str, KnobValue] | None = None,
     *,
     only_entry: bool = False,
@@ -30,7 +31,7 @@ def check_schedule(
     *warning* if it fails for some.
 
     Args:
-        schedule: What to check.
+        schedule: What to check, loaded or a path.
         knobs: Values for knobs, over those it has; knobs without a value stay open.
         only_entry: Check what the entry reaches; otherwise all other sequences too, each by itself.
         worker: Another worker than the session's.
@@ -42,6 +43,7 @@ def check_schedule(
     Raises:
         UsageError: No such knob, or more or fewer names bound than trailing arguments.
     """
+    schedule = as_schedule(schedule, worker)
     if knobs:
         schedule = schedule.with_knobs(knobs)
     outline = outline_of(schedule, worker=worker, limits=limits)

@@ -22,7 +22,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
-from lhkit.session.loading import describe_schedule, describe_sources
+from lhkit.session.loading import as_payload, as_schedule, describe_schedule, describe_sources
 from lhkit.session.microkernels import read_microkernels
 from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
 from lhkit.session.workers import shared_worker
@@ -35,8 +35,8 @@ Array = NDArray[Any]
 
 
 def compile_kernel(
-    payload: Payload,
-    schedule: Schedule | None = None,
+    payload: Payload | str | os.PathLike[str],
+    schedule: Schedule | str | os.PathLike[str] | None = None,
     knobs: Mapping[str, KnobValue] | None = None,
     *,
     function: str | None = None,
@@ -48,8 +48,8 @@ def compile_kernel(
     """Compile a payload, scheduled or not, for this machine's CPU.
 
     Args:
-        payload: What to compile; it is not changed.
-        schedule: What to apply to it first.
+        payload: What to compile, loaded or a path; it is not changed.
+        schedule: What to apply to it first, loaded or a path.
         knobs: Values for knobs of the schedule, over those it has.
         function: Which function of the payload; needed where it has several.
         opt_level: LLVM's optimization level, 0 to 3.
@@ -67,7 +67,10 @@ def compile_kernel(
         PayloadError: The payload cannot be lowered; the message names op, place and stage.
         WorkerError: The compiler crashed, or took too much time or memory.
     """
-    if knobs and schedule is None:
+    payload = as_payload(payload, worker)
+    if schedule is not None:
+        schedule = as_schedule(schedule, worker)
+    elif knobs:
         raise usage_error("knobs were given without a schedule")
     if schedule is not None and knobs:
         schedule = schedule.with_knobs(knobs)

@@ -79,6 +79,18 @@ def load_payload(
     )
 
 
+def as_payload(payload: Payload | str | os.PathLike[str], worker: Worker | None = None) -> Payload:
+    """Return a payload as it is, or loaded where it is a path or text; see `load_payload`."""
+    return payload if isinstance(payload, Payload) else load_payload(payload, worker=worker)
+
+
+def as_schedule(
+    schedule: Schedule | str | os.PathLike[str] | HasOperation, worker: Worker | None = None
+) -> Schedule:
+    """Return a schedule as it is, or loaded where it is a path, text or module; see `load_schedule`."""
+    return schedule if isinstance(schedule, Schedule) else load_schedule(schedule, worker=worker)
+
+
 def load_schedule(
     source: str | os.PathLike[str] | HasOperation,
     *,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import platform
 import tempfile
 from collections.abc import Collection, Mapping
@@ -22,7 +23,7 @@ from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceReco
 from lhkit.model.warning_kinds import check_kinds
 from lhkit.session.environment import cpu_name
 from lhkit.session.journals import read_journal
-from lhkit.session.loading import describe_schedule, describe_sources
+from lhkit.session.loading import as_payload, as_schedule, describe_schedule, describe_sources
 from lhkit.session.opt_host import opt_host
 from lhkit.session.opt_tracing import trace_with_opt
 from lhkit.session.own_ops import own_op_texts
@@ -39,8 +40,8 @@ _STATUS: Mapping[str, OutcomeStatus] = {
 
 
 def trace_schedule(
-    payload: Payload,
-    schedule: Schedule,
+    payload: Payload | str | os.PathLike[str],
+    schedule: Schedule | str | os.PathLike[str],
     knobs: Mapping[str, KnobValue] | None = None,
     *,
     no_warnings: Collection[str] = (),
@@ -54,8 +55,8 @@ def trace_schedule(
     ``outcome`` says why and in which step.
 
     Args:
-        payload: What to apply it to; it is not changed.
-        schedule: What to apply.
+        payload: What to apply it to, loaded or a path; it is not changed.
+        schedule: What to apply, loaded or a path.
         knobs: Values for knobs of the schedule, over those it has.
         no_warnings: Kinds of warnings to leave out, of those in `lhkit.model.warning_kinds`.
         check_knobs: Also look for knobs without effect, which applies the schedule again for their options.
@@ -72,6 +73,7 @@ def trace_schedule(
     schedule: see `lhkit.session.opt_tracing` for what such a trace leaves out.
     """
     switched_off = check_kinds(no_warnings)
+    payload, schedule = as_payload(payload, worker), as_schedule(schedule, worker)
     if knobs:
         schedule = schedule.with_knobs(knobs)
     if worker is None and (host := opt_host()) is not None:

@@ -28,6 +28,7 @@ SIZES = {
     "softmax": (9, 17),
     "strided_window": (5, 7),
     "transpose": (33, 17),
+    "transpose_pack": (9, 7, 13),
 }
 # Half a minute of LLVM for a thousand loop nests; one loop with its schedule.
 SCHEDULES = {"op_chain": "op_chain_tile_fuse.mlir"}

@@ -180,3 +180,13 @@ def test_a_bare_name_finds_what_is_shipped(tmp_path, monkeypatch, worker):
     assert lhkit.load_payload("matmul", worker=worker).source == str(DATA / "matmul.mlir")
     Path("matmul.mlir").write_text("func.func @mine() { return }")
     assert lhkit.load_payload("matmul.mlir", worker=worker).function().name == "mine"
+
+
+def test_paths_and_names_do_where_values_do(worker):
+    trace = lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir", worker=worker)
+    assert trace.outcome.status == "ok"
+    assert lhkit.check(SCHEDULES / "fc_relu_handles.mlir", worker=worker).findings == ()
+    kernel = lhkit.compile("matmul.mlir", str(SCHEDULES / "matmul_tile.mlir"), {"tile_m": 64}, worker=worker)
+    assert kernel.schedule.source.endswith("matmul_tile.mlir")
+    with pytest.raises(UsageError, match=r"nowhere\.mlir"):
+        lhkit.trace("nowhere.mlir", "fc_relu_handles.mlir", worker=worker)

@@ -1,0 +1,15 @@
+// Payload: data/flow/detensorize.mlir
+// Pass:    LinalgDetensorize, which IREE's Flow pipeline and upstream had.
+// Idea:    a tensor without dimensions is a scalar in disguise, and a loop can carry it in a register.
+// Knobs:   none.
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    "lhkit.detensorize"(%function) : (!transform.any_op) -> ()
+    transform.apply_patterns to %function {
+      transform.apply_patterns.canonicalization
+    } : !transform.any_op
+    transform.yield
+  }
+}

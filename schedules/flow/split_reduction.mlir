@@ -1,0 +1,15 @@
+// Payload: data/flow/split_reduction.mlir
+// Pass:    SplitReduction of IREE's Flow pipeline.
+// Idea:    one long reduction becomes several short ones side by side, and a short one over their results.
+//          Sums round differently.
+// Knobs:   none.
+
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %product = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %init, %fill, %parts, %combined = transform.structured.split_reduction %product
+      {split_factor = 4, insert_split_dimension = 0}
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
