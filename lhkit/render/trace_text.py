@@ -28,7 +28,7 @@ from lhkit.render.tables import format_ns
 Role = Literal["plain", "faint", "title", "live", "empty", "invalid", "failed", "warning"]
 
 MARKS: dict[HandleState, str] = {"live": "●", "empty": "○", "invalid": "✗"}
-_STATUS: dict[StepStatus, tuple[str, Role]] = {
+STATUS: dict[StepStatus, tuple[str, Role]] = {
     "ok": ("", "plain"),
     "failed": ("✗ FAILED", "failed"),
     "suppressed": ("✗ failed, suppressed", "warning"),
@@ -180,7 +180,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _row(step: TraceStep, cells: tuple[str, ...], widths: Sequence[int]) -> Line:
-    word, role = _STATUS[step.status]
+    word, role = STATUS[step.status]
     line = (Piece(_aligned(cells, widths), role if step.status != "suppressed" else "plain"),)
     return (*line, Piece(f"  {word}", role)) if word else line
 

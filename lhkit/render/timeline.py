@@ -1,0 +1,206 @@
+"""The handle timeline: a row a handle, a column a step; who makes, reads, consumes and kills what, and why.
+
+``timeline_drawing`` says what to draw, ``timeline_svg``, ``timeline_html`` and ``timeline_text`` draw it.
+"""
+
+from __future__ import annotations
+
+from lhkit.analysis.explaining import explain_failure
+from lhkit.analysis.handle_history import death_in_words, display_names
+from lhkit.analysis.lifelines import Event, Lifeline, lifelines
+from lhkit.model.trace import Trace
+from lhkit.render.timeline_columns import columns_of, fold_label, groups_of
+from lhkit.render.timeline_folds import Span, visible_moments
+from lhkit.render.timeline_html import timeline_html
+from lhkit.render.timeline_records import Arc, Fold, Row, TimelineDrawing
+from lhkit.render.timeline_rows import RowMaker
+from lhkit.render.timeline_svg import timeline_svg
+from lhkit.render.timeline_text import timeline_text
+
+__all__ = ["TimelineDrawing", "timeline_drawing", "timeline_html", "timeline_svg", "timeline_text"]
+
+# Fewer neighbours than this that look alike are not worth a fold.
+_LEAST_ALIKE = 4
+# A row, or the handles of a counted one: handles, whether they look alike.
+_Bunch = tuple[list[Lifeline], bool]
+
+
+def timeline_drawing(trace: Trace, *, most_columns: int = 40, most_rows: int = 48) -> TimelineDrawing:
+    """Return what the timeline of a trace draws.
+
+    A longer trace is folded: the middle iterations of loops, the inside of steps, then the middle of the
+    schedule; and handles to which something happens in folded columns only, or that look alike. What failed
+    stays to be seen, and what is folded is counted, and drawn in full in ``folds``.
+
+    Args:
+        trace: The trace.
+        most_columns: About how many columns to draw at most.
+        most_rows: About how many rows to draw at most.
+    """
+    return _Timeline(trace, most_columns, most_rows).whole()
+
+
+class _Timeline:
+    def __init__(self, trace: Trace, most_columns: int, most_rows: int) -> None:
+        self._trace, self._most_columns, self._most_rows = trace, most_columns, most_rows
+        self._lives = lifelines(trace)
+        self._names = display_names(trace)
+        lines = self._lives.lines
+        # Parameters come last.
+        self._lines = [x for x in lines if x.handle.kind != "param"] + [
+            x for x in lines if x.handle.kind == "param"
+        ]
+
+    def whole(self) -> TimelineDrawing:
+        spans = visible_moments(self._trace, self._lives, self._most_columns)
+        if not spans:
+            return TimelineDrawing(self._title(), (), (), (), (), self._verdict(), 0, ())
+        maker = self._maker(spans)
+        bunches = _bunches(self._lines, maker, self._most_rows, self._important())
+        folds = [self._fold_of_moments(span) for span in spans if span[0] < span[1]]
+        for bunch, _ in bunches:
+            if len(bunch) > 1 and not all(maker.is_in_folds(line) for line in bunch):
+                sheet = self._sheet(spans, [([line], False) for line in bunch], "")
+                folds.append(Fold(f"{maker.folded(bunch).name} of {self._names[bunch[0].handle.id]}", (sheet,)))
+        return self._sheet(spans, bunches, self._verdict(), tuple(folds))
+
+    def _title(self) -> str:
+        trace = self._trace
+        return f"Handles of @{trace.schedule.entry} ({trace.schedule.source}) applied to {trace.payload.source}"
+
+    def _verdict(self) -> str:
+        trace = self._trace
+        if trace.outcome.status != "ok":
+            at = "" if trace.outcome.failed_step is None else f" at step {trace.outcome.failed_step}"
+            return f"{trace.outcome.status}{at}: {explain_failure(trace).sentence}"
+        steps = sum(s.status != "not-run" for s in trace.step_records)
+        died = len({d.handle for s in trace.step_records for d in s.invalidated})
+        return f"ok: {steps} steps, {len(trace.handle_records)} handles, {died} of them dead at the end"
+
+    def _important(self) -> set[str]:
+        """Return the handles that are shown if any are: what failed, what killed others, what was killed so."""
+        failed = self._trace.outcome.failed_step
+        found = {o.handle for o in self._trace.step_records[failed].operands} if failed is not None else set()
+        for step in self._trace.step_records:
+            ties = [d for d in step.invalidated if d.cause != "direct"]
+            found |= {h for d in ties[:2] for h in (d.handle, d.by)}
+        return found
+
+    def _maker(self, spans: list[Span]) -> RowMaker:
+        return RowMaker(self._trace, columns_of(self._trace, self._lives, spans))
+
+    def _sheet(
+        self, spans: list[Span], bunches: list[_Bunch], verdict: str, folds: tuple[Fold, ...] = ()
+    ) -> TimelineDrawing:
+        columns = columns_of(self._trace, self._lives, spans)
+        maker = RowMaker(self._trace, columns)
+        rows = tuple(
+            maker.row(bunch[0]) if len(bunch) == 1 else maker.folded(bunch, alike=alike)
+            for bunch, alike in bunches
+        )
+        lines = [line for bunch, _ in bunches for line in bunch]
+        elsewhere = len(self._lines) - len(lines)
+        groups = groups_of(self._trace, self._lives.brackets, spans)
+        arcs = self._arcs(maker, rows, lines)
+        return TimelineDrawing(self._title(), columns, rows, arcs, groups, verdict, elsewhere, folds)
+
+    def _arcs(self, maker: RowMaker, rows: tuple[Row, ...], lines: list[Lifeline]) -> tuple[Arc, ...]:
+        row_of = {handle: i for i, row in enumerate(rows) for handle in row.handles}
+        ties: dict[tuple[int, int, str], list[Event]] = {}
+        for line in lines:
+            for event in maker.events(line):
+                if event.death is not None and event.death.cause != "direct" and event.death.by in row_of:
+                    ties.setdefault((maker.column_of(event), event.step, event.death.by), []).append(event)
+        arcs: dict[tuple[int, int], Arc] = {}
+        for (column, step, by), events in sorted(
+            ties.items(), key=lambda t: (t[0][0], t[0][1], row_of[t[0][2]])
+        ):
+            start = row_of[by]
+            known = arcs.get((column, start))
+            ends = {row_of[e.death.handle] for e in events if e.death is not None} - {start}
+            ends |= set(known.to_rows) if known else set()
+            if ends:
+                said = known.title if known else self._arc_title(step, by, events)
+                arcs[column, start] = Arc(
+                    column, known.step if known else step, start, tuple(sorted(ends)), said
+                )
+        return tuple(arcs.values())
+
+    def _arc_title(self, step: int, by: str, events: list[Event]) -> str:
+        if len(events) == 1 and events[0].death is not None:
+            return death_in_words(self._trace, step, events[0].death, self._names)
+        return f"step {step} consumed {self._names[by]}, and {len(events)} other handles died with it"
+
+    def _fold_of_moments(self, span: Span) -> Fold:
+        first, last = span
+        sheets = []
+        for begin in range(first, last + 1, self._most_columns):
+            spans = [(m, m) for m in range(begin, min(begin + self._most_columns, last + 1))]
+            maker = self._maker(spans)
+            touched = [line for line in self._lines if maker.events(line)]
+            killers = {e.death.by for line in touched for e in maker.events(line) if e.death is not None}
+            shown = [x for x in self._lines if maker.events(x) or x.handle.id in killers]
+            sheets.append(self._sheet(spans, [([line], False) for line in shown], ""))
+        return Fold(fold_label(self._trace, self._lives, first, last), tuple(sheets))
+
+
+def _bunches(lines: list[Lifeline], maker: RowMaker, most: int, important: set[str]) -> list[_Bunch]:
+    """Return which handles have a row of their own, and which share a counted one."""
+    bunches: list[_Bunch] = []
+    homes: dict[object, list[Lifeline]] = {}
+    for line in lines:
+        if maker.is_in_folds(line):
+            home = (maker.column_of(maker.events(line)[0]), line.handle.kind == "param")
+            if home in homes:
+                homes[home].append(line)
+                continue
+            homes[home] = [line]
+            bunches.append((homes[home], False))
+        else:
+            bunches.append(([line], False))
+    if len(bunches) > most:
+        bunches = _joined_alike(bunches, maker, important)
+    if len(bunches) > most:
+        bunches = _joined_rest(bunches, most, important)
+    return bunches
+
+
+def _joined_alike(bunches: list[_Bunch], maker: RowMaker, important: set[str]) -> list[_Bunch]:
+    """Join neighbours that look alike, all but the first of them."""
+    runs: list[list[_Bunch]] = []
+    last: object = None
+    for bunch in bunches:
+        is_single = len(bunch[0]) == 1 and bunch[0][0].handle.id not in important
+        looks = maker.signature(bunch[0][0]) if is_single else None
+        if looks is not None and looks == last:
+            runs[-1].append(bunch)
+        else:
+            runs.append([bunch])
+        last = looks
+    joined: list[_Bunch] = []
+    for run in runs:
+        if len(run) < _LEAST_ALIKE:
+            joined += run
+        else:
+            joined += [run[0], ([line for bunch, _ in run[1:] for line in bunch], True)]
+    return joined
+
+
+def _joined_rest(bunches: list[_Bunch], most: int, important: set[str]) -> list[_Bunch]:
+    """Join what is least worth a row of its own with its neighbours."""
+    singles = [b[0].handle for b, _ in bunches if len(b) == 1]
+    ranked = sorted(singles, key=lambda h: (h.defined_by >= 0, h.id not in important))
+    kept = {h.id for h in ranked[: most // 2]}
+    joined: list[_Bunch] = []
+    was_joinable = False
+    for bunch, alike in bunches:
+        is_joinable = bunch[0].handle.id not in kept
+        is_same = bool(joined) and (joined[-1][0][0].handle.kind == "param") == (
+            bunch[0].handle.kind == "param"
+        )
+        if is_joinable and was_joinable and is_same:
+            joined[-1] = ([*joined[-1][0], *bunch], False)
+        else:
+            joined.append((bunch, alike))
+        was_joinable = is_joinable
+    return joined
