@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Collection
+
 from lhkit.analysis.explaining import explain_failure
 from lhkit.analysis.handle_history import death_in_words, display_names
 from lhkit.analysis.lifelines import Event, Lifeline, lifelines
 from lhkit.model.trace import Trace
-from lhkit.render.timeline_columns import columns_of, fold_label, groups_of
+from lhkit.render.timeline_columns import columns_of, groups_of
 from lhkit.render.timeline_folds import Span, visible_moments
 from lhkit.render.timeline_html import timeline_html
 from lhkit.render.timeline_records import Arc, Fold, Row, TimelineDrawing
 from lhkit.render.timeline_rows import RowMaker
 from lhkit.render.timeline_svg import timeline_svg
 from lhkit.render.timeline_text import timeline_text
+from lhkit.render.trace_text import failure_reasons
 
 __all__ = ["TimelineDrawing", "timeline_drawing", "timeline_html", "timeline_svg", "timeline_text"]
 
@@ -25,7 +29,9 @@ _LEAST_ALIKE = 4
 _Bunch = tuple[list[Lifeline], bool]
 
 
-def timeline_drawing(trace: Trace, *, most_columns: int = 40, most_rows: int = 48) -> TimelineDrawing:
+def timeline_drawing(
+    trace: Trace, *, most_columns: int = 40, most_rows: int = 48, folded: Collection[int] = ()
+) -> TimelineDrawing:
     """Return what the timeline of a trace draws.
 
     A longer trace is folded: the middle iterations of loops, the inside of steps, then the middle of the
@@ -36,8 +42,14 @@ def timeline_drawing(trace: Trace, *, most_columns: int = 40, most_rows: int = 4
         trace: The trace.
         most_columns: About how many columns to draw at most.
         most_rows: About how many rows to draw at most.
+        folded: Indices of steps whose inside is folded in any case.
     """
-    return _Timeline(trace, most_columns, most_rows).whole()
+    timeline = _Timeline(trace, most_columns, most_rows)
+    whole = timeline.whole(folded)
+    if whole.folds:
+        return whole
+    overview = timeline.whole(timeline.steps_with_others_inside())
+    return whole if overview.columns == whole.columns else dataclasses.replace(whole, overview=overview)
 
 
 class _Timeline:
@@ -51,8 +63,11 @@ class _Timeline:
             x for x in lines if x.handle.kind == "param"
         ]
 
-    def whole(self) -> TimelineDrawing:
-        spans = visible_moments(self._trace, self._lives, self._most_columns)
+    def steps_with_others_inside(self) -> set[int]:
+        return {bracket.step for bracket in self._lives.brackets}
+
+    def whole(self, folded: Collection[int]) -> TimelineDrawing:
+        spans = visible_moments(self._trace, self._lives, self._most_columns, folded)
         if not spans:
             return TimelineDrawing(self._title(), (), (), (), (), self._verdict(), 0, ())
         maker = self._maker(spans)
@@ -72,7 +87,9 @@ class _Timeline:
         trace = self._trace
         if trace.outcome.status != "ok":
             at = "" if trace.outcome.failed_step is None else f" at step {trace.outcome.failed_step}"
-            return f"{trace.outcome.status}{at}: {explain_failure(trace).sentence}"
+            failed = trace.outcome.failed_step
+            reasons = [] if failed is None else failure_reasons(trace, trace.step_records[failed])
+            return f"{trace.outcome.status}{at}: {reasons[0] if reasons else explain_failure(trace).sentence}"
         steps = sum(s.status != "not-run" for s in trace.step_records)
         died = len({d.handle for s in trace.step_records for d in s.invalidated})
         return f"ok: {steps} steps, {len(trace.handle_records)} handles, {died} of them dead at the end"
@@ -141,7 +158,8 @@ class _Timeline:
             killers = {e.death.by for line in touched for e in maker.events(line) if e.death is not None}
             shown = [x for x in self._lines if maker.events(x) or x.handle.id in killers]
             sheets.append(self._sheet(spans, [([line], False) for line in shown], ""))
-        return Fold(fold_label(self._trace, self._lives, first, last), tuple(sheets))
+        (column,) = columns_of(self._trace, self._lives, [span])
+        return Fold(column.title, tuple(sheets))
 
 
 def _bunches(lines: list[Lifeline], maker: RowMaker, most: int, important: set[str]) -> list[_Bunch]:

@@ -41,7 +41,7 @@ def short_name(op: str) -> str:
     return op.rpartition(".")[2]
 
 
-def fold_label(trace: Trace, lives: Lifelines, first: int, last: int) -> str:
+def _fold_label(trace: Trace, lives: Lifelines, first: int, last: int) -> str:
     """Return what moments ``first`` to ``last`` are: ``⋯ 30 more iterations``, ``⋯ 120 more steps``."""
     moments = lives.moments[first : last + 1]
     begun = moments[0]
@@ -66,7 +66,7 @@ def _is_inside(trace: Trace, moments: tuple[Moment, ...], step: int) -> bool:
 
 
 def _folded(trace: Trace, lives: Lifelines, first: int, last: int) -> Column:
-    label = fold_label(trace, lives, first, last)
+    label = _fold_label(trace, lives, first, last)
     moments = lives.moments[first : last + 1]
     steps = [trace.step_records[m.step] for m in moments if m.kind == "step"]
     kinds = [_mark(step) for step in steps]

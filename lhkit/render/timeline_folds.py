@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from lhkit.analysis.lifelines import Bracket, Lifelines
 from lhkit.model.trace import Trace
@@ -13,7 +13,7 @@ _NEAR = 3
 _MOST_NOT_RUN = 6
 
 
-def visible_moments(trace: Trace, lives: Lifelines, most: int) -> list[Span]:
+def visible_moments(trace: Trace, lives: Lifelines, most: int, folded: Collection[int] = ()) -> list[Span]:
     """Return spans of moments, both ends included, that cover all: of one moment, or of more where they fold.
 
     First the middle iterations of loops are folded, then the inside of steps, the deepest first, and at last
@@ -23,9 +23,13 @@ def visible_moments(trace: Trace, lives: Lifelines, most: int) -> list[Span]:
         trace: The trace.
         lives: Its lifelines.
         most: About how many columns there should be.
+        folded: Steps whose inside is folded in any case.
     """
     folding = _Folding(trace, lives)
     folding.hide_what_never_ran()
+    for bracket in lives.brackets:
+        if bracket.step in folded:
+            folding.hide_inside(bracket)
     for hide in (folding.hide_iterations, folding.hide_insides):
         if folding.columns() > most:
             hide(most)
@@ -88,8 +92,12 @@ class _Folding:
             if self.columns() <= most:
                 return
             if bracket.last - bracket.first > 2 and not self._has_failed(bracket.first + 1, bracket.last):
-                last = bracket.last if self._moments[bracket.last].kind != "end" else bracket.last - 1
-                self._hide(range(bracket.first + 1, last + 1))
+                self.hide_inside(bracket)
+
+    def hide_inside(self, bracket: Bracket) -> None:
+        """Leave the step's own column, and the one where it ends."""
+        last = bracket.last if self._moments[bracket.last].kind != "end" else bracket.last - 1
+        self._hide(range(bracket.first + 1, last + 1))
 
     @staticmethod
     def _depth_last(bracket: Bracket) -> Span:

@@ -18,26 +18,43 @@ _STYLE = """
 .lh-timeline p { margin: .4rem 10px; max-width: 60rem; }
 .lh-timeline .lh-faint, .lh-timeline summary { color: var(--lh-faint); }
 .lh-timeline summary { cursor: pointer; padding: .3rem 10px; }
+.lh-timeline label { display: block; padding: .3rem 10px; cursor: pointer; }
+.lh-timeline:has(.lh-fold-box:checked) .lh-unfolded, .lh-timeline:not(:has(.lh-fold-box:checked)) .lh-folded {
+  display: none; }
 .lh-timeline .lh-failed { color: var(--lh-dead); }
 """.strip()
 _LEGEND_WIDTH = 680.0
 
 
 def timeline_html(drawing: TimelineDrawing) -> str:
-    """Return a timeline as an HTML fragment; what is folded is in ``<details>``, drawn in full."""
+    """Return a timeline as an HTML fragment; what is folded is in ``<details>``, drawn in full.
+
+    A box folds the inside of all steps that have others inside; it needs no script.
+    """
     legend, bottom = legend_part(_LEGEND_WIDTH, 12)
     head, colon, rest = drawing.verdict.partition(":")
     tone = "" if drawing.verdict.startswith("ok") else "lh-failed"
     verdict = element("p", element("b", escaped(head + colon), class_=tone), escaped(rest))
+    views = [_view(drawing)]
+    if drawing.overview is not None:
+        box = element("input", type="checkbox", class_="lh-fold-box")
+        views = [
+            element("label", box, " fold what lies inside of steps", class_="lh-faint"),
+            element("div", _view(drawing), class_="lh-unfolded"),
+            element("div", _view(drawing.overview), class_="lh-folded"),
+        ]
     return element(
         "div",
         element("style", theme_style() + _STYLE),
-        _sheet(drawing),
+        *views,
         verdict,
         svg(_LEGEND_WIDTH, bottom + 4, legend, label="legend", themed=False),
-        *map(_fold, drawing.folds),
         class_="lh lh-timeline",
     )
+
+
+def _view(drawing: TimelineDrawing) -> str:
+    return _sheet(drawing) + "".join(map(_fold, drawing.folds))
 
 
 def _sheet(drawing: TimelineDrawing) -> str:

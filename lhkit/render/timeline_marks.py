@@ -30,16 +30,32 @@ def bar_shape(state: HandleState, begin: float, end: float, y: float, *inside: s
     return element("rect", *inside, **size, **look, **found)
 
 
-def mark_shape(kind: EventKind, x: float, y: float, scale: float = 1.0) -> str:
-    """Return a mark; each has a rim of paper that parts it from what it lies on."""
+def mark_shape(kind: EventKind, x: float, y: float, scale: float = 1.0, *, is_late: bool = False) -> str:
+    """Return a mark; its rim parts it from what it lies on, or has the colour of death for a use after it."""
     if kind == "made":
         r = 6.5 * scale
         d = f"M{x - r:.1f} {y:.1f}L{x:.1f} {y - r:.1f}L{x + r:.1f} {y:.1f}L{x:.1f} {y + r:.1f}Z"
         return element("path", d=d, fill="made", stroke="paper", stroke_width=1.2)
     if kind == "read":
-        return element("circle", cx=x, cy=y, r=4.6 * scale, fill="paper", stroke="read", stroke_width=2)
+        return element(
+            "circle",
+            cx=x,
+            cy=y,
+            r=4.6 * scale,
+            fill="paper",
+            stroke="dead" if is_late else "read",
+            stroke_width=2,
+        )
     if kind == "consumed":
-        return element("circle", cx=x, cy=y, r=5.6 * scale, fill="consumed", stroke="ink", stroke_width=1)
+        return element(
+            "circle",
+            cx=x,
+            cy=y,
+            r=5.6 * scale,
+            fill="consumed",
+            stroke="dead" if is_late else "ink",
+            stroke_width=2 if is_late else 1,
+        )
     r = 4.6 * scale
     d = f"M{x - r:.1f} {y - r:.1f}L{x + r:.1f} {y + r:.1f}M{x - r:.1f} {y + r:.1f}L{x + r:.1f} {y - r:.1f}"
     rim = element("path", d=d, fill="none", stroke="paper", stroke_width=5.5, stroke_linecap="round")

@@ -42,12 +42,22 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What happened to a row's handles in a column, ``count`` times; ``step`` is the first that did it."""
+    """What happened to a row's handles in a column.
+
+    Attributes:
+        column: In which.
+        kind: What.
+        count: How many times.
+        step: The first step that did it, -1 for an argument of the entry.
+        is_late: A use after death.
+        title: All of that in words.
+    """
 
     column: int
     kind: EventKind
     count: int
     step: int
+    is_late: bool
     title: str
 
 
@@ -135,6 +145,8 @@ class TimelineDrawing:
         verdict: How the schedule ended, in a sentence; empty for a part.
         elsewhere: How many handles a part does not show, as nothing happens to them in it.
         folds: What is folded away.
+        overview: The same with the inside of every step folded; None where that is no different, or where
+            something is folded already.
     """
 
     title: str
@@ -144,4 +156,5 @@ class TimelineDrawing:
     groups: tuple[Group, ...]
     verdict: str
     elsewhere: int
-    folds: tuple[Fold, ...]
+    folds: tuple[Fold, ...] = ()
+    overview: TimelineDrawing | None = None

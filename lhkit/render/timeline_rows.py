@@ -11,7 +11,7 @@ from lhkit.analysis.handle_history import (
     display_names,
     payload_in_words,
 )
-from lhkit.analysis.lifelines import Event, Lifeline
+from lhkit.analysis.lifelines import Event, EventKind, Lifeline
 from lhkit.model.trace import HandleChange, Trace
 from lhkit.render.timeline_records import Bar, Column, Mark, Row
 
@@ -104,32 +104,25 @@ class RowMaker:
         return payload_in_words(self._trace, change).replace(" : i64", "")
 
     def _marks(self, lines: Sequence[Lifeline]) -> tuple[Mark, ...]:
-        found: dict[tuple[int, str], list[Event]] = {}
-        owners: dict[tuple[int, str], str] = {}
+        found: dict[tuple[int, EventKind], list[tuple[Event, Lifeline]]] = {}
         for line in lines:
             for event in self.events(line):
-                found.setdefault((self.column_of(event), event.kind), []).append(event)
-                owners.setdefault((self.column_of(event), event.kind), self._names[line.handle.id])
-        return tuple(
-            Mark(
-                column,
-                events[0].kind,
-                len(events),
-                events[0].step,
-                self._mark_title(events, owners[column, kind]),
-            )
-            for (column, kind), events in sorted(found.items())
-        )
+                found.setdefault((self.column_of(event), event.kind), []).append((event, line))
+        return tuple(self._mark(column, found[column, kind]) for column, kind in sorted(found))
 
-    def _mark_title(self, events: Sequence[Event], name: str) -> str:
-        event = events[0]
+    def _mark(self, column: int, events: Sequence[tuple[Event, Lifeline]]) -> Mark:
+        event, line = events[0]
+        name = self._names[line.handle.id]
+        is_late = any(_is_late(each, its) for each, its in events)
         if event.death is not None:
             said = death_in_words(self._trace, event.step, event.death, self._names)
         elif event.step < 0:
             said = f"{name} is an argument of @{self._trace.schedule.entry}"
         else:
             said = f"step {event.step} ({self._trace.step_records[event.step].op}) {_VERBS[event.kind]} {name}"
-        return said if len(events) == 1 else f"{said}; and {len(events) - 1} more like it"
+            said += ", which is dead" if is_late else ""
+        said += f"; and {len(events) - 1} more like it" if len(events) > 1 else ""
+        return Mark(column, event.kind, len(events), event.step, is_late, said)
 
     def _bars(self, line: Lifeline) -> tuple[Bar, ...]:
         first, last = self._moments
@@ -148,3 +141,9 @@ class RowMaker:
                 title += f", {verb} {payload_in_words(self._trace, stretch.change)}"
             bars.append(Bar(begin, end, is_end, stretch.state, title))
         return tuple(bars)
+
+
+def _is_late(event: Event, line: Lifeline) -> bool:
+    return event.kind in ("read", "consumed") and any(
+        other.kind == "dead" and other.moment < event.moment for other in line.events
+    )

@@ -218,7 +218,9 @@ def _marks(row: Row, index: int, at: TimelineLayout) -> str:
     drawn = []
     for mark in row.marks:
         x, is_small = at.mark(row, mark.column, mark.kind)
-        drawn.append(_mark(mark, row, mark_shape(mark.kind, x, y, 0.68 if is_small else 1.0)))
+        drawn.append(
+            _mark(mark, row, mark_shape(mark.kind, x, y, 0.68 if is_small else 1.0, is_late=mark.is_late))
+        )
     return "".join(drawn)
 
 
