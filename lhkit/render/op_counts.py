@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -106,6 +107,7 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     axes = figure.add_subplot()
     axes.patch.set_alpha(0)
     places = range(len(plot.steps))
+    ticks = ["before" if s < 0 else str(s) for s in plot.steps]
     is_short = len(plot.steps) <= _FEW_STEPS
     for (kind, counts), (color, marker, dashes) in zip(plot.lines, _LOOKS, strict=False):
         every = max(1, len(places) // _FEW_STEPS)
@@ -127,14 +129,16 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
         words = f"step {plot.failed_step} failed "
         axes.text(at, 0.98, words, transform=axes.get_xaxis_transform(), ha="right", va="top", color=VERMILION)
     if is_short:
-        axes.set_xticks(places, ["before" if s < 0 else str(s) for s in plot.steps])
+        axes.set_xticks(places, ticks)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
-        axes.xaxis.set_major_formatter(lambda x, _: str(plot.steps[int(x)]) if 0 <= x < len(plot.steps) else "")
+        axes.xaxis.set_major_formatter(lambda x, _: ticks[int(x)] if 0 <= x < len(ticks) else "")
     axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("after step")
+    axes.set_ylim(0, 1.12 * max((n for _, counts in plot.lines for n in counts), default=1))
+    is_nested = any(a > b for a, b in itertools.pairwise(plot.steps))
+    axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
     axes.set_ylabel(f"payload ops by {plot.by}")
-    figure.legend(frameon=False, loc="outside right upper")
+    if plot.lines:
+        figure.legend(frameon=False, loc="outside right upper")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
