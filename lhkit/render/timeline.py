@@ -76,7 +76,8 @@ class _Timeline:
         for bunch, _ in bunches:
             if len(bunch) > 1 and not all(maker.is_in_folds(line) for line in bunch):
                 sheet = self._sheet(spans, [([line], False) for line in bunch], "")
-                folds.append(Fold(f"{maker.folded(bunch).name} of {self._names[bunch[0].handle.id]}", (sheet,)))
+                label = f"{maker.folded(bunch).name}, from {self._names[bunch[0].handle.id]} on"
+                folds.append(Fold(label, (sheet,)))
         return self._sheet(spans, bunches, self._verdict(), tuple(folds))
 
     def _title(self) -> str:

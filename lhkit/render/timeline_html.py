@@ -46,9 +46,9 @@ def timeline_html(drawing: TimelineDrawing) -> str:
     return element(
         "div",
         element("style", theme_style() + _STYLE),
-        *views,
         verdict,
         svg(_LEGEND_WIDTH, bottom + 4, legend, label="legend", themed=False),
+        *views,
         class_="lh lh-timeline",
     )
 

@@ -70,10 +70,10 @@ def legend_part(width: float, y: float) -> tuple[str, float]:
     signs.append((30.0, arc, "dies with what is consumed"))
     drawn, x = [], MARGIN
     for wide, sign, word in signs:
-        text = element("text", escaped(word), x=wide + 6, y=4, font_family=MONO, font_size=SMALL, fill="faint")
+        text = element("text", escaped(word), x=wide + 6, y=4, font_size=SMALL, fill="faint")
         needed = wide + 6 + text_width(word, SMALL)
         if x + needed > width - MARGIN:
             x, y = MARGIN, y + 20
         drawn.append(element("g", sign, text, transform=f"translate({x:.1f} {y:.1f})"))
         x += needed + 18
-    return "".join(drawn), y + 8
+    return element("g", *drawn, font_family=MONO), y + 8

@@ -57,7 +57,7 @@ class RowMaker:
         if handle.path:
             title += f", inside step {handle.path[-1]}"
         if not line.stretches:
-            title += f"; never made: step {handle.defined_by} did not succeed"
+            title += f"; {self._lifeless(line)}: step {handle.defined_by} did not succeed"
         note, marks = self._note(line), self._marks([line])
         return Row((handle.id,), name, handle.kind, False, note, state, marks, self._bars(line), title)
 
@@ -93,8 +93,14 @@ class RowMaker:
         if died is not None and died.death is not None:
             return f"✕ {death_in_few_words(died.step, died.death, self._names)}"
         if not line.stretches:
-            return "never made"
+            return self._lifeless(line)
         return self._is(line.stretches[-1].change)
+
+    def _lifeless(self, line: Lifeline) -> str:
+        """Say what is known of a handle without a life; of what went on in a crash, nothing is."""
+        by = line.handle.defined_by
+        has_crashed = by >= 0 and self._trace.step_records[by].status == "crashed"
+        return "not known" if has_crashed else "never made"
 
     def _is(self, change: HandleChange) -> str:
         if change.state != "live":

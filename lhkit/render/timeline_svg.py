@@ -38,7 +38,7 @@ def timeline_svg(drawing: TimelineDrawing, *, themed: bool = True) -> str:
     at = TimelineLayout(drawing)
     width = max(at.width, 460.0)
     below, bottom = _below(drawing, width, at.bottom + 8)
-    body = (names_part(drawing, at), tracks_part(drawing, at), *below)
+    body = (names_part(drawing, at), tracks_part(drawing, at), _mono(below))
     return svg(width, bottom + MARGIN, *body, label=drawing.title, themed=themed)
 
 
@@ -48,7 +48,7 @@ def names_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     if at.first_parameter is not None:
         y = at.row(at.first_parameter) - ROW / 2 - SECTION / 2 + 8
         drawn.append(_text(MARGIN, y, "parameters", SMALL, fill="faint"))
-    return "".join(drawn)
+    return _mono(drawn)
 
 
 def tracks_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
@@ -57,11 +57,15 @@ def tracks_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     drawn += [_row(row, i, at) for i, row in enumerate(drawing.rows)]
     drawn += [_arc(arc, drawing, at) for arc in drawing.arcs]
     drawn += [_marks(row, i, at) for i, row in enumerate(drawing.rows)]
-    return "".join(drawn)
+    return _mono(drawn)
+
+
+def _mono(drawn: list[str]) -> str:
+    return element("g", *drawn, font_family=MONO)
 
 
 def _text(x: float, y: float, text: str, size: float = TEXT, **more: object) -> str:
-    look = {"font_family": MONO, "font_size": size, "fill": "ink", **more}
+    look = {"font_size": size, "fill": "ink", **more}
     return element("text", escaped(text), x=x, y=y, **look)
 
 
@@ -77,31 +81,33 @@ def _columns(drawing: TimelineDrawing, at: TimelineLayout) -> str:
 
 
 def _column(index: int, column: Column, head: Head, at: TimelineLayout) -> str:
-    x, left, right = at.middle(index), at.edges[index], at.edges[index + 1]
-    band = ""
+    left, right = at.edges[index], at.edges[index + 1]
+    size = {"x": left, "y": at.tracks, "width": right - left, "height": at.bottom - at.tracks}
+    is_step = column.kind == "step"
+    drawn = []
     if column.mark in _BANDS or column.kind == "fold":
-        fill = _BANDS.get(column.mark, "panel")
-        band = element("rect", x=left, y=at.tracks, width=right - left, height=at.bottom - at.tracks, fill=fill)
-    tone = _TONES.get(column.mark, "dead") if column.kind == "step" else "faint"
-    name = element(
-        "text",
-        escaped(head.name),
-        element("tspan", escaped(head.note), dx=6, fill=_note_tone(column.mark), font_weight="bold")
-        if head.note
-        else "",
-        transform=f"translate({x:.1f} {at.numbers - 15:.1f}) rotate(-{SLANT_DEGREES})",
-        font_family=MONO,
-        font_size=SMALL,
-        fill=tone,
-    )
-    number = "⋯" if column.kind in ("fold", "elided") else str(column.step) if column.kind == "step" else ""
-    numbered = (
-        _text(x, at.numbers, number, SMALL, fill=tone, text_anchor="middle", font_weight="bold")
-        if number
-        else ""
-    )
-    found = marks(step=column.step, label=column.title) if column.kind == "step" else marks(step=column.step)
-    return band + element("g", _title(column.title), name, numbered, class_="lh-step", **found)
+        drawn.append(element("rect", **size, fill=_BANDS.get(column.mark, "panel")))
+    if is_step:
+        # Seen when the step is selected.
+        drawn.append(element("rect", **size, fill="none", pointer_events="none", data_step=column.step))
+    tone = _TONES.get(column.mark, "dead") if is_step else "faint"
+    note = ""
+    if head.note:
+        weight = "normal" if column.mark == "not-run" else "bold"
+        note = element("tspan", escaped(head.note), dx=6, fill=_note_tone(column.mark), font_weight=weight)
+    x = at.middle(index)
+    slanted = f"translate({x:.1f} {at.numbers - 15:.1f}) rotate(-{SLANT_DEGREES})"
+    look: dict[str, object] = {"font_size": SMALL, "fill": tone}
+    found = marks(step=column.step, label=column.title if is_step else "")
+    words = [
+        _title(column.title),
+        element("text", escaped(head.name), note, transform=slanted, **look, **found),
+    ]
+    number = "⋯" if column.kind in ("fold", "elided") else str(column.step) if is_step else ""
+    if number:
+        place = {"x": x, "y": at.numbers, "text_anchor": "middle", "font_weight": "bold"}
+        words.append(element("text", escaped(number), **place, **look, data_step=column.step))
+    return "".join(drawn) + element("g", *words, class_="lh-step")
 
 
 def _note_tone(mark: StepMark) -> str:
@@ -143,7 +149,6 @@ def _name(row: Row, index: int, at: TimelineLayout) -> str:
         escaped(at.names[index]),
         x=at.left - 12,
         y=at.row(index) + 4,
-        font_family=MONO,
         font_size=TEXT,
         **place,
         **found,
@@ -239,7 +244,7 @@ def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str],
         tone = "ink" if i or drawing.verdict.startswith("ok") else "dead"
         head, colon, rest = line.partition(":") if i == 0 else ("", "", line)
         parts = element("tspan", escaped(head + colon), fill=tone, font_weight="bold"), escaped(rest)
-        drawn.append(element("text", *parts, x=MARGIN, y=y, font_family=MONO, font_size=TEXT, fill="ink"))
+        drawn.append(element("text", *parts, x=MARGIN, y=y, font_size=TEXT, fill="ink"))
     if drawing.elsewhere:
         y += 18
         drawn.append(_text(MARGIN, y, elsewhere_words(drawing), SMALL, fill="faint"))

@@ -105,10 +105,10 @@ def test_steps_and_handles_are_found_and_reached_by_keyboard():
     root = ET.fromstring(timeline_svg(timeline_drawing(TRACE)))
     reached = [e for e in root.iter() if e.get("tabindex") == "0"]
     assert all(e.get("aria-label") and e.get("role") == "button" for e in reached)
-    heads = [e.get("data-step") for e in reached if e.get("class") == "lh-step"]
-    assert heads == ["0", "1", "2", "3", "4"]
-    names = [e.get("data-handle") for e in reached if e.tag.endswith("text")]
-    assert names == ["h0", "h1", "h2", "h3", "h4", "h5"]
+    texts = [e for e in reached if e.tag.endswith("text")]
+    assert [e.get("data-step") for e in texts if e.get("data-step")] == ["0", "1", "2", "3", "4"]
+    handles = [e.get("data-handle") for e in texts if e.get("data-handle")]
+    assert handles == ["h0", "h1", "h2", "h3", "h4", "h5"]
     dead = [(e.get("data-step"), e.get("data-handle")) for e in reached if "lh-dead" in e.get("class", "")]
     assert sorted(dead) == [("2", "h1"), ("2", "h2"), ("3", "h3"), ("3", "h4")]
     (arc, _) = (e for e in root.iter() if "lh-arc" in e.get("class", ""))
@@ -239,7 +239,7 @@ def test_handles_that_look_alike_share_a_row():
     assert [row.name for row in drawing.rows] == ["%root", "%h#0", "⋯ 99 more handles"]
     assert drawing.rows[2].marks[0].count == 99 and drawing.rows[2].bars
     (fold,) = drawing.folds
-    assert fold.label == "⋯ 99 more handles of %h#1" and len(fold.sheets[0].rows) == 99
+    assert fold.label == "⋯ 99 more handles, from %h#1 on" and len(fold.sheets[0].rows) == 99
 
 
 def test_a_failure_in_the_middle_of_a_long_schedule_is_not_folded():
@@ -269,3 +269,15 @@ def test_an_overlap_would_be_noticed():
     closer = re.sub(r'(<text[^>]*)y="[\d.]+"', r'\1y="100"', picture)
     assert not overlaps(picture) and overlaps(closer)
     assert out_of_bounds(re.sub(r'viewBox="0 0 \d+', 'viewBox="0 0 100', picture))
+
+
+def test_of_handles_inside_of_a_crash_nothing_is_known():
+    steps = [TraceStep(0, "transform.foreach", at(2), status="crashed"), TraceStep(1, "a.b", at(3), 1, 0, 0)]
+    steps[1] = dataclasses.replace(steps[1], status="crashed", operands=read(1))
+    handles = (handle(0, "%root", -1), handle(1, "%in", 0, path=(0,)), handle(2, "%out", 0))
+    outcome = Outcome("crashed", 1, "crash", "the compiler's worker died")
+    trace = dataclasses.replace(TRACE, step_records=tuple(steps), handle_records=handles, outcome=outcome)
+    drawing = timeline_drawing(trace)
+    assert [row.note for row in drawing.rows] == ["live", "not known", "not known"]
+    assert drawing.columns[-1].note == "✗ CRASHED" and drawing.verdict.startswith("crashed at step 1: ")
+    assert not overlaps(timeline_svg(drawing))
