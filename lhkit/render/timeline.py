@@ -12,6 +12,7 @@ from lhkit.analysis.explaining import explain_failure
 from lhkit.analysis.handle_history import death_in_words, display_names
 from lhkit.analysis.lifelines import Event, Lifeline, lifelines
 from lhkit.model.trace import Trace
+from lhkit.render.timeline_bunches import Bunch, bunches_of
 from lhkit.render.timeline_columns import columns_of, groups_of
 from lhkit.render.timeline_folds import Span, visible_moments
 from lhkit.render.timeline_html import timeline_html
@@ -22,11 +23,6 @@ from lhkit.render.timeline_text import timeline_text
 from lhkit.render.trace_text import failure_reasons
 
 __all__ = ["TimelineDrawing", "timeline_drawing", "timeline_html", "timeline_svg", "timeline_text"]
-
-# Fewer neighbours than this that look alike are not worth a fold.
-_LEAST_ALIKE = 4
-# A row, or the handles of a counted one: handles, whether they look alike.
-_Bunch = tuple[list[Lifeline], bool]
 
 
 def timeline_drawing(
@@ -63,6 +59,15 @@ class _Timeline:
             x for x in lines if x.handle.kind == "param"
         ]
 
+        # Handles to which something happens, by moment; who kills counts too.
+        self._touched: dict[int, set[str]] = {}
+        for line in lines:
+            for event in line.events:
+                touched = self._touched.setdefault(event.moment, set())
+                touched.add(line.handle.id)
+                if event.death is not None:
+                    touched.add(event.death.by)
+
     def steps_with_others_inside(self) -> set[int]:
         return {bracket.step for bracket in self._lives.brackets}
 
@@ -71,7 +76,7 @@ class _Timeline:
         if not spans:
             return TimelineDrawing(self._title(), (), (), (), (), self._verdict(), 0, ())
         maker = self._maker(spans)
-        bunches = _bunches(self._lines, maker, self._most_rows, self._important())
+        bunches = bunches_of(self._lines, maker, self._most_rows, self._important())
         folds = [self._fold_of_moments(span) for span in spans if span[0] < span[1]]
         for bunch, _ in bunches:
             if len(bunch) > 1 and not all(maker.is_in_folds(line) for line in bunch):
@@ -105,13 +110,13 @@ class _Timeline:
         return found
 
     def _maker(self, spans: list[Span]) -> RowMaker:
-        return RowMaker(self._trace, columns_of(self._trace, self._lives, spans))
+        return RowMaker(self._trace, columns_of(self._trace, self._lives, spans), self._names)
 
     def _sheet(
-        self, spans: list[Span], bunches: list[_Bunch], verdict: str, folds: tuple[Fold, ...] = ()
+        self, spans: list[Span], bunches: list[Bunch], verdict: str, folds: tuple[Fold, ...] = ()
     ) -> TimelineDrawing:
         columns = columns_of(self._trace, self._lives, spans)
-        maker = RowMaker(self._trace, columns)
+        maker = RowMaker(self._trace, columns, self._names)
         rows = tuple(
             maker.row(bunch[0]) if len(bunch) == 1 else maker.folded(bunch, alike=alike)
             for bunch, alike in bunches
@@ -154,72 +159,8 @@ class _Timeline:
         sheets = []
         for begin in range(first, last + 1, self._most_columns):
             spans = [(m, m) for m in range(begin, min(begin + self._most_columns, last + 1))]
-            maker = self._maker(spans)
-            touched = [line for line in self._lines if maker.events(line)]
-            killers = {e.death.by for line in touched for e in maker.events(line) if e.death is not None}
-            shown = [x for x in self._lines if maker.events(x) or x.handle.id in killers]
-            sheets.append(self._sheet(spans, [([line], False) for line in shown], ""))
+            shown = {h for m, _ in spans for h in self._touched.get(m, ())}
+            lines = [line for line in self._lines if line.handle.id in shown]
+            sheets.append(self._sheet(spans, [([line], False) for line in lines], ""))
         (column,) = columns_of(self._trace, self._lives, [span])
         return Fold(column.title, tuple(sheets))
-
-
-def _bunches(lines: list[Lifeline], maker: RowMaker, most: int, important: set[str]) -> list[_Bunch]:
-    """Return which handles have a row of their own, and which share a counted one."""
-    bunches: list[_Bunch] = []
-    homes: dict[object, list[Lifeline]] = {}
-    for line in lines:
-        if maker.is_in_folds(line):
-            home = (maker.column_of(maker.events(line)[0]), line.handle.kind == "param")
-            if home in homes:
-                homes[home].append(line)
-                continue
-            homes[home] = [line]
-            bunches.append((homes[home], False))
-        else:
-            bunches.append(([line], False))
-    if len(bunches) > most:
-        bunches = _joined_alike(bunches, maker, important)
-    if len(bunches) > most:
-        bunches = _joined_rest(bunches, most, important)
-    return bunches
-
-
-def _joined_alike(bunches: list[_Bunch], maker: RowMaker, important: set[str]) -> list[_Bunch]:
-    """Join neighbours that look alike, all but the first of them."""
-    runs: list[list[_Bunch]] = []
-    last: object = None
-    for bunch in bunches:
-        is_single = len(bunch[0]) == 1 and bunch[0][0].handle.id not in important
-        looks = maker.signature(bunch[0][0]) if is_single else None
-        if looks is not None and looks == last:
-            runs[-1].append(bunch)
-        else:
-            runs.append([bunch])
-        last = looks
-    joined: list[_Bunch] = []
-    for run in runs:
-        if len(run) < _LEAST_ALIKE:
-            joined += run
-        else:
-            joined += [run[0], ([line for bunch, _ in run[1:] for line in bunch], True)]
-    return joined
-
-
-def _joined_rest(bunches: list[_Bunch], most: int, important: set[str]) -> list[_Bunch]:
-    """Join what is least worth a row of its own with its neighbours."""
-    singles = [b[0].handle for b, _ in bunches if len(b) == 1]
-    ranked = sorted(singles, key=lambda h: (h.defined_by >= 0, h.id not in important))
-    kept = {h.id for h in ranked[: most // 2]}
-    joined: list[_Bunch] = []
-    was_joinable = False
-    for bunch, alike in bunches:
-        is_joinable = bunch[0].handle.id not in kept
-        is_same = bool(joined) and (joined[-1][0][0].handle.kind == "param") == (
-            bunch[0].handle.kind == "param"
-        )
-        if is_joinable and was_joinable and is_same:
-            joined[-1] = ([*joined[-1][0], *bunch], False)
-        else:
-            joined.append((bunch, alike))
-        was_joinable = is_joinable
-    return joined

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from lhkit.analysis.handle_history import (
     death_in_few_words,
     death_in_words,
-    display_names,
     payload_in_words,
 )
 from lhkit.analysis.lifelines import Event, EventKind, Lifeline
@@ -23,9 +22,8 @@ _MOST_NAMED = 12
 class RowMaker:
     """Makes rows for some columns."""
 
-    def __init__(self, trace: Trace, columns: Sequence[Column]) -> None:
-        self._trace, self._columns = trace, columns
-        self._names = display_names(trace)
+    def __init__(self, trace: Trace, columns: Sequence[Column], names: dict[str, str]) -> None:
+        self._trace, self._columns, self._names = trace, columns, names
         first, last = columns[0].moments[0], columns[-1].moments[1]
         self._moments = (first, last)
         self._column_of = {m: i for i, c in enumerate(columns) for m in range(c.moments[0], c.moments[1] + 1)}
@@ -98,8 +96,8 @@ class RowMaker:
 
     def _lifeless(self, line: Lifeline) -> str:
         """Say what is known of a handle without a life; of what went on in a crash, nothing is."""
-        by = line.handle.defined_by
-        has_crashed = by >= 0 and self._trace.step_records[by].status == "crashed"
+        by, steps = line.handle.defined_by, self._trace.step_records
+        has_crashed = 0 <= by < len(steps) and steps[by].status == "crashed"
         return "not known" if has_crashed else "never made"
 
     def _is(self, change: HandleChange) -> str:
@@ -111,15 +109,19 @@ class RowMaker:
 
     def _marks(self, lines: Sequence[Lifeline]) -> tuple[Mark, ...]:
         found: dict[tuple[int, EventKind], list[tuple[Event, Lifeline]]] = {}
+        late = set()
         for line in lines:
+            died = min((e.moment for e in line.events if e.kind == "dead"), default=None)
             for event in self.events(line):
-                found.setdefault((self.column_of(event), event.kind), []).append((event, line))
-        return tuple(self._mark(column, found[column, kind]) for column, kind in sorted(found))
+                key = (self.column_of(event), event.kind)
+                found.setdefault(key, []).append((event, line))
+                if died is not None and died < event.moment and event.kind in ("read", "consumed"):
+                    late.add(key)
+        return tuple(self._mark(key[0], found[key], is_late=key in late) for key in sorted(found))
 
-    def _mark(self, column: int, events: Sequence[tuple[Event, Lifeline]]) -> Mark:
+    def _mark(self, column: int, events: Sequence[tuple[Event, Lifeline]], *, is_late: bool) -> Mark:
         event, line = events[0]
         name = self._names[line.handle.id]
-        is_late = any(_is_late(each, its) for each, its in events)
         if event.death is not None:
             said = death_in_words(self._trace, event.step, event.death, self._names)
         elif event.step < 0:
@@ -147,9 +149,3 @@ class RowMaker:
                 title += f", {verb} {payload_in_words(self._trace, stretch.change)}"
             bars.append(Bar(begin, end, is_end, stretch.state, title))
         return tuple(bars)
-
-
-def _is_late(event: Event, line: Lifeline) -> bool:
-    return event.kind in ("read", "consumed") and any(
-        other.kind == "dead" and other.moment < event.moment for other in line.events
-    )
