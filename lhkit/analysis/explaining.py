@@ -11,6 +11,7 @@ from lhkit.analysis.handle_history import (
     death_in_words,
     deaths,
     display_names,
+    payload_in_words,
     states_at_end,
     states_before,
 )
@@ -267,10 +268,6 @@ def _why_never_filled(trace: Trace, record: HandleRecord) -> tuple[str, list[Dia
 def _explain_live(trace: Trace, record: HandleRecord, state: HandleChange) -> Explanation:
     if again := repeated(state):
         return _explain_repeated(trace, record, again, None)
-    names = Counter(trace.op(r).name for r in state.payload if isinstance(r, str))
-    what = ", ".join(f"{n} {name}" for name, n in names.items()) or f"{len(state.payload)} of the payload"
-    if record.kind == "param":
-        what = ", ".join(getattr(r, "param", "?") for r in state.payload)
     name = display_names(trace)[record.id]
     verb = "holds" if record.kind == "param" else "points to"
-    return _explanation(trace, f"{name} is live: it {verb} {what}", record)
+    return _explanation(trace, f"{name} is live: it {verb} {payload_in_words(trace, state)}", record)

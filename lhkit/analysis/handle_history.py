@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from lhkit.model.trace import HandleChange, Invalidation, Trace
+from lhkit.model.trace import HandleChange, Invalidation, ParamReference, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +75,19 @@ def death_in_words(trace: Trace, step: int, death: Invalidation, names: dict[str
         f"{name} died here: step {step} consumed {by}, and the {op} that {name} points to"
         f" lies inside that {ancestor}"
     )
+
+
+def death_in_few_words(step: int, death: Invalidation, names: dict[str, str]) -> str:
+    """Return the step that a handle died of and the cause, as short as it goes: ``5 alias of %loop``."""
+    if death.cause == "direct":
+        return f"{step} consumed"
+    return f"{step} {'alias of' if death.cause == 'alias' else 'inside'} {names[death.by]}"
+
+
+def payload_in_words(trace: Trace, change: HandleChange) -> str:
+    """Return what a live handle points to, or what a parameter holds: ``2 scf.for``, ``16 : i64``."""
+    held = [r.param for r in change.payload if isinstance(r, ParamReference)]
+    if held:
+        return ", ".join(held)
+    counts = Counter(trace.op(r).name for r in change.payload if isinstance(r, str))
+    return ", ".join(f"{n} {name}" for name, n in counts.items()) or f"{len(change.payload)} values"

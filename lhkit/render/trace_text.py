@@ -28,7 +28,7 @@ from lhkit.render.tables import format_ns
 Role = Literal["plain", "faint", "title", "live", "empty", "invalid", "failed", "warning"]
 
 MARKS: dict[HandleState, str] = {"live": "●", "empty": "○", "invalid": "✗"}
-_STATUS: dict[StepStatus, tuple[str, Role]] = {
+STATUS: dict[StepStatus, tuple[str, Role]] = {
     "ok": ("", "plain"),
     "failed": ("✗ FAILED", "failed"),
     "suppressed": ("✗ failed, suppressed", "warning"),
@@ -180,7 +180,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _row(step: TraceStep, cells: tuple[str, ...], widths: Sequence[int]) -> Line:
-    word, role = _STATUS[step.status]
+    word, role = STATUS[step.status]
     line = (Piece(_aligned(cells, widths), role if step.status != "suppressed" else "plain"),)
     return (*line, Piece(f"  {word}", role)) if word else line
 
@@ -194,13 +194,13 @@ def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> l
     if more := len(step.invalidated) - len(shown):
         lines.append((Piece(f"      ✗ … and {more} more handles died here", "invalid"),))
     if step.index == trace.outcome.failed_step:
-        lines += [(Piece(f"      ✗ {reason}", "failed"),) for reason in _reasons(trace, step)[:most]]
+        lines += [(Piece(f"      ✗ {reason}", "failed"),) for reason in failure_reasons(trace, step)[:most]]
     lines += [(Piece(f"      » {remark}", "plain"),) for remark in _remarks(step, most)]
     lines += [(Piece(f"      ! {w.kind}: {w.message}", "warning"),) for w in step.warnings]
     return lines
 
 
-def _reasons(trace: Trace, step: TraceStep) -> list[str]:
+def failure_reasons(trace: Trace, step: TraceStep) -> list[str]:
     """Return why a step failed: which handle it may not use, else the first line of each error."""
     if (cause := explain_failure(trace)).handle is not None:
         return [cause.sentence]

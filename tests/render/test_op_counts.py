@@ -1,0 +1,80 @@
+"""Op counts a step: what is counted when, in one figure."""
+
+import dataclasses
+
+import pytest
+from test_trace_text import TRACE, failed_trace
+
+from lhkit.model.errors import UsageError
+from lhkit.model.trace import PayloadOp, TraceStep
+from lhkit.render.figures import figure_pdf, figure_svg
+from lhkit.render.op_counts import draw_op_counts, op_counts
+
+
+def op(number, name, born=-1, died=None):
+    return PayloadOp(f"o{number}", name, None, (), born, died, None)
+
+
+OPS = (
+    op(0, "linalg.add", -1, 2),
+    op(1, "linalg.max"),
+    op(2, "scf.for", 2, 3),
+    op(3, "scf.yield", 2, 3),
+    op(4, "vector.add", 3),
+)
+COUNTED = dataclasses.replace(TRACE, op_records=OPS)
+
+
+def test_ops_count_from_the_step_that_made_them_to_the_one_that_erased_them():
+    counts = op_counts(COUNTED)
+    assert counts.steps == (-1, 0, 1, 2, 3, 4) and counts.failed_step is None
+    assert dict(counts.lines) == {
+        "linalg": (2, 2, 2, 1, 1, 1),
+        "scf": (0, 0, 0, 2, 0, 0),
+        "vector": (0, 0, 0, 0, 1, 1),
+    }
+    by_name = dict(op_counts(COUNTED, by="name").lines)
+    assert by_name["scf.yield"] == (0, 0, 0, 1, 0, 0) and len(by_name) == 5
+
+
+def test_the_rarest_kinds_share_a_line():
+    counts = op_counts(COUNTED, by="name", most=2)
+    assert [kind for kind, _ in counts.lines] == ["linalg.add", "all others"]
+    assert counts.lines[1][1] == (1, 1, 1, 3, 2, 2)
+
+
+def test_what_is_inside_of_a_step_ends_before_it():
+    steps = (TraceStep(0, "transform.include", None), TraceStep(1, "a.b", None, 1, 0))
+    counts = op_counts(dataclasses.replace(TRACE, step_records=steps, op_records=(op(0, "scf.for", 1),)))
+    assert counts.steps == (-1, 1, 0) and counts.lines == (("scf", (0, 1, 1)),)
+
+
+def test_steps_that_never_ran_are_left_out():
+    assert op_counts(failed_trace()).steps == (-1, 0, 1, 2, 3, 4, 5)
+    assert op_counts(failed_trace()).failed_step == 5
+
+
+def test_what_cannot_be_counted_is_refused():
+    with pytest.raises(UsageError, match="by dialect or by name, not by 'kind'"):
+        op_counts(TRACE, by="kind")
+    with pytest.raises(UsageError, match="7 lines cannot be told apart"):
+        op_counts(TRACE, most=7)
+
+
+def test_lines_differ_by_mark_and_dash_and_files_repeat():
+    axes = draw_op_counts(COUNTED, by="name").axes[0]
+    looks = {(line.get_marker(), line.get_linestyle()) for line in axes.lines}
+    assert len(looks) == len(axes.lines) == 5
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["before", "0", "1", "2", "3", "4"]
+    failed = draw_op_counts(failed_trace())
+    assert [t.get_text().strip() for t in failed.axes[0].texts] == ["step 5 failed"]
+    assert figure_svg(draw_op_counts(COUNTED)) == figure_svg(draw_op_counts(COUNTED))
+    assert figure_pdf(draw_op_counts(COUNTED)).startswith(b"%PDF")
+
+
+def test_an_empty_trace_and_a_long_one_are_drawn():
+    empty = dataclasses.replace(TRACE, step_records=(), op_records=())
+    assert figure_svg(draw_op_counts(empty)).startswith("<svg")
+    long = dataclasses.replace(COUNTED, step_records=tuple(TraceStep(i, "a.b", None) for i in range(300)))
+    labels = [t.get_text() for t in draw_op_counts(long).axes[0].get_xticklabels()]
+    assert len(labels) < 20
