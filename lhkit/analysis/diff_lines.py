@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lhkit.analysis.ir_lines import IrLine, Sign
+from lhkit.analysis.ir_lines import ChangedPart, HandleMark, IrLine, Sign
 from lhkit.analysis.line_pairs import pair_lines
 from lhkit.analysis.line_parts import changed_parts
 from lhkit.analysis.op_remarks import OpRemarks
@@ -39,14 +38,15 @@ def diff_lines(
 
 
 class _Differ:
-    """Makes the lines in order."""
+    """Makes the lines in order; there may be many thousands."""
 
     def __init__(
         self, old: PlacedOps, new: PlacedOps, known: KnownChanges, remarks: OpRemarks | None
     ) -> None:
         self._old, self._new, self._known, self._remarks = old, new, known, remarks
         self._pairs = pair_lines(old, new, known.moved)
-        self._kept = {i for i in new.ids if i is not None} & set(old.ids)
+        # What the text leaves out was or is there too.
+        self._kept = _all_ids(old) & _all_ids(new)
         paired = {n for _, n in self._pairs}
         self._in_place = {i for i, op in zip(new.ids, new.ir.ops, strict=True) if op.lines[0] in paired}
 
@@ -56,77 +56,103 @@ class _Differ:
         ends = (len(self._old.ir.lines), len(self._new.ir.lines))
         for old_line, new_line in (*self._pairs, ends):
             for line in range(old_at, old_line):
-                yield self._alone(self._old, line, old=line + 1)
+                yield self._alone(self._old, line, line + 1, None)
             for line in range(new_at, new_line):
-                yield self._alone(self._new, line, new=line + 1)
+                yield self._alone(self._new, line, None, line + 1)
             if (old_line, new_line) != ends:
                 yield self._both(old_line, new_line)
             old_at, new_at = old_line + 1, new_line + 1
 
-    def _alone(self, side: PlacedOps, line: int, *, old: int | None = None, new: int | None = None) -> IrLine:
+    def _alone(self, side: PlacedOps, line: int, old: int | None, new: int | None) -> IrLine:
         """Return a line that only one payload has."""
         op = side.id_at(line)
         sign: Sign = "+" if new else "−"
         if op in self._kept:  # an op in its place may have got or lost a region
             sign = "~" if op in self._in_place else "»"
-        made = IrLine(sign, old, new, side.ir.lines[line], op=op)
-        return self._with_remarks(made, side, line, is_gone=new is None and op not in self._kept)
+        more = self._of_op(side, line, is_new=new is not None, is_gone=sign == "−")
+        return IrLine(sign, old, new, side.ir.lines[line], None, (), op, *more)
 
     def _both(self, old_line: int, new_line: int) -> IrLine:
         """Return a line that both payloads have."""
         old, new = self._old, self._new
         was, text = old.ir.lines[old_line], new.ir.lines[new_line]
-        at, op = new.ir.owners[new_line], new.id_at(new_line)
-        made = IrLine("", old_line + 1, new_line + 1, text, None if was == text else was, op=op)
-        if at < 0 or op is None:
-            return made
-        before, now = old.ir.ops[old.ir.owners[old_line]], new.ir.ops[at]
-        old_place, new_place = before.lines.index(old_line), now.lines.index(new_line)
-        old_values = old.named(before.values[old_place])
-        new_values = new.named(now.values[new_place])
-        if before.shapes[old_place] != now.shapes[new_place] or old_values != new_values:
-            aliases = (old.ir.aliases, new.ir.aliases)
-            parts = changed_parts(was.lstrip(), text.lstrip(), old_values, new_values, aliases)
-            indent = len(text) - len(text.lstrip())
-            shifted = [dataclasses.replace(p, start=p.start + indent, end=p.end + indent) for p in parts]
-            made = dataclasses.replace(made, sign="~", parts=tuple(shifted))
+        old_text = None if was == text else was
+        before, now, op = old.ir.owners[old_line], new.ir.owners[new_line], new.id_at(new_line)
+        if now < 0 or op is None:
+            return IrLine("", old_line + 1, new_line + 1, text, old_text)
+        old_place = old.ir.ops[before].lines.index(old_line)
+        new_place = new.ir.ops[now].lines.index(new_line)
+        sign: Sign = ""
+        parts: tuple[ChangedPart, ...] = ()
+        if self._line_differs(before, now, old_place, new_place):
+            sign, parts = "~", self._parts(before, now, old_place, new_place)
+        unseen = ""
         if new_place == 0:
-            made = self._first_line(made, old.ir.owners[old_line], at)
-        return self._with_remarks(made, new, new_line)
+            sign, unseen = self._sign_of_op(op, before, now, sign)
+        more = self._of_op(new, new_line, unseen)
+        return IrLine(sign, old_line + 1, new_line + 1, text, old_text, parts, op, *more)
 
-    def _first_line(self, made: IrLine, before: int, now: int) -> IrLine:
-        """Return the first line of an op with what concerns the op as a whole."""
-        op = made.op or ""
+    def _line_differs(self, before: int, now: int, old_place: int, new_place: int) -> bool:
+        if self._old is self._new:
+            return False
+        old, new = self._old.ir.ops[before], self._new.ir.ops[now]
+        if old.shapes[old_place] != new.shapes[new_place]:
+            return True
+        left, right = old.values[old_place], new.values[new_place]
+        return bool(left or right) and self._old.named(left) != self._new.named(right)
+
+    def _parts(self, before: int, now: int, old_place: int, new_place: int) -> tuple[ChangedPart, ...]:
+        old, new = self._old.ir.ops[before], self._new.ir.ops[now]
+        return changed_parts(
+            self._old.ir.lines[old.lines[old_place]],
+            self._new.ir.lines[new.lines[new_place]],
+            self._old.named(old.values[old_place]),
+            self._new.named(new.values[new_place]),
+            (self._old.ir.aliases, self._new.ir.aliases),
+        )
+
+    def _sign_of_op(self, op: str, before: int, now: int, sign: Sign) -> tuple[Sign, str]:
+        """Return the sign of an op's first line, and what it stands for that cannot be seen."""
+        if self._old is self._new:
+            return sign, ""
         if op in self._known.moved or self._old.parent_id(before) != self._new.parent_id(now):
-            return dataclasses.replace(made, sign="»")
-        unseen = set(self._old.inside.get(before, ())) != set(self._new.inside.get(now, ()))
-        if made.sign == "" and (unseen or (op in self._known.changed and not self._differs(before, now))):
-            return dataclasses.replace(made, sign="~", remark=_UNSEEN)
-        return made
+            return "»", ""
+        inside = set(self._old.inside.get(before, ())) != set(self._new.inside.get(now, ()))
+        if sign == "" and (inside or (op in self._known.changed and not self._differs(before, now))):
+            return "~", _UNSEEN
+        return sign, ""
 
     def _differs(self, before: int, now: int) -> bool:
         """Return True if any own line of an op reads otherwise."""
-        old, new = self._old.ir.ops[before], self._new.ir.ops[now]
-        return old.shapes != new.shapes or any(
-            self._old.named(a) != self._new.named(b) for a, b in zip(old.values, new.values, strict=False)
-        )
+        count = len(self._old.ir.ops[before].lines)
+        if count != len(self._new.ir.ops[now].lines):
+            return True
+        return any(self._line_differs(before, now, place, place) for place in range(count))
 
-    def _with_remarks(self, made: IrLine, side: PlacedOps, line: int, *, is_gone: bool = False) -> IrLine:
-        """Return the first line of an op with its handles and where it comes from."""
+    def _of_op(
+        self, side: PlacedOps, line: int, unseen: str = "", *, is_new: bool = True, is_gone: bool = False
+    ) -> tuple[tuple[str, ...], tuple[HandleMark, ...], str]:
+        """Return what the first line of an op carries: ops left out, handles, and where it comes from."""
         at = side.ir.owners[line]
-        if at < 0 or made.op is None or side.ir.ops[at].lines[0] != line:
-            return made
+        op = None if at < 0 else side.ids[at]
+        if op is None or side.ir.ops[at].lines[0] != line:
+            return (), (), ""
         inside = side.inside.get(at, ())
         if self._remarks is None:
-            return dataclasses.replace(made, inside=inside)
-        words = self._remarks.origin(made.op)
+            return inside, (), unseen
+        words = self._remarks.origin(op)
         if is_gone:
-            words += self._remarks.ending(made.op)
-        elif made.remark:
-            words += f"; {made.remark}"
+            words += self._remarks.ending(op)
+        if unseen:
+            words += f"; {unseen}"
         known = self._remarks.handles
-        marks = {m.id: m for each in (made.op, *inside) for m in known.get(each, ())} if made.new else {}
-        return dataclasses.replace(made, inside=inside, handles=tuple(marks.values()), remark=words)
+        marks = {m.id: m for each in (op, *inside) for m in known.get(each, ())} if is_new and known else {}
+        return inside, tuple(marks.values()), words
+
+
+def _all_ids(side: PlacedOps) -> set[str]:
+    """Return the ids of the ops of a payload, those that its text leaves out too."""
+    return {i for i in side.ids if i is not None}.union(*side.inside.values())
 
 
 def _with_context(lines: Sequence[IrLine], old: PlacedOps, new: PlacedOps) -> tuple[IrLine, ...]:
@@ -148,7 +174,13 @@ def _with_context(lines: Sequence[IrLine], old: PlacedOps, new: PlacedOps) -> tu
                 break  # what that one lies in is shown with it
             if place is not None:
                 shown.add(place)
-    return tuple(
-        dataclasses.replace(line, is_context=True) if i in shown and not line.sign else line
-        for i, line in enumerate(lines)
-    )
+    made = list(lines)
+    for i in shown.intersection(range(len(lines))):
+        if not lines[i].sign:
+            made[i] = _as_context(lines[i])
+    return tuple(made)
+
+
+def _as_context(i: IrLine) -> IrLine:
+    # `dataclasses.replace` takes three times as long, and there may be thousands.
+    return IrLine(i.sign, i.old, i.new, i.text, i.old_text, i.parts, i.op, i.inside, i.handles, i.remark, True)

@@ -98,9 +98,9 @@ class IrDiff:
 
     @property
     def counts(self) -> tuple[tuple[Sign, int], ...]:
-        """How many ops have each sign, in the order of signs; an op counts once, a line of none for itself."""
-        ops: dict[Sign, set[str | int]] = {"+": set(), "−": set(), "~": set(), "»": set()}
-        for number, line in enumerate(self.lines):
-            if line.sign:
-                ops[line.sign].add(line.op or number)
+        """How many ops have each sign, in the order of signs; an op counts once."""
+        ops: dict[Sign, set[str]] = {"+": set(), "−": set(), "~": set(), "»": set()}
+        for line in self.lines:
+            if line.sign and line.op is not None:
+                ops[line.sign].add(line.op)
         return tuple((sign, len(those)) for sign, those in ops.items() if those)

@@ -34,17 +34,21 @@ def changed_parts(
     starts = [0]
     for token in now:
         starts.append(starts[-1] + len(token))
-    types_from = _start_of_types(new)
-    return tuple(
-        ChangedPart(starts[k], starts[end], was := "".join(before[i:j]), _kind(now[k:end] or [was], starts[k], types_from))
-        for i, j, k, end in _differences(left, right)
-    )
+    found = []
+    for i, j, k, end in _differences(left, right):
+        was = before[i:j]
+        kind = _kind(now[k:end] or was, starts[k], new)
+        found.append(ChangedPart(starts[k], starts[end], "".join(was), kind))
+    return tuple(found)
 
 
 def _meanings(tokens: Sequence[str], values: Sequence[Hashable], aliases: Mapping[str, str]) -> list[Hashable]:
     """Return tokens as what they mean: values by identity, aliases in full."""
     known = iter(values)
-    return [("%", next(known, None)) if t[0] == "%" and len(t) > 1 else aliases.get(t, t) for t in tokens]
+    return [
+        ("%", next(known, None)) if t[0] == "%" and len(t) > 1 else " " if t.isspace() else aliases.get(t, t)
+        for t in tokens
+    ]
 
 
 def _differences(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int, int, int]]:
@@ -53,8 +57,9 @@ def _differences(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[
     first = next((i for i in range(most) if left[i] != right[i]), most)
     tail = next((i for i in range(most - first) if left[-1 - i] != right[-1 - i]), most - first)
     i, k = len(left) - tail, len(right) - tail
-    if max(i, k) - first > _MOST_COMPARED:
-        yield first, i, first, k
+    if i - first <= 1 or k - first <= 1 or max(i, k) - first > _MOST_COMPARED:
+        if first < max(i, k):
+            yield first, i, first, k
         return
     matcher = difflib.SequenceMatcher(None, left[first:i], right[first:k], autojunk=False)
     for kind, a, b, c, d in matcher.get_opcodes():
@@ -73,7 +78,7 @@ def _start_of_types(line: str) -> int:
     return found
 
 
-def _kind(tokens: Sequence[str], start: int, types_from: int) -> PartKind:
+def _kind(tokens: Sequence[str], start: int, line: str) -> PartKind:
     if any(t[0] == "%" for t in tokens):
         return "operand"
-    return "type" if start >= types_from else "attribute"
+    return "type" if start >= _start_of_types(line) else "attribute"

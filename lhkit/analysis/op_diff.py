@@ -7,9 +7,10 @@ that stands elsewhere has moved.
 from __future__ import annotations
 
 from lhkit.analysis.diff_lines import KnownChanges, diff_lines
-from lhkit.analysis.ir_lines import IrDiff
+from lhkit.analysis.ir_lines import IrDiff, IrLine
 from lhkit.analysis.op_remarks import remarks_at
-from lhkit.analysis.placed_ops import place_ops
+from lhkit.analysis.placed_ops import order_at, place_ops
+from lhkit.analysis.printed_ir import read_printed
 from lhkit.analysis.structural_match import match_structure
 from lhkit.model.errors import usage_error
 from lhkit.model.trace import Trace
@@ -32,7 +33,9 @@ def ir_diff(trace: Trace, step: int, against: int | None = None) -> IrDiff:
     new_step = _snapshot_at(trace, step)
     old_step = _step_before(trace, step) if against is None else _snapshot_at(trace, against)
     old_text, new_text = trace.snapshot_text(old_step) or "", trace.snapshot_text(new_step) or ""
-    old, new = place_ops(trace, old_step), place_ops(trace, new_step)
+    new = place_ops(trace, new_step)
+    is_same = old_text == new_text and order_at(trace, old_step) == order_at(trace, new_step)
+    old = new if is_same else place_ops(trace, old_step)
     what = _title(trace, step, new_step, old_step if against is not None else None)
     if old is None or new is None:
         return text_diff(old_text, new_text, what)
@@ -52,13 +55,18 @@ def text_diff(old: str, new: str, title: str = "") -> IrDiff:
     return IrDiff(title, lines, BY_STRUCTURE)
 
 
-def payload_lines(trace: Trace, step: int) -> IrDiff:
+def ir_at(trace: Trace, step: int) -> IrDiff:
     """Return the payload after a step as a diff in which nothing changed.
 
     Raises:
         UsageError: There is no such step, or the trace has no snapshots.
     """
     return ir_diff(trace, step, against=step)
+
+
+def plain_lines(text: str) -> IrDiff:
+    """Return a text as a diff in which nothing changed and no op is known."""
+    return IrDiff("", tuple(IrLine("", n, n, each) for n, each in enumerate(read_printed(text).lines, 1)))
 
 
 def _snapshot_at(trace: Trace, step: int) -> int:

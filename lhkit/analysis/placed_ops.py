@@ -78,7 +78,8 @@ class _Placing:
             if found is None:
                 ids.append(None)
                 continue
-            self._leave_out(range(at, found), number, inside)
+            if found > at:
+                self._leave_out(range(at, found), number, inside)
             number[self._order[found]] = len(ids)
             ids.append(self._order[found])
             at = found + 1
