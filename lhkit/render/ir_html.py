@@ -19,6 +19,7 @@ _ENDS_OF_RUN = (60, 20)
 # A fold with more lines than this shows its first ones when it is opened: the page would grow with every step.
 _MOST_IN_FOLD = 200
 _MOST_LABELS = 3
+_MOST_CHANGES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +98,30 @@ def ir_text(diff: IrDiff, *, folded: bool = True) -> str:
         if isinstance(part, Fold):
             lines.append(f"  {'⋯':>{width}} {part.label}")
             continue
-        if part.sign in ("~", "»") and part.new and part.old_text is not None and part.parts:
-            lines.append(f"{part.sign} {'':>{width}} {part.old_text}".rstrip())
-        labels = f"  ⟵ {', '.join(h.name for h in part.handles)}" if part.handles else ""
-        lines.append(f"{part.sign or ' '} {part.new or part.old:>{width}} {part.text}{labels}".rstrip())
+        labels = f"  ⟵ {', '.join(_by_name(part.handles))}" if part.handles else ""
+        number = part.new or part.old
+        lines.append(f"{part.sign or ' '} {number:>{width}} {part.text}{_changes_text(part)}{labels}".rstrip())
     return "\n".join(lines) + "\n"
+
+
+def _changes_text(line: IrLine) -> str:
+    """Return what changed in a line, to stand behind it; nothing if that is too much to be read."""
+    if not 0 < len(line.parts) <= _MOST_CHANGES:
+        return ""
+    said = []
+    for part in line.parts:
+        now = line.text[part.start : part.end]
+        is_same = part.was == now
+        said.append(f"{now} of another op" if is_same else f"{part.was.strip() or '∅'} → {now.strip() or '∅'}")
+    return f"  ~ {'; '.join(said)}"
+
+
+def _by_name(handles: Sequence[HandleMark]) -> dict[str, list[HandleMark]]:
+    """Return handles by their name: one that an include was given has two that are the same to a reader."""
+    found: dict[str, list[HandleMark]] = {}
+    for handle in handles:
+        found.setdefault(handle.name, []).append(handle)
+    return found
 
 
 def _box(body: Sequence[str], label: str) -> str:
@@ -172,12 +192,15 @@ def _part_html(part: ChangedPart, now: str, *, with_old: bool) -> str:
 def _labels_html(handles: Sequence[HandleMark]) -> str:
     if not handles:
         return ""
-    labels = [
-        element("span", escaped(h.name), **marks(handles=(h.id,), label=f"handle {h.name}"))
-        for h in handles[:_MOST_LABELS]
-    ]
-    if rest := handles[_MOST_LABELS:]:
-        names = ", ".join(h.name for h in rest)
-        labels.append(element("span", f"+{len(rest)}", title=names, **marks(handles=[h.id for h in rest])))
+    named = list(_by_name(handles).items())
+    labels = [_label_html(name, name, those) for name, those in named[:_MOST_LABELS]]
+    if rest := named[_MOST_LABELS:]:
+        those = [h for _, more in rest for h in more]
+        labels.append(_label_html(f"+{len(rest)}", ", ".join(name for name, _ in rest), those))
     sort = "h w" if any(h.is_new for h in handles) else "h"
     return f'<span class="{sort}">⟵ {"".join(labels)}</span>'
+
+
+def _label_html(shown: str, names: str, handles: Sequence[HandleMark]) -> str:
+    found = marks(handles=[h.id for h in handles], label=f"handle {names}")
+    return element("span", escaped(shown), title=None if shown == names else names, **found)

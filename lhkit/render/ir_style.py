@@ -16,16 +16,17 @@ def ir_style() -> str:
 # Numbers and signs are generated content: the clipboard and the text of the page know nothing of them.
 _STYLE = f"""
 .lh-ir {{ font: 12.5px/1.5 {MONO}; overflow: auto; max-width: 100%; border: 1px solid var(--lh-line);
-  border-radius: 4px; background: var(--lh-paper); color: var(--lh-ink); tab-size: 2; }}
+  border-radius: 4px; margin: 0 0 12px; background: var(--lh-paper); color: var(--lh-ink); tab-size: 2; }}
 .lh-ir > div {{ display: inline-block; min-width: 100%; padding: 4px 0; box-sizing: border-box; }}
 .lh-ir .l {{ white-space: pre; padding-right: 1ch; --p: var(--lh-paper); background: var(--p); }}
 .lh-ir .l::before {{ content: attr(data-n) "  "; position: sticky; left: 0; display: inline-block; width: 7ch;
   margin-right: 1ch; text-align: right; color: var(--lh-faint); background: var(--p); white-space: pre; }}
-.lh-ir .a::before {{ content: attr(data-n) " +"; color: var(--lh-created); }}
-.lh-ir .e::before {{ content: attr(data-n) " −"; color: var(--lh-erased); }}
-.lh-ir .x::before {{ content: attr(data-n) " ~"; color: var(--lh-changed); }}
-.lh-ir .m::before {{ content: attr(data-n) " »"; color: var(--lh-moved); }}
-.lh-ir .f::before {{ content: attr(data-n) " ✕"; color: var(--lh-dead); }}
+.lh-ir .a::before {{ content: attr(data-n) " +"; }}
+.lh-ir .e::before {{ content: attr(data-n) " −"; }}
+.lh-ir .x::before {{ content: attr(data-n) " ~"; }}
+.lh-ir .m::before {{ content: attr(data-n) " »"; }}
+.lh-ir .f::before {{ content: attr(data-n) " ✕"; }}
+.lh-ir :is(.a, .e, .x, .m, .f)::before {{ color: var(--lh-ink); font-weight: 700; }}
 .lh-ir .a {{ --p: var(--lh-created-paper); }} .lh-ir .e {{ --p: var(--lh-erased-paper); }}
 .lh-ir .x {{ --p: var(--lh-changed-paper); }} .lh-ir .m {{ --p: var(--lh-selected-paper); }}
 .lh-ir .f {{ --p: var(--lh-erased-paper); }}
