@@ -49,6 +49,15 @@ _STYLE = f"""
 .lh-ir summary > span {{ position: sticky; left: 8ch; }}
 .lh-ir details[open] > summary {{ font-style: italic; }}
 .lh-ir .u {{ color: var(--lh-faint); padding: 2px 1ch 2px 8ch; user-select: none; }}
+.lh-code {{ display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 8px; }}
+.lh-code > .lh-ir {{ max-height: 30rem; }}
+@media (max-width: 900px) {{ .lh-code {{ grid-template-columns: minmax(0, 1fr); }}
+  .lh-code > .lh-ir {{ max-height: 20rem; }} }}
+.lh-ir .k {{ position: sticky; right: 0; float: right; margin-left: 2ch; padding: 0 1ch; user-select: none;
+  background: var(--p); font-size: 11.5px; min-width: 24ch; }}
+.lh-ir .ka {{ color: var(--lh-made); font-weight: 600; }} .lh-ir .kl {{ color: var(--lh-read); }}
+.lh-ir .ks {{ color: var(--lh-dead); font-weight: 700; }} .lh-ir :is(.kh, .ko) {{ color: var(--lh-faint); }}
+.lh-loop {{ margin: 0 0 12px; }} .lh-loop > summary {{ cursor: pointer; }}
 .lh-irt {{ font: 13px/1.5 system-ui, sans-serif; margin: 0 0 4px; color: var(--lh-faint); }}
 .lh-irt b {{ color: var(--lh-ink); font-weight: 600; }}
 """.strip()
