@@ -84,22 +84,32 @@ class _Differ:
         new_place = new.ir.ops[now].lines.index(new_line)
         sign: Sign = ""
         parts: tuple[ChangedPart, ...] = ()
-        if self._line_differs(before, now, old_place, new_place):
+        if self._line_differs(before, now, old_place, new_place, is_known=op in self._known.changed):
             sign, parts = "~", self._parts(before, now, old_place, new_place)
         unseen = ""
         if new_place == 0:
             sign, unseen = self._sign_of_op(op, before, now, sign)
         more = self._of_op(new, new_line, unseen)
+        if unseen:
+            gone = (i for i in old.inside.get(before, ()) if i not in more[0])
+            more = ((*more[0], *gone), *more[1:])
         return IrLine(sign, old_line + 1, new_line + 1, text, old_text, parts, op, *more)
 
-    def _line_differs(self, before: int, now: int, old_place: int, new_place: int) -> bool:
+    def _line_differs(
+        self, before: int, now: int, old_place: int, new_place: int, *, is_known: bool = False
+    ) -> bool:
+        """Return True for a line that reads otherwise; of an op known to have changed, any other operand counts."""
         if self._old is self._new:
             return False
         old, new = self._old.ir.ops[before], self._new.ir.ops[now]
         if old.shapes[old_place] != new.shapes[new_place]:
             return True
         left, right = old.values[old_place], new.values[new_place]
-        return bool(left or right) and self._old.named(left) != self._new.named(right)
+        if not left and not right:
+            return False
+        if is_known:
+            return self._old.named(left) != self._new.named(right)
+        return self._old.meant(left) != self._new.meant(right)
 
     def _parts(self, before: int, now: int, old_place: int, new_place: int) -> tuple[ChangedPart, ...]:
         old, new = self._old.ir.ops[before], self._new.ir.ops[now]
@@ -114,7 +124,7 @@ class _Differ:
     def _sign_of_op(self, op: str, before: int, now: int, sign: Sign) -> tuple[Sign, str]:
         """Return the sign of an op's first line, and what it stands for that cannot be seen."""
         if self._old is self._new:
-            return sign, ""
+            return ("~", _UNSEEN) if op in self._known.changed else (sign, "")
         if op in self._known.moved or self._old.parent_id(before) != self._new.parent_id(now):
             return "»", ""
         inside = set(self._old.inside.get(before, ())) != set(self._new.inside.get(now, ()))
@@ -127,7 +137,7 @@ class _Differ:
         count = len(self._old.ir.ops[before].lines)
         if count != len(self._new.ir.ops[now].lines):
             return True
-        return any(self._line_differs(before, now, place, place) for place in range(count))
+        return any(self._line_differs(before, now, place, place, is_known=True) for place in range(count))
 
     def _of_op(
         self, side: PlacedOps, line: int, unseen: str = "", *, is_new: bool = True, is_gone: bool = False

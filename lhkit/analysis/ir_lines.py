@@ -47,7 +47,8 @@ class IrLine:
         old_text: How it read before; None where there is no old line, or it read the same.
         parts: What of ``text`` changed, in order.
         op: Id of the op whose line it is, or None.
-        inside: Ids of ops in that op that the text leaves out, on its first line.
+        inside: Ids of ops in that op that the text leaves out, on its first line; if there are others than
+            before, those too.
         handles: The handles that point to the op or into what the text leaves out, on its first line.
         remark: Where the op comes from and what became of it, in words, on its first line.
         is_context: True for an unchanged line that is worth showing with those that changed.

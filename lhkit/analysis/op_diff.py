@@ -6,15 +6,18 @@ that stands elsewhere has moved.
 
 from __future__ import annotations
 
+import itertools
+
 from lhkit.analysis.diff_lines import KnownChanges, diff_lines
 from lhkit.analysis.ir_lines import IrDiff, IrLine
 from lhkit.analysis.op_remarks import remarks_at
-from lhkit.analysis.placed_ops import order_at, place_ops
+from lhkit.analysis.placed_ops import named_as_copies, order_at, place_ops
 from lhkit.analysis.printed_ir import read_printed
 from lhkit.analysis.structural_match import match_structure
 from lhkit.model.errors import usage_error
 from lhkit.model.trace import Trace
 
+OF_A_COPY = "This step works on a copy of a part of the payload, and is compared to what it was made from."
 BY_STRUCTURE = "Ops were matched by the structure of the texts: what became of each is not known."
 
 
@@ -36,11 +39,14 @@ def ir_diff(trace: Trace, step: int, against: int | None = None) -> IrDiff:
     new = place_ops(trace, new_step)
     is_same = old_text == new_text and order_at(trace, old_step) == order_at(trace, new_step)
     old = new if is_same else place_ops(trace, old_step)
+    note = ""
     what = _title(trace, step, new_step, old_step if against is not None else None)
     if old is None or new is None:
         return text_diff(old_text, new_text, what)
+    if new.ids and old.ids and new.ids[0] not in old.ids and old.ids[0] not in new.ids:
+        old, note = named_as_copies(trace, old, new), OF_A_COPY
     known = _changes_between(trace, old_step, new_step)
-    return IrDiff(what, diff_lines(old, new, known, remarks_at(trace, step)))
+    return IrDiff(what, diff_lines(old, new, known, remarks_at(trace, step)), note)
 
 
 def text_diff(old: str, new: str, title: str = "") -> IrDiff:
@@ -82,13 +88,20 @@ def _snapshot_at(trace: Trace, step: int) -> int:
 
 
 def _step_before(trace: Trace, step: int) -> int:
-    """Return the step whose snapshot shows the payload when a step began: nothing inside it had run."""
-    before = -1
-    for snapshot in trace.snapshots:
-        if snapshot.step >= step >= 0:
-            break
-        before = snapshot.step
-    return before if step >= 0 else -1
+    """Return the step whose snapshot shows the payload when a step began: nothing inside it had run.
+
+    Alternatives work on copies. Before the first step on a copy there is what it was made from; what another
+    alternative made of its own copy is passed over.
+    """
+    if step < 0:
+        return -1
+    earlier = [s.step for s in itertools.takewhile(lambda s: s.step < step, trace.snapshots)]
+    root = (order_at(trace, step) or ("",))[0]
+    for each in reversed(earlier):
+        if not root or root in (order_at(trace, each) or (root,)):
+            return each
+    parent = trace.step_records[step].parent
+    return earlier[-1] if parent is None else _step_before(trace, parent)
 
 
 def _title(trace: Trace, step: int, shown: int, against: int | None) -> str:

@@ -39,6 +39,14 @@ class PlacedOps:
         """Return values by the id of their op, so that they can be compared with those of another text."""
         return [(self.ids[op] or op, number) for op, number in values]
 
+    def meant(self, values: Sequence[Value]) -> list[tuple[str | int, int]]:
+        """Return values as `named` does, constants by what they hold: folding makes them anew all the time."""
+        ops = self.ir.ops
+        return [
+            (ops[op].shapes[0] if ops[op].name.endswith(".constant") else self.ids[op] or op, number)
+            for op, number in values
+        ]
+
 
 def order_at(trace: Trace, step: int) -> tuple[str, ...] | None:
     """Return the ids of the payload ops after a step, outer before inner; None where that is not known."""
@@ -55,6 +63,23 @@ def place_ops(trace: Trace, step: int) -> PlacedOps | None:
     if text is None or order is None:
         return None
     return _Placing(trace, order).place(read_printed(text))
+
+
+def named_as_copies(trace: Trace, old: PlacedOps, new: PlacedOps) -> PlacedOps:
+    """Return a payload with the ids of a copy in place of those of the ops that it was made from.
+
+    Args:
+        trace: The trace.
+        old: The payload.
+        new: The copy, or what has become of it.
+    """
+    born = trace.op(new.ids[0] or "").born
+    copies: dict[str | None, str] = {}
+    for op in trace.op_records:
+        if op.born == born and len(op.derived_from) == 1:
+            copies.setdefault(op.derived_from[0], op.id)
+    inside = {at: tuple(copies.get(i, i) for i in those) for at, those in old.inside.items()}
+    return PlacedOps(old.ir, tuple(copies.get(i, i) for i in old.ids), inside)
 
 
 class _Placing:
