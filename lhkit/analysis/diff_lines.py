@@ -40,9 +40,7 @@ def diff_lines(
 class _Differ:
     """Makes the lines in order; there may be many thousands."""
 
-    def __init__(
-        self, old: PlacedOps, new: PlacedOps, known: KnownChanges, remarks: OpRemarks | None
-    ) -> None:
+    def __init__(self, old: PlacedOps, new: PlacedOps, known: KnownChanges, remarks: OpRemarks | None) -> None:
         self._old, self._new, self._known, self._remarks = old, new, known, remarks
         self._pairs = pair_lines(old, new, known.moved)
         # What the text leaves out was or is there too.
@@ -98,7 +96,7 @@ class _Differ:
     def _line_differs(
         self, before: int, now: int, old_place: int, new_place: int, *, is_known: bool = False
     ) -> bool:
-        """Return True for a line that reads otherwise; of an op known to have changed, any other operand counts."""
+        """Return True for a line that reads otherwise; in an op known to have changed, other operands count."""
         if self._old is self._new:
             return False
         old, new = self._old.ir.ops[before], self._new.ir.ops[now]

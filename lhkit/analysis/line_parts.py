@@ -9,6 +9,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from lhkit.analysis.ir_lines import ChangedPart, PartKind
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.-]+(?:[#:][0-9]+)?|[#!]?[\w$.]+|\s+|.', re.ASCII | re.DOTALL)
+_TYPE = re.compile(
+    r"(?:\b(?:tensor|vector|memref|tuple|complex)|![\w$.]+)(?:<(?:[^<>]|<[^<>]*>)*>)?"
+    r"|\b(?:index|none|[us]?i[0-9]+|t?b?f[0-9]\w*)\b",
+    re.ASCII,
+)
 # Finding the fewest differences takes quadratic time; longer lines are compared from both ends only.
 _MOST_COMPARED = 300
 
@@ -29,9 +34,10 @@ def changed_parts(
         new_values: The same of the new line; equal ones are the same value, whatever their names.
         aliases: What aliases stand for, before and now.
     """
-    before, now = _TOKEN.findall(old), _TOKEN.findall(new)
+    indent = len(new) - len(new.lstrip())
+    before, now = _TOKEN.findall(old.lstrip()), _TOKEN.findall(new[indent:])
     left, right = _meanings(before, old_values, aliases[0]), _meanings(now, new_values, aliases[1])
-    starts = [0]
+    starts = [indent]
     for token in now:
         starts.append(starts[-1] + len(token))
     found = []
@@ -67,18 +73,7 @@ def _differences(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[
             yield first + a, first + b, first + c, first + d
 
 
-def _start_of_types(line: str) -> int:
-    """Return where a line's types begin: behind its last colon outside of brackets and strings."""
-    depth, found = 0, len(line)
-    for match in _TOKEN.finditer(line):
-        token = match[0]
-        depth += (token in "([{<") - (token in ")]}>") if len(token) == 1 else 0
-        if token == ":" and depth <= 0:
-            found = match.start()
-    return found
-
-
 def _kind(tokens: Sequence[str], start: int, line: str) -> PartKind:
     if any(t[0] == "%" for t in tokens):
         return "operand"
-    return "type" if start >= _start_of_types(line) else "attribute"
+    return "type" if any(m.start() <= start < m.end() for m in _TYPE.finditer(line)) else "attribute"

@@ -58,7 +58,7 @@ def order_at(trace: Trace, step: int) -> tuple[str, ...] | None:
 
 
 def place_ops(trace: Trace, step: int) -> PlacedOps | None:
-    """Return the snapshot after a step with its ops; None if there is no snapshot, or nothing known of order."""
+    """Return the snapshot after a step with its ops; None without a snapshot or their order."""
     text, order = trace.snapshot_text(step), order_at(trace, step)
     if text is None or order is None:
         return None

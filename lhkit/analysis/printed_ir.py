@@ -20,7 +20,20 @@ _OP = re.compile(
 )
 # Words without a dot that begin a line and no op.
 _NO_OPS = frozenset(
-    "case default else do ins outs attributes init shared_outs iter_args dimensions permutation to step".split()
+    (
+        "case",
+        "default",
+        "else",
+        "do",
+        "ins",
+        "outs",
+        "attributes",
+        "init",
+        "shared_outs",
+        "iter_args",
+        "to",
+        "step",
+    )
 )
 # What a line refers to by a name that may be another one in the next snapshot; strings are only passed over.
 _NAMED = re.compile(rf"{_STRING}|%[\w$.-]+(?:[#:][0-9]+)?|[#!]{_NAME}", re.ASCII)

@@ -150,7 +150,7 @@ def lowered_module(
 def module_with_lines(
     recipe: Recipe, progress: Progress = ignore_progress
 ) -> tuple[Any, tuple[Slot, ...], str]:
-    """Return the module of a recipe in the LLVM dialect with line tables, its microkernels, and what lines mean.
+    """Return the module of a recipe in the LLVM dialect with line tables, its microkernels, and the text.
 
     Lines are those of the bufferized IR's text, which is read again so that every op is where it is written.
     """

@@ -102,7 +102,7 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], progress: Progress = i
 
 
 def add_line_tables(module: Any) -> None:
-    """Have the locations of a module in the LLVM dialect written to the object file; the code stays the same."""
+    """Have the locations of a module in the LLVM dialect written to the object file; its code is the same."""
     scope = "ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}"
     passmanager.PassManager.parse(f"builtin.module({scope})").run(module.operation)
 

@@ -46,7 +46,7 @@ def machine_code(
         recipe: The kernel.
         progress: Told of every stage.
         with_lines: Also return the bufferized IR, and the line of it that each instruction comes from. The
-            instructions are the same; LLVM keeps lines where it can (those of hoisted and merged code are lost).
+            instructions are the same; LLVM keeps lines where it can (hoisted and merged code has none).
 
     Raises:
         UsageError: The disassembler does not know this machine.

@@ -20,8 +20,8 @@ _MARKS: dict[Sort, str] = {
     "shuffle": "⇄", "branch": "↺", "call": "→", "other": "·",
 }  # fmt: skip
 _CLASSES: dict[Sort, str] = {
-    "FMA": "ka", "arithmetic": "ka", "division": "ka", "load": "kl", "store": "kl", "gather": "kl", "spill": "ks",
-    "call": "ks", "shuffle": "kh", "branch": "ko", "other": "ko",
+    "FMA": "ka", "arithmetic": "ka", "division": "ka", "load": "kl", "store": "kl", "gather": "kl",
+    "spill": "ks", "call": "ks", "shuffle": "kh", "branch": "ko", "other": "ko",
 }  # fmt: skip
 _MOST_INSTRUCTIONS = 400
 _LINES_AROUND = 2
@@ -132,7 +132,8 @@ def _lighting(name: str, lines: Sequence[int]) -> str:
     at = [f'#{name}:has([data-ir="{n}"]:hover) [data-ir="{n}"]' for n in lines]
     if not at:
         return ""
-    return f"<style>{','.join(at)}{{--p:var(--lh-selected-paper);box-shadow:inset 3px 0 0 var(--lh-selected)}}</style>"
+    lit = "--p:var(--lh-selected-paper);box-shadow:inset 3px 0 0 var(--lh-selected)"
+    return f"<style>{','.join(at)}{{{lit}}}</style>"
 
 
 def _address(each: ListedInstruction) -> str:

@@ -12,7 +12,7 @@ from lhkit.render.svg import element, escaped, marks
 
 _CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "»": " m"}
 _WORDS: dict[Sign, str] = {"": "unchanged", "+": "created", "−": "erased", "~": "changed", "»": "moved"}
-# Fewer unchanged lines than this are shown rather than folded; of more lines with one sign the middle is folded.
+# Fewer unchanged lines than this are shown; of more lines with one sign the middle is folded.
 _FEWEST_FOLDED = 3
 _LONGEST_RUN = 120
 _ENDS_OF_RUN = (60, 20)

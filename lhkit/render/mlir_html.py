@@ -2,7 +2,7 @@
 
 The words are found by one regular expression over a line rather than by a lexer: HTML grows with every element,
 so punctuation, keywords and spaces get none, and an op's name, a type or a value is one element each. (The MLIR
-lexer for Pygments takes three times as long, cuts names of ops and types in pieces, and stumbles over ``%x#1``.)
+lexer for Pygments takes three times as long, cuts names of ops and types in pieces, and trips over ``%x#1``.)
 """
 
 from __future__ import annotations

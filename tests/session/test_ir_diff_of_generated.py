@@ -73,7 +73,9 @@ def check_step(trace, step):
 
 def reads_something_new(line, diff, delta):
     """Return True for an op that takes an operand of a new op: it may stand at the address of the old one."""
-    made = {i for i in re.findall(r"(%[\w.-]+)(?: =|:|,)", "\n".join(x.text for x in diff.lines if x.op in delta.created))}
+    text = "
+".join(x.text for x in diff.lines if x.op in delta.created)
+    made = set(re.findall(r"(%[\w.-]+)(?: =|:|,)", text))
     return any(p.kind == "operand" and line.text[p.start : p.end].partition("#")[0] in made for p in line.parts)
 
 
@@ -114,7 +116,7 @@ def check_many(seeds, worker):
 
 
 def test_diffs_of_generated_schedules_say_what_the_steps_did(worker):
-    check_many(range(2000, 2040), worker)
+    check_many(range(2000, 2016), worker)
 
 
 @pytest.mark.heavy
@@ -124,7 +126,7 @@ def test_diffs_of_many_generated_schedules_say_what_the_steps_did(worker):
 
 
 def test_texts_alone_are_matched_by_structure(worker):
-    for _, trace in traces(range(2000, 2010), worker):
+    for _, trace in traces(range(2000, 2004), worker):
         first, last = (trace.snapshot_text(trace.snapshots[i].step) for i in (0, -1))
         diff = text_diff(first, last)
         assert (diff.old_text, diff.new_text) == (with_end(first), with_end(last))
