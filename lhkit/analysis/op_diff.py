@@ -6,12 +6,13 @@ that stands elsewhere has moved.
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 from lhkit.analysis.diff_lines import KnownChanges, diff_lines
 from lhkit.analysis.ir_lines import IrDiff, IrLine
 from lhkit.analysis.op_remarks import remarks_at
-from lhkit.analysis.placed_ops import named_as_copies, order_at, place_ops
+from lhkit.analysis.placed_ops import SameTrace, named_as_copies, order_at, place_ops
 from lhkit.analysis.printed_ir import read_printed
 from lhkit.analysis.structural_match import match_structure
 from lhkit.model.errors import usage_error
@@ -33,6 +34,13 @@ def ir_diff(trace: Trace, step: int, against: int | None = None) -> IrDiff:
     Raises:
         UsageError: There is no such step, or the trace has no snapshots.
     """
+    # Whoever goes back and forth between steps, or draws one again, gets the same value at once.
+    return _ir_diff(SameTrace(trace), step, against)
+
+
+@functools.lru_cache(maxsize=8)
+def _ir_diff(same: SameTrace, step: int, against: int | None) -> IrDiff:
+    trace = same.trace
     new_step = _snapshot_at(trace, step)
     old_step = _step_before(trace, step) if against is None else _snapshot_at(trace, against)
     old_text, new_text = trace.snapshot_text(old_step) or "", trace.snapshot_text(new_step) or ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,8 +58,29 @@ def order_at(trace: Trace, step: int) -> tuple[str, ...] | None:
     return None if at is None or at.ops is None else read_order(at.ops)
 
 
+class SameTrace:
+    """A trace as a key of a cache: this very one, since whether two are equal takes long to find out."""
+
+    __slots__ = ("trace",)
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameTrace) and other.trace is self.trace
+
+    def __hash__(self) -> int:
+        return id(self.trace)
+
+
 def place_ops(trace: Trace, step: int) -> PlacedOps | None:
     """Return the snapshot after a step with its ops; None without a snapshot or their order."""
+    return _place_ops(SameTrace(trace), step)
+
+
+@functools.lru_cache(maxsize=4)
+def _place_ops(same: SameTrace, step: int) -> PlacedOps | None:
+    trace = same.trace
     text, order = trace.snapshot_text(step), order_at(trace, step)
     if text is None or order is None:
         return None

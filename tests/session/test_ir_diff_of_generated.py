@@ -73,8 +73,7 @@ def check_step(trace, step):
 
 def reads_something_new(line, diff, delta):
     """Return True for an op that takes an operand of a new op: it may stand at the address of the old one."""
-    text = "
-".join(x.text for x in diff.lines if x.op in delta.created)
+    text = "\n".join(x.text for x in diff.lines if x.op in delta.created)
     made = set(re.findall(r"(%[\w.-]+)(?: =|:|,)", text))
     return any(p.kind == "operand" and line.text[p.start : p.end].partition("#")[0] in made for p in line.parts)
 
