@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from lhkit.compiler.applying import Application, apply_schedule, parse_payload
-from lhkit.compiler.bindings import new_context
+from lhkit.compiler.bindings import ir, new_context
 from lhkit.compiler.destination import KERNEL_NAME
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.extent_checks import ExtentCheck, check_extents, extent_checks
 from lhkit.compiler.jit import build_engine
-from lhkit.compiler.lowering import Progress, ignore_progress, lower_to_buffers, lower_to_llvm
+from lhkit.compiler.lowering import Progress, add_line_tables, ignore_progress, lower_to_buffers, lower_to_llvm
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of
 from lhkit.compiler.microkernels import LinkedMicrokernels, Slot, open_slots
 from lhkit.compiler.signatures import function_ops, function_type, functions_of, symbol_name, unusable
@@ -145,6 +145,21 @@ def lowered_module(
     if stage == "llvm":
         lower_to_llvm(module, recipe.sources, progress)
     return module, slots
+
+
+def module_with_lines(
+    recipe: Recipe, progress: Progress = ignore_progress
+) -> tuple[Any, tuple[Slot, ...], str]:
+    """Return the module of a recipe in the LLVM dialect with line tables, its microkernels, and the text.
+
+    Lines are those of the bufferized IR's text, which is read again so that every op is where it is written.
+    """
+    buffered, slots = lowered_module(recipe, "bufferized", progress)
+    text = str(buffered)
+    module = ir.Module.parse(text)
+    lower_to_llvm(module, recipe.sources, progress)
+    add_line_tables(module)
+    return module, slots, text
 
 
 def _buffered(module: Any, recipe: Recipe, progress: Progress) -> tuple[Slot, ...]:

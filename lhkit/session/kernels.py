@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.analysis.code_listing import CodeListing, list_code
 from lhkit.analysis.hot_loops import find_hot_loops
 from lhkit.model.errors import CrashError, usage_error
 from lhkit.model.failure import Failure
@@ -185,6 +186,12 @@ class Kernel(Showable):
         fields, body = self.recipe()
         answer = self._ask("machine_code", fields, body)
         return find_hot_loops(from_json(MachineCode, answer.header["code"]))
+
+    def listing(self) -> CodeListing:
+        """Return the instructions of the innermost loops beside the bufferized IR that they come from."""
+        fields, body = self.recipe()
+        answer = self._ask("machine_code", {**fields, "lines": True}, body)
+        return list_code(from_json(MachineCode, answer.header["code"]))
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel.

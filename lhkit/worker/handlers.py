@@ -165,7 +165,9 @@ class Handlers:
     def _machine_code(self, fields: dict[str, Any], body: bytes) -> Message:
         from lhkit.compiler.machine_code import machine_code
 
-        return Message({"code": to_json(machine_code(_recipe(fields, body), self._progress))})
+        with_lines = bool(fields.get("lines"))
+        code = machine_code(_recipe(fields, body), self._progress, with_lines=with_lines)
+        return Message({"code": to_json(code)})
 
     def _work(self, fields: dict[str, Any], body: bytes) -> Message:
         (payload,) = _sources(fields["sources"], body)
