@@ -15,6 +15,7 @@ from lhkit.analysis.handle_history import (
     states_at_end,
     states_before,
 )
+from lhkit.analysis.lost_producers import explain_lost_producer
 from lhkit.analysis.near_misses import near_misses
 from lhkit.analysis.payload_history import PayloadHistory
 from lhkit.analysis.payload_places import op_in_words, source_place
@@ -83,6 +84,8 @@ def explain_failure(trace: Trace) -> Explanation:
         for operand in step.operands:
             if operand.effect == "consume" and (again := repeated(before.get(operand.handle))):
                 return _explain_repeated(trace, trace.handle(operand.handle), again, step)
+    if (lost := explain_lost_producer(trace)) is not None:
+        return lost
     said = (outcome.message or f"{trace.schedule.source} failed").partition("\n")[0]
     places = () if step is None else tuple(d for d in step.diagnostics if d.severity == "error")
     return Explanation(said, places, step=outcome.failed_step, texts=trace.texts)
