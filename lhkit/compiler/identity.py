@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -97,6 +98,11 @@ class Identities:
         """Return the id of the op at an address that the last look saw there."""
         known = self._known.get(at)
         return known.id if known else None
+
+    def in_order(self, first: Any) -> list[str]:
+        """Return the ids of the ops that the last look saw, from a root on, outer before inner."""
+        start = address(first)
+        return [k.id for _, k in itertools.dropwhile(lambda item: item[0] != start, self._known.items())]
 
     def look(self, roots: Sequence[Any]) -> tuple[PayloadDelta, list[NewOp]] | None:
         """Walk the payload; return what changed and the new ops, None if nothing did since the last look."""

@@ -65,11 +65,13 @@ class Watch:
     def snapshot(self, step: int) -> None:
         """Write the verified payload to the journal."""
         text = None
+        ids: list[str] = []
         if self._unprinted:
             shown = self._clones or [self._root]
             is_long = self.identities.count > _MANY_OPS
             text = "\n".join(_printed(op, is_long) for op in shown)
-        self._journal.snapshot(step, text)
+            ids = self.identities.in_order(shown[0])
+        self._journal.snapshot(step, text, ids)
         self._unprinted = False
 
 
