@@ -16,7 +16,6 @@ _STATUS: dict[StepStatus, tuple[str, str, str]] = {
     "crashed": ("✕", "dead", "the compiler died in it"),
 }
 _LEGEND = (
-    LegendEntry("◂ argument of the entry"),
     LegendEntry("reads", "○", "read"),
     LegendEntry("consumes", "●", "consumed"),
     LegendEntry("dies here of what the step consumed", "✕", "dead"),

@@ -195,7 +195,7 @@ def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:
         y=place.y,
         font_size=LABEL_SIZE,
         font_family=MONO,
-        fill=edge.role or "faint",
+        fill=edge.role if edge.is_dead else "faint",
         text_decoration="line-through" if edge.is_dead else None,
         **marks(handles=edge.handles, ops=edge.ops, label=edge.label if edge.handles else ""),
     )

@@ -14,7 +14,8 @@ Net = Hashable
 
 _GAP, _BEND_GAP = 22.0, 12.0
 _LAYER_GAP, _WIDEST_LAYER_GAP, _GAP_AN_ARC = 26.0, 110.0, 1.6
-_SPREAD = 18.0
+_SPREAD = 24.0
+_ROUNDING = 0.01
 
 
 @dataclass(slots=True)
@@ -79,7 +80,9 @@ def place(vertices: Sequence[Vertex], arcs: Sequence[Arc], first: Sequence[int],
     for v, each in enumerate(vertices):
         rank = layers.ranks[v]
         room = bottoms[rank] - tops[rank] - each.height - each.below
-        corners.append((centers[v] - each.width / 2, tops[rank] + room / 2))
+        # The highest fills its layer but for rounding, which must not turn the end of an edge around.
+        y = tops[rank] + (room / 2 if room > _ROUNDING else 0.0)
+        corners.append((centers[v] - each.width / 2, y))
     ways = _Router(layers, vertices, arcs, centers, corners, tops, bottoms).ways()
     width = max((c + w / 2 for c, w in zip(centers, widths, strict=True)), default=0.0)
     return Placed(tuple(corners), ways, width, bottoms[-1] if bottoms else 0.0)
