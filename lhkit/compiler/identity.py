@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import bisect
 import ctypes
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -100,9 +99,9 @@ class Identities:
         return known.id if known else None
 
     def in_order(self, first: Any) -> list[str]:
-        """Return the ids of the ops that the last look saw, from a root on, outer before inner."""
-        start = address(first)
-        return [k.id for _, k in itertools.dropwhile(lambda item: item[0] != start, self._known.items())]
+        """Return the ids of the ops that the last look saw from an op on, outer before inner."""
+        found = self._last[0]
+        return [self._known[at].id for at in found[found.index(address(first)) :]]
 
     def look(self, roots: Sequence[Any]) -> tuple[PayloadDelta, list[NewOp]] | None:
         """Walk the payload; return what changed and the new ops, None if nothing did since the last look."""

@@ -31,7 +31,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8")
-        self._last: tuple[int, list[str], list[str]] | None = None
+        self._last: tuple[int, list[str]] | None = None
         self._write("toolchain", HOST, host_version(HOST))
 
     def close(self) -> None:
@@ -66,23 +66,22 @@ class Journal:
         """Record iterations that are not recorded."""
         self._write("elided", elision.parent, elision.first, elision.last)
 
-    def snapshot(self, step: int, text: str | None, ids: list[str]) -> None:
-        """Record the payload after a step, and the ids of its ops in order; None if it is as before."""
+    def snapshot(self, step: int, text: str | None, ops: str | None = None) -> None:
+        """Record the payload after a step, and its ops in order; None if it is as before."""
         if self._last is None:
             lines = (text or "").split("\n")
-            snapshot = Snapshot(step, text or "", order=find_edits([], ids))
+            snapshot = Snapshot(step, text or "", ops=ops)
         elif text is None:
-            _, lines, ids = self._last
-            snapshot = Snapshot(step, None, self._last[0], (), ())
+            lines = self._last[1]
+            snapshot = Snapshot(step, None, self._last[0], ())
         else:
-            base, old, old_ids = self._last
             lines = text.split("\n")
-            edits = find_edits(old, lines)
+            edits = find_edits(self._last[1], lines)
             if sum(len(e.lines) for e in edits) > len(lines) // 2:
-                snapshot = Snapshot(step, text, order=find_edits([], ids))
+                snapshot = Snapshot(step, text, ops=ops)
             else:
-                snapshot = Snapshot(step, None, base, edits, find_edits(old_ids, ids))
-        self._last = (step, lines, ids)
+                snapshot = Snapshot(step, None, self._last[0], edits, ops)
+        self._last = (step, lines)
         self._write("snapshot", snapshot_to_json(snapshot))
 
     def _write(self, *parts: Any) -> None:

@@ -6,7 +6,7 @@ stands for one dynamic definition, so a loop body defines new handles in every i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -275,22 +275,15 @@ class Edit:
 class Snapshot:
     """The payload after a step: its text, or edits to the snapshot of step ``base`` in ascending order.
 
-    Step -1 is the payload as given.
-
-    Attributes:
-        step: The step.
-        text: The text.
-        base: The step whose snapshot is edited, None beside a text.
-        edits: Edits to the lines of that one.
-        order: The ids of the payload ops that the text holds, in its order, as edits to those of ``base`` (to
-            none beside a text); None where that is not known.
+    Step -1 is the payload as given. ``ops`` are the payload ops from outer to inner as `lhkit.model.op_order`
+    writes them, also those that the text leaves out; None where they are those of the base, or not known.
     """
 
     step: int
     text: str | None = None
     base: int | None = None
     edits: tuple[Edit, ...] = ()
-    order: tuple[Edit, ...] | None = None
+    ops: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,35 +354,23 @@ class Trace(TraceMethods):
 
     def snapshot_text(self, step: int) -> str | None:
         """Return the payload after a step (-1: before the first), or None where that is not known."""
-        chain = self._chain(step)
-        if not chain or chain[0].text is None:
-            return None
-        if len(chain) == 1:
-            return chain[0].text
-        return "\n".join(_edited(chain[0].text.split("\n"), [s.edits for s in chain[1:]]))
-
-    def snapshot_ops(self, step: int) -> tuple[str, ...] | None:
-        """Return the ids of the ops in the payload after a step, in the order of its text.
-
-        An op stands before those inside of it. None where the order is not known: traces of a compiler binary,
-        and files that say nothing of it.
-        """
-        orders = [s.order for s in self._chain(step)]
-        known = [o for o in orders if o is not None]
-        return tuple(_edited([], known)) if orders and len(known) == len(orders) else None
-
-    def _chain(self, step: int) -> list[Snapshot]:
-        """Return the snapshots that say what the payload was after a step, the one with a text first."""
         chain: list[Snapshot] = []
         at: int | None = step
         while True:
             snapshot = self._snapshots.get(at) if at is not None else None
             if snapshot is None:
-                return []
-            chain.insert(0, snapshot)
+                return None
             if snapshot.text is not None:
-                return chain
+                break
+            chain.append(snapshot)
             at = snapshot.base
+        if not chain:
+            return snapshot.text
+        lines = snapshot.text.split("\n")
+        for each in reversed(chain):
+            for edit in reversed(each.edits):
+                lines[edit.first - 1 : edit.first - 1 + edit.count] = edit.lines
+        return "\n".join(lines)
 
     def last_snapshot_text(self) -> str:
         """Return the last payload that is known to be good."""
@@ -415,10 +396,3 @@ class Trace(TraceMethods):
             if each.index == step:
                 break
         return states
-
-
-def _edited(lines: list[str], steps: Iterable[tuple[Edit, ...]]) -> list[str]:
-    for edits in steps:
-        for edit in reversed(edits):
-            lines[edit.first - 1 : edit.first - 1 + edit.count] = edit.lines
-    return lines

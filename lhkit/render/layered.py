@@ -16,10 +16,12 @@ from lhkit.render.svg import fitted, text_width
 
 _MOST_LAYOUTS = 16
 TITLE_SIZE, DETAIL_SIZE, LABEL_SIZE = 11.5, 10.0, 9.5
-_MOST_TITLE, _MOST_DETAIL, _MOST_LABEL = 260.0, 260.0, 92.0
+_MOST_TITLE, _MOST_DETAIL, _MOST_LABEL = 260.0, 260.0, 80.0
 _TITLE_HEIGHT, _DETAIL_HEIGHT, _PAD = 16.0, 13.0, 9.0
 _LABEL_HEIGHT, _LABEL_LEFT = 13.0, 4.0
 _BOX_PAD, _MARGIN = 12.0, 12.0
+_KEPT_END = 3
+_TITLE = ("title", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +108,13 @@ class _Layouter:
             nets.sort(key=lambda net: (len(net[1]), net))  # type: ignore[index]
         self._vertices: dict[str, Vertex] = {}
         self._inside: dict[str | None, tuple[Placed, list[object]]] = {}
-        self._heads: dict[str | None, float] = {}
+        # For each box the height above what is inside, and how much of the inside is a title beside ports.
+        self._heads: dict[str | None, tuple[float, float]] = {}
 
     def layout(self) -> GraphLayout:
         for node in reversed(self._graph.nodes):
             self._measure(node)
-        placed = self._place(None)
-        self._heads[None] = 0.0
+        placed = self._place(None, Vertex(0.0, 0.0))
         width, height = placed.width + 2 * _MARGIN, placed.height + 2 * _MARGIN
         return GraphLayout(self._graph, width, height, *self._gathered())
 
@@ -161,16 +163,15 @@ class _Layouter:
         text = max(text_width(title, TITLE_SIZE), text_width(detail, DETAIL_SIZE))
         head = _PAD + _TITLE_HEIGHT + (_DETAIL_HEIGHT if detail else 0.0)
         nets = self._nets[node.id]
-        labels = [fitted(self._labels[net][0], _MOST_LABEL, LABEL_SIZE) for net in nets]
+        labels = [_shortened(self._labels[net][0]) for net in nets]
         rooms = [text_width(label, LABEL_SIZE) + 2 * _LABEL_LEFT + 4 for label in labels]
         width = text + 2 * _PAD
         height = head + _PAD - 4
         vertex = Vertex(width, height, _LABEL_HEIGHT if any(labels) else 0.0)
         if node.id in self._children:
-            placed = self._place(node.id)
+            placed = self._place(node.id, Vertex(text, head))
             vertex.width = max(width, placed.width + 2 * _BOX_PAD)
-            vertex.height = head + placed.height + _BOX_PAD
-            self._heads[node.id] = head
+            vertex.height = self._heads[node.id][0] + placed.height + _BOX_PAD
         vertex.width = max(vertex.width, sum(rooms) if len(rooms) > 1 else 2 * sum(rooms))
         if node.id in self._children:
             self._add_ports(node.id, vertex)
@@ -186,17 +187,23 @@ class _Layouter:
         placed, keys = self._inside[box]
         left = (vertex.width - placed.width) / 2
         for key, (x, _) in zip(keys, placed.corners, strict=True):
-            if isinstance(key, tuple):
+            if isinstance(key, tuple) and key != _TITLE:
                 kind, net = key
                 (vertex.entries if kind == "in" else vertex.exits)[net] = left + x + 0.5
 
-    def _place(self, box: str | None) -> Placed:
-        keys: list[object] = [*self._children[box], *self._ports[box]]
+    def _place(self, box: str | None, title: Vertex) -> Placed:
+        """Lay out the inside of a box; edges that enter it keep clear of its title, which is a vertex then."""
+        ports = self._ports[box]
+        is_entered = any(kind == "in" for kind, _ in ports)
+        keys: list[object] = [*([_TITLE] if is_entered else []), *self._children[box], *ports]
         numbers = {key: i for i, key in enumerate(keys)}
-        vertices = [self._vertices[k] if isinstance(k, str) else Vertex(1.0, 0.0) for k in keys]
+        vertices = [
+            title if k == _TITLE else self._vertices[k] if isinstance(k, str) else Vertex(1.0, 0.0) for k in keys
+        ]
         arcs = [Arc(numbers[a], numbers[b], net, enters) for a, b, net, enters in self._arcs[box]]
-        first = [numbers[k] for k in self._ports[box] if k[0] == "in"]
-        last = [numbers[k] for k in self._ports[box] if k[0] == "out"]
+        first = [numbers[k] for k in keys if isinstance(k, tuple) and k[0] in ("in", "title")]
+        last = [numbers[k] for k in ports if k[0] == "out"]
+        self._heads[box] = (0.0, title.height) if is_entered else (title.height, 0.0)
         placed = place(vertices, arcs, first, last)
         self._inside[box] = (placed, keys)
         return placed
@@ -212,22 +219,25 @@ class _Layouter:
             if box is not None:
                 around = nodes[box]
                 left = around.x + (around.width - placed.width) / 2
-                top, depth = around.y + self._heads[box], around.depth + 1
+                top, depth = around.y + self._heads[box][0], around.depth + 1
             for key, (x, y) in zip(keys, placed.corners, strict=True):
                 if isinstance(key, str):
                     nodes[key] = self._node_place(key, left + x, top + y, depth)
-            for ((_, b, _, _), edges), way in zip(self._arcs[box].items(), placed.ways, strict=True):
+            for ((a, b, _, _), edges), way in zip(self._arcs[box].items(), placed.ways, strict=True):
                 points = [(left + x, top + y) for x, y in way]
-                routes.append(self._route(points, b, edges, nodes.get(box or "")))
+                routes.append(self._route(points, a, b, edges, nodes.get(box or "")))
         labels = [each for n in self._graph.nodes for each in self._label_places(nodes[n.id])]
         return tuple([nodes[n.id] for n in self._graph.nodes]), tuple(routes), tuple(labels)
 
-    def _route(self, points: list[Point], target: object, edges: list[int], box: NodePlace | None) -> Route:
+    def _route(
+        self, points: list[Point], source: object, target: object, edges: list[int], box: NodePlace | None
+    ) -> Route:
         """Return a piece of a way; ports reach to the border of their box."""
         if box is not None:
-            top = box.y + self._heads[box.node.id]
+            above, beside = self._heads[box.node.id]
+            top = box.y + above
             placed = self._inside[box.node.id][0]
-            if points[0][1] == top:
+            if points[0][1] <= top + beside and not isinstance(source, str):
                 points.insert(0, (points[0][0], box.y))
             if points[-1][1] == top + placed.height and not isinstance(target, str):
                 points.append((points[-1][0], box.y + box.height))
@@ -256,9 +266,15 @@ class _Layouter:
             label, edge = self._labels[net]
             if label:
                 x = at.x + self._vertices[at.node.id].exits[net] + _LABEL_LEFT
-                shown = fitted(label, _MOST_LABEL, LABEL_SIZE)
-                found.append(LabelPlace(shown, x, at.y + at.height + LABEL_SIZE, edge))
+                found.append(LabelPlace(_shortened(label), x, at.y + at.height + LABEL_SIZE, edge))
         return found
+
+
+def _shortened(label: str) -> str:
+    """Return a name that fits beside an edge; it is the end of a name that tells it from its like."""
+    if text_width(label, LABEL_SIZE) <= _MOST_LABEL:
+        return label
+    return fitted(label, _MOST_LABEL - text_width(label[-_KEPT_END:], LABEL_SIZE), LABEL_SIZE) + label[-_KEPT_END:]
 
 
 def _exits(width: float, rooms: list[float], is_labelled: bool) -> list[float]:
