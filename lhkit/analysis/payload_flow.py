@@ -178,10 +178,15 @@ class _Payload:
         """Return how many ops are inside, the most frequent, and how many of them a step touched."""
         ops = [self._outline.ops[j] for j in inside if self._outline.ops[j].line is not None]
         names = Counter(o.name for o in ops)
-        parts = [f"{n} ×{count}" for n, count in sorted(names.items(), key=lambda p: (-p[1], p[0]))[:_MOST_COUNTED]]
+        parts = [
+            f"{n} ×{count}" for n, count in sorted(names.items(), key=lambda p: (-p[1], p[0]))[:_MOST_COUNTED]
+        ]
         touched = Counter(self._marks[o.id][0] for o in ops if o.id in self._marks)
         marks = " ".join(f"{sign}{count}" for sign, count in sorted(touched.items()))
-        return f"{len(ops)} ops {marks}".strip() + f": {', '.join(parts)}{', …' if len(names) > len(parts) else ''}"
+        return (
+            f"{len(ops)} ops {marks}".strip()
+            + f": {', '.join(parts)}{', …' if len(names) > len(parts) else ''}"
+        )
 
     def _types(self, op: OutlinedOp) -> str:
         types = dict.fromkeys(self._outline.values[v].type for v in op.results)
@@ -253,6 +258,10 @@ class _Payload:
         found = [LegendEntry(word, *mark) for mark, word in words if mark[0] in signs]
         if self._quantity is not None and self._numbers:
             name, unit = self._quantity.name, self._quantity.unit
-            shares = ((0.0, f"{name}: 0 {unit}"), (0.5, f"{self._most / 2:.3g}"), (1.0, f"{self._most:.3g} {unit}"))
+            shares = (
+                (0.0, f"{name}: 0 {unit}"),
+                (0.5, f"{self._most / 2:.3g}"),
+                (1.0, f"{self._most:.3g} {unit}"),
+            )
             found += [LegendEntry(text, heat=share) for share, text in shares]
         return tuple(found)

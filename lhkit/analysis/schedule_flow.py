@@ -100,7 +100,9 @@ class _Schedule:
 
     def _port(self, handle: str) -> str:
         record = self._trace.handle(handle)
-        if record.defined_by >= 0 and handle in (results := self._trace.step_records[record.defined_by].results):
+        if record.defined_by >= 0 and handle in (
+            results := self._trace.step_records[record.defined_by].results
+        ):
             return str(results.index(handle))
         return "0"
 
@@ -126,7 +128,9 @@ class _Schedule:
             why = f"{name} is dead: step {died} invalidated it"
             return self._edge(step, operand.handle, "dead", "✕", True, why)
         if operand.effect == "consume":
-            return self._edge(step, operand.handle, "consumed", "●", False, f"step {step.index} consumes {name}")
+            return self._edge(
+                step, operand.handle, "consumed", "●", False, f"step {step.index} consumes {name}"
+            )
         return self._edge(step, operand.handle, "read", "○", False, f"step {step.index} reads {name}")
 
     def _is_over(self, died: int, step: int) -> bool:
@@ -137,7 +141,9 @@ class _Schedule:
             source=self._source(handle),
             target=_step_id(step.index),
             port=self._port(handle),
-            label="" if self._source(handle) == _id_of(self._trace.handle(handle)) else self._trace.handle(handle).name,
+            label=""
+            if self._source(handle) == _id_of(self._trace.handle(handle))
+            else self._trace.handle(handle).name,
             role=role,
             sign=sign,
             is_dead=is_dead,

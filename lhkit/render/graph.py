@@ -237,7 +237,9 @@ def graph_text(graph: FlowGraph) -> str:
         for edge in leaving[node.id]:
             ports[edge.port, edge.is_dead].append(edge)
         for (_, is_dead), going in ports.items():
-            targets = ", ".join(dict.fromkeys(f"{names[e.target]}{f' {e.sign}' if e.sign else ''}" for e in going))
+            targets = ", ".join(
+                dict.fromkeys(f"{names[e.target]}{f' {e.sign}' if e.sign else ''}" for e in going)
+            )
             dead = " ✕ dead" if is_dead else ""
             lines.append(f"{indent}    {going[0].label}{dead} → {targets}")
     return "\n".join(lines) + "\n"

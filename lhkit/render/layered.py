@@ -198,7 +198,8 @@ class _Layouter:
         keys: list[object] = [*([_TITLE] if is_entered else []), *self._children[box], *ports]
         numbers = {key: i for i, key in enumerate(keys)}
         vertices = [
-            title if k == _TITLE else self._vertices[k] if isinstance(k, str) else Vertex(1.0, 0.0) for k in keys
+            title if k == _TITLE else self._vertices[k] if isinstance(k, str) else Vertex(1.0, 0.0)
+            for k in keys
         ]
         arcs = [Arc(numbers[a], numbers[b], net, enters) for a, b, net, enters in self._arcs[box]]
         first = [numbers[k] for k in keys if isinstance(k, tuple) and k[0] in ("in", "title")]
@@ -274,7 +275,9 @@ def _shortened(label: str) -> str:
     """Return a name that fits beside an edge; it is the end of a name that tells it from its like."""
     if text_width(label, LABEL_SIZE) <= _MOST_LABEL:
         return label
-    return fitted(label, _MOST_LABEL - text_width(label[-_KEPT_END:], LABEL_SIZE), LABEL_SIZE) + label[-_KEPT_END:]
+    return (
+        fitted(label, _MOST_LABEL - text_width(label[-_KEPT_END:], LABEL_SIZE), LABEL_SIZE) + label[-_KEPT_END:]
+    )
 
 
 def _exits(width: float, rooms: list[float], is_labelled: bool) -> list[float]:

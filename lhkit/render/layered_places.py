@@ -14,7 +14,11 @@ Neighbours = Sequence[Sequence[int]]
 
 
 def horizontal_centers(
-    order: Order, arcs: Sequence[tuple[int, int]], widths: Sequence[float], gaps: Sequence[float], bends_from: int
+    order: Order,
+    arcs: Sequence[tuple[int, int]],
+    widths: Sequence[float],
+    gaps: Sequence[float],
+    bends_from: int,
 ) -> list[float]:
     """Return the center of every vertex.
 
@@ -69,7 +73,9 @@ def _conflicts(order: Order, above: Neighbours, place: Sequence[int], bends_from
     return bad
 
 
-def _aligned(layers: Order, neighbours: Neighbours, place: Sequence[int], bad: set[tuple[int, int]]) -> list[int]:
+def _aligned(
+    layers: Order, neighbours: Neighbours, place: Sequence[int], bad: set[tuple[int, int]]
+) -> list[int]:
     """Return the block of each vertex, as the vertex that it begins with."""
     root = list(range(len(place)))
     align = list(root)
@@ -118,7 +124,10 @@ def _balanced(found: Sequence[Sequence[float]], widths: Sequence[float]) -> list
     if not widths:
         return []
     edges = [
-        (min(x - w / 2 for x, w in zip(xs, widths, strict=True)), max(x + w / 2 for x, w in zip(xs, widths, strict=True)))
+        (
+            min(x - w / 2 for x, w in zip(xs, widths, strict=True)),
+            max(x + w / 2 for x, w in zip(xs, widths, strict=True)),
+        )
         for xs in found
     ]
     left, right = min(edges, key=lambda e: e[1] - e[0])

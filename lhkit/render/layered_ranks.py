@@ -125,7 +125,7 @@ def _add_bends(
     """Put a bend into every layer that an arc passes; arcs of a net share those of the longest."""
     trunks: dict[tuple[int, int], list[int]] = {}
     chains: dict[int, tuple[int, ...]] = {}
-    joined = set()
+    joined: set[tuple[int, int]] = set()
     by_length = sorted(range(len(arcs)), key=lambda i: layers.ranks[arcs[i][0]] - layers.ranks[arcs[i][1]])
     for i in by_length:
         a, b = arcs[i]
@@ -192,4 +192,5 @@ def _places(part: list[int], ranks: Sequence[int], arcs: Sequence[tuple[int, int
     parts = from_edges(
         own, dummy_vertices=True, ranking_type="up", transpose=False, vertex_spacing=1.0, check_layout=False
     )
-    return {v: x for positions, *_ in parts for v, (x, _) in positions}
+    # Ids are numbers here; the package takes words, too.
+    return {int(v): x for positions, *_ in parts for v, (x, _) in positions}

@@ -139,8 +139,6 @@ def _with_ids(outline: PayloadOutline, ids: Sequence[str], trace: Trace) -> Payl
     for around in (0, 1):
         if named[around:] == [trace.op(i).name for i in ids]:
             known: list[OutlinedOp] = list(outline.ops[:around])
-            known += [
-                dataclasses.replace(o, id=i) for o, i in zip(outline.ops[around:], ids, strict=True)
-            ]
+            known += [dataclasses.replace(o, id=i) for o, i in zip(outline.ops[around:], ids, strict=True)]
             return dataclasses.replace(outline, ops=tuple(known))
     return outline

@@ -7,8 +7,8 @@ from itertools import count
 
 from lhkit.model.edits import find_edits
 from lhkit.model.failure import Diagnostic, Failure, FailureKind
-from lhkit.model.payload import Payload
 from lhkit.model.op_order import written_order
+from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace import (

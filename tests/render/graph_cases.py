@@ -12,10 +12,10 @@ def chain_graph(count, reach, seed=7):
     numbers = seed
     edges = []
     for i in range(1, count):
-        for port in range(1 + i % 3 // 2):
+        for _ in range(1 + i % 3 // 2):
             numbers = (numbers * 1103515245 + 12345) % 2**31
             source = i - 1 - numbers // 65536 % min(reach, i)
-            edges.append(FlowEdge(f"n{source}", f"n{i}", label=f"%{source}", ops=(f"o{source}",), port=str(port * 0)))
+            edges.append(FlowEdge(f"n{source}", f"n{i}", label=f"%{source}", ops=(f"o{source}",)))
     unique = {(e.source, e.target): e for e in edges}
     nodes = tuple(FlowNode(f"n{i}", f"op.number_{i}", "tensor<4x4xf32>", ops=(f"o{i}",)) for i in range(count))
     return FlowGraph("a chain", nodes, tuple(unique.values()))
