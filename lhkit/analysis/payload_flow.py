@@ -45,9 +45,9 @@ def payload_flow(
 ) -> FlowGraph:
     """Return the dataflow of a payload.
 
-    Ops are nodes, those with others inside are boxes, arguments of blocks are nodes of their box. Boxes are opened
-    from the outside in while no more than ``most_ops`` ops are shown; the others are folded and say what is
-    inside. Bodies of linalg ops stay folded.
+    Ops are nodes, those with others inside are boxes, arguments of blocks are nodes of their box. Boxes are
+    opened from the outside in while no more than ``most_ops`` ops are shown; the others are folded and say what
+    is inside. Bodies of linalg ops stay folded.
 
     Args:
         outline: The payload, with ids of ops where they are to be marked.
@@ -55,8 +55,8 @@ def payload_flow(
         delta: What a step did: ops that it created (+), changed (~) and moved (↕) are marked.
         before: The payload before that step: what it erased (−) is shown beside what was there with it.
         quantity: A number of each op, shown as words and as depth of a colour.
-        unfolded: Ids of ops (numbers in the outline as text, where ops have no ids) that are opened in any case;
-            what is around them is, too.
+        unfolded: Ids of ops (numbers in the outline as text, where ops have no ids) that are opened in any
+            case; what is around them is, too.
         most_ops: How many ops are shown before the others fold.
     """
     return _Payload(outline, delta or PayloadDelta(), quantity).graph(title, before, unfolded, most_ops)

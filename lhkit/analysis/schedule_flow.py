@@ -26,8 +26,8 @@ def schedule_flow(trace: Trace) -> FlowGraph:
     """Return the dataflow of a schedule as it ran.
 
     Every step is a node, a box if it contains others; every use of a handle is an edge from the step that made
-    it. A handle that died without being consumed itself has an edge, dead, to the step that it died of; the uses
-    of a handle that was dead are dead too.
+    it. A handle that died without being consumed itself has an edge, dead, to the step that it died of; the
+    uses of a handle that was dead are dead too.
 
     Args:
         trace: What was recorded.

@@ -1,4 +1,4 @@
-"""The order of payload ops in a snapshot, in few characters: ops that were made together have numbers in a row."""
+"""The order of payload ops in a snapshot, in few characters: ops made together have numbers in a row."""
 
 from __future__ import annotations
 

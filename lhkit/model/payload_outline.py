@@ -15,7 +15,7 @@ class OutlinedValue:
 
 @dataclass(frozen=True, slots=True)
 class OutlinedBlock:
-    """A block of an op: the numbers of its region and of itself there, and of the values that are its arguments."""
+    """A block of an op: the numbers of its region, of itself there, and of its arguments as values."""
 
     region: int
     block: int

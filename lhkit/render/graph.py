@@ -13,9 +13,9 @@ from lhkit.render.theme import MONO
 _MARK_SIZE = 11.0
 _LEGEND_HEIGHT, _LEGEND_GAP = 22.0, 18.0
 _ARROW = 7.0
-# A share of the scale of a quantity: from hardly there to full, in one hue, so that it reads without colours too.
+# A share of the scale of a quantity, from hardly there to full in one hue: it reads without colours too.
 _HEAT_ROLE = "consumed"
-_LIGHTEST, _DARKEST = 0.08, 0.75
+_LIGHTEST, _DARKEST = 0.06, 0.45  # texts stay readable in both themes
 
 
 def graph_svg(layout: GraphLayout, *, themed: bool = True) -> str:
@@ -38,6 +38,7 @@ def graph_svg(layout: GraphLayout, *, themed: bool = True) -> str:
         *[_texts(p) for p in boxes],
         *[_label(each, layout.graph.edges) for each in layout.labels],
         transform=f"translate(0,{_LEGEND_HEIGHT:g})" if legend else None,
+        font_family=MONO,
     )
     return svg(width, height, legend, body, label=layout.graph.title, themed=themed)
 
@@ -105,7 +106,6 @@ def _texts(place: NodePlace) -> str:
         escaped(place.title),
         y=place.y + 9.0 + TITLE_SIZE - 1,
         font_size=TITLE_SIZE,
-        font_family=MONO,
         font_weight="bold" if place.is_box or node.sign else None,
         fill="ink",
         text_decoration="line-through" if node.is_ghost else None,
@@ -115,7 +115,12 @@ def _texts(place: NodePlace) -> str:
         return title
     y = place.y + 9.0 + TITLE_SIZE + DETAIL_SIZE + 2
     return title + element(
-        "text", escaped(place.detail), y=y, font_size=DETAIL_SIZE, font_family=MONO, fill="faint", **common
+        "text",
+        escaped(place.detail),
+        y=y,
+        font_size=DETAIL_SIZE,
+        fill="faint" if node.heat is None else "ink",
+        **common,
     )
 
 
@@ -194,7 +199,6 @@ def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:
         x=place.x,
         y=place.y,
         font_size=LABEL_SIZE,
-        font_family=MONO,
         fill=edge.role if edge.is_dead else "faint",
         text_decoration="line-through" if edge.is_dead else None,
         **marks(handles=edge.handles, ops=edge.ops, label=edge.label if edge.handles else ""),

@@ -84,8 +84,8 @@ def layout(graph: FlowGraph) -> GraphLayout:
         graph: The graph. A box has to stand before what is inside of it.
 
     Returns:
-        A layout in which no two nodes overlap, what is inside of a box lies inside of its rectangle, and no edge
-        crosses a node that it neither touches nor enters.
+        A layout in which no two nodes overlap, what is inside of a box lies inside of its rectangle, and no
+        edge crosses a node that it neither touches nor enters.
     """
     return _Layouter(graph).layout()
 
@@ -134,7 +134,7 @@ class _Layouter:
             common = next(box for box in up if box in down)  # type: ignore[assignment]
         out = [edge.source, *up[: up.index(common)]] if common in up else []
         into = [edge.target, *down[: down.index(common)]] if common in down else []
-        is_inside = common == edge.source or common == edge.target
+        is_inside = common in (edge.source, edge.target)
         for inner, box in zip(out, [*out[1:], common] if common == edge.target else out[1:], strict=False):
             self._ports[box]["out", net] = None
             self._join(box, inner, ("out", net), net, False, i)

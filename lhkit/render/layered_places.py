@@ -1,12 +1,13 @@
 """Where vertices of layers stand from left to right: long edges straight, nothing on anything.
 
 The method of Brandes and Köpf, "Fast and Simple Horizontal Coordinate Assignment" (Graph Drawing 2001): four
-alignments of vertices in blocks, each as compact as its blocks allow, and the mean of the middle two. Blocks are
-set apart by the widths of what is in them.
+alignments of vertices in blocks, each as compact as its blocks allow, and the mean of the middle two. Blocks
+are set apart by the widths of what is in them.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 Order = Sequence[Sequence[int]]
@@ -56,7 +57,7 @@ def horizontal_centers(
 def _conflicts(order: Order, above: Neighbours, place: Sequence[int], bends_from: int) -> set[tuple[int, int]]:
     """Return the arcs that cross one between two bends, and give way to it."""
     bad: set[tuple[int, int]] = set()
-    for upper, layer in zip(order, order[1:], strict=False):
+    for upper, layer in itertools.pairwise(order):
         inner = [
             (i, place[above[v][0]])
             for i, v in enumerate(layer)
@@ -95,11 +96,11 @@ def _aligned(
 
 
 def _compact(order: Order, root: Sequence[int], widths: Sequence[float], gaps: Sequence[float]) -> list[float]:
-    """Return the center of each vertex, blocks as far left as they can be, then closer to those right of them."""
+    """Return the center of each vertex: blocks as far left as can be, then closer to those right of them."""
     after: dict[int, dict[int, float]] = {v: {} for v in root}
     entering = dict.fromkeys(after, 0)
     for layer in order:
-        for u, v in zip(layer, layer[1:], strict=False):
+        for u, v in itertools.pairwise(layer):
             a, b = root[u], root[v]
             apart = (widths[u] + widths[v]) / 2 + (gaps[u] + gaps[v]) / 2
             if b not in after[a]:

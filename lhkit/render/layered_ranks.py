@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -164,8 +165,8 @@ def _parts(count: int, arcs: Sequence[tuple[int, int]]) -> list[list[int]]:
         return v
 
     for a, b in arcs:
-        a, b = find(a), find(b)
-        root[max(a, b)] = min(a, b)
+        one, other = sorted((find(a), find(b)))
+        root[other] = one
     parts: dict[int, list[int]] = defaultdict(list)
     for v in range(count):
         parts[find(v)].append(v)
@@ -180,14 +181,14 @@ def _places(part: list[int], ranks: Sequence[int], arcs: Sequence[tuple[int, int
 
     inside = set(part)
     own = [arc for arc in arcs if arc[0] in inside]
-    # The package ranks by the longest way from the top. A chain beside the graph holds what has nothing above it
-    # in its layer; without it the package would put that on top, and bends into every layer below.
+    # The package ranks by the longest way from the top. A chain beside the graph holds what has nothing above
+    # it in its layer; without it the package would put that on top, and bends into every layer below.
     entered = {b for _, b in own}
     top = min(ranks[v] for v in part)
     hanging = [v for v in part if v not in entered and ranks[v] > top]
     depth = max((ranks[v] for v in hanging), default=top) - top
     chain = [len(ranks) + i for i in range(depth)]
-    own += list(zip(chain, chain[1:], strict=False))
+    own += list(itertools.pairwise(chain))
     own += [(chain[ranks[v] - top - 1], v) for v in hanging]
     parts = from_edges(
         own, dummy_vertices=True, ranking_type="up", transpose=False, vertex_spacing=1.0, check_layout=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ class Vertex:
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """An edge between two vertices; ``enters`` the inside of a box at the port of its net, or the vertex itself."""
+    """An edge between two vertices; one that ``enters`` a box does so at the port of its net."""
 
     source: int
     target: int
@@ -160,7 +161,8 @@ class _Router:
                 free[lower].append((self._exit(i, chain[-2]), i))
         for lower, arriving in free.items():
             vertex, (x, _) = self._vertices[lower], self._corners[lower]
-            for offset, (_, i) in zip(spread(len(arriving), vertex.width), sorted(arriving), strict=True):
+            offsets = _beside(sorted(vertex.entries.values()), len(arriving), vertex.width)
+            for offset, (_, i) in zip(offsets, sorted(arriving), strict=True):
                 found[i] = x + offset
         return found
 
@@ -177,6 +179,13 @@ def spread(count: int, width: float) -> list[float]:
         return [width / 2] * count
     apart = min(_SPREAD, max(width - 16, 0.0) / (count - 1))
     return [width / 2 + (i - (count - 1) / 2) * apart for i in range(count)]
+
+
+def _beside(ports: Sequence[float], count: int, width: float) -> list[float]:
+    """Return places for ends of edges on a side of a box, in the widest gap between the ports in it."""
+    borders = [0.0, *ports, width]
+    left, right = max(itertools.pairwise(borders), key=lambda gap: gap[1] - gap[0])
+    return [left + offset for offset in spread(count, right - left)]
 
 
 def _without_needless(points: Sequence[Point]) -> tuple[Point, ...]:
