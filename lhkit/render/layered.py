@@ -85,7 +85,8 @@ def layout(graph: FlowGraph) -> GraphLayout:
 
     Returns:
         A layout in which no two nodes overlap, what is inside of a box lies inside of its rectangle, and no
-        edge crosses a node that it neither touches nor enters.
+        edge crosses a node that it neither touches nor enters. Where edges have tens of thousands of bends the
+        longest are cut: only their ends are drawn, and light with what they come from.
     """
     return _Layouter(graph).layout()
 

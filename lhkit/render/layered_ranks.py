@@ -8,6 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+# Where thousands of values live long, their ways are most of the picture: then the longest are cut.
+_MOST_BENDS = 40_000
+_SPANS = (400, 200, 100, 50, 25, 12, 6, 3)
 # More vertices without an arc than this stand in several layers.
 _MOST_ALONE = 8
 
@@ -22,6 +25,7 @@ class Layers:
         arcs: The arcs between neighbouring layers.
         chains: For each given arc its vertices from top to bottom, from where it parts from others of its net.
         turned: For each given arc, whether it goes up.
+        cut: For each given arc, whether it is too long to be drawn; it has no bends.
     """
 
     ranks: list[int]
@@ -29,6 +33,7 @@ class Layers:
     arcs: list[tuple[int, int]] = field(default_factory=list)
     chains: list[tuple[int, ...]] = field(default_factory=list)
     turned: list[bool] = field(default_factory=list)
+    cut: list[bool] = field(default_factory=list)
 
 
 def layers_of(
@@ -46,6 +51,7 @@ def layers_of(
     turned = _turned(count, arcs)
     forward = [(b, a) if back else (a, b) for (a, b), back in zip(arcs, turned, strict=True)]
     found = Layers(_ranks(count, forward, list(first), list(last)), turned=turned)
+    found.cut = _cut(found.ranks, forward, nets)
     _add_bends(found, forward, nets, turned)
     _put_in_order(found)
     return found
@@ -120,6 +126,19 @@ def _in_turn(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) ->
     return ready
 
 
+def _cut(ranks: Sequence[int], arcs: Sequence[tuple[int, int]], nets: Sequence[int]) -> list[bool]:
+    """Return which arcs are not drawn, for being among the longest of too many long ones."""
+    spans = [ranks[b] - ranks[a] for a, b in arcs]
+    for most in (max(spans, default=0), *_SPANS):
+        longest: dict[tuple[int, int], int] = {}
+        for (a, _), net, span in zip(arcs, nets, spans, strict=True):
+            if span <= most:
+                longest[a, net] = max(longest.get((a, net), 1), span)
+        if sum(longest.values()) - len(longest) <= _MOST_BENDS:
+            break
+    return [span > most for span in spans]
+
+
 def _add_bends(
     layers: Layers, arcs: Sequence[tuple[int, int]], nets: Sequence[int], turned: Sequence[bool]
 ) -> None:
@@ -133,6 +152,9 @@ def _add_bends(
         # A turned arc has its source below: it shares nothing.
         key = (a, nets[i]) if not turned[i] else (-1 - i, nets[i])
         steps = layers.ranks[b] - layers.ranks[a]
+        if layers.cut[i]:
+            chains[i] = (a, b)
+            continue
         trunk = trunks.get(key)
         if trunk is None:
             trunk = trunks[key] = [a, *range(len(layers.ranks), len(layers.ranks) + steps - 1)]

@@ -16,6 +16,8 @@ Net = Hashable
 _GAP, _BEND_GAP = 22.0, 12.0
 _LAYER_GAP, _WIDEST_LAYER_GAP, _GAP_AN_ARC = 26.0, 110.0, 1.6
 _SPREAD = 24.0
+# What is left of an edge that is too long to be drawn; shorter than the gap between layers.
+_STUB = 16.0
 _ROUNDING = 0.01
 
 
@@ -129,6 +131,9 @@ class _Router:
     def _way(self, arc: int) -> tuple[Point, ...]:
         chain = self._layers.chains[arc]
         upper, lower = chain[0], chain[-1]
+        if self._layers.cut[arc]:
+            x, top = self._entries[arc], self._corners[lower][1]
+            return ((x, self._tops[self._layers.ranks[lower]] - _STUB), (x, top))
         points: list[Point] = []
         if upper < len(self._vertices):
             vertex, (x, y) = self._vertices[upper], self._corners[upper]

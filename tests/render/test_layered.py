@@ -157,3 +157,18 @@ def test_the_package_is_loaded_by_the_first_layout_only():
     code = "import sys, lhkit.render.graph, lhkit.session.flows; print('fast_sugiyama' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.strip() == "False"
+
+
+def test_thousands_of_values_that_live_long_are_cut():
+    """A chain whose values all are used again at its end would be a million bends."""
+    count = 1500
+    nodes = tuple(FlowNode(f"n{i}", "op", ops=(f"o{i}",)) for i in range(count))
+    near = [FlowEdge(f"n{i}", f"n{i + 1}") for i in range(count - 1)]
+    far = [FlowEdge(f"n{i}", f"n{count - 1}", ops=(f"o{i}",)) for i in range(count - 2)]
+    found = layout(FlowGraph("long lives", nodes, (*near, *far)))
+    assert len(found.routes) == len(near) + len(far) and all(r.arrives for r in found.routes)
+    assert sum(len(r.points) for r in found.routes) < 20_000
+    places = {p.node.id: p for p in found.nodes}
+    for route in found.routes:
+        target = places[found.graph.edges[route.edges[0]].target]
+        assert target.x <= route.points[-1][0] <= target.x + target.width and route.points[-1][1] == target.y
