@@ -23,6 +23,7 @@ from lhkit.compiler.outline import outline_schedule
 from lhkit.compiler.own_op_files import load_op_file
 from lhkit.compiler.own_ops import known_ops
 from lhkit.compiler.parsing import parse_module
+from lhkit.compiler.payload_outline import outline_payload
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
 from lhkit.compiler.sources import Source
@@ -77,6 +78,7 @@ class Handlers:
             "machine_code": self._machine_code,
             "work": self._work,
             "outline": self._outline,
+            "payload_outline": self._payload_outline,
             "trace": self._trace,
             "try_steps": self._try_steps,
             "call": self._call,
@@ -177,6 +179,10 @@ class Handlers:
     def _outline(self, fields: dict[str, Any], body: bytes) -> Message:
         sources, parts = _sources(fields["sources"], body), fields["schedule"]
         return Message({"outline": to_json(outline_schedule(sources, **parts))})
+
+    def _payload_outline(self, fields: dict[str, Any], body: bytes) -> Message:
+        (payload,) = _sources(fields["sources"], body)
+        return Message({"outline": to_json(outline_payload(payload))})
 
     def _trace(self, fields: dict[str, Any], body: bytes) -> Message:
         payload, *schedule = _sources(fields["sources"], body)
