@@ -77,10 +77,10 @@ def _multiplied(block: Any, maps: Sequence[Any]) -> tuple[int, int] | None:
         return None
     if product.name not in (*_PRODUCTS, _FUSED):
         return None
-    found = [_widest(_reads(v, block), maps) for v in list(product.operands)[:2]]
-    if None in found or found[0] == found[1] or into in found:
+    first, second = (_widest(_reads(v, block), maps) for v in list(product.operands)[:2])
+    if first is None or second is None or first == second or into in (first, second):
         return None
-    return min(found), max(found)
+    return min(first, second), max(first, second)
 
 
 def _through_casts(value: Any) -> Any:
@@ -132,7 +132,10 @@ def _kind(first: Any, second: Any, result: Any) -> tuple[str | None, bool]:
         return "conv", windows[1] and not windows[0]
     if not {*one} & {*two} - {*out}:
         return None, False
-    own = [[out.index(d) for d in out if d in mine and d not in others] for mine, others in ((one, two), (two, one))]
+    own = [
+        [out.index(d) for d in out if d in mine and d not in others]
+        for mine, others in ((one, two), (two, one))
+    ]
     if not all(own):
         return ("matvec" if any(own) else "dot"), False
     batch = {*one} & {*two} & {*out}

@@ -116,8 +116,7 @@ class Roles:
         if others.anchor >= 0:
             named = self._anchors.get(others.anchor)
             name = named[0] if named else str(called_by(self._ops[others.anchor]))
-            slot = SLOTS.index("epilogue")
-            return Role(others.anchor, slot, position, f"{name}_epilogue"), False
+            return Role(others.anchor, SLOTS.index("epilogue"), position, f"{name}_epilogue"), False
         return None, others.has_data
 
     @property

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from lhkit.model.blobs import ResourceUse
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.jsonable import from_json
@@ -17,7 +18,9 @@ from lhkit.model.signature import Function
 from lhkit.model.span import Span
 from lhkit.model.written import WrittenOp
 from lhkit.schedule.requirements import check_requirements, requirements_of
+from lhkit.session.blobs import Weights, collect_blobs, uses_of
 from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
+from lhkit.session.resource_text import FoundBlob, split_file, split_resources
 from lhkit.session.workers import shared_worker
 from lhkit.shipped import Shipped, find_file, shipped_folder
 from lhkit.worker.client import Worker
@@ -33,6 +36,8 @@ class HasOperation(Protocol):
         """The operation."""
 
 
+T = TypeVar("T")
+
 _BYTECODE_MAGIC = b"ML\xefR"
 _MLIR_SUFFIXES = (".mlir", ".mlirbc")
 
@@ -42,6 +47,7 @@ def load_payload(
     *,
     name: str | None = None,
     reference: str | None = None,
+    weights: Weights | None = None,
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Payload:
@@ -49,6 +55,10 @@ def load_payload(
 
     A payload may be any module; only what is compiled has to have a function. Ops of dialects that nobody
     registered are taken in the generic form.
+
+    The data of resources (``dense_resource``) is taken out of the text; it goes to memory-mapped files that
+    kernels read without a copy, see ``blobs`` of `Payload`. Where it is not in the text of a file, it is looked
+    for in the file beside it that ends in ``.npz`` or ``.safetensors`` instead.
 
     Named sequences that stand in the same module are left out when it is compiled; give the same file to
     `load_schedule` to apply them.
@@ -58,24 +68,28 @@ def load_payload(
             payload that comes with lhkit finds it too.
         name: What to call a string in messages.
         reference: ``FILE.py:FUNCTION`` that computes the same with NumPy; shipped payloads have theirs.
+        weights: The data of resources: such a file, or arrays by the names of the resources.
         worker: Another worker than the session's.
         limits: Time and memory for loading.
 
     Raises:
-        UsageError: No such file, or nothing in it.
+        UsageError: No such file, or nothing in it; weights that do not fit.
         PayloadError: It does not parse or does not verify; with file, line, column and carets.
     """
-    shown, content, path = read_source(source, "data", name or "<payload>")
+    shown, content, path, found = _read_payload(source, name or "<payload>")
     with old_spellings_named(shown, [content]):
         answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
     functions = tuple(from_json(Function, f) for f in answer.header["functions"])
+    text = answer.header["text"] or content.decode(errors="replace")
+    uses = uses_of(functions, [from_json(ResourceUse, u) for u in answer.header["resources"]])
     return Payload(
         source=shown,
-        text=answer.header["text"] or content.decode(errors="replace"),
+        text=text,
         functions=functions,
         bytecode=content if content.startswith(_BYTECODE_MAGIC) else None,
         reference=reference or _shipped_reference(path),
         sequences=tuple(s["name"] for s in answer.header["sequences"]),
+        blobs=collect_blobs((shown, text, path), uses, found, weights),
     )
 
 
@@ -224,16 +238,37 @@ def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tup
     if isinstance(source, str) and ("\n" in source or "{" in source):
         return name, _checked(source.encode(errors="replace"), name), None
     path = find_file(Path(source), kind)
+    content = _read_file(path, kind, Path.read_bytes)
+    return str(path), _checked(content, str(path)), path
+
+
+def _read_payload(
+    source: str | os.PathLike[str], name: str
+) -> tuple[str, bytes, Path | None, tuple[FoundBlob, ...]]:
+    """Return (name for people, content without data of resources, path if it is a file, that data)."""
+    if isinstance(source, str) and ("\n" in source or "{" in source):
+        text, found = split_resources(source.encode(errors="replace"))
+        return name, _checked(text, name), None, found
+    path = find_file(Path(source), "data")
+    text, found = _read_file(path, "data", split_file)
+    return str(path), _checked(text, str(path)), path, found
+
+
+def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
+    """Return what a function reads from a file.
+
+    Raises:
+        UsageError: There is no such file, or it cannot be read.
+    """
     shown = str(path)
     try:
-        content = path.read_bytes()
+        return read(path)
     except FileNotFoundError:
         raise usage_error(f"no such file: {shown}", _near_misses(path, kind)) from None
     except IsADirectoryError:
         raise usage_error(f"{shown} is a directory", _near_misses(path / "x", kind)) from None
     except OSError as error:
         raise usage_error(f"{shown} cannot be read: {error.strerror or error}") from None
-    return shown, _checked(content, shown), path
 
 
 def _checked(content: bytes, name: str) -> bytes:

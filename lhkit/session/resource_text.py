@@ -1,4 +1,4 @@
-"""The resources at the end of MLIR text, ``{-# dialect_resources: … #-}``: their data to files, the rest to text.
+"""The resources at the end of MLIR text, ``{-# dialect_resources: … #-}``: their data goes to files.
 
 The data is hexadecimal: twice as long as what it says. It is read and decoded a piece at a time, so that a
 text of gigabytes needs memory for none of them.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import binascii
 import mmap
+import os
 import re
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 
 from lhkit.worker.blob_files import BlobFile
 
 _PIECE_BYTES = 4 << 20
+_LONG_BYTES = 16 << 20
 # Strings and comments may hold what looks like the beginning of resources.
 _TOKEN = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*|\{-#')
 _SPACE = re.compile(rb"(?:\s+|//[^\n]*)*")
@@ -37,6 +40,19 @@ class FoundBlob:
 
 class _NotPlainError(Exception):
     """The resources are not written as they should be; the parser of MLIR says what is wrong."""
+
+
+def split_file(path: Path) -> tuple[bytes, tuple[FoundBlob, ...]]:
+    """Return the content of a file without the data of its resources, and that data.
+
+    Raises:
+        OSError: It cannot be read, or there is no room for the data.
+    """
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size < _LONG_BYTES:
+            return split_resources(file.read())
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+            return split_resources(text)
 
 
 def split_resources(text: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:

@@ -77,7 +77,7 @@ class BlobFile:
 
 
 def find_blob(address: int, nbytes: int) -> tuple[str, int] | None:
-    """Return the file of a blob that has these bytes in memory, and where in it they start; None if none has."""
+    """Return the file of the blob that has these bytes in memory, and where they start in it, or None."""
     for start, (name, length) in list(_mapped.items()):
         if start <= address and address + nbytes <= start + length:
             return name, address - start

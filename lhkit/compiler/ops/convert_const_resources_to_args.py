@@ -6,16 +6,16 @@ arguments keep as attributes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.call_graph import callees_first, calls_of, functions_in, other_references
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.parsing import walk
-from lhkit.compiler.resources import NAME_MARK, RESOURCE_MARK, resource_of
+from lhkit.compiler.resources import resource_of
 from lhkit.compiler.roles import Callee, Role, Roles
-from lhkit.compiler.signatures import function_type, symbol_name
+from lhkit.compiler.signatures import NAME_MARK, RESOURCE_MARK, function_type, symbol_name
 from lhkit.model.own_ops import Ops, Rewriter, SilenceableError, transform_op
 
 _C_INTERFACE = "llvm.emit_c_interface"
@@ -76,14 +76,18 @@ def _check(ordered: Sequence[Any], recursive: Sequence[Any], append_untied: bool
             raise SilenceableError(f"@{name} calls itself, and cannot be given arguments", at=function)
         if others := other_references(function):
             notes = [(f"{op.name} refers to it", op) for op in others]
-            raise SilenceableError(f"@{name} is not only called, and cannot be given arguments", function, notes)
+            raise SilenceableError(
+                f"@{name} is not only called, and cannot be given arguments", function, notes
+            )
 
 
 def _refuse_untied(function: Any, constants: Sequence[Any]) -> None:
     if not constants:
         return
     first = constants[0]
-    users = [use.owner.operation for use in first.results[0].uses]
+    users: list[Any] = []
+    for use in first.results[0].uses:
+        users += [] if use.owner.operation in users else [use.owner.operation]
     named = ", ".join(_with_line(op) for op in users[:_MOST_NAMED]) or "nothing"
     more = f" and {len(users) - _MOST_NAMED} more" if len(users) > _MOST_NAMED else ""
     message = (
@@ -109,9 +113,13 @@ def _as_callee(function: Any, roles: Roles) -> Callee:
     marked = _marks(function)
     names: list[str | None] = []
     for argument, marks in zip(function.regions[0].blocks[0].arguments, marked, strict=True):
-        role = roles.role_of(argument)
-        names.append(ir.StringAttr(marks[NAME_MARK]).value if NAME_MARK in marks else role and role.name)
+        role = None if NAME_MARK in marks else roles.role_of(argument)
+        names.append(role.name if role else _name_in(marks))
     return Callee(tuple(names), roles.has_anchors)
+
+
+def _name_in(marks: Mapping[str, Any]) -> str | None:
+    return ir.StringAttr(marks[NAME_MARK]).value if NAME_MARK in marks else None
 
 
 def _convert(function: Any, roles: Roles, rewriter: Rewriter) -> None:
@@ -143,7 +151,7 @@ def _convert(function: Any, roles: Roles, rewriter: Rewriter) -> None:
 def _append(function: Any, named: Sequence[tuple[str, Sequence[Any]]], rewriter: Rewriter) -> None:
     block = function.regions[0].blocks[0]
     marks = _marks(function)
-    taken = {ir.StringAttr(m[NAME_MARK]).value for m in marks if NAME_MARK in m}
+    taken = {_name_in(m) for m in marks}
     for wanted, ops in named:
         name, number = wanted, 0
         while name in taken:
