@@ -111,7 +111,7 @@ def write_out_small(module: Any, data: Data) -> None:
             continue
         shaped = ir.ShapedType(type_)
         array = np.ascontiguousarray(data[name]).reshape([shaped.get_dim_size(i) for i in range(shaped.rank)])
-        op.attributes["value"] = ir.DenseElementsAttr.get(array, type=shaped.element_type, shape=array.shape)
+        op.attributes["value"] = ir.DenseElementsAttr.get(array, type=type_)
 
 
 def put_under(module: Any, data: Data) -> None:

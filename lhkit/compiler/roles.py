@@ -119,11 +119,6 @@ class Roles:
             return Role(others.anchor, SLOTS.index("epilogue"), position, f"{name}_epilogue"), False
         return None, others.has_data
 
-    @property
-    def called(self) -> set[str]:
-        """The names of the functions that it calls."""
-        return {name for op in self._ops if (name := called_by(op)) is not None}
-
     def _callee(self, op: Any) -> Callee | None:
         return self._callees.get(called_by(op) or "")
 

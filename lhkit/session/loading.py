@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from lhkit.model.blobs import ResourceUse
-from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.errors import UsageError, error_for, usage_error
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.jsonable import from_json
 from lhkit.model.knob import Knob, KnobValue
@@ -20,7 +20,7 @@ from lhkit.model.written import WrittenOp
 from lhkit.schedule.requirements import check_requirements, requirements_of
 from lhkit.session.blobs import Weights, collect_blobs, uses_of
 from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
-from lhkit.session.resource_text import FoundBlob, split_file, split_resources
+from lhkit.session.resource_text import CutOffError, FoundBlob, split_file, split_resources
 from lhkit.session.workers import shared_worker
 from lhkit.shipped import Shipped, find_file, shipped_folder
 from lhkit.worker.client import Worker
@@ -246,12 +246,20 @@ def _read_payload(
     source: str | os.PathLike[str], name: str
 ) -> tuple[str, bytes, Path | None, tuple[FoundBlob, ...]]:
     """Return (name for people, content without data of resources, path if it is a file, that data)."""
-    if isinstance(source, str) and ("\n" in source or "{" in source):
-        text, found = split_resources(source.encode(errors="replace"))
-        return name, _checked(text, name), None, found
-    path = find_file(Path(source), "data")
-    text, found = _read_file(path, "data", split_file)
-    return str(path), _checked(text, str(path)), path, found
+    is_text = isinstance(source, str) and ("\n" in source or "{" in source)
+    path = None if is_text else find_file(Path(source), "data")
+    shown = name if path is None else str(path)
+    try:
+        if path is None:
+            text, found = split_resources(str(source).encode(errors="replace"))
+        else:
+            text, found = _read_file(path, "data", split_file)
+    except CutOffError as error:
+        # The parser of MLIR does not survive this.
+        message = f"{shown} does not parse: it ends within the data of the resource {error}"
+        advice = "It was not written or copied to its end."
+        raise error_for(Failure("payload-parse", message, advice=advice, stage="parse")) from None
+    return shown, _checked(text, shown), path, found
 
 
 def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:

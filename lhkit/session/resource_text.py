@@ -38,6 +38,10 @@ class FoundBlob:
     sha256: str
 
 
+class CutOffError(Exception):
+    """A text ends within the data of a resource, whose name this is."""
+
+
 class _NotPlainError(Exception):
     """The resources are not written as they should be; the parser of MLIR says what is wrong."""
 
@@ -47,6 +51,7 @@ def split_file(path: Path) -> tuple[bytes, tuple[FoundBlob, ...]]:
 
     Raises:
         OSError: It cannot be read, or there is no room for the data.
+        CutOffError: It ends within the data of a resource.
     """
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size < _LONG_BYTES:
@@ -63,6 +68,7 @@ def split_resources(text: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
 
     Raises:
         OSError: There is no room for the data.
+        CutOffError: The text ends within the data of a resource.
     """
     start = _section_start(text)
     if start is None:
@@ -117,15 +123,15 @@ class _Reader:
         if path != ("dialect_resources", "builtin"):
             self._read_entries(path, b"}")
             return
-        begin, lines = self.at, 0
+        begin = behind = self.at
+        lines = 0
         while not self._accept(b"}"):
-            before = self.at
             name = self._key()
-            lines += self._text[before : self.at].count(b"\n")
+            lines += self._text[behind : self.at].count(b"\n")
             self.blobs.append(self._blob(name))
-            before = self.at
+            behind = self.at
             self._accept(b",")
-            lines += self._text[before : self.at].count(b"\n")
+        lines += self._text[behind : self.at].count(b"\n")
         self.cut.append((begin, self.at - 1, lines))
 
     def _blob(self, name: str) -> FoundBlob:
@@ -139,8 +145,8 @@ class _Reader:
                 piece = self._text[self.at : self.at + _PIECE_BYTES]
                 end = piece.find(b'"')
                 is_done = end >= 0
-                if not piece or (not is_done and len(piece) < _PIECE_BYTES):
-                    raise _NotPlainError
+                if not piece:
+                    raise CutOffError(name)
                 data = binascii.unhexlify(piece[:end] if is_done else piece)
                 if len(head) < _ALIGNMENT_BYTES:
                     head, data = data[:_ALIGNMENT_BYTES], data[_ALIGNMENT_BYTES:]

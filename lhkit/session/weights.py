@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,11 +14,11 @@ from lhkit.model.blobs import ResourceUse
 from lhkit.model.errors import usage_error
 from lhkit.model.jsonable import from_json
 from lhkit.model.payload import Payload
-from lhkit.model.schedule import Schedule
+from lhkit.model.schedule import DEFAULT_ENTRY, NamedSequence, Schedule
 from lhkit.model.signature import Function
 from lhkit.session.autosaving import write_whole
 from lhkit.session.blobs import array_of, uses_of
-from lhkit.session.loading import describe_schedule, describe_sources, load_schedule
+from lhkit.session.loading import describe_schedule, describe_sources
 from lhkit.session.weight_files import write_npz
 from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Descriptor, SharedFiles
@@ -30,7 +29,7 @@ Array = NDArray[Any]
 
 _SCHEDULE = """\
 module attributes {{transform.with_named_sequence}} {{
-  transform.named_sequence @__transform_main(%root: !transform.any_op {{transform.readonly}}) {{
+  transform.named_sequence @{entry}(%root: !transform.any_op {{transform.readonly}}) {{
     %functions = "lhkit.convert_const_resources_to_args"(%root){options}
       : (!transform.any_op) -> !transform.any_op
     transform.yield
@@ -59,14 +58,14 @@ def constants_to_arguments(
     Raises:
         ScheduleError: A constant leads to none; with its name, place and users.
     """
-    schedule = _conversion(worker or shared_worker(), append_untied)
-    return apply_to_payload(payload, schedule, worker=worker, limits=limits)
+    return apply_to_payload(payload, _conversion(append_untied=append_untied), worker=worker, limits=limits)
 
 
-@functools.lru_cache(maxsize=8)
-def _conversion(worker: Worker, append_untied: bool) -> Schedule:
-    options = " {append_untied = true}" if append_untied else ""
-    return load_schedule(_SCHEDULE.format(options=options), name="<constants to arguments>", worker=worker)
+def _conversion(*, append_untied: bool) -> Schedule:
+    """Return the schedule that converts; it is known what is in it, so nobody has to parse it for that."""
+    text = _SCHEDULE.format(entry=DEFAULT_ENTRY, options=" {append_untied = true}" if append_untied else "")
+    main = NamedSequence(DEFAULT_ENTRY, ("!transform.any_op",), 2)
+    return Schedule("<constants to arguments>", text, (main,), (), DEFAULT_ENTRY)
 
 
 def apply_to_payload(

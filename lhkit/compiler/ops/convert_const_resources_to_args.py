@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lhkit.compiler.bindings import ir
-from lhkit.compiler.call_graph import callees_first, calls_of, functions_in, other_references
+from lhkit.compiler.call_graph import called_by, callees_first, calls_of, functions_in, other_references
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.resources import resource_of
@@ -61,17 +61,8 @@ def convert_const_resources_to_args(target: Ops, *, append_untied: bool = False,
 
 def _check(ordered: Sequence[Any], recursive: Sequence[Any], append_untied: bool) -> None:
     """Refuse what cannot be converted, before anything is changed."""
-    callees: dict[str, Callee] = {}
-    getting: set[str] = set()
-    for function in ordered:
-        name, roles = symbol_name(function), Roles(function, callees)
-        callees[name] = _as_callee(function, roles)
-        constants = _constants(function)
-        if not append_untied:
-            _refuse_untied(function, [c for c in constants if roles.role_of(c.results[0]) is None])
-        if not constants and not getting.intersection(roles.called):
-            continue
-        getting.add(name)
+    for function in _that_get_arguments(ordered):
+        name = symbol_name(function)
         if function in recursive:
             raise SilenceableError(f"@{name} calls itself, and cannot be given arguments", at=function)
         if others := other_references(function):
@@ -79,6 +70,21 @@ def _check(ordered: Sequence[Any], recursive: Sequence[Any], append_untied: bool
             raise SilenceableError(
                 f"@{name} is not only called, and cannot be given arguments", function, notes
             )
+    callees: dict[str, Callee] = {}
+    for function in ordered:
+        roles = Roles(function, callees)
+        callees[symbol_name(function)] = _as_callee(function, roles)
+        if not append_untied:
+            _refuse_untied(function, [c for c in _constants(function) if roles.role_of(c.results[0]) is None])
+
+
+def _that_get_arguments(functions: Sequence[Any]) -> list[Any]:
+    """Return the functions that have constants, or call others that do."""
+    calls = {symbol_name(f): {called_by(op) for op in walk(f)} for f in functions}
+    getting = {symbol_name(f) for f in functions if _constants(f)}
+    while more := {n for n, called in calls.items() if n not in getting and called & getting}:
+        getting |= more
+    return [f for f in functions if symbol_name(f) in getting]
 
 
 def _refuse_untied(function: Any, constants: Sequence[Any]) -> None:
