@@ -20,7 +20,9 @@ from lhkit.model.written import WrittenOp
 from lhkit.schedule.requirements import check_requirements, requirements_of
 from lhkit.session.blobs import Weights, collect_blobs, uses_of
 from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
-from lhkit.session.resource_text import CutOffError, FoundBlob, split_file, split_resources
+from lhkit.session.payload_content import split_content, split_file
+from lhkit.session.resource_bytecode import MAGIC
+from lhkit.session.resource_text import CutOffError, FoundBlob, split_resources
 from lhkit.session.workers import shared_worker
 from lhkit.shipped import Shipped, find_file, shipped_folder
 from lhkit.worker.client import Worker
@@ -38,7 +40,6 @@ class HasOperation(Protocol):
 
 T = TypeVar("T")
 
-_BYTECODE_MAGIC = b"ML\xefR"
 _MLIR_SUFFIXES = (".mlir", ".mlirbc")
 
 
@@ -81,12 +82,15 @@ def load_payload(
         answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
     functions = tuple(from_json(Function, f) for f in answer.header["functions"])
     text = answer.header["text"] or content.decode(errors="replace")
+    if found and content.startswith(MAGIC):  # the resources of the bytecode are empty by now
+        content = split_resources(text.encode())[0]
+        text = content.decode()
     uses = uses_of(functions, [from_json(ResourceUse, u) for u in answer.header["resources"]])
     return Payload(
         source=shown,
         text=text,
         functions=functions,
-        bytecode=content if content.startswith(_BYTECODE_MAGIC) else None,
+        bytecode=content if content.startswith(MAGIC) else None,
         reference=reference or _shipped_reference(path),
         sequences=tuple(s["name"] for s in answer.header["sequences"]),
         blobs=collect_blobs((shown, text, path), uses, found, weights),
@@ -251,7 +255,7 @@ def _read_payload(
     shown = name if path is None else str(path)
     try:
         if path is None:
-            text, found = split_resources(str(source).encode(errors="replace"))
+            text, found = split_content(str(source).encode(errors="replace"))
         else:
             text, found = _read_file(path, "data", split_file)
     except CutOffError as error:
@@ -281,7 +285,7 @@ def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
 
 def _checked(content: bytes, name: str) -> bytes:
     """Return the content of a source if it is bytecode or text with something in it."""
-    if content.startswith(_BYTECODE_MAGIC):
+    if content.startswith(MAGIC):
         return content
     if not content.strip():
         raise usage_error(f"{name} is empty")

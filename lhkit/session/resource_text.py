@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import binascii
 import mmap
-import os
 import re
 import struct
 from dataclasses import dataclass
-from pathlib import Path
 
 from lhkit.worker.blob_files import BlobFile
 
 _PIECE_BYTES = 4 << 20
-_LONG_BYTES = 16 << 20
 # Strings and comments may hold what looks like the beginning of resources.
 _TOKEN = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*|\{-#')
 _SPACE = re.compile(rb"(?:\s+|//[^\n]*)*")
@@ -44,20 +41,6 @@ class CutOffError(Exception):
 
 class _NotPlainError(Exception):
     """The resources are not written as they should be; the parser of MLIR says what is wrong."""
-
-
-def split_file(path: Path) -> tuple[bytes, tuple[FoundBlob, ...]]:
-    """Return the content of a file without the data of its resources, and that data.
-
-    Raises:
-        OSError: It cannot be read, or there is no room for the data.
-        CutOffError: It ends within the data of a resource.
-    """
-    with path.open("rb") as file:
-        if os.fstat(file.fileno()).st_size < _LONG_BYTES:
-            return split_resources(file.read())
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-            return split_resources(text)
 
 
 def split_resources(text: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
@@ -145,13 +128,14 @@ class _Reader:
                 piece = self._text[self.at : self.at + _PIECE_BYTES]
                 end = piece.find(b'"')
                 is_done = end >= 0
-                if not piece:
+                if not is_done and len(piece) < _PIECE_BYTES:
                     raise CutOffError(name)
                 data = binascii.unhexlify(piece[:end] if is_done else piece)
                 if len(head) < _ALIGNMENT_BYTES:
                     head, data = data[:_ALIGNMENT_BYTES], data[_ALIGNMENT_BYTES:]
                 file.write(data)
-                self._pass(end + 1 if is_done else len(piece))
+                before, self.at = self.at, self.at + (end + 1 if is_done else len(piece))
+                forget_pages(self._text, before, self.at)
             _check_alignment(head)
         except binascii.Error:
             file.discard()
@@ -160,15 +144,6 @@ class _Reader:
             file.discard()
             raise
         return FoundBlob(name, *file.finish())
-
-    def _pass(self, count: int) -> None:
-        """Go on behind bytes that are not looked at again; their pages need not stay in memory."""
-        before = self.at // mmap.PAGESIZE * mmap.PAGESIZE
-        self.at += count
-        if isinstance(self._text, mmap.mmap) and hasattr(self._text, "madvise"):
-            whole = self.at // mmap.PAGESIZE * mmap.PAGESIZE - before
-            if whole > 0:
-                self._text.madvise(mmap.MADV_DONTNEED, before, whole)
 
     def _key(self) -> str:
         match = self._expect(_KEY)
@@ -190,6 +165,32 @@ class _Reader:
             return False
         self.at += len(token)
         return True
+
+
+def forget_pages(content: Buffer, begin: int, end: int) -> None:
+    """Let the pages of a mapped file go that are not looked at again."""
+    if isinstance(content, mmap.mmap) and hasattr(content, "madvise"):
+        first = begin // mmap.PAGESIZE * mmap.PAGESIZE
+        if (length := end // mmap.PAGESIZE * mmap.PAGESIZE - first) > 0:
+            content.madvise(mmap.MADV_DONTNEED, first, length)
+
+
+def copy_piecewise(content: Buffer, begin: int, end: int) -> tuple[memoryview, str]:
+    """Return a copy of bytes in a file of its own, mapped, and their hash.
+
+    Raises:
+        OSError: There is no room.
+    """
+    file = BlobFile()
+    try:
+        for at in range(begin, end, _PIECE_BYTES):
+            behind = min(at + _PIECE_BYTES, end)
+            file.write(content[at:behind])
+            forget_pages(content, at, behind)
+    except BaseException:
+        file.discard()
+        raise
+    return file.finish()
 
 
 def _check_alignment(head: bytes) -> None:

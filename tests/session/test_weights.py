@@ -1,5 +1,6 @@
 """Constants whose data is a resource: loading, converting to arguments, running, saving."""
 
+import io
 import json
 import struct
 
@@ -7,9 +8,11 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.compiler.bindings import ir, new_context
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
 from lhkit.session.autosaving import saved_sessions
 from lhkit.session.composing import Session
+from lhkit.session.resource_bytecode import split_bytecode
 from lhkit.session.resource_text import split_resources
 from tests.weight_payloads import (
     CASES,
@@ -194,7 +197,7 @@ def test_recursive_functions_and_other_references_are_refused():
     recursive = FUNCTIONS.text.replace(
         "return %s", "%n = call @main(%s) : (tensor<4x8xf32>) -> tensor<4x8xf32>\n return %n"
     )
-    with pytest.raises(ScheduleError, match="@layer calls itself"):
+    with pytest.raises(ScheduleError, match="@main calls itself"):
         lhkit.load_payload(recursive).constants_to_arguments()
     referred = FUNCTIONS.text.replace(
         "%a = call",
@@ -364,3 +367,35 @@ def test_a_text_that_ends_within_data_is_refused(tmp_path):
     (tmp_path / "cut.mlir").write_text(whole[: whole.index("803F") + 3])
     with pytest.raises(PayloadError, match="it ends within the data of the resource w0"):
         lhkit.load_payload(tmp_path / "cut.mlir")
+
+
+# Bytecode.
+
+
+def bytecode_of(text):
+    """Return a text as bytecode."""
+    with new_context():
+        module, out = ir.Module.parse(text), io.BytesIO()
+        module.operation.write_bytecode(out)
+        return out.getvalue()
+
+
+def test_bytecode_gives_the_same_payload_as_text(mlp, tmp_path):
+    payload, arrays = mlp
+    path = tmp_path / "mlp.mlirbc"
+    path.write_bytes(bytecode_of(MLP.text + resources(arrays)))
+    loaded = lhkit.load_payload(path)
+    assert loaded.blobs == payload.blobs
+    assert loaded.bytecode is None and "dialect_resources" not in loaded.text
+    x = inputs_of(payload)
+    assert np.array_equal(lhkit.compile(loaded)(x), lhkit.compile(payload)(x))
+
+
+def test_bytecode_that_is_cut_or_damaged_is_left_to_the_parser():
+    whole = bytecode_of("module {}" + resources({}) + MLP.text)
+    assert split_bytecode(whole) == (whole, ())
+    whole = bytecode_of(CONSTANT_A.text + resources({"w": np.ones((4, 8), np.float32)}))
+    split, found = split_bytecode(whole)
+    assert [bytes(f.data) for f in found] == [np.ones(32, np.float32).tobytes()] and len(split) < len(whole)
+    for end in range(5, len(whole) - 1, 7):
+        assert split_bytecode(whole[:end]) == (whole[:end], ())
