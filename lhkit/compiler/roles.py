@@ -95,7 +95,7 @@ class Roles:
                 if role is not None:
                     found.append(role)
                     continue
-                for result in _leads_to(user):
+                for result in _leads_to(user, operand):
                     if (following := (result, is_merged or merges)) not in seen:
                         seen.add(following)
                         open_values.append(following)
@@ -110,6 +110,8 @@ class Roles:
             return Role(position, SLOTS.index(slot), position, f"{name}_{slot}"), False
         if (callee := self._callee(user)) is not None and (inner := callee.names[operand]) is not None:
             return Role(position, operand, position, f"{called_by(user)}_{inner}"), False
+        if _only_passes_on(user):
+            return None, False
         others = _NOTHING
         for i, value in enumerate(user.operands):
             others |= _NOTHING if i == operand else self._upstream.get(value, _NOTHING)
@@ -153,16 +155,42 @@ def _is_shape(value: Any) -> bool:
     return isinstance(value.type, ir.IndexType)
 
 
-def _leads_to(op: Any) -> Sequence[Any]:
-    """Return the values that an op passes its operands on to."""
+def _only_passes_on(op: Any) -> bool:
+    """Return True if the operands of an op are not combined with each other: branches, loops, yields."""
+    return bool(len(op.successors)) or (len(op.regions) and not _is_linalg(op)) or _is_terminator(op)
+
+
+def _is_linalg(op: Any) -> bool:
+    return bool(op.name.startswith("linalg."))
+
+
+def _is_terminator(op: Any) -> bool:
+    return not len(op.results) and bool(op == list(op.block.operations)[-1].operation)
+
+
+def _leads_to(op: Any, operand: int) -> Sequence[Any]:
+    """Return the values that an op passes an operand on to."""
     if op.name == "func.return":
         return ()
-    inner = () if op.name.startswith("linalg.") else op.regions
-    values = [*op.results, *(a for region in inner for block in region.blocks for a in block.arguments)]
-    block = op.block
-    # What a body yields is a result of the op around it.
-    if not values and op == list(block.operations)[-1].operation and op.parent.name != "func.func":
+    if len(op.successors):
+        return [argument for block in op.successors for argument in block.arguments]
+    if _is_terminator(op):
         around = op.parent.operation
-        carried = () if around.name.startswith("linalg.") else around.regions
-        return [*around.results, *(a for region in carried for b in region.blocks for a in b.arguments)]
-    return values
+        results = list(around.results)
+        inside = [] if _is_linalg(around) else _carried(around, operand - len(results))
+        return [*(results[operand : operand + 1] or results), *inside]
+    if len(op.regions) and not _is_linalg(op):
+        # What is carried comes last among the operands, and the results are what becomes of it.
+        back = operand - len(op.operands)
+        return [*(list(op.results)[back:][:1] or op.results), *_carried(op, back)]
+    return list(op.results)
+
+
+def _carried(op: Any, back: int) -> list[Any]:
+    """Return the arguments in the body of an op that stand so many places from the end, or all others' too."""
+    found: list[Any] = []
+    for region in op.regions:
+        for block in region.blocks:
+            arguments = list(block.arguments)
+            found += [arguments[back]] if -len(arguments) <= back < 0 else arguments
+    return found

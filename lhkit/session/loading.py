@@ -77,7 +77,7 @@ def load_payload(
         UsageError: No such file, or nothing in it; weights that do not fit.
         PayloadError: It does not parse or does not verify; with file, line, column and carets.
     """
-    shown, content, path, found = _read_payload(source, name or "<payload>")
+    shown, content, path, found = _read_module(source, "data", name or "<payload>")
     with old_spellings_named(shown, [content]):
         answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
     functions = tuple(from_json(Function, f) for f in answer.header["functions"])
@@ -142,7 +142,8 @@ def load_schedule(
     """
     if isinstance(source, HasOperation):
         source = str(source)
-    shown, content, _ = read_source(source, "schedules", name or "<schedule>")
+    # A payload in the same module may have resources; who needs them loads it as a payload.
+    shown, content, _, _ = _read_module(source, "schedules", name or "<schedule>")
     parts = [(shown, content)] + [read_source(library, "schedules", "<library>")[:2] for library in libraries]
     schedule = _schedule(parts, _ask_for_schedule(parts, worker, limits), entry, bind, any_entry=any_entry)
     return schedule.with_knobs(knobs) if knobs else schedule
@@ -246,18 +247,18 @@ def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tup
     return str(path), _checked(content, str(path)), path
 
 
-def _read_payload(
-    source: str | os.PathLike[str], name: str
+def _read_module(
+    source: str | os.PathLike[str], kind: Shipped, name: str
 ) -> tuple[str, bytes, Path | None, tuple[FoundBlob, ...]]:
     """Return (name for people, content without data of resources, path if it is a file, that data)."""
     is_text = isinstance(source, str) and ("\n" in source or "{" in source)
-    path = None if is_text else find_file(Path(source), "data")
+    path = None if is_text else find_file(Path(source), kind)
     shown = name if path is None else str(path)
     try:
         if path is None:
             text, found = split_content(str(source).encode(errors="replace"))
         else:
-            text, found = _read_file(path, "data", split_file)
+            text, found = _read_file(path, kind, split_file)
     except CutOffError as error:
         # The parser of MLIR does not survive this.
         message = f"{shown} does not parse: it ends within the data of the resource {error}"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -16,10 +14,8 @@ from lhkit.model.jsonable import from_json
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import DEFAULT_ENTRY, NamedSequence, Schedule
 from lhkit.model.signature import Function
-from lhkit.session.autosaving import write_whole
 from lhkit.session.blobs import array_of, uses_of
 from lhkit.session.loading import describe_schedule, describe_sources
-from lhkit.session.weight_files import write_npz
 from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Descriptor, SharedFiles
 from lhkit.worker.client import Worker
@@ -143,29 +139,17 @@ def with_weights(payload: Payload, function: Function, arguments: Sequence[Any])
 
 
 def describe_resources(payload: Payload, files: SharedFiles) -> list[Descriptor]:
-    """Return the blobs of a payload as a request describes them."""
+    """Return the blobs of a payload as a request describes them.
+
+    Raises:
+        UsageError: The bytes of one are not in a file.
+    """
     described = []
     for blob in payload.blobs:
         array = array_of(blob)
-        found = files.find(array) if array.size else {"shape": list(array.shape), "dtype": array.dtype.name}
-        described.append({"name": blob.name, **(found or {})})
+        place = files.find(array) if array.size else {"shape": list(array.shape), "dtype": array.dtype.name}
+        if place is None:
+            advice = "Load the payload with weights=…, which puts arrays where kernels can read them."
+            raise usage_error(f"the data of {blob.name} is in no file that a worker can read", advice)
+        described.append({"name": blob.name, **place})
     return described
-
-
-def save_payload(payload: Payload, path: str | os.PathLike[str]) -> Path:
-    """Write a payload, and its blobs beside it; see `lhkit.model.payload_methods`.
-
-    Raises:
-        UsageError: It cannot be written, or does not end in ``.mlir``.
-    """
-    path = Path(path)
-    if path.suffix != ".mlir":
-        raise usage_error(f"{path} does not end in .mlir", "The weights are written beside it, as .npz.")
-    beside = path.with_suffix(".npz")
-    try:
-        write_whole(path, payload.text)
-        if payload.blobs:
-            write_npz(beside, {b.name: array_of(b) for b in payload.blobs})
-    except OSError as error:
-        raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
-    return path

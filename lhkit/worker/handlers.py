@@ -209,8 +209,13 @@ class Handlers:
         payload, *schedule = _sources(fields["sources"], body)
         application = _application(schedule, fields["schedule"]) if schedule else None
         microkernels = tuple(from_json(Microkernel, m) for m in fields.get("microkernels", ()))
-        resources = {d["name"]: self._files.array(d, body) for d in fields.get("resources", ())}
+        resources = {d["name"]: self._resource(d, body) for d in fields.get("resources", ())}
         return Recipe(payload, fields["function"], application, fields["opt_level"], microkernels, resources)
+
+    def _resource(self, descriptor: dict[str, Any], body: bytes) -> Array:
+        if "file" in descriptor:
+            return self._files.array(descriptor, body)
+        return np.empty(descriptor["shape"], dtype_named(descriptor["dtype"]))  # of no elements
 
     def _kernel(self, number: int) -> CompiledKernel | None:
         if number in self._kernels:

@@ -111,6 +111,56 @@ def test_a_schedule_converts_and_its_kernel_takes_what_the_payload_takes(mlp):
     assert [m.verification.ok for m in measured] == [True]
 
 
+def test_a_converted_payload_is_verified_and_measured_on_its_weights(mlp):
+    kernel = lhkit.compile(mlp[0].constants_to_arguments())
+    assert lhkit.verify(kernel).ok
+    (measured,) = lhkit.measure({"converted": kernel}, rounds=2, seconds=0.1).measurements
+    assert measured.verification.ok
+
+
+def test_a_schedule_in_the_same_file_shows_no_data(mlp):
+    payload, arrays = mlp
+    inner = MLP.text.removeprefix("module {").rpartition("}")[0]
+    both = SCHEDULE.rpartition("}")[0] + inner + "}" + resources(arrays)
+    assert "dialect_resources" not in lhkit.load_schedule(both).text
+    assert lhkit.trace(lhkit.load_payload(both), lhkit.load_schedule(both)).outcome.status == "ok"
+    assert lhkit.load_payload(both).blobs == payload.blobs
+
+
+def test_what_a_loop_carries_is_not_combined():
+    t = "tensor<4x4xf32>"
+    text = f"""func.func @f(%x: {t}) -> {t} {{
+  %w = arith.constant dense_resource<w> : {t}
+  %from = arith.constant 0 : index
+  %to = arith.constant 3 : index
+  %by = arith.constant 1 : index
+  %first = linalg.matmul ins(%x, %x : {t}, {t}) outs(%x : {t}) -> {t}
+  %end, %same = scf.for %i = %from to %to step %by iter_args(%a = %first, %v = %w) -> ({t}, {t}) {{
+    %p = linalg.matmul ins(%a, %v : {t}, {t}) outs(%x : {t}) -> {t}
+    scf.yield %p, %v : {t}, {t}
+  }}
+  return %end : {t}
+}}
+"""
+    converted = lhkit.load_payload(text).constants_to_arguments()
+    assert [w.name for w in converted.function().weights] == ["matmul_1_B"]
+
+
+def test_branches_pass_constants_on():
+    text = """func.func @f(%x: tensor<4x4xf32>, %c: i1) -> tensor<4x4xf32> {
+  %w = arith.constant dense_resource<w> : tensor<4x4xf32>
+  cf.cond_br %c, ^one(%w : tensor<4x4xf32>), ^two
+^one(%v: tensor<4x4xf32>):
+  %p = linalg.matmul ins(%x, %v : tensor<4x4xf32>, tensor<4x4xf32>) outs(%x : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %p : tensor<4x4xf32>
+^two:
+  return %x : tensor<4x4xf32>
+}
+"""
+    converted = lhkit.load_payload(text).constants_to_arguments()
+    assert [w.name for w in converted.function().weights] == ["matmul_0_B"]
+
+
 def test_the_trace_shows_the_step_and_what_it_did(mlp):
     trace = lhkit.trace(mlp[0], lhkit.load_schedule(SCHEDULE))
     assert trace.outcome.status == "ok"

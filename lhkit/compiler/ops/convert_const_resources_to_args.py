@@ -24,7 +24,7 @@ _MOST_NAMED = 4
 
 @transform_op("lhkit.convert_const_resources_to_args")
 def convert_const_resources_to_args(target: Ops, *, append_untied: bool = False, rewriter: Rewriter) -> Ops:
-    """Turn constants whose data is a resource (``dense_resource``) into arguments of their functions.
+    """Turn tensors whose data is a resource (``dense_resource``) into arguments of their functions.
 
     The arguments are appended in the order of the ops that multiply and add up, the anchors: what is combined
     with the data of the first before it (``matmul_0_prologue``), its operands (``matmul_0_A``,
@@ -112,7 +112,9 @@ def _with_line(op: Any) -> str:
 
 
 def _constants(function: Any) -> list[Any]:
-    return [op for op in walk(function) if resource_of(op) is not None]
+    """Return the tensors of a function whose data is a resource; a vector is no argument that has a buffer."""
+    found = (op for op in walk(function) if resource_of(op) is not None)
+    return [op for op in found if isinstance(op.results[0].type, ir.RankedTensorType)]
 
 
 def _as_callee(function: Any, roles: Roles) -> Callee:
