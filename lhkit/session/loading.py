@@ -77,7 +77,7 @@ def load_payload(
         UsageError: No such file, or nothing in it; weights that do not fit.
         PayloadError: It does not parse or does not verify; with file, line, column and carets.
     """
-    shown, content, path, found = _read_module(source, "data", name or "<payload>")
+    shown, content, path, found = read_module(source, "data", name or "<payload>")
     with old_spellings_named(shown, [content]):
         answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
     functions = tuple(from_json(Function, f) for f in answer.header["functions"])
@@ -143,7 +143,7 @@ def load_schedule(
     if isinstance(source, HasOperation):
         source = str(source)
     # A payload in the same module may have resources; who needs them loads it as a payload.
-    shown, content, _, _ = _read_module(source, "schedules", name or "<schedule>")
+    shown, content, _, _ = read_module(source, "schedules", name or "<schedule>")
     parts = [(shown, content)] + [read_source(library, "schedules", "<library>")[:2] for library in libraries]
     schedule = _schedule(parts, _ask_for_schedule(parts, worker, limits), entry, bind, any_entry=any_entry)
     return schedule.with_knobs(knobs) if knobs else schedule
@@ -247,10 +247,20 @@ def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tup
     return str(path), _checked(content, str(path)), path
 
 
-def _read_module(
+def read_module(
     source: str | os.PathLike[str], kind: Shipped, name: str
 ) -> tuple[str, bytes, Path | None, tuple[FoundBlob, ...]]:
-    """Return (name for people, content without data of resources, path if it is a file, that data)."""
+    """Return (name for people, content without data of resources, path if it is a file, that data).
+
+    Args:
+        source: As for `read_source`.
+        kind: As for `read_source`.
+        name: As for `read_source`.
+
+    Raises:
+        UsageError: As for `read_source`.
+        PayloadError: It ends within the data of a resource.
+    """
     is_text = isinstance(source, str) and ("\n" in source or "{" in source)
     path = None if is_text else find_file(Path(source), kind)
     shown = name if path is None else str(path)

@@ -12,6 +12,7 @@ from lhkit.compiler.bindings import ir, new_context
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
 from lhkit.session.autosaving import saved_sessions
 from lhkit.session.composing import Session
+from lhkit.session.opt_loading import load_for_opt
 from lhkit.session.resource_bytecode import split_bytecode
 from lhkit.session.resource_text import split_resources
 from tests.weight_payloads import (
@@ -144,6 +145,12 @@ def test_what_a_loop_carries_is_not_combined():
 """
     converted = lhkit.load_payload(text).constants_to_arguments()
     assert [w.name for w in converted.function().weights] == ["matmul_1_B"]
+
+
+def test_texts_for_a_compiler_binary_have_no_data_either(mlp):
+    text = MLP.text + resources(mlp[1])
+    payload, _ = load_for_opt(text, SCHEDULE)
+    assert payload.text == mlp[0].text
 
 
 def test_branches_pass_constants_on():
