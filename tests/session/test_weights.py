@@ -15,6 +15,7 @@ from lhkit.session.composing import Session
 from lhkit.session.opt_loading import load_for_opt
 from lhkit.session.resource_bytecode import split_bytecode
 from lhkit.session.resource_text import split_resources
+from lhkit.worker.arrays import dtype_named
 from tests.weight_payloads import (
     CASES,
     CONSTANT_A,
@@ -361,6 +362,31 @@ def test_numbers_and_vectors_are_written_out():
     data = {"n": np.float32(2.5), "v": np.arange(4, dtype=np.float32)}
     kernel = lhkit.compile(lhkit.load_payload(text + resources(data)))
     assert np.array_equal(kernel(np.zeros(4, np.float32)), [2.5, 3.5, 4.5, 5.5])
+
+
+@pytest.mark.parametrize(
+    ("element", "dtype", "shape"),
+    [
+        ("bf16", "bfloat16", (2, 3)),
+        ("bf16", "bfloat16", ()),
+        ("f16", "float16", (0, 3)),
+        ("f64", "float64", (3,)),
+        ("i1", "bool", (2, 3)),
+        ("i1", "bool", ()),
+        ("i8", "int8", (2, 3)),
+        ("complex<f32>", "complex64", (2, 3)),
+    ],
+)
+def test_elements_of_any_type_pass_through_kernels_and_files(element, dtype, shape, tmp_path):
+    array = (np.arange(np.prod(shape, dtype=int)).reshape(shape) % 2).astype(dtype_named(dtype))
+    type_ = f"tensor<{'x'.join([*map(str, shape), element])}>"
+    text = f"func.func @f() -> {type_} {{\n %w = arith.constant dense_resource<w> : {type_}\n return %w : {type_}\n}}\n"
+    payload = lhkit.load_payload(text + resources({"w": array}))
+    assert payload.weights()["w"].dtype == array.dtype
+    converted = payload.constants_to_arguments(append_untied=True)
+    loaded = lhkit.load_payload(converted.save(tmp_path / "w.mlir"))
+    for each in (payload, loaded):
+        assert np.array_equal(lhkit.compile(each, opt_level=0)(), array)
 
 
 def test_a_session_keeps_the_data(mlp):
