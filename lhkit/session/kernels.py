@@ -26,6 +26,7 @@ from lhkit.model.signature import ArrayType
 from lhkit.session.loading import as_payload, as_schedule, describe_schedule, describe_sources
 from lhkit.session.microkernels import read_microkernels
 from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
+from lhkit.session.weights import describe_resources, with_weights
 from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Descriptor, Packing, dtype_named
 from lhkit.worker.client import Request, Worker, record
@@ -165,6 +166,7 @@ class Kernel(Showable):
             "opt_level": self._opt_level,
             "schedule": None,
             "microkernels": to_json(self.microkernels),
+            "resources": describe_resources(self.payload, self.worker.files),
         }
         if (schedule := self.schedule) is not None:
             more, more_body, fields["schedule"] = describe_schedule(schedule)
@@ -198,7 +200,8 @@ class Kernel(Showable):
 
         Args:
             *arguments: NumPy arrays with the shapes and dtypes of the function's arguments. Arrays for
-                memrefs are written to in place; those for tensors never change.
+                memrefs are written to in place; those for tensors never change. Those that were constants
+                once may all be left out: the payload has them.
 
         Returns:
             The result, a tuple of several, or None. Tensors come as arrays, scalars as NumPy scalars.
@@ -207,7 +210,8 @@ class Kernel(Showable):
             UsageError: An argument does not fit.
             WorkerError: The kernel crashed or took too long; the next call works again.
         """
-        arrays = fit_arguments(self.function.arguments, arguments, self.function.describe())
+        given = with_weights(self.payload, self.function, arguments)
+        arrays = fit_arguments(self.function.arguments, given, self.function.describe())
         packing = Packing(self.worker.files)
         try:
             return self._call(arrays, packing)
