@@ -42,7 +42,7 @@ def operand_name(operand: TiledOperand, argument_names: Sequence[str]) -> str:
         return f"from {operand.writer}"
     if operand.base:
         return operand.base
-    return "new" if operand.base_op in ("tensor.empty", "memref.alloc", "memref.alloca") else f"from {operand.base_op}"
+    return "result" if operand.is_output else f"from {operand.base_op}"
 
 
 def loop_factors(operand: TiledOperand, axis: int, values: TermValues) -> dict[int, int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lhkit.analysis.footprints import Footprint, Points, footprint, spread, union
 from lhkit.analysis.loop_nests import LoopNest
@@ -16,7 +16,7 @@ from lhkit.model.tiling import StructuredOp, TiledOperand
 
 # Up to so many tiles are joined one by one; beyond it by the steps of the loops.
 _MOST_JOINED = 48
-_MOST_SWEEPS = 16
+_MOST_ROWS = 16
 
 
 class Sweeper:
@@ -112,33 +112,47 @@ class Sweeper:
                 found[loop] = runs[which]
         return found
 
-    def sweeps(self, iteration: Mapping[int, int]) -> tuple[tuple[Sweep, ...], tuple[Sweep, ...], int]:
-        """Return the way of the tile: along the innermost two loops that move it, and along the outermost two."""
+    def way(
+        self, iteration: Mapping[int, int], shown: Sequence[int]
+    ) -> tuple[Sweep | None, tuple[Sweep, ...], Sweep | None, tuple[Sweep, ...]]:
+        """Return the way of the tile along some axes.
+
+        Args:
+            iteration: The iteration.
+            shown: The axes; loops that move the tile along others are left out.
+
+        Returns:
+            Its row, all rows, from the first row to the last, and the rows of the outer loops.
+        """
+        factors = [self._factors[axis] or {} for axis in shown]
         moving = [
             n
             for n in self._nest.loops
-            if any(n in (f or {}) for f in self._factors) and len(self._nest.range_of(n, iteration)) > 1
+            if any(n in f for f in factors) and len(self._nest.range_of(n, iteration)) > 1
         ]
         if not moving:
-            return (), (), 0
-        fine, more = self._along(moving[-2:], iteration, whole=False)
-        if len(moving) < 3:
-            return fine, (), more
-        return fine, self._along(moving[:-2][:2], iteration, whole=True)[0], more
+            return None, (), None, ()
+        row = self._row(iteration, moving[-1])
+        if len(moving) == 1:
+            return row, (row,), None, ()
+        outer = self._nest.range_of(moving[-2], iteration)
+        rows = self._rows(moving[-2:], iteration, whole=False) if len(outer) <= _MOST_ROWS else ()
+        first, last = (self._row({**iteration, moving[-2]: v}, moving[-1])[0] for v in (outer[0], outer[-1]))
+        coarse = self._rows(moving[:-2][:2], iteration, whole=True) if len(moving) > 2 else ()
+        return row, rows, (first, last), coarse
 
-    def _along(
-        self, loops: list[int], iteration: Mapping[int, int], *, whole: bool
-    ) -> tuple[tuple[Sweep, ...], int]:
-        inner = loops[-1]
-        outer = self._nest.range_of(loops[0], iteration) if len(loops) == 2 else range(1)
-        sweeps = []
-        for value in outer[:_MOST_SWEEPS]:
-            at = {**iteration, loops[0]: value} if len(loops) == 2 else dict(iteration)
-            runs = self._nest.range_of(inner, at)
-            if len(runs):
-                ends = [self._middle({**at, inner: runs[i]}, inner, whole=whole) for i in (0, -1)]
-                sweeps.append((ends[0], ends[1]))
-        return tuple(sweeps), len(outer) - len(outer[:_MOST_SWEEPS])
+    def _rows(self, loops: list[int], iteration: Mapping[int, int], *, whole: bool) -> tuple[Sweep, ...]:
+        """Return a row for each value of the outer of two loops; of one loop its only row."""
+        *outer, inner = loops
+        if not outer:
+            return (self._row(iteration, inner, whole=whole),)
+        values = self._nest.range_of(outer[0], iteration)[:_MOST_ROWS]
+        return tuple(self._row({**iteration, outer[0]: v}, inner, whole=whole) for v in values)
+
+    def _row(self, iteration: Mapping[int, int], inner: int, *, whole: bool = False) -> Sweep:
+        runs = self._nest.range_of(inner, iteration) or range(iteration[inner], iteration[inner] + 1)
+        first, last = (self._middle({**iteration, inner: runs[i]}, inner, whole=whole) for i in (0, -1))
+        return first, last
 
     def _middle(self, at: Mapping[int, int], inner: int, *, whole: bool) -> tuple[float, ...]:
         if whole:  # of all that the loops inside touch

@@ -52,7 +52,10 @@ def tile_picture(
     given = argument_shapes(tilings, op, shapes)
     values = TermValues(tilings.terms, given)
     nest = LoopNest(op.loops, tilings.loops, values)
-    total = nest.count()
+    try:
+        total = nest.count()
+    except UsageError:
+        raise _unknown(op, given) from None
     if total == 0:
         raise usage_error(f"{op.name} never runs: one of the loops around it has no iteration")
     nest.iteration(first)
@@ -94,7 +97,10 @@ def tile_frame(picture: TilePicture, number: int | None = None) -> TileFrame:
     values = TermValues(tilings.terms, picture.shapes)
     nest = LoopNest(op.loops, tilings.loops, values)
     iteration = nest.iteration(number)
-    tiles = tuple(_tile(Sweeper(o, op, nest, values), iteration) for o in op.operands)
+    tiles = tuple(
+        _tile(Sweeper(o, op, nest, values), iteration, pictured.shown)
+        for o, pictured in zip(op.operands, picture.operands, strict=True)
+    )
     labels = ["tile", *(loop.label for loop in reversed(picture.loops))]
     sets = []
     for i, label in enumerate(labels):
@@ -152,13 +158,17 @@ def _numbers(
     numbers = [values.value(t, start) for t in terms]
     known = [n for n in numbers if n is not None]
     if len(known) < len(numbers):
-        dynamic = [i for i, shape in enumerate(given) if None in shape]
-        message = f"an extent of {op.name} in @{op.function} is not known"
-        if not dynamic:
-            raise usage_error(message, "It is computed from data: there is no picture of that.")
-        which = ", ".join(f"argument {i}" for i in dynamic)
-        raise usage_error(f"{message}: {which} is of dynamic shape", "Say how large: shapes=((512, 512), …).")
+        raise _unknown(op, given)
     return tuple(known)
+
+
+def _unknown(op: StructuredOp, given: Sequence[Shape]) -> UsageError:
+    message = f"how large {op.name} in @{op.function} is does not follow from what is known"
+    dynamic = [i for i, shape in enumerate(given) if None in shape]
+    if not dynamic:
+        return usage_error(message, "It is computed from data: there is no picture of that.")
+    which = ", ".join(f"argument {i}" for i in dynamic)
+    return usage_error(f"{message}: {which} of dynamic shape", "Say how large: shapes=((512, 512), …).")
 
 
 def _loops(
@@ -202,22 +212,27 @@ def _operand(
 
 
 def _shown(shape: Sequence[int], moves: Sequence[bool]) -> tuple[int, ...]:
-    """Return the axes to draw: those that the tile moves along before others, long ones before short ones."""
+    """Return the axes to draw: those that the tile moves along before others, long ones before short ones.
+
+    What is at least half as long as the longest counts as long; of equal axes the first are taken.
+    """
     if len(shape) <= 2:
         return tuple(range(len(shape)))
-    ranked = sorted(range(len(shape)), key=lambda a: (moves[a] and shape[a] > 1, shape[a], a), reverse=True)
+    longest = max(shape)
+    ranked = sorted(range(len(shape)), key=lambda a: (not (moves[a] and shape[a] > 1), 2 * shape[a] < longest, a))
     return tuple(sorted(ranked[:2]))
 
 
-def _tile(sweeper: Sweeper, iteration: Mapping[int, int]) -> OperandTile:
-    sweeps, coarse, more = sweeper.sweeps(iteration)
+def _tile(sweeper: Sweeper, iteration: Mapping[int, int], shown: Sequence[int]) -> OperandTile:
+    row, rows, trend, coarse = sweeper.way(iteration, shown)
     return OperandTile(
         tile=_part(sweeper.at(iteration)),
         visited=tuple(_part(p) for p in sweeper.visited(iteration)),
         passes=tuple(_part(p) for p in sweeper.passes(iteration)),
-        sweeps=sweeps,
-        coarse_sweeps=coarse,
-        more_sweeps=more,
+        row=row,
+        rows=rows,
+        trend=trend,
+        coarse_rows=coarse,
     )
 
 

@@ -90,17 +90,19 @@ class OperandTile:
         tile: What it touches.
         visited: Parts that earlier iterations touched; together all of it.
         passes: The part that each loop touches while those around it stand still, outermost first.
-        sweeps: The way of the tile along the innermost loops that move it, a line for each run of the innermost.
-        coarse_sweeps: Likewise of the outermost loops that move it, where there are more than two.
-        more_sweeps: How many sweeps there are beyond those given.
+        row: The way of the tile in this run of the innermost loop that moves it, None where none does.
+        rows: The rows of all runs that the next loop around makes, if they are few; empty if they are many.
+        trend: From the beginning of the first row to that of the last, None where there is one row.
+        coarse_rows: Rows of the outermost loops that move it, where there are more than two such loops.
     """
 
     tile: Part
     visited: tuple[Part, ...]
     passes: tuple[Part, ...]
-    sweeps: tuple[Sweep, ...]
-    coarse_sweeps: tuple[Sweep, ...]
-    more_sweeps: int
+    row: Sweep | None
+    rows: tuple[Sweep, ...]
+    trend: Sweep | None
+    coarse_rows: tuple[Sweep, ...]
 
 
 @dataclass(frozen=True, slots=True)
