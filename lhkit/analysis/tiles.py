@@ -111,7 +111,9 @@ def tile_frame(picture: TilePicture, number: int | None = None) -> TileFrame:
 
 def work_of(tilings: Tilings, op: StructuredOp, shapes: Sequence[Sequence[int]] | None = None) -> tuple[int, int]:
     """Return an op's arithmetic and its points, over all iterations; what is not known counts as 1."""
-    values = TermValues(tilings.terms, _known_shapes(_function(tilings, op), shapes))
+    function = _function(tilings, op)
+    given = shapes if shapes is not None and not _misfit(function, shapes) else [a.shape for a in function.arguments]
+    values = TermValues(tilings.terms, given)
     nest = LoopNest(op.loops, tilings.loops, values)
     try:
         iterations = nest.count()
@@ -133,19 +135,20 @@ def argument_shapes(
     function = _function(tilings, op)
     if shapes is None:
         return tuple(a.shape for a in function.arguments)
-    given = tuple(tuple(int(n) for n in shape) for shape in shapes)
-    if len(given) != len(function.arguments):
-        takes = f"{len(function.arguments)} arguments taken by {function.describe()}"
-        raise usage_error(f"{len(given)} shapes given, {takes}")
-    for i, (type_, shape) in enumerate(zip(function.arguments, given, strict=True)):
+    if misfit := _misfit(function, shapes):
+        raise usage_error(misfit)
+    return tuple(tuple(int(n) for n in shape) for shape in shapes)
+
+
+def _misfit(function: Function, shapes: Sequence[Sequence[int]]) -> str:
+    """Return why shapes do not fit a function's arguments, nothing if they do."""
+    if len(shapes) != len(function.arguments):
+        return f"{len(shapes)} shapes given, {len(function.arguments)} arguments taken by {function.describe()}"
+    for i, (type_, shape) in enumerate(zip(function.arguments, shapes, strict=True)):
         fits = len(shape) == len(type_.shape)
         if not fits or any(n not in (None, m) for n, m in zip(type_.shape, shape, strict=True)):
-            raise usage_error(f"shape {shape} does not fit argument {i}, which is {type_.text}")
-    return given
-
-
-def _known_shapes(function: Function, shapes: Sequence[Sequence[int]] | None) -> list[Sequence[int | None]]:
-    return list(shapes) if shapes is not None else [a.shape for a in function.arguments]
+            return f"shape {tuple(shape)} does not fit argument {i}, which is {type_.text}"
+    return ""
 
 
 def _function(tilings: Tilings, op: StructuredOp) -> Function:
