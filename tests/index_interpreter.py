@@ -107,7 +107,8 @@ class Machine:
         sizes = iter(group)
         marker = ir.ShapedType.get_dynamic_size()
         return [
-            self.values[next(sizes)] if n == marker else int(n) for n in ir.DenseI64ArrayAttr(op.attributes[attribute])
+            self.values[next(sizes)] if n == marker else int(n)
+            for n in ir.DenseI64ArrayAttr(op.attributes[attribute])
         ]
 
     def tensor_extract_slice(self, op, operands, _loops):

@@ -6,7 +6,7 @@ import re
 
 
 def argument_names(text: str, function: str, count: int) -> tuple[str, ...]:
-    """Return the names of a function's arguments, with ``%``; none where the text does not show ``count`` of them.
+    """Return the names of a function's arguments, with ``%``; none where the text does not show them.
 
     Args:
         text: The payload as its author wrote it.

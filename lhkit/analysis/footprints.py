@@ -1,4 +1,4 @@
-"""Which elements of a whole value an operand's tile is, from the indexing map and the slices it is a part of."""
+"""Which elements of a whole value an operand's tile is, from indexing maps and slices."""
 
 from __future__ import annotations
 
@@ -122,7 +122,11 @@ def _as_points(found: set[int]) -> Points:
         return range(ordered[0], ordered[0] + 1) if ordered else range(0)
     step = ordered[1] - ordered[0]
     even = range(ordered[0], ordered[-1] + 1, step)
-    return even if len(even) == len(ordered) and all(a == b for a, b in zip(even, ordered, strict=True)) else tuple(ordered)
+    return (
+        even
+        if len(even) == len(ordered) and all(a == b for a, b in zip(even, ordered, strict=True))
+        else tuple(ordered)
+    )
 
 
 def _through(
@@ -187,7 +191,13 @@ def _joined(several: Sequence[Points]) -> Points:
 def _with(a: Points, b: Points) -> Points:
     if not len(a) or not len(b):
         return a if len(a) else b
-    if isinstance(a, range) and isinstance(b, range) and a.step == b.step == 1 and b[0] <= a.stop and a[0] <= b.stop:
+    if (
+        isinstance(a, range)
+        and isinstance(b, range)
+        and a.step == b.step == 1
+        and b[0] <= a.stop
+        and a[0] <= b.stop
+    ):
         return range(min(a.start, b.start), max(a.stop, b.stop))
     return _as_points({*a, *b})
 

@@ -30,7 +30,7 @@ def total_work(tilings: Tilings, shapes: Sequence[Sequence[int]] | None = None) 
 def ops_by_id(trace: Trace, step: int, tilings: Tilings) -> dict[str, StructuredOp]:
     """Return which structured op of the payload after a step is which op of the trace.
 
-    A snapshot does not carry ids. Ops are told apart by name and by the loops around them, and where that leaves
+    A snapshot does not carry ids. Ops are told apart by name and by the loops around them; where that leaves
     several, they are taken in the order in which they were made.
     """
     history = PayloadHistory(trace)
@@ -51,7 +51,7 @@ def ops_by_id(trace: Trace, step: int, tilings: Tilings) -> dict[str, Structured
 
 
 def _next_step(trace: Trace, step: int) -> int:
-    """Return the step that began when one had ended, in the order of endings; the number of steps at the end."""
+    """Return the step that ended after another one; the number of steps where that was the last."""
     if step < 0:
         return trace.step_records[0].index if trace.step_records else 0
     ended = [s.index for s in trace.steps_by_end()]
@@ -83,7 +83,9 @@ def last_step_of_handle(trace: Trace, handle_id: str) -> tuple[int, str] | None:
     for step in trace.steps_by_end():
         for change in step.changes:
             if change.handle == handle_id:
-                ops = [r for r in change.payload if isinstance(r, str) and trace.op(r).name.startswith("linalg.")]
+                ops = [
+                    r for r in change.payload if isinstance(r, str) and trace.op(r).name.startswith("linalg.")
+                ]
                 held = ops[0] if change.state == "live" and ops else None
         if held is not None:
             found = step.index, held
@@ -107,5 +109,7 @@ def steps_to_look_at(trace: Trace) -> list[int]:
     steps = [s.step for s in trace.snapshots]
     erased = {o.died for o in trace.op_records if o.name.startswith("linalg.")}
     if len(trace.op_records):
-        steps = [s for s, following in zip(steps, [*steps[1:], None], strict=True) if following in erased | {None}]
+        steps = [
+            s for s, following in zip(steps, [*steps[1:], None], strict=True) if following in erased | {None}
+        ]
     return steps[::-1]

@@ -45,7 +45,9 @@ class Sweeper:
         known = [n for n in extents if n is not None]
         found = footprint(self._operand, known, self._values, iteration) if len(known) == len(extents) else None
         if found is None:
-            raise usage_error(f"where an operand of {self._op.name} stands does not follow from sizes and loops")
+            raise usage_error(
+                f"where an operand of {self._op.name} stands does not follow from sizes and loops"
+            )
         return found
 
     def visited(self, iteration: Mapping[int, int]) -> list[Footprint]:
@@ -57,7 +59,7 @@ class Sweeper:
             around = {n: iteration[n] for n in self._nest.loops[:at]}
             runs = self._nest.range_of(loop, around)
             before = range(runs.start, iteration[loop], runs.step)
-            if len(before):
+            if before:
                 parts.append(self.region(around, {loop: before}))
         return [p for i, p in enumerate(parts) if p.elements and not _is_held(p, i, parts)]
 

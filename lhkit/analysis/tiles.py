@@ -109,10 +109,16 @@ def tile_frame(picture: TilePicture, number: int | None = None) -> TileFrame:
     return TileFrame(number, tuple(iteration[n] for n in op.loops), tiles, tuple(sets))
 
 
-def work_of(tilings: Tilings, op: StructuredOp, shapes: Sequence[Sequence[int]] | None = None) -> tuple[int, int]:
+def work_of(
+    tilings: Tilings, op: StructuredOp, shapes: Sequence[Sequence[int]] | None = None
+) -> tuple[int, int]:
     """Return an op's arithmetic and its points, over all iterations; what is not known counts as 1."""
     function = _function(tilings, op)
-    given = shapes if shapes is not None and not _misfit(function, shapes) else [a.shape for a in function.arguments]
+    given = (
+        shapes
+        if shapes is not None and not _misfit(function, shapes)
+        else [a.shape for a in function.arguments]
+    )
     values = TermValues(tilings.terms, given)
     nest = LoopNest(op.loops, tilings.loops, values)
     try:
@@ -222,7 +228,9 @@ def _shown(shape: Sequence[int], moves: Sequence[bool]) -> tuple[int, ...]:
     if len(shape) <= 2:
         return tuple(range(len(shape)))
     longest = max(shape)
-    ranked = sorted(range(len(shape)), key=lambda a: (not (moves[a] and shape[a] > 1), 2 * shape[a] < longest, a))
+    ranked = sorted(
+        range(len(shape)), key=lambda a: (not (moves[a] and shape[a] > 1), 2 * shape[a] < longest, a)
+    )
     return tuple(sorted(ranked[:2]))
 
 
@@ -252,4 +260,3 @@ def _working_set(label: str, parts: Sequence[Part], picture: TilePicture) -> Wor
     total = sum(n for n in sizes if n is not None)
     fits = next((c for c in picture.caches if total <= c.size_bytes), None)
     return WorkingSet(label, tuple(sizes), total, fits)
-

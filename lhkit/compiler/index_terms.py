@@ -44,13 +44,15 @@ def is_slice(op: Any) -> bool:
 
 
 def same_value(value: Any) -> Any:
-    """Return the value that lies in the same place: what was written into, cast, or carried into a loop; else None.
+    """Return the value that lies in the same place: what was written into, cast, carried into a loop; or None.
 
-    In destination-passing style the result of an op, and what a loop carries, stand where their destination does.
+    In destination-passing style an op's result, and what a loop carries, stand where their destination does.
     """
     if isinstance(value, ir.BlockArgument):
         owner = ir.BlockArgument(value).owner.owner.operation
-        return _carried(owner, _variables(owner), ir.BlockArgument(value).arg_number) if is_loop(owner) else None
+        return (
+            _carried(owner, _variables(owner), ir.BlockArgument(value).arg_number) if is_loop(owner) else None
+        )
     result = ir.OpResult(value)
     op = result.owner.operation
     if op.name in _SAME:
@@ -167,7 +169,12 @@ class IndexTerms:
         if left.kind == right.kind == "constant":
             value = computed(kind, (left.value, right.value))
             return None if value is None else self.constant(value)
-        if right.kind == "constant" and (kind, right.value) in (("add", 0), ("sub", 0), ("mul", 1), ("floordiv", 1)):
+        if right.kind == "constant" and (kind, right.value) in (
+            ("add", 0),
+            ("sub", 0),
+            ("mul", 1),
+            ("floordiv", 1),
+        ):
             return a
         if left.kind == "constant" and (kind, left.value) in (("add", 0), ("mul", 1)):
             return b
@@ -224,7 +231,11 @@ class IndexTerms:
             return [sizes[d] for d in kept_dimensions(op, value)]
         if op.name == "tensor.pad":
             source, low, high = operand_groups(op)
-            parts = self.shape(source[0]), self.mixed(op, "static_low", low), self.mixed(op, "static_high", high)
+            parts = (
+                self.shape(source[0]),
+                self.mixed(op, "static_low", low),
+                self.mixed(op, "static_high", high),
+            )
             return [self.all_of("add", each) for each in zip(*parts, strict=True)]
         if op.name in ("tensor.expand_shape", "memref.expand_shape"):
             return self.mixed(op, "static_output_shape", list(op.operands)[1:])

@@ -1,4 +1,4 @@
-"""The structured ops of a payload as plain data: loops around them, and where in which value their operands are."""
+"""The structured ops of a payload as plain data: loops around them, and where their operands stand."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class _Reader:
         self.found.append((op, record))
 
     def _extents(self, maps: Sequence[Any], operands: Sequence[Any]) -> tuple[int, ...] | None:
-        """Return the extent of each loop of an op, that of a dimension it alone indexes; None where there is none."""
+        """Return the extent of each loop of an op, that of a dimension it alone indexes; None if there is none."""
         found: dict[int, int] = {}
         for affine_map, value in zip(maps, operands, strict=True):
             for expression, extent in zip(affine_map.results, self.terms.shape(value), strict=True):
@@ -155,7 +155,7 @@ class _Reader:
         )
 
     def _followed(self, value: Any) -> tuple[Any, list[View], str]:
-        """Return the whole value that an operand is a part of, the views on the way, and the op that wrote it."""
+        """Return the whole value that an operand is a part of, the views between, and the op that wrote it."""
         views: list[View] = []
         writer = _writer(value)
         while True:
@@ -172,7 +172,7 @@ class _Reader:
                 return value, views, writer
 
     def _followed_on(self, result: Any, base: Any, views: list[View]) -> tuple[Any, list[View]]:
-        """Return where a result goes, if its destination is new in the loop: the whole that it is written into."""
+        """Return where a result goes if its destination is new in the loop: the whole it is written into."""
         if views or isinstance(base, ir.BlockArgument) or base.owner.name not in _NEW:
             return base, views
         inserts = [use.owner.operation for use in result.uses if use.owner.operation.name in _WRITE_SLICES]
@@ -276,7 +276,7 @@ def _inside(region: Any) -> Iterator[Any]:
 
 
 def _live_ops(module: Any) -> set[Any]:
-    """Return the ops that something lasting depends on: what a function returns, or a buffer that is written to."""
+    """Return the ops that something lasting depends on: what is returned, or a buffer that is written to."""
     live: set[Any] = set()
     waiting = [op for op in walk(module.operation) if not len(op.results) and op.name not in _TERMINATORS]
     waiting = [op for op in waiting if op.name not in _WRITE_SLICES]

@@ -30,8 +30,8 @@ class Term:
     """One node of an expression; terms stand in a list and name one another by position.
 
     Attributes:
-        kind: ``constant``; ``loop``: the value of loop variable ``value``; ``dimension``: the index of a structured
-            op's own iteration space along ``value``; ``extent``: what argument ``operands[0]`` measures along
+        kind: ``constant``; ``loop``: the value of loop variable ``value``; ``dimension``: the index along dimension
+            ``value`` of a structured op's own iteration space; ``extent``: what argument ``operands[0]`` measures along
             ``operands[1]``; ``argument``: the value of argument ``value``; ``unknown``: nothing that sizes
             say; else an operation on the terms ``operands``.
         operands: Positions of the terms that it is computed from, which stand before it.
@@ -110,7 +110,7 @@ class TermValues:
         return frozenset().union(*(self.loops_of(o) for o in term.operands))
 
     def _linear(self, at: int, kind: TermKind) -> Linear | None:
-        """Return a term as a constant and (number, factor) of each loop or dimension; None if it is not linear."""
+        """Return a term as a constant and the factor of each loop or dimension; None if it is not linear."""
         term = self._terms[at]
         if term.kind == kind:
             return 0, ((term.value, 1),)

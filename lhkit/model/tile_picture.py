@@ -50,7 +50,7 @@ class PicturedOperand:
         shown: The axes that are drawn, down and across; one for a strip.
         stays: For how many iterations in a row the tile is the same.
         returns: How often a tile comes back after others.
-        new_in: Label of the innermost loop each of whose iterations makes a new value, None where it is one value.
+        new_in: Label of the innermost loop whose iterations each make a new value, None where it is one value.
     """
 
     letter: str

@@ -38,7 +38,7 @@ class View:
     ``kept[n]`` of what it is a view of; dimensions that are not kept stand at their offset.
 
     Attributes:
-        op: What makes it: a slice, or ``tensor.pad``, whose offsets are not above 0: beyond the source is padding.
+        op: What makes it: a slice, or ``tensor.pad``, whose offsets are at most 0: beyond the source is padding.
         offsets: Positions of terms, one a dimension of the source.
         strides: Likewise.
         kept: The source's dimension for each dimension of the view.
@@ -63,9 +63,9 @@ class TiledOperand:
         base: Name of the whole value, as the payload's text writes it, if it is a block's argument; else empty.
         base_op: What makes the whole value (``tensor.empty``), ``argument``, or another block's argument.
         base_shape: Positions of terms: its extents.
-        base_loops: Numbers of the loop variables around what makes it: each of their iterations makes a new one.
-        writer: The op whose result the operand is where that is known, else empty: ``linalg.fill`` for a tile that
-            was filled before it is used.
+        base_loops: Numbers of the loop variables around what makes it: each of their iterations makes another.
+        writer: The op whose result the operand is (``linalg.fill`` for a tile that was filled before it is used),
+            empty where that is not known.
         element_bytes: Bytes of an element in memory, None if its type has no known size.
     """
 

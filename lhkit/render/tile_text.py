@@ -110,10 +110,16 @@ def tiles_text(picture: TilePicture, iteration: int | None = None) -> str:
         lines.append(f"{'  ' * (depth + 1)}{loop_text(loop, value)}")
     for operand, tile in zip(picture.operands, frame.tiles, strict=True):
         at = ", ".join(f"{low}:{high}" for low, high in tile.tile.box)
-        size = "" if operand.element_bytes is None else f", {format_bytes(tile.tile.elements * operand.element_bytes)}"
+        size = (
+            ""
+            if operand.element_bytes is None
+            else f", {format_bytes(tile.tile.elements * operand.element_bytes)}"
+        )
         most = "" if tile.tile.is_exact else "at most "
         what = f"tile of {operand.letter}: {most}{extents_text(tile.tile.counts, 'x')} of"
-        lines.append(f"{what} {extents_text(operand.shape, 'x')}{size}  {operand.name}[{at}], {reuse_text(operand)}")
+        lines.append(
+            f"{what} {extents_text(operand.shape, 'x')}{size}  {operand.name}[{at}], {reuse_text(operand)}"
+        )
     for each in working_sets_shown(picture, frame):
         lines.append(f"{pass_text(each)}: {format_bytes(each.total_bytes)}, {fits_text(each, picture)}")
     return "\n".join(lines)

@@ -114,7 +114,9 @@ class _Source:
             return read_tilings(self._shown.source, self._shown.content, self._worker)
         text = self._shown.snapshot_text(step)
         if text is None:
-            raise usage_error(f"the payload after step {step} is not known", "See trace.snapshots for those that are.")
+            raise usage_error(
+                f"the payload after step {step} is not known", "See trace.snapshots for those that are."
+            )
         return read_tilings(self._shown.payload.source, text.encode(), self._worker)
 
     def choose(self, op: str | int | None, step: int | None) -> Choice:
@@ -148,7 +150,9 @@ class _Source:
         record = find_handle(trace, op)
         if step is not None:
             change = trace.states_after(step).get(record.id)
-            held = [r for r in change.payload if isinstance(r, str)] if change and change.state == "live" else []
+            held = (
+                [r for r in change.payload if isinstance(r, str)] if change and change.state == "live" else []
+            )
             found = next((r for r in held if trace.op(r).name.startswith("linalg.")), None)
             if found is None:
                 raise usage_error(f"{record.name} holds no structured op after step {step}", _MISSING)
@@ -183,7 +187,10 @@ class _Source:
             tilings = self.read(step)
             if op is not None and any(o.is_live and o.name == op for o in tilings.ops):
                 return step
-            if op is None and total_work(tilings, self._shapes) >= (work[0] / 2, work[1] / 2 if not work[0] else 0):
+            if op is None and total_work(tilings, self._shapes) >= (
+                work[0] / 2,
+                work[1] / 2 if not work[0] else 0,
+            ):
                 return step
         return trace.snapshots[0].step
 

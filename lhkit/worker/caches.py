@@ -24,7 +24,7 @@ def last_level_cache_bytes() -> int:
 
 @functools.cache
 def cache_levels() -> tuple[CacheLevel, ...]:
-    """Return the data caches that a core reads through, the smallest first; none where the system does not say."""
+    """Return the data caches of a core, the smallest first; none where the system does not say."""
     found: dict[int, int] = {}
     for folder in sorted(_CACHE_FOLDER.glob("index*")):
         kind, level, size = (_read(folder / name) for name in ("type", "level", "size"))

@@ -160,7 +160,10 @@ def compare(worker, text, shapes=None):
     [
         pytest.param(MATMUL.format(m=10, n=9, k=7), tiled("linalg.matmul", (4, 3, 2)), 3 * 36, id="edges"),
         pytest.param(
-            MATMUL.format(m=11, n=6, k=4), tiled("linalg.matmul", (5, 4, 0), (2, 2, 3)), None, id="tiles of tiles"
+            MATMUL.format(m=11, n=6, k=4),
+            tiled("linalg.matmul", (5, 4, 0), (2, 2, 3)),
+            None,
+            id="tiles of tiles",
         ),
         pytest.param(MATMUL.format(m=10, n=9, k=7), THREADS, None, id="threads"),
         pytest.param(
@@ -178,7 +181,9 @@ def test_tiles_are_what_an_interpreter_touches(worker, tmp_path, monkeypatch, pa
     assert compared > 0 if exact is None else compared == exact
 
 
-@settings(max_examples=8, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=8, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     extents=st.tuples(*[st.integers(1, 7)] * 3),
     outer=st.tuples(*[st.sampled_from([0, 2, 3, 4, 5])] * 3).filter(any),
@@ -186,7 +191,9 @@ def test_tiles_are_what_an_interpreter_touches(worker, tmp_path, monkeypatch, pa
 )
 def test_tiles_of_any_sizes(worker, extents, outer, inner):
     m, n, k = extents
-    assert compare(worker, applied(worker, MATMUL.format(m=m, n=n, k=k), tiled("linalg.matmul", outer, inner))) > 0
+    assert (
+        compare(worker, applied(worker, MATMUL.format(m=m, n=n, k=k), tiled("linalg.matmul", outer, inner))) > 0
+    )
 
 
 def test_dynamic_sizes_are_given(worker):
@@ -232,7 +239,10 @@ def test_the_facts_of_a_tiled_product(worker):
     frame = tile_frame(picture)
     assert frame.values == (0, 8, 8)
     assert [w.label for w in frame.working_sets] == ["tile", "k", "j", "i"]
-    assert [w.total_bytes for w in frame.working_sets][:2] == [4 * (16 * 8 + 8 * 8 + 16 * 8), 4 * (16 * 48 + 48 * 8 + 128)]
+    assert [w.total_bytes for w in frame.working_sets][:2] == [
+        4 * (16 * 8 + 8 * 8 + 16 * 8),
+        4 * (16 * 48 + 48 * 8 + 128),
+    ]
     (op_id,) = picture.op_ids
     assert trace.op(op_id).name == "linalg.matmul" and trace.op(op_id).died is None
     assert [trace.handle(h).name for h in picture.handles] == ["%tiled"]
@@ -240,7 +250,9 @@ def test_the_facts_of_a_tiled_product(worker):
 
 def test_after_vectorization_the_last_step_with_the_op_is_shown(worker):
     trace = lhkit.trace(
-        lhkit.payloads.fc_relu(64, 64, 64), lhkit.load_schedule("fc_relu_tile_fuse_pack_vectorize.mlir"), worker=worker
+        lhkit.payloads.fc_relu(64, 64, 64),
+        lhkit.load_schedule("fc_relu_tile_fuse_pack_vectorize.mlir"),
+        worker=worker,
     )
     picture = tile_picture_of(trace, worker=worker)
     following = next(s for s in trace.step_records if s.index > picture.step)
