@@ -125,7 +125,7 @@ class _Reader:
         self.found.append((op, record))
 
     def _extents(self, maps: Sequence[Any], operands: Sequence[Any]) -> tuple[int, ...] | None:
-        """Return the extent of each loop of an op, that of a dimension it alone indexes; None if there is none."""
+        """Return the extent of each loop of an op, that of a dimension it alone indexes, or None."""
         found: dict[int, int] = {}
         for affine_map, value in zip(maps, operands, strict=True):
             for expression, extent in zip(affine_map.results, self.terms.shape(value), strict=True):

@@ -30,10 +30,10 @@ class Term:
     """One node of an expression; terms stand in a list and name one another by position.
 
     Attributes:
-        kind: ``constant``; ``loop``: the value of loop variable ``value``; ``dimension``: the index along dimension
-            ``value`` of a structured op's own iteration space; ``extent``: what argument ``operands[0]`` measures along
-            ``operands[1]``; ``argument``: the value of argument ``value``; ``unknown``: nothing that sizes
-            say; else an operation on the terms ``operands``.
+        kind: ``constant``; ``loop``: the value of loop variable ``value``; ``dimension``: the index along
+            dimension ``value`` of a structured op's own iteration space; ``extent``: what argument
+            ``operands[0]`` measures along ``operands[1]``; ``argument``: the value of argument ``value``;
+            ``unknown``: nothing that sizes say; else an operation on the terms ``operands``.
         operands: Positions of the terms that it is computed from, which stand before it.
         value: The number of a constant, loop, dimension or argument.
     """

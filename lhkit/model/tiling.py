@@ -38,7 +38,7 @@ class View:
     ``kept[n]`` of what it is a view of; dimensions that are not kept stand at their offset.
 
     Attributes:
-        op: What makes it: a slice, or ``tensor.pad``, whose offsets are at most 0: beyond the source is padding.
+        op: What makes it: a slice, or ``tensor.pad``, whose offsets are at most 0: outside is padding.
         offsets: Positions of terms, one a dimension of the source.
         strides: Likewise.
         kept: The source's dimension for each dimension of the view.
@@ -64,7 +64,7 @@ class TiledOperand:
         base_op: What makes the whole value (``tensor.empty``), ``argument``, or another block's argument.
         base_shape: Positions of terms: its extents.
         base_loops: Numbers of the loop variables around what makes it: each of their iterations makes another.
-        writer: The op whose result the operand is (``linalg.fill`` for a tile that was filled before it is used),
+        writer: The op whose result the operand is (``linalg.fill`` for a tile that was filled before its use),
             empty where that is not known.
         element_bytes: Bytes of an element in memory, None if its type has no known size.
     """

@@ -18,7 +18,7 @@ _FRAMES = 16
 def tiles_html(picture: TilePicture, count: int = _FRAMES) -> str:
     """Return a tile picture as HTML inside of an element of class ``lh``.
 
-    Under the still picture the frames of the first iterations stand hidden in elements with ``data-frame``, for a
+    Under the still picture the frames of the first iterations are hidden in elements with ``data-frame``, for a
     script to step through. Without one there are the first iterations side by side, folded.
 
     Args:

@@ -17,6 +17,7 @@ _LEAST = 14.0
 _STRIP = 22.0
 _SHEET = 4.0
 _AXIS = 20.0
+_WIDEST_CAPTION = 290.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class _Block:
     def __init__(
         self, number: int, operand: PicturedOperand, frame: TileFrame, *, small: bool, flat: bool
     ) -> None:
-        self.number, self.operand = number, operand
+        self.number, self.operand, self.is_flat = number, operand, flat
         tile = frame.tiles[number]
         lines = [f"{operand.letter} {operand.name}", extents_text(operand.shape)]
         if operand.shape:
@@ -116,7 +117,8 @@ class _Block:
     @property
     def caption_width(self) -> float:
         # A little more, so that what just fits is not cut.
-        return max((text_width(line, FONT, mono=i == 0) + 2 for i, line in enumerate(self.lines)), default=0.0)
+        wide = max((text_width(line, FONT, mono=i == 0) + 2 for i, line in enumerate(self.lines)), default=0.0)
+        return min(wide, WIDTH - 2 * _AXIS if self.is_flat else _WIDEST_CAPTION)
 
     def placed(self, x: float, y: float, scale: float, room: float) -> Sheet:
         """Return the operand with its rectangle's upper left corner at a place."""
@@ -168,7 +170,7 @@ def _as_product(blocks: list[_Block], shape: tuple[int, int, int], top: float, *
     x1 = x0 + first_width + gap + axis
     y1 = y0 + above_height + axis + max(left.caption_height, output.caption_height) + (gap if small else 0)
     sheets = (
-        left.placed(x0 + first_width - left_width, y1, scale, first_width),
+        left.placed(x0, y1, scale, first_width),
         above.placed(x1, y0, scale, second_width),
         output.placed(x1, y1, scale, second_width),
     )
