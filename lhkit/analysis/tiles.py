@@ -249,7 +249,8 @@ def _tile(sweeper: Sweeper, iteration: Mapping[int, int], shown: Sequence[int]) 
 
 def _part(found: Footprint) -> Part:
     counts = tuple(len(points) for points in found.axes)
-    return Part(found.box, counts, found.elements, found.is_exact)
+    steps = tuple(points.step if isinstance(points, range) else 0 for points in found.axes)
+    return Part(found.box, counts, steps, found.elements, found.is_exact)
 
 
 def _working_set(label: str, parts: Sequence[Part], picture: TilePicture) -> WorkingSet:
@@ -257,6 +258,9 @@ def _working_set(label: str, parts: Sequence[Part], picture: TilePicture) -> Wor
         None if o.element_bytes is None else p.elements * o.element_bytes
         for p, o in zip(parts, picture.operands, strict=True)
     ]
-    total = sum(n for n in sizes if n is not None)
+    # The same of the same argument is in a cache once.
+    arguments = [o.base if o.base_op == "argument" else i for i, o in enumerate(picture.structured_op.operands)]
+    distinct = {(argument, part): n for argument, part, n in zip(arguments, parts, sizes, strict=True)}
+    total = sum(n for n in distinct.values() if n is not None)
     fits = next((c for c in picture.caches if total <= c.size_bytes), None)
     return WorkingSet(label, tuple(sizes), total, fits)

@@ -72,12 +72,14 @@ class Part:
     Attributes:
         box: What it spans.
         counts: Elements along each axis; fewer than the span where there are gaps.
+        steps: Distance of neighbours along each axis, 0 where they are not evenly spaced.
         elements: All of them: an upper bound if ``is_exact`` is False.
         is_exact: False where less is touched than every combination of the axes.
     """
 
     box: Box
     counts: tuple[int, ...]
+    steps: tuple[int, ...]
     elements: int
     is_exact: bool
 
@@ -112,7 +114,7 @@ class WorkingSet:
     Attributes:
         label: ``tile``, or the loop whose pass it is.
         bytes: One number an operand, None where the element's size is not known.
-        total_bytes: All operands together.
+        total_bytes: All operands together; what two read of the same argument counts once.
         fits: The smallest cache that holds it, None if none does or none is known.
     """
 

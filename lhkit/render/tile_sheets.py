@@ -9,6 +9,7 @@ from lhkit.model.tile_picture import Box, OperandTile, PicturedOperand, Sweep, T
 from lhkit.render.svg import element, escaped, marks
 from lhkit.render.theme import MONO
 from lhkit.render.tile_layout import LINE, Sheet
+from lhkit.render.tile_text import place_text
 
 _LEAST_TILE = 3.0
 _LARGE_TILE = 10.0
@@ -141,8 +142,7 @@ def _tile(picture: TilePicture, operand: PicturedOperand, tile: OperandTile, sca
         return ""
     label = f"tile of {operand.letter}"
     found = marks(handles=picture.handles, ops=picture.op_ids, label=label if picture.op_ids else "")
-    at = ", ".join(f"{low}:{high}" for low, high in tile.tile.box)
-    title = element("title", escaped(f"{label}: {operand.name}[{at}]"))
+    title = element("title", escaped(f"{label}: {operand.name}[{place_text(tile.tile)}]"))
     place = scale.box(tile.tile.box, _LEAST_TILE)
     return element("rect", title, fill="changed", stroke="ink", stroke_width=1, **place, **found)
 

@@ -39,7 +39,18 @@ def tile_text(operand: PicturedOperand, part: Part) -> str:
     """Return the tile's size: ``64×64, 16 KiB``."""
     size = "" if operand.element_bytes is None else f", {format_bytes(part.elements * operand.element_bytes)}"
     most = "" if part.is_exact else " at most"
-    return f"{extents_text(part.counts)}{most}{size}"
+    pairs = zip(part.counts, part.steps, strict=True)
+    gaps = ", with gaps" if any(count > 1 and step != 1 for count, step in pairs) else ""
+    return f"{extents_text(part.counts)}{most}{gaps}{size}"
+
+
+def place_text(part: Part) -> str:
+    """Return where a part stands, as slices: ``0:16, 1:32:2``."""
+    said = []
+    for (low, high), count, step in zip(part.box, part.counts, part.steps, strict=True):
+        gaps = "" if count < 2 or step == 1 else f":{step}" if step else " in part"
+        said.append(f"{low}:{high}{gaps}")
+    return ", ".join(said)
 
 
 def reuse_text(operand: PicturedOperand) -> str:
@@ -109,7 +120,7 @@ def tiles_text(picture: TilePicture, iteration: int | None = None) -> str:
     for depth, (loop, value) in enumerate(zip(picture.loops, frame.values, strict=True)):
         lines.append(f"{'  ' * (depth + 1)}{loop_text(loop, value)}")
     for operand, tile in zip(picture.operands, frame.tiles, strict=True):
-        at = ", ".join(f"{low}:{high}" for low, high in tile.tile.box)
+        at = place_text(tile.tile)
         size = (
             ""
             if operand.element_bytes is None

@@ -14,6 +14,7 @@ from lhkit.analysis.loop_nests import LoopNest
 from lhkit.analysis.tile_sweeps import Sweeper
 from lhkit.analysis.tiles import tile_frame, tile_picture
 from lhkit.model.index_terms import TermValues
+from lhkit.render.tile_text import tiles_text
 from lhkit.session.tilings import read_tilings, tile_picture_of
 from tests.index_interpreter import touched
 
@@ -327,3 +328,12 @@ def test_a_result_that_is_new_in_the_loop_is_drawn_where_it_goes(worker):
     assert picture.operands[-1].shape == (64,)
     assert tile_frame(picture, 2).tiles[-1].tile.box == ((32, 48),)
     assert [p.box for p in tile_frame(picture, 2).tiles[-1].visited] == [((0, 32),)]
+
+
+def test_what_is_read_twice_counts_once_and_strides_leave_gaps(worker):
+    picture = tile_picture_of(lhkit.payloads.strided_window(8, 8), op="linalg.add", worker=worker)
+    frame = tile_frame(picture)
+    assert [t.tile.box for t in frame.tiles] == [((1, 16), (0, 15)), ((1, 16), (0, 15)), ((0, 8), (0, 8))]
+    assert frame.tiles[0].tile.steps == (2, 2) and frame.tiles[0].tile.elements == 64
+    assert frame.working_sets[0].bytes == (256, 256, 256) and frame.working_sets[0].total_bytes == 512
+    assert "tile of A: 8x8 of 16x16, 256 B  %source[1:16:2, 0:15:2]" in tiles_text(picture)
