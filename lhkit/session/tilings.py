@@ -126,6 +126,8 @@ class _Source:
                 raise usage_error("a payload has no steps; give a trace to choose one")
             return -1, self._pick(self.read(-1), op, f"in {self._shown.source}"), None, ()
         trace = self._shown
+        if not trace.snapshots:
+            raise usage_error("this trace knows no payload: it ended before the first step")
         op_id = None
         if isinstance(op, str) and not op.startswith("linalg."):
             step, op_id = self._identified(trace, op, step)

@@ -1,5 +1,6 @@
 """Tiles against an interpreter that hands on indices instead of values, and the choice of what is shown."""
 
+import dataclasses
 import itertools
 import math
 from collections import defaultdict, namedtuple
@@ -337,3 +338,20 @@ def test_what_is_read_twice_counts_once_and_strides_leave_gaps(worker):
     assert frame.tiles[0].tile.steps == (2, 2) and frame.tiles[0].tile.elements == 64
     assert frame.working_sets[0].bytes == (256, 256, 256) and frame.working_sets[0].total_bytes == 512
     assert "tile of A: 8x8 of 16x16, 256 B  %source[1:16:2, 0:15:2]" in tiles_text(picture)
+
+
+def test_a_trace_without_a_payload_says_so(worker):
+    trace = lhkit.trace(lhkit.payloads.matmul(8, 8, 8), lhkit.load_schedule("matmul_tile.mlir"), worker=worker)
+    with pytest.raises(lhkit.LhkitError, match="this trace knows no payload"):
+        tile_picture_of(dataclasses.replace(trace, snapshots=()), worker=worker)
+
+
+def test_a_trace_from_elsewhere_has_its_pictures(worker):
+    """Without what it was made from, and without records of payload ops, as some hosts give it."""
+    trace = lhkit.trace(
+        lhkit.payloads.matmul(64, 64, 64), lhkit.load_schedule("matmul_tile.mlir"), worker=worker
+    )
+    bare = dataclasses.replace(trace, provenance=None, op_records=())
+    picture = tile_picture_of(bare, worker=worker)
+    assert picture.step == tile_picture_of(trace, worker=worker).step and picture.op_ids == ()
+    assert [o.name for o in picture.operands][:2] == ["%arg0", "%arg1"]
