@@ -28,6 +28,7 @@ from lhkit.compiler.resources import resource_uses
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
 from lhkit.compiler.sources import Source
+from lhkit.compiler.tiling import tilings_of
 from lhkit.compiler.traces import trace_application
 from lhkit.compiler.trials import try_last_step
 from lhkit.compiler.work import work_of
@@ -79,6 +80,7 @@ class Handlers:
             "assembly": self._assembly,
             "machine_code": self._machine_code,
             "work": self._work,
+            "tilings": self._tilings,
             "outline": self._outline,
             "payload_outline": self._payload_outline,
             "trace": self._trace,
@@ -188,6 +190,10 @@ class Handlers:
         (payload,) = _sources(fields["sources"], body)
         shapes = fields["shapes"] and [tuple(shape) for shape in fields["shapes"]]
         return Message({"work": to_json(work_of(payload, fields["function"], shapes))})
+
+    def _tilings(self, fields: dict[str, Any], body: bytes) -> Message:
+        (payload,) = _sources(fields["sources"], body)
+        return Message({"tilings": to_json(tilings_of(payload))})
 
     def _outline(self, fields: dict[str, Any], body: bytes) -> Message:
         sources, parts = _sources(fields["sources"], body), fields["schedule"]
