@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.analysis.footprint import predict_footprint
 from lhkit.analysis.hot_loops import find_hot_loops
 from lhkit.model.errors import CrashError, usage_error
 from lhkit.model.failure import Failure
+from lhkit.model.footprint import Footprint
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.knob import KnobValue
 from lhkit.model.machine_code import HotLoops, MachineCode
@@ -22,6 +24,8 @@ from lhkit.model.payload import Payload
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
+from lhkit.session.footprints import call_fields, deciding_values, read_answer
+from lhkit.session.inputs import generate_arguments
 from lhkit.session.loading import as_payload, as_schedule, describe_schedule, describe_sources
 from lhkit.session.microkernels import read_microkernels
 from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
@@ -171,7 +175,7 @@ class Kernel(Showable):
         return {"sources": described, **fields}, body
 
     def ir(self, stage: str = "scheduled") -> str:
-        """Return the IR at a stage: ``scheduled``, ``bufferized`` or ``llvm``."""
+        """Return the IR at a stage: ``scheduled``, ``bufferized``, ``loops`` or ``llvm``."""
         fields, body = self.recipe()
         return self._ask("lower", {**fields, "stage": stage}, body).body.decode()
 
@@ -185,6 +189,32 @@ class Kernel(Showable):
         fields, body = self.recipe()
         answer = self._ask("machine_code", fields, body)
         return find_hot_loops(from_json(MachineCode, answer.header["code"]))
+
+    def footprint(self, *arguments: Any, count: bool = True) -> Footprint:
+        """Return the memory that a call asks for: foretold from the buffers, and counted in a run.
+
+        Args:
+            *arguments: As for a call; they stay as they are. Without any they are generated.
+            count: Whether to run the kernel and count; what it calls in a library or a microkernel is not
+                counted.
+
+        Raises:
+            UsageError: An argument does not fit.
+            WorkerError: The kernel crashed or took too long.
+        """
+        types = self.function.arguments
+        given = arguments or generate_arguments(self.function)
+        arrays = fit_arguments(types, tuple(given), self.function.describe())
+        recipe, sources = self.recipe()
+        packing = Packing(self.worker.files, sources)
+        try:
+            call = call_fields(self.function, arrays, packing) if count else {"arguments": None}
+            answer = self._ask("memory", {**recipe, **call}, packing.body)
+        finally:
+            packing.release()
+        program, counted = read_answer(answer)
+        predicted = predict_footprint(program, deciding_values(types, arrays))
+        return Footprint(f"@{self.function.name}, {self.name}", predicted, counted)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel.
