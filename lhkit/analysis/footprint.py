@@ -7,13 +7,15 @@ followed, and the result is bounded by them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from lhkit.analysis.live_ranges import LiveRanges
-from lhkit.analysis.memory_state import NONE, Buffers, Heap, Tally, Value, join, one_value
+from lhkit.analysis.memory_state import NONE, Buffers, Heap, Tally, Value, join
+from lhkit.analysis.memory_values import EVALUATIONS, Environment, number_of
 from lhkit.analysis.ranges import (
     UNKNOWN,
     Number,
-    compare,
+    between,
     compute,
     count,
     known,
@@ -26,10 +28,8 @@ from lhkit.model.memory_program import Instruction, MemoryProgram, Region
 # Loops whose iterations differ are run one by one, as long as there are not more instructions than this.
 _MOST_STEPS = 300_000
 _MOST_DEPTH = 60
-_ROUNDS = 4
+_ROUNDS = 8
 _ONE = Range(1, 1)
-
-Environment = dict[int, Value]
 
 
 def predict_footprint(program: MemoryProgram, arguments: Sequence[tuple[int, ...] | int]) -> Prediction:
@@ -46,6 +46,15 @@ def predict_footprint(program: MemoryProgram, arguments: Sequence[tuple[int, ...
     values += [None] * (len(entry.arguments) - len(values))
     returned = machine.call(entry, values)
     return machine.prediction(returned)
+
+
+@dataclass(slots=True)
+class _Moment:
+    """What there is after a number of iterations."""
+
+    heap: Heap
+    values: list[Value]
+    tally: Tally
 
 
 class _Machine:
@@ -70,12 +79,7 @@ class _Machine:
             "while": self._while,
             "branch": self._branch,
             "call": self._call,
-            "alias": self._alias,
-            "extent": self._extent,
-            "address": self._alias,
-            "constant": self._constant,
-            "compare": self._compare,
-            "compute": self._compute,
+            **EVALUATIONS,
         }
 
     def argument(self, given: tuple[int, ...] | int) -> Value:
@@ -134,7 +138,7 @@ class _Machine:
 
     def _made(self, instruction: Instruction, env: Environment) -> tuple[Range, int]:
         """Return size and number of a new buffer."""
-        given = [_number(env.get(v)) for v in instruction.operands]
+        given = [number_of(env.get(v)) for v in instruction.operands]
         size = self._bytes(instruction.number, given)
         dynamic = iter(given)
         extents = tuple(next(dynamic) if n is None else known(n) for n in instruction.extents)
@@ -156,7 +160,7 @@ class _Machine:
         self._ranges.freed(instruction, self._originals(numbers), self._heap.bytes)
 
     def _copy(self, instruction: Instruction, env: Environment) -> None:
-        extents = [_number(env.get(v)) for v in instruction.operands[2:]]
+        extents = [number_of(env.get(v)) for v in instruction.operands[2:]]
         size = self._bytes(instruction.number, extents)
         self._tally = self._tally.plus(Tally(copies=_ONE, copied_bytes=size))
         self._use(instruction, instruction.operands[:2], env)
@@ -179,7 +183,7 @@ class _Machine:
 
     def _loop(self, loop: Instruction, env: Environment) -> None:
         (body,) = loop.regions
-        lower, upper, step = (_number(env.get(v)) for v in loop.operands[:3])
+        lower, upper, step = (number_of(env.get(v)) for v in loop.operands[:3])
         carried = [env.get(v) for v in loop.operands[3:]]
         trips = count(compute("ceildivsi", (compute("subi", (upper, lower)), step)))
         if trips.high == 0:
@@ -228,77 +232,72 @@ class _Machine:
                 return number
             return self._ranges.sites_of(self._originals(frozenset({number})))
 
-        values = tuple(frozenset(map(described, v.numbers)) if isinstance(v, Buffers) else v for v in carried)
+        values = tuple(
+            (frozenset(map(described, v.numbers)), v.extents) if isinstance(v, Buffers) else v for v in carried
+        )
         live = sorted(str((described(n), size.low, size.high)) for n, size in self._heap.live.items())
         return values, tuple(live)
 
     def _run_some(
         self, run: Callable[[list[Value]], list[Value]], trips: Range, carried: list[Value]
     ) -> list[Value]:
-        """Run an iteration on everything that may be there before one, and count it ``trips`` times."""
-        start, peak = self._tally, self._heap.peak
-        first: Range | None = None
-        for _ in range(_ROUNDS):
-            self._tally = start
-            before, oldest = self._heap.copy(), self._count
-            seen = self._signature(carried, oldest)
-            given = run(carried)
-            first = first or self._heap.peak
-            self._heap, carried = self._join([before, self._heap], [carried, given])
-            if self._signature(carried, oldest) == seen:
+        """Run iterations until they repeat, and join the moments at which the loop may end."""
+        oldest = self._count
+        moments = [_Moment(self._heap.copy(), carried, self._tally)]
+        seen = self._signature(carried, oldest)
+        each: Tally | None = None
+        while len(moments) <= _ROUNDS and (trips.high is None or len(moments) <= trips.high):
+            carried = run(carried)
+            now = self._signature(carried, oldest)
+            if now == seen:
+                # From here on all iterations are alike.
+                each = self._tally.minus(moments[-1].tally)
+                moments[-1].heap.peak = between((moments[-1].heap.peak, self._heap.peak))
                 break
-        else:
+            moments.append(_Moment(self._heap.copy(), carried, self._tally))
+            seen = now
+        is_whole = trips.high is not None and trips.high < len(moments)
+        ends = moments[min(trips.low, len(moments) - 1) : None if trips.high is None else trips.high + 1]
+        self._tally = _tally_of(moments, each or Tally(), trips)
+        self._heap, carried = self._join([m.heap for m in ends], [m.values for m in ends])
+        if each is None and not is_whole:
             self._lose_bounds()
-        self._tally = start.plus(self._tally.minus(start).repeated(trips))
-        low = first.low if first is not None and trips.low > 0 else peak.low
-        self._heap.peak = Range(low, self._heap.peak.high)
+            return [None if isinstance(v, Buffers) else UNKNOWN for v in carried]
         return carried
 
     def _lose_bounds(self) -> None:
-        """Note that what lives grows with the number of iterations, which is not known."""
+        """Note that what lives differs from iteration to iteration, and how often is not known."""
         heap = self._heap
-        heap.live = {n: Range(size.low, None) for n, size in heap.live.items()}
+        heap.live = {n: Range(0, None) for n in heap.live}
         heap.measure()
         heap.peak = Range(heap.peak.low, None)
+        self._tally = self._tally.unbounded()
 
     def _while(self, loop: Instruction, env: Environment) -> None:
         before, after = loop.regions
-        carried: list[Value] = [env.get(v) for v in loop.operands]
+
+        def ask(given: Sequence[Value]) -> list[Value]:
+            env.update(zip(before.arguments, given, strict=True))
+            return self._region(before, env)
+
+        def iterate(given: Sequence[Value]) -> list[Value]:
+            env.update(zip(after.arguments, given, strict=True))
+            return ask(self._region(after, env))
+
         trips = 0
-        while True:
-            env.update(zip(before.arguments, carried, strict=True))
-            condition, *handed = self._region(before, env)
-            more = _number(condition).value
-            if more == 0:
-                break
-            if more is None or self._steps > _MOST_STEPS:
-                trips_range = Range(trips, None)
-                handed = self._run_while(loop, env, carried)
-                self._ranges.looped(loop, trips_range)
-                env.update(zip(loop.results, handed, strict=True))
-                return
-            env.update(zip(after.arguments, handed, strict=True))
-            carried = self._region(after, env)
+        more, *handed = ask([env.get(v) for v in loop.operands])
+        while number_of(more).value and self._steps <= _MOST_STEPS:
+            more, *handed = iterate(handed)
             trips += 1
-        self._ranges.looped(loop, Range(trips, trips))
+        if number_of(more).value == 0:
+            self._ranges.looped(loop, Range(trips, trips))
+        else:
+            self._ranges.looped(loop, Range(trips, None))
+            handed = self._run_some(lambda given: iterate(given)[1:], Range(0, None), handed)
         env.update(zip(loop.results, handed, strict=True))
 
-    def _run_while(self, loop: Instruction, env: Environment, carried: list[Value]) -> list[Value]:
-        """Return what the condition hands on at the end, after any number of iterations."""
-        before, after = loop.regions
-
-        def run(given: list[Value]) -> list[Value]:
-            env.update(zip(before.arguments, given, strict=True))
-            _, *handed = self._region(before, env)
-            env.update(zip(after.arguments, handed, strict=True))
-            return self._region(after, env)
-
-        carried = self._run_some(run, Range(0, None), carried)
-        env.update(zip(before.arguments, carried, strict=True))
-        return self._region(before, env)[1:]
-
     def _branch(self, branch: Instruction, env: Environment) -> None:
-        condition = _number(env.get(branch.operands[0])).value
+        condition = number_of(env.get(branch.operands[0])).value
         if condition is not None:
             values = self._region(branch.regions[min(abs(condition), 1)], env)
             env.update(zip(branch.results, values, strict=False))
@@ -329,62 +328,21 @@ class _Machine:
         if self._depth == _MOST_DEPTH:
             # A recursion whose end depends on data.
             self._lose_bounds()
-            self._tally = self._tally.unbounded()
-            self._heap.peak = Range(self._heap.peak.low, None)
             return
         self._depth += 1
         values = self.call(function, [env.get(v) for v in call.operands])
         self._depth -= 1
         env.update(zip(call.results, values, strict=True))
 
-    # Values
 
-    def _alias(self, instruction: Instruction, env: Environment) -> None:
-        values = [env.get(v) for v in instruction.operands]
-        if len(values) == 3:
-            condition, yes, no = values
-            chosen = _number(condition).value
-            value = one_value((yes, no)) if chosen is None else yes if chosen else no
-        else:
-            value = values[0]
-        if isinstance(value, Buffers) and instruction.name == "view":
-            value = Buffers(value.numbers)
-        env[instruction.results[0]] = value
-
-    def _extent(self, instruction: Instruction, env: Environment) -> None:
-        buffers = env.get(instruction.operands[0])
-        index: int | None = instruction.number
-        if index == -1:
-            index = _number(env.get(instruction.operands[1])).value
-        extents = buffers.extents if isinstance(buffers, Buffers) else None
-        is_there = extents is not None and index is not None and 0 <= index < len(extents)
-        env[instruction.results[0]] = extents[index] if is_there else Number(0, None)  # type: ignore[index]
-
-    def _constant(self, instruction: Instruction, env: Environment) -> None:
-        env[instruction.results[0]] = known(instruction.number)
-
-    def _compare(self, instruction: Instruction, env: Environment) -> None:
-        a, b = (env.get(v) for v in instruction.operands)
-        if isinstance(a, Buffers) and isinstance(b, Buffers):
-            env[instruction.results[0]] = _same_buffer(a, b, instruction.name)
-        else:
-            env[instruction.results[0]] = compare(instruction.name, _number(a), _number(b))
-
-    def _compute(self, instruction: Instruction, env: Environment) -> None:
-        operands = [_number(env.get(v)) for v in instruction.operands]
-        env[instruction.results[0]] = compute(instruction.name, operands)
-
-
-def _number(value: Value) -> Number:
-    return value if isinstance(value, Number) else UNKNOWN
-
-
-def _same_buffer(a: Buffers, b: Buffers, name: str) -> Number:
-    """Return whether two buffers are the same (``eq``), or are not."""
-    if not a.numbers & b.numbers:
-        same: int | None = 0
+def _tally_of(moments: Sequence[_Moment], each: Tally, trips: Range) -> Tally:
+    """Return what was done after a number of iterations; those after the last moment do ``each``."""
+    last = len(moments) - 1
+    fewest = moments[min(trips.low, last)].tally
+    fewest = fewest.plus(each.repeated(Range(max(trips.low - last, 0), max(trips.low - last, 0))))
+    if trips.high is None:
+        most = moments[last].tally.plus(each.repeated(Range(0, None)))
     else:
-        same = 1 if len(a.numbers | b.numbers) == 1 else None
-    if same is None or name not in ("eq", "ne"):
-        return Number(0, 1)
-    return known(same if name == "eq" else 1 - same)
+        more = max(trips.high - last, 0)
+        most = moments[min(trips.high, last)].tally.plus(each.repeated(Range(more, more)))
+    return Tally.one_of((fewest, most))

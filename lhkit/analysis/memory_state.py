@@ -1,4 +1,4 @@
-"""What lives at a moment of a program about memory, and how moments are joined where control depends on data."""
+"""What lives at a moment of a program, and how moments are joined where control depends on data."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ _MARK = "lhkit:copy"
 
 
 def is_bufferization_copy(op: Any) -> bool:
-    """Return True for an op that a ``memref.copy`` was written out as, or that it became when lowered further."""
+    """Return True for an op that a ``memref.copy`` was written out as, at this stage or a later one."""
     return isinstance(op.location, ir.NameLoc) and op.location.name_str == _MARK
 
 

@@ -34,6 +34,8 @@ DEALLOCATE = (
     "convert-bufferization-to-memref",
     "cse",
     "canonicalize",
+    # Buffers are freed at the end of their block; behind their last use they can be used again.
+    "func.func(optimize-allocation-liveness)",
 )
 # Why full-unroll: without it transfers of large tiles go through the stack and overflow it.
 TO_LOOPS = (

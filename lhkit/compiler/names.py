@@ -52,7 +52,7 @@ class Names:
         return tuple(r.get_name() for r in op.results)
 
     def result_at(self, location: Any) -> str:
-        """Return the name that the source gives to what is computed at a location, the first of several, or ""."""
+        """Return the name that the source gives to the (first) result at a location, or ""."""
         at = self._offset(location)
         match = _RESULTS.search(at[0], max(at[1] - _REACH, 0), at[1]) if at else None
         return _expand(match[1])[0] if match else ""
