@@ -6,6 +6,7 @@ import math
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ class Kernel(Showable):
             packing.release()
         program, counted = read_answer(answer)
         predicted = predict_footprint(program, deciding_values(types, arrays))
-        return Footprint(f"@{self.function.name}, {self.name}", predicted, counted)
+        return Footprint(f"@{self.function.name}, {Path(self.name).name}", predicted, counted)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel.
