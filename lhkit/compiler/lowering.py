@@ -102,6 +102,15 @@ def lower_to_loops(module: Any, sources: Sequence[Source], progress: Progress = 
     _run(module, (*(["arith-expand"] if divides else []), *TO_LOOPS), "lower", sources)
 
 
+def write_out_loops(module: Any, sources: Sequence[Source]) -> None:
+    """Turn the loops and index arithmetic of buffered IR, in place, into those of ``scf`` and ``arith``.
+
+    Raises:
+        PayloadError: A pass refuses.
+    """
+    _run(module, ("scf-forall-to-for", "lower-affine"), "lower", sources)
+
+
 def lower_to_llvm(module: Any, sources: Sequence[Source]) -> None:
     """Lower a payload of loops and memrefs to the LLVM dialect, in place.
 

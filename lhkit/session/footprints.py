@@ -3,21 +3,68 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.model.footprint import HeapCount
+from lhkit.analysis.footprint import predict_footprint
+from lhkit.model.footprint import Footprint, HeapCount
 from lhkit.model.jsonable import from_json
+from lhkit.model.knob import KnobValue
 from lhkit.model.memory_program import MemoryProgram
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Function
+from lhkit.session.loading import describe_recipe
 from lhkit.session.passing import pack_arguments
+from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Packing
+from lhkit.worker.client import Worker
 from lhkit.worker.protocol import Message
 
 Array = NDArray[Any]
+
+
+def scheduled_footprint(
+    payload: Payload,
+    schedule: Schedule | None = None,
+    knobs: Mapping[str, KnobValue] | None = None,
+    *,
+    function: str | None = None,
+    worker: Worker | None = None,
+) -> Footprint:
+    """Return the memory of a payload as its schedule leaves it, which has to have buffers by then.
+
+    Nothing is compiled and nothing runs: this is for schedules that bufferize, and for what their steps do to
+    buffers. Buffers that nothing frees yet live to the end. What depends on the extents of arguments is
+    bounded.
+
+    Args:
+        payload: What is scheduled.
+        schedule: What to apply to it first.
+        knobs: Values for knobs of the schedule, over those it has.
+        function: Which function; needed where there are several.
+        worker: Another worker than the session's.
+
+    Raises:
+        UsageError: There are tensors left, or there is no such function or knob.
+        ScheduleError: The schedule does not apply.
+    """
+    if schedule is not None and knobs:
+        schedule = schedule.with_knobs(knobs)
+    chosen = payload.function(function)
+    fields, body = describe_recipe(payload, schedule, chosen.name, 0)
+    answer = (worker or shared_worker()).request("memory", {**fields, "stage": "scheduled"}, body)
+    program, _ = read_answer(answer)
+    return Footprint(footprint_name(chosen, schedule), predict_footprint(program, ()))
+
+
+def footprint_name(function: Function, schedule: Schedule | None) -> str:
+    """Return what a footprint is of, for people."""
+    return f"@{function.name}, {PurePath(schedule.source).name if schedule else 'unscheduled'}"
 
 
 def call_fields(function: Function, arrays: Sequence[Array], packing: Packing) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import math
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from lhkit.analysis.hot_loops import find_hot_loops
 from lhkit.model.errors import CrashError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.footprint import Footprint
-from lhkit.model.jsonable import from_json, to_json
+from lhkit.model.jsonable import from_json
 from lhkit.model.knob import KnobValue
 from lhkit.model.machine_code import HotLoops, MachineCode
 from lhkit.model.microkernel import Microkernel
@@ -25,9 +24,9 @@ from lhkit.model.payload import Payload
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
-from lhkit.session.footprints import call_fields, deciding_values, read_answer
+from lhkit.session.footprints import call_fields, deciding_values, footprint_name, read_answer
 from lhkit.session.inputs import generate_arguments
-from lhkit.session.loading import as_payload, as_schedule, describe_schedule, describe_sources
+from lhkit.session.loading import as_payload, as_schedule, describe_recipe
 from lhkit.session.microkernels import read_microkernels
 from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
 from lhkit.session.workers import shared_worker
@@ -163,17 +162,9 @@ class Kernel(Showable):
 
     def recipe(self) -> tuple[dict[str, Any], bytes]:
         """Return what decides the kernel, as fields and body of a request."""
-        described, body = describe_sources([(self.payload.source, self.payload.content)], role="payload")
-        fields: dict[str, Any] = {
-            "function": self.function.name,
-            "opt_level": self._opt_level,
-            "schedule": None,
-            "microkernels": to_json(self.microkernels),
-        }
-        if (schedule := self.schedule) is not None:
-            more, more_body, fields["schedule"] = describe_schedule(schedule)
-            described, body = described + more, body + more_body
-        return {"sources": described, **fields}, body
+        return describe_recipe(
+            self.payload, self.schedule, self.function.name, self._opt_level, self.microkernels
+        )
 
     def ir(self, stage: str = "scheduled") -> str:
         """Return the IR at a stage: ``scheduled``, ``bufferized``, ``loops`` or ``llvm``."""
@@ -210,12 +201,12 @@ class Kernel(Showable):
         packing = Packing(self.worker.files, sources)
         try:
             call = call_fields(self.function, arrays, packing) if count else {"arguments": None}
-            answer = self._ask("memory", {**recipe, **call}, packing.body)
+            answer = self._ask("memory", {**recipe, **call, "stage": "loops"}, packing.body)
         finally:
             packing.release()
         program, counted = read_answer(answer)
         predicted = predict_footprint(program, deciding_values(types, arrays))
-        return Footprint(f"@{self.function.name}, {Path(self.name).name}", predicted, counted)
+        return Footprint(footprint_name(self.function, self.schedule), predicted, counted)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel.

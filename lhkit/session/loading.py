@@ -9,8 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.failure import Diagnostic, Failure
-from lhkit.model.jsonable import from_json
+from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.microkernel import Microkernel
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
@@ -208,6 +209,27 @@ def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, 
         body,
         {"entry": schedule.entry, "knobs": schedule.values, "bind": list(schedule.bind)},
     )
+
+
+def describe_recipe(
+    payload: Payload,
+    schedule: Schedule | None,
+    function: str,
+    opt_level: int,
+    microkernels: Sequence[Microkernel] = (),
+) -> tuple[dict[str, Any], bytes]:
+    """Return what decides a kernel, as fields and body of a request."""
+    described, body = describe_sources([(payload.source, payload.content)], role="payload")
+    fields: dict[str, Any] = {
+        "function": function,
+        "opt_level": opt_level,
+        "schedule": None,
+        "microkernels": to_json(tuple(microkernels)),
+    }
+    if schedule is not None:
+        more, more_body, fields["schedule"] = describe_schedule(schedule)
+        described, body = described + more, body + more_body
+    return {"sources": described, **fields}, body
 
 
 def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tuple[str, bytes, Path | None]:

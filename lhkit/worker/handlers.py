@@ -14,7 +14,7 @@ from lhkit.compiler.applying import Application
 from lhkit.compiler.bindings import HOST, new_context
 from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.catalogue import introspect, op_specs
-from lhkit.compiler.footprints import kernel_memory
+from lhkit.compiler.footprints import kernel_memory, scheduled_memory
 from lhkit.compiler.forms import written_forms
 from lhkit.compiler.interpreter_pass import apply_by_pass
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
@@ -170,7 +170,10 @@ class Handlers:
         return Message({"code": to_json(machine_code(_recipe(fields, body), self._progress))})
 
     def _memory(self, fields: dict[str, Any], body: bytes) -> Message:
-        """Answer what a kernel does with memory; with arguments, also what a call asked for."""
+        """Answer what a payload or its kernel does with memory; with arguments, also what a call asked for."""
+        if fields["stage"] == "scheduled":
+            program = scheduled_memory(_recipe(fields, body), self._progress)
+            return Message({"counted": None}, json.dumps(to_json(program)).encode())
         described = fields["arguments"]
         arguments = results = None
         if described is not None:
