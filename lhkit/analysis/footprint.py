@@ -37,13 +37,13 @@ def predict_footprint(program: MemoryProgram, arguments: Sequence[tuple[int, ...
 
     Args:
         program: The kernel, reduced to what decides about memory.
-        arguments: The shape of each buffer and the value of each integer that it takes; buffers at the end
-            may be left out.
+        arguments: The shape of each buffer and the value of each integer that it takes; of those that are
+            left out at the end nothing is known.
     """
     machine = _Machine(program)
     entry = dict(program.functions)[program.entry]
     values = [machine.argument(a) for a in arguments]
-    values += [None] * (len(entry.arguments) - len(values))
+    values += [machine.argument(None) for _ in entry.arguments[len(values) :]]
     returned = machine.call(entry, values)
     return machine.prediction(returned)
 
@@ -82,11 +82,11 @@ class _Machine:
             **EVALUATIONS,
         }
 
-    def argument(self, given: tuple[int, ...] | int) -> Value:
-        """Return the value of an argument: the caller's buffer, or a number."""
+    def argument(self, given: tuple[int, ...] | int | None) -> Value:
+        """Return the value of an argument: a number, or the caller's buffer (of any extents for None)."""
         if isinstance(given, int):
             return known(given)
-        return Buffers(frozenset({self._new()}), tuple(known(n) for n in given))
+        return Buffers(frozenset({self._new()}), None if given is None else tuple(known(n) for n in given))
 
     def call(self, function: Region, values: Sequence[Value]) -> list[Value]:
         """Return what a function returns."""

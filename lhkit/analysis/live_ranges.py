@@ -118,7 +118,9 @@ class LiveRanges:
         for site in self._of(live):
             site.last = end
         held = set(self.sites_of(returned))
-        sites = tuple(self._site(at, self._sites[at], at in held) for at in sorted(self._sites))
+        places = sorted(self._sites)
+        names = self._names(places)
+        sites = tuple(self._site(at, name, at in held) for at, name in zip(places, names, strict=True))
         points = tuple(
             ProgramPoint(p.kind, self._origin(p), self._live.get(i, _NOTHING))
             for i, p in enumerate(self._points)
@@ -129,12 +131,21 @@ class LiveRanges:
         )
         return sites, points, loops
 
-    def _site(self, at: int, site: _Site, is_returned: bool) -> BufferSite:
-        instruction = self._points[at]
+    def _names(self, places: list[int]) -> list[str]:
+        """Return a name for each site: that of its value, numbered where several come from one op."""
+        given = [self._origin(self._points[at]).name or "buffer" for at in places]
+        seen: dict[str, int] = {}
+        names = []
+        for name in given:
+            seen[name] = seen.get(name, 0) + 1
+            names.append(name if given.count(name) == 1 else f"{name} ({seen[name]})")
+        return names
+
+    def _site(self, at: int, name: str, is_returned: bool) -> BufferSite:
+        instruction, site = self._points[at], self._sites[at]
         origin = self._origin(instruction)
         on_stack = instruction.kind == "stack"
         last = len(self._points) - 1 if on_stack or site.last < 0 else site.last
-        name = origin.name or f"buffer {sorted(self._sites).index(at)}"
         size = site.size
         return BufferSite(name, origin, on_stack, size, at, last, max(site.last_use, at), is_returned)
 

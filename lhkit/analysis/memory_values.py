@@ -18,14 +18,16 @@ def number_of(value: Value) -> Number:
 
 def _alias(instruction: Instruction, env: Environment) -> None:
     values = [env.get(v) for v in instruction.operands]
-    if len(values) == 3:
+    if instruction.name == "select":
         condition, yes, no = values
         chosen = number_of(condition).value
         value = one_value((yes, no)) if chosen is None else yes if chosen else no
     else:
         value = values[0]
     if isinstance(value, Buffers) and instruction.name == "view":
-        value = Buffers(value.numbers)
+        sizes = (number_of(v) for v in values[1:])
+        extents = tuple(next(sizes) if n is None else known(n) for n in instruction.extents)
+        value = Buffers(value.numbers, extents or None)
     env[instruction.results[0]] = value
 
 

@@ -31,7 +31,7 @@ _COMPUTED = (
     *("addi", "subi", "muli", "divsi", "divui", "floordivsi", "ceildivsi", "ceildivui", "remsi", "remui"),
     *("minsi", "minui", "maxsi", "maxui", "andi", "ori", "xori"),
 )
-_CASTS = ("memref.cast", "arith.index_cast", "arith.select")
+_CASTS = ("memref.cast", "arith.index_cast")
 _BUFFERS = (ir.MemRefType, ir.UnrankedMemRefType)
 _DECIDING = (*_BUFFERS, ir.IntegerType, ir.IndexType)
 
@@ -64,6 +64,7 @@ class _Slicer:
             **dict.fromkeys(_ALLOCATIONS, self._allocation),
             **dict.fromkeys((f"arith.{name}" for name in _COMPUTED), self._arithmetic),
             **dict.fromkeys(_CASTS, self._alias),
+            "arith.select": self._select,
             "arith.constant": self._constant,
             "arith.cmpi": self._comparison,
             "memref.extract_strided_metadata": self._metadata,
@@ -156,8 +157,15 @@ class _Slicer:
         return [*made, Instruction("copy", operands, number=number, origin=self._origins.of(op))]
 
     def _view(self, op: Any) -> list[Instruction]:
-        source, result = self._value(op.operands[0]), self._value(op.results[0])
-        return [Instruction("alias", (source,), (result,), name="view")]
+        type_, sizes = op.results[0].type, list[Any]()
+        extents = extents_of(type_)
+        if op.name == "memref.subview" and type_.rank == op.operands[0].type.rank:
+            _, offsets, count, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+            sizes = list(op.operands)[1 + offsets : 1 + offsets + count]
+        if len(sizes) != extents.count(None):
+            sizes, extents = [], ()
+        operands = self._values([op.operands[0], *sizes])
+        return [Instruction("alias", operands, self._values(op.results), name="view", extents=extents)]
 
     def _metadata(self, op: Any) -> list[Instruction]:
         """Return base, offset, extents and strides, those of them that decide about memory."""
@@ -173,6 +181,11 @@ class _Slicer:
         if not isinstance(op.results[0].type, _DECIDING):
             return []
         return [Instruction("alias", self._values(op.operands), self._values(op.results))]
+
+    def _select(self, op: Any) -> list[Instruction]:
+        if not isinstance(op.results[0].type, _DECIDING) or not isinstance(op.operands[0].type, ir.IntegerType):
+            return []
+        return [Instruction("alias", self._values(op.operands), self._values(op.results), name="select")]
 
     def _extent(self, op: Any) -> list[Instruction]:
         return [Instruction("extent", self._values(op.operands), self._values(op.results), number=-1)]

@@ -57,9 +57,10 @@ class Instruction:
             ``touch`` reads or writes buffers; ``loop`` runs its region from the first operand to the
             second by the third, the other operands are carried; ``while`` runs its first region, and its
             second as long as the first one's first yield is true; ``branch`` runs one of its regions, by
-            the first operand; ``call`` runs the function ``name``; ``alias`` gives one of its operands
-            (chosen by the first if there are three); ``extent`` is the extent ``number`` of a buffer,
-            ``address`` its address; ``compare`` and ``compute`` do the arithmetic that ``name`` says.
+            the first operand; ``call`` runs the function ``name``; ``alias`` gives its first operand, of
+            other extents if it is a ``view``, or one of the last two by the first (``select``);
+            ``extent`` is the extent ``number`` of a buffer (-1: that of the second operand), ``address``
+            its address; ``compare`` and ``compute`` do the arithmetic that ``name`` says.
         operands: Values it takes.
         results: Values it gives.
         regions: What it runs.

@@ -34,6 +34,8 @@ def footprint_table(footprint: Footprint) -> Table:
         ("bytes on the stack", predicted.stack_bytes),
     )
     rows += [(what, format_range(foretold, _exact), "") for what, foretold in more]
+    if footprint.counted is None:
+        return Table(("", "foretold"), tuple(row[:2] for row in rows))
     return Table(("", "foretold", "counted"), tuple(rows))
 
 
