@@ -162,5 +162,7 @@ def one_value(values: Sequence[Value]) -> Value:
     if not all(isinstance(v, Buffers) for v in values):
         return None
     buffers = [v for v in values if isinstance(v, Buffers)]
-    same = len({b.extents for b in buffers}) == 1
-    return Buffers(frozenset().union(*(b.numbers for b in buffers)), buffers[0].extents if same else None)
+    extents = [b.extents for b in buffers if b.extents is not None]
+    is_known = len(extents) == len(buffers) and len({len(e) for e in extents}) == 1
+    each = tuple(map(hull, zip(*extents, strict=True))) if is_known else None
+    return Buffers(frozenset().union(*(b.numbers for b in buffers)), each)
