@@ -81,7 +81,7 @@ class LiveRanges:
         """Take note of a use of buffers."""
         at = self._index[id(instruction)]
         for site in self._of(numbers):
-            site.last_use = max(site.last_use, self._end(site.first, at))
+            site.last_use = max(site.last_use, self._end_of_use(site.first, at))
         self._note(at, live)
 
     def looped(self, loop: Instruction, trips: Range) -> None:
@@ -102,6 +102,13 @@ class LiveRanges:
             return at
         ends = [last for _, begin, last, _ in self._spans if begin <= at and first <= last]
         return min(ends, default=first)
+
+    def _end_of_use(self, first: int, at: int) -> int:
+        """Return where a use ends: that of a loop ends with the loop, if the buffer is made before it."""
+        around = [
+            last for _, begin, last, _ in self._spans if begin <= at <= last and not begin <= first <= last
+        ]
+        return max(around, default=self._end(first, at))
 
     def _note(self, at: int, live: Range) -> None:
         known = self._live.get(at)

@@ -199,7 +199,8 @@ def _draw_bars(axes: Axes, plot: LiveBuffersPlot) -> None:
         if bar.held_to > bar.last_use:
             _draw_bar(axes, row, (bar.last_use + 1, bar.held_to), "none", "//", _once("held", shown))
         axes.text(bar.held_to + 0.7, row, bar.size, va="center", fontsize=8)
-    axes.axvline(plot.peak[0], color=VERMILION, linewidth=1, linestyle="--", zorder=0)
+    at = plot.peak[0]
+    axes.plot([at, at], [-0.6, len(plot.bars) - 0.4], color=VERMILION, linewidth=1, linestyle="--", zorder=0)
     axes.set_yticks(range(len(plot.bars)), [b.label for b in plot.bars], fontsize=8)
     axes.set_xticks([i for i, _ in plot.ticks], [t for _, t in plot.ticks], rotation=60, ha="right", fontsize=8)
     count = len(plot.live_bytes)
