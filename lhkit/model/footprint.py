@@ -155,3 +155,15 @@ class Footprint(Showable):
     def agrees(self) -> bool:
         """True if what was counted is what was foretold, or within its bounds; False if nothing was counted."""
         return all(c is not None and foretold.contains(c) for _, foretold, c in self.pairs)
+
+    def __str__(self) -> str:
+        shown = (("allocations", "heap buffers"), ("peak_bytes", "bytes at the peak"))
+        foretold = ", ".join(f"{_text(getattr(self.predicted, n))} {words}" for n, words in shown)
+        counted = ", ".join(f"{getattr(self.counted, n):,} {words}" for n, words in shown if self.counted)
+        return f"{self.kernel}: foretold {foretold}{f'; counted {counted}' if counted else ''}"
+
+
+def _text(number: Range) -> str:
+    if number.is_exact:
+        return f"{number.low:,}"
+    return f"at least {number.low:,}" if number.high is None else f"{number.low:,} to {number.high:,}"
