@@ -73,7 +73,33 @@ COMPOSED = {
     ),
     "solution": ((*ASKED, (COMMENT, FUSE + CLEAN)), ("right",) * 5, "ok: 12 steps"),
 }
-EXERCISES = {"03_dead_handles": ATTEMPTS, "04_tile_and_fuse": COMPOSED}
+STEP = """transform.apply_patterns to %function {
+      transform.apply_patterns.PATTERNS
+    } : !transform.any_op"""
+YOURS = "// Your step."
+SMALL_BUFFERS = {
+    "stub": ((), ("right", "not yet", "right"), "counted 3 heap buffers"),
+    "another clean-up": (
+        ((YOURS, STEP.replace("PATTERNS", "canonicalization")),),
+        ("right", "not yet", "right"),
+        "counted 3 heap buffers",
+    ),
+    "tiles as large as the whole": (
+        (("[8, 64]", "[256, 512]"), (YOURS, STEP.replace("PATTERNS", "tensor.fold_tensor_empty"))),
+        ("right", "not yet", "right"),
+        "counted 3 heap buffers, 1,572,864 bytes",
+    ),
+    "solution": (
+        ((YOURS, STEP.replace("PATTERNS", "tensor.fold_tensor_empty")),),
+        ("right", "right", "right"),
+        "counted 0 heap buffers",
+    ),
+}
+EXERCISES = {
+    "03_dead_handles": ATTEMPTS,
+    "04_tile_and_fuse": COMPOSED,
+    "09_tensors_and_memory": SMALL_BUFFERS,
+}
 
 
 @pytest.mark.parametrize(
