@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.model.errors import UsageError
+from lhkit.model.errors import PayloadError, ScheduleError, UsageError
 from lhkit.model.footprint import Range
 from lhkit.render.footprint_text import footprint_text
 from lhkit.session.footprints import scheduled_footprint
@@ -59,6 +59,22 @@ def test_foretold_is_counted_for_all_that_is_shipped(payload, schedule):
     opt_level = 0 if payload.stem == "op_chain" else 3
     footprint = footprint_of(lhkit.load_payload(payload), applied, opt_level, microkernels)
     assert footprint.is_exact and footprint.agrees, footprint_text(footprint)
+
+
+@pytest.mark.heavy
+def test_foretold_is_counted_for_every_schedule_with_every_payload_that_it_fits():
+    schedules = [lhkit.load_schedule(path) for path in sorted(SCHEDULES.glob("*.mlir"))]
+    fitting = 0
+    for path in sorted(DATA.glob("*.mlir")):
+        payload = lhkit.load_payload(path)
+        for schedule in schedules:
+            try:
+                footprint = footprint_of(payload, schedule, 0 if path.stem == "op_chain" else 3)
+            except (PayloadError, ScheduleError):
+                continue  # made for another payload
+            fitting += 1
+            assert footprint.is_exact and footprint.agrees, footprint_text(footprint)
+    assert fitting >= 20
 
 
 def test_the_numbers_of_a_kernel_and_where_its_buffers_come_from():
