@@ -12,7 +12,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  transform.named_sequence @with_empty_tensors(%root: !transform.any_op {transform.consumed}) {
+  transform.named_sequence private @with_empty_tensors(%root: !transform.any_op {transform.consumed}) {
     transform.include @bufferize_and_free failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }

@@ -16,7 +16,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  transform.named_sequence @in_the_loops(%root: !transform.any_op {transform.consumed}) {
+  transform.named_sequence private @in_the_loops(%root: !transform.any_op {transform.consumed}) {
     %buffered = transform.include @pad_and_bufferize failures(propagate) (%root) : (!transform.any_op) -> !transform.any_op
     %freed = transform.apply_registered_pass "buffer-deallocation-pipeline" to %buffered
       : (!transform.any_op) -> !transform.any_op
