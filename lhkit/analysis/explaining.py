@@ -15,6 +15,7 @@ from lhkit.analysis.handle_history import (
     states_at_end,
     states_before,
 )
+from lhkit.analysis.lost_producers import explain_lost_producer
 from lhkit.analysis.near_misses import near_misses
 from lhkit.analysis.payload_history import PayloadHistory
 from lhkit.analysis.payload_places import op_in_words, source_place
@@ -51,7 +52,7 @@ def explain_handle(trace: Trace, handle: str) -> Explanation:
     Raises:
         UsageError: There is no such handle; the message names near ones.
     """
-    record = _find(trace, handle)
+    record = find_handle(trace, handle)
     died = deaths(trace).get(record.id)
     if died is not None:
         return _explain_death(trace, record, died)
@@ -83,6 +84,8 @@ def explain_failure(trace: Trace) -> Explanation:
         for operand in step.operands:
             if operand.effect == "consume" and (again := repeated(before.get(operand.handle))):
                 return _explain_repeated(trace, trace.handle(operand.handle), again, step)
+    if (lost := explain_lost_producer(trace)) is not None:
+        return lost
     said = (outcome.message or f"{trace.schedule.source} failed").partition("\n")[0]
     places = () if step is None else tuple(d for d in step.diagnostics if d.severity == "error")
     return Explanation(said, places, step=outcome.failed_step, texts=trace.texts)
@@ -109,7 +112,12 @@ def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
     return None
 
 
-def _find(trace: Trace, handle: str) -> HandleRecord:
+def find_handle(trace: Trace, handle: str) -> HandleRecord:
+    """Return a handle by its name as written, or by its id.
+
+    Raises:
+        UsageError: There is no such handle; the message names near ones.
+    """
     names = display_names(trace)
     for record in reversed(trace.handle_records):
         if handle in (record.id, names[record.id]) or f"%{handle.removeprefix('%')}" == record.name:

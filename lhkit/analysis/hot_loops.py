@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from lhkit.analysis.chains import find_chains
 from lhkit.analysis.control_flow import find_loops, split_blocks
 from lhkit.analysis.instruction_sets import Operation, operation_of, stack_registers
-from lhkit.model.machine_code import Architecture, Bound, HotLoop, HotLoops, Instruction, MachineCode
+from lhkit.model.machine_code import Access, Architecture, Bound, HotLoop, HotLoops, Instruction, MachineCode
 
 # An estimate of what a core does in a cycle: two vector operations, two loads, one store, one shuffle,
 # four instructions. It decides which count is named first; no time is derived from it.
@@ -25,18 +25,22 @@ def find_hot_loops(code: MachineCode) -> HotLoops:
 
     A function without loops, such as a kernel that is unrolled completely, is one entry of depth 0.
     """
+    return HotLoops(code.architecture, code.function, tuple(loop for loop, _ in loops_with_bodies(code)))
+
+
+def loops_with_bodies(code: MachineCode) -> list[tuple[HotLoop, tuple[Instruction, ...]]]:
+    """Return the loops that `find_hot_loops` returns, each with its instructions by address."""
     blocks = split_blocks(code.instructions)
     stack = stack_registers(code.instructions)
     found = []
     for loop in find_loops(blocks):
         if loop.is_innermost:
-            body = [i for address in loop.blocks for i in blocks[address]]
-            found.append(_describe(body, loop.head, loop.depth, code.architecture, stack))
-    if not found and code.instructions:
-        start = code.instructions[0].address
-        found.append(_describe(code.instructions, start, 0, code.architecture, stack))
-    found.sort(key=lambda loop: (-loop.depth, -loop.flops, -loop.instructions, loop.address))
-    return HotLoops(code.architecture, code.function, tuple(found))
+            body = tuple(i for address in sorted(loop.blocks) for i in blocks[address])
+            found.append((_describe(body, loop.head, loop.depth, code.architecture, stack), body))
+    if not found and (whole := code.instructions):
+        found.append((_describe(whole, whole[0].address, 0, code.architecture, stack), whole))
+    found.sort(key=lambda f: (-f[0].depth, -f[0].flops, -f[0].instructions, f[0].address))
+    return found
 
 
 def _describe(
@@ -124,14 +128,18 @@ def _count_access(counts: _Counts, instruction: Instruction, stack: frozenset[st
     access = instruction.access
     if access is None or instruction.flow != "next":
         return
-    is_spill = len(access.registers) == 1 and access.registers[0] in stack
     is_load, is_store = access.kind != "store", access.kind != "load"
-    if is_spill:
+    if is_spill(access, stack):
         counts.spill_loads += is_load
         counts.spill_stores += is_store
     else:
         counts.loads += is_load
         counts.stores += is_store
+
+
+def is_spill(access: Access, stack: Collection[str]) -> bool:
+    """Return True for an access to a fixed place of the stack: a value that had no register."""
+    return len(access.registers) == 1 and access.registers[0] in stack
 
 
 def _bounds(loop: HotLoop) -> list[Bound]:

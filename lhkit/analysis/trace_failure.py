@@ -70,6 +70,10 @@ def describe_state(change: HandleChange | None) -> str:
 def _advice(trace: Trace, step: TraceStep, handle: str, since: int | None) -> str | None:
     """Return what to do about a handle that the failed step may not use."""
     name = display_names(trace)[handle]
+    if trace.outcome.kind == "silenceable":
+        if since is None:
+            return f"Fuse {name} into the loop around one of its users."
+        return f"Fuse before step {since}, or keep step {since} from the ops that are to be fused."
     if trace.outcome.kind == "repeated-payload":
         return (
             f"Remove the repetition before step {step.index}: transform.merge_handles deduplicate {name},"

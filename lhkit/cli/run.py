@@ -23,10 +23,11 @@ from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.jsonable import to_json
 from lhkit.model.measurement import Verification
+from lhkit.model.payload import Payload
 from lhkit.model.signature import ArrayType, Function
 from lhkit.render.footprint_text import footprint_text
 from lhkit.render.tables import format_ns
-from lhkit.session.inputs import DEFAULT_EXTENT, generate_arguments
+from lhkit.session.inputs import DEFAULT_EXTENT, default_arguments
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.loading import load_payload
 from lhkit.session.verifying import as_tuple, verify
@@ -126,7 +127,7 @@ def _run(
 ) -> _Run:
     payload = load_payload(payload_path, limits=limits)
     chosen = payload.function(function)
-    arguments = _arguments(chosen, args, *generated)
+    arguments = _arguments(payload, chosen, args, *generated)
     schedule = None
     if schedule_path is not None:
         schedule = load_scheduled(schedule_path, limits=limits, **scheduling)
@@ -139,11 +140,13 @@ def _run(
     return _Run(kernel, arguments, results, verification)
 
 
-def _arguments(function: Function, args: tuple[str, ...], size: int, seed: int) -> list[Array]:
+def _arguments(
+    payload: Payload, function: Function, args: tuple[str, ...], size: int, seed: int
+) -> list[Array]:
     """Return the arguments: from files in order, the others generated."""
     if len(args) > len(function.arguments):
         raise usage_error(f"{len(args)} --arg given, {len(function.arguments)} taken by {function.describe()}")
-    arguments = generate_arguments(function, seed, extent=size)
+    arguments = default_arguments(payload, function, seed, extent=size)
     for i, file in enumerate(args):
         arguments[i] = _load_array(file, function.arguments[i])
     return arguments

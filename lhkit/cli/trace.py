@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from lhkit.analysis.ir_lines import IrDiff
+from lhkit.analysis.op_diff import ir_diff
 from lhkit.analysis.trace_failure import failure_of
 from lhkit.cli.files import check_single_stdout, write_text
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
@@ -20,6 +22,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.model.trace_json import trace_to_json
 from lhkit.model.warning_kinds import WARNING_KINDS
+from lhkit.render.ir_html import ir_text
 from lhkit.render.trace_text import trace_lines
 from lhkit.session.loading import load_payload
 from lhkit.session.opt_host import VARIABLE, opt_host
@@ -42,6 +45,9 @@ _STATUSES: Mapping[str, OutcomeStatus] = {
 @click.option(
     "--markdown", "markdown_file", metavar="FILE", help="Save a report for an issue thread; - likewise."
 )
+@click.option(
+    "--diff", "diff", metavar="STEP", help="Print what a step did to the payload, op by op; or `all`."
+)
 @click.option("--reproducer", metavar="DIR", help="Save a folder that repeats it: texts, commands, versions.")
 @click.option("--explorer", is_flag=True, help="Print a link that opens it in Compiler Explorer.")
 @click.option(
@@ -61,6 +67,7 @@ def command(
     schedule: str,
     json_file: str | None,
     markdown_file: str | None,
+    diff: str | None,
     reproducer: str | None,
     explorer: bool,
     no_warnings: tuple[str, ...],
@@ -72,11 +79,11 @@ def command(
     """Apply SCHEDULE to PAYLOAD step by step and record what each handle is.
 
     Prints a row a step, every handle's death with its cause, and what is left at the end; with --json,
-    --markdown, --reproducer or --explorer the trace takes that form instead. A schedule that fails is followed
-    by repairs that were tried on a copy of it.
+    --markdown, --diff, --reproducer or --explorer the trace takes that form instead. A schedule that fails is
+    followed by repairs that were tried on a copy of it.
     """
     repairs = not no_repairs and opt_host() is None
-    check_single_stdout(json_file, markdown_file, "-" if explorer else None)
+    check_single_stdout(json_file, markdown_file, "-" if explorer else None, "-" if diff else None)
     try:
         loaded, scheduled = _loaded(payload, schedule, limits, repairs, **scheduling)
         trace = trace_schedule(
@@ -86,19 +93,29 @@ def command(
         if json_file is not None:
             _write(json_file, _not_traced(payload, schedule, error.failure))
         raise
-    if not (json_file or markdown_file or reproducer or explorer):
+    if not (json_file or markdown_file or diff or reproducer or explorer):
         for line in trace_lines(trace):
             click.echo(styled(line))
     if json_file is not None:
         _write(json_file, trace)
     if markdown_file is not None:
         write_text(markdown_file, trace.to_markdown())
+    if diff is not None:
+        click.echo(ir_text(_diff(trace, diff)), nl=False)
     if reproducer is not None:
         click.echo(f"saved {trace.save_reproducer(reproducer)}", err=True)
     if explorer:
         click.echo(trace.compiler_explorer_url())
     if (failure := failure_of(trace)) is not None:
         raise error_for(repaired_failure(failure, loaded, scheduled, trace) if repairs else failure)
+
+
+def _diff(trace: Trace, step: str) -> IrDiff:
+    if step == "all":
+        return ir_diff(trace, len(trace.step_records) - 1, against=-1)
+    if not step.lstrip("-").isdecimal():
+        raise usage_error(f"--diff {step} is no step", "Give the number of a step, or `all`.")
+    return ir_diff(trace, int(step))
 
 
 def _loaded(

@@ -98,6 +98,11 @@ class Identities:
         known = self._known.get(at)
         return known.id if known else None
 
+    def in_order(self, first: Any) -> list[str]:
+        """Return the ids of the ops that the last look saw from an op on, outer before inner."""
+        found = self._last[0]
+        return [self._known[at].id for at in found[found.index(address(first)) :]]
+
     def look(self, roots: Sequence[Any]) -> tuple[PayloadDelta, list[NewOp]] | None:
         """Walk the payload; return what changed and the new ops, None if nothing did since the last look."""
         sight = self._see(roots)

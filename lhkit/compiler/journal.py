@@ -66,11 +66,11 @@ class Journal:
         """Record iterations that are not recorded."""
         self._write("elided", elision.parent, elision.first, elision.last)
 
-    def snapshot(self, step: int, text: str | None) -> None:
-        """Record the payload after a step; None if it is as before."""
+    def snapshot(self, step: int, text: str | None, ops: str | None = None) -> None:
+        """Record the payload after a step, and its ops in order; None if it is as before."""
         if self._last is None:
             lines = (text or "").split("\n")
-            snapshot = Snapshot(step, text or "")
+            snapshot = Snapshot(step, text or "", ops=ops)
         elif text is None:
             lines = self._last[1]
             snapshot = Snapshot(step, None, self._last[0], ())
@@ -78,9 +78,9 @@ class Journal:
             lines = text.split("\n")
             edits = find_edits(self._last[1], lines)
             if sum(len(e.lines) for e in edits) > len(lines) // 2:
-                snapshot = Snapshot(step, text)
+                snapshot = Snapshot(step, text, ops=ops)
             else:
-                snapshot = Snapshot(step, None, self._last[0], edits)
+                snapshot = Snapshot(step, None, self._last[0], edits, ops)
         self._last = (step, lines)
         self._write("snapshot", snapshot_to_json(snapshot))
 

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from lhkit.compiler.applying import Application, apply_schedule, parse_payload
-from lhkit.compiler.bindings import new_context
+from lhkit.compiler.bindings import ir, new_context
 from lhkit.compiler.destination import KERNEL_NAME
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.extent_checks import ExtentCheck, check_extents, extent_checks
 from lhkit.compiler.jit import build_engine
-from lhkit.compiler.lowering import Progress, ignore_progress, lower_to_buffers, lower_to_llvm, lower_to_loops
+from lhkit.compiler.lowering import (
+    Progress,
+    add_line_tables,
+    ignore_progress,
+    lower_to_buffers,
+    lower_to_llvm,
+    lower_to_loops,
+)
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of
 from lhkit.compiler.microkernels import LinkedMicrokernels, Slot, open_slots
+from lhkit.compiler.resources import Data, check_data, handed_over, put_under, write_out_small
 from lhkit.compiler.signatures import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.model.errors import error_for, usage_error
@@ -31,13 +39,14 @@ STAGES = ("scheduled", "bufferized", "loops", "llvm")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that decides a kernel: payload, function, schedule, optimization level, microkernels."""
+    """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources."""
 
     payload: Source
     function: str
     application: Application | None = None
     opt_level: int = 3
     microkernels: tuple[Microkernel, ...] = ()
+    resources: Data = field(default_factory=dict)
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -60,11 +69,14 @@ class CompiledKernel:
         function: Function,
         checks: Sequence[ExtentCheck],
         recipe: Recipe,
+        weights: Sequence[np.ndarray],
     ) -> None:
+        self._weights = tuple(weights)
         self._engine, self._address = code
         self._linked = linked
         self._checks = tuple(checks)
         self._sources = recipe.sources
+        self._resources = recipe.resources
         self.function = function
         self.compile_ns = 0
 
@@ -89,11 +101,15 @@ class CompiledKernel:
             array = np.asarray(value)
             owned.append(array)
             passed.append(array if type_.kind == "scalar" else descriptor_of(array, type_.offset or 0))
-        passed += [descriptor_of(r) for r in results if isinstance(r, np.ndarray)]
+        passed += [descriptor_of(a) for a in (*self._weights, *results) if isinstance(a, np.ndarray)]
         pairs = zip(results, self.function.results, strict=True)
         returned = [(len(t.shape), r) for r, t in pairs if isinstance(r, np.dtype)]
         return PreparedCall(
-            self._address, passed, returned, (self._engine, self._linked, owned), self._linked.check
+            self._address,
+            passed,
+            returned,
+            (self._engine, self._linked, self._resources, owned),
+            self._linked.check,
         )
 
 
@@ -118,13 +134,15 @@ def build_kernel(
     started = time.perf_counter_ns()
     with new_context():
         module, function = _scheduled(recipe, progress)
+        entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
+        weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
         slots = _buffered(module, recipe, progress)
         lower_to_loops(module, recipe.sources, progress)
         if look is not None:
             look(module)
         lower_to_llvm(module, recipe.sources)
         code, linked = link(module, recipe, slots, progress, symbols)
-        kernel = CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe)
+        kernel = CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe, weights)
     kernel.compile_ns = time.perf_counter_ns() - started
     return kernel
 
@@ -164,7 +182,25 @@ def lowered_module(
     return module, slots
 
 
+def module_with_lines(
+    recipe: Recipe, progress: Progress = ignore_progress
+) -> tuple[Any, tuple[Slot, ...], str]:
+    """Return the module of a recipe in the LLVM dialect with line tables, its microkernels, and the text.
+
+    Lines are those of the bufferized IR's text, which is read again so that every op is where it is written.
+    """
+    buffered, slots = lowered_module(recipe, "bufferized", progress)
+    text = str(buffered)
+    module = ir.Module.parse(text)
+    lower_to_loops(module, recipe.sources, progress)
+    lower_to_llvm(module, recipe.sources)
+    add_line_tables(module)
+    return module, slots, text
+
+
 def _buffered(module: Any, recipe: Recipe, progress: Progress) -> tuple[Slot, ...]:
+    check_data(module, recipe.resources, recipe.sources)
+    write_out_small(module, recipe.resources)
     lower_to_buffers(module, recipe.function, recipe.sources, progress)
     return open_slots(module, recipe.sources)
 
@@ -190,6 +226,7 @@ def link(
         UsageError: A microkernel is missing or does not load.
     """
     progress("jit", module)
+    put_under(module, recipe.resources)
     linked = LinkedMicrokernels(slots, recipe.microkernels)
     code = build_engine(
         module, recipe.sources, recipe.opt_level, C_ENTRY, {**linked.addresses, **(symbols or {})}

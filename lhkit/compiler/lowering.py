@@ -123,6 +123,12 @@ def lower_to_llvm(module: Any, sources: Sequence[Source]) -> None:
     _refuse_leftovers(module, sources)
 
 
+def add_line_tables(module: Any) -> None:
+    """Have the locations of a module in the LLVM dialect written to the object file; its code is the same."""
+    scope = "ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}"
+    passmanager.PassManager.parse(f"builtin.module({scope})").run(module.operation)
+
+
 def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Source]) -> None:
     pipeline = f"builtin.module({','.join(passes)})"
     try:

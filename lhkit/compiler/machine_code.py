@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 import tempfile
 from collections.abc import Mapping
@@ -14,32 +15,44 @@ import lief
 from lhkit.compiler.bindings import new_context, object_code
 from lhkit.compiler.destination import KERNEL_NAME
 from lhkit.compiler.disassembly import disassemble
-from lhkit.compiler.kernels import Recipe, link, lowered_module
+from lhkit.compiler.dwarf_lines import lines_by_address, read_lines
+from lhkit.compiler.kernels import Recipe, link, lowered_module, module_with_lines
 from lhkit.compiler.lowering import Progress, ignore_progress
 from lhkit.model.errors import usage_error
 from lhkit.model.machine_code import Architecture, Instruction, MachineCode
 
 _TEXT_SECTIONS = (".text", ".ltext", "__text")
+_LINE_SECTIONS = (".debug_line",)
 
 
 @dataclass(frozen=True, slots=True)
 class _ObjectCode:
-    """A function in an object file: bytes, address in its section, and the symbols around it."""
+    """A function in an object file: bytes, address in its section, the symbols around it, its line table."""
 
     address: int
     code: bytes
     relocations: Mapping[int, str]
     functions: Mapping[int, str]
+    lines: list[tuple[int, int]]
+    ir: str = ""
 
 
-def machine_code(recipe: Recipe, progress: Progress = ignore_progress) -> MachineCode:
+def machine_code(
+    recipe: Recipe, progress: Progress = ignore_progress, *, with_lines: bool = False
+) -> MachineCode:
     """Return the instructions of a kernel's function, as compiled for this machine.
+
+    Args:
+        recipe: The kernel.
+        progress: Told of every stage.
+        with_lines: Also return the bufferized IR, and the line of it that each instruction comes from. The
+            instructions are the same; LLVM keeps lines where it can (hoisted and merged code has none).
 
     Raises:
         UsageError: The disassembler does not know this machine.
     """
     architecture = host_architecture()
-    found = _function_code(recipe, progress)
+    found = _function_code(recipe, progress, with_lines)
     instructions = disassemble(
         found.code,
         architecture,
@@ -47,7 +60,10 @@ def machine_code(recipe: Recipe, progress: Progress = ignore_progress) -> Machin
         relocations=found.relocations,
         functions=found.functions,
     )
-    return MachineCode(architecture, KERNEL_NAME, instructions)
+    if found.lines:
+        lines = lines_by_address(found.lines, [i.address for i in instructions])
+        instructions = tuple(dataclasses.replace(i, line=lines.get(i.address)) for i in instructions)
+    return MachineCode(architecture, KERNEL_NAME, instructions, found.ir)
 
 
 def assembly_text(recipe: Recipe, progress: Progress = ignore_progress) -> str:
@@ -64,15 +80,19 @@ def _line(instruction: Instruction) -> str:
     return f"{line:<60} ; {instruction.symbol}" if instruction.symbol else line
 
 
-def _function_code(recipe: Recipe, progress: Progress) -> _ObjectCode:
+def _function_code(recipe: Recipe, progress: Progress, with_lines: bool = False) -> _ObjectCode:
     with new_context():
-        module, slots = lowered_module(recipe, "llvm", progress)
+        text = ""
+        if with_lines:
+            module, slots, text = module_with_lines(recipe, progress)
+        else:
+            module, slots = lowered_module(recipe, "llvm", progress)
         # Code is made when first asked for.
         (engine, _), _linked = link(module, recipe, slots, progress)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "kernel.o"
             object_code(engine, str(path))
-            return _read_object(path, KERNEL_NAME)
+            return dataclasses.replace(_read_object(path, KERNEL_NAME), ir=text)
 
 
 def _read_object(path: Path, name: str) -> _ObjectCode:
@@ -93,7 +113,20 @@ def _read_object(path: Path, name: str) -> _ObjectCode:
         for r in binary.relocations
         if getattr(r, "symbol", None) and getattr(getattr(r, "section", None), "name", text.name) == text.name
     }
-    return _ObjectCode(start, code[start:end], relocations, functions)
+    return _ObjectCode(start, code[start:end], relocations, functions, _line_table(binary))
+
+
+def _line_table(binary: Any) -> list[tuple[int, int]]:
+    """Return (address, line) from an object's line table; empty if it has none that is understood."""
+    section = next((s for s in binary.sections if s.name in _LINE_SECTIONS and s.size), None)
+    if section is None or not isinstance(binary, lief.ELF.Binary):
+        return []
+    relocated = {
+        int(r.address): int(r.addend) + (int(r.symbol.value) if r.symbol else 0)
+        for r in binary.relocations
+        if getattr(r.section, "name", "") == section.name
+    }
+    return read_lines(bytes(section.content), relocated)
 
 
 def _bare(symbol: Any, prefix: str) -> str:

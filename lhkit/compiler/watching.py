@@ -12,6 +12,7 @@ from lhkit.compiler.identity import Identities
 from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
 from lhkit.model.failure import Diagnostic
+from lhkit.model.op_order import written_order
 from lhkit.model.trace import PayloadDelta
 
 _MANY_OPS = 1000
@@ -64,12 +65,13 @@ class Watch:
 
     def snapshot(self, step: int) -> None:
         """Write the verified payload to the journal."""
-        text = None
+        text = order = None
         if self._unprinted:
             shown = self._clones or [self._root]
+            order = written_order(self.identities.in_order(shown[0]))
             is_long = self.identities.count > _MANY_OPS
             text = "\n".join(_printed(op, is_long) for op in shown)
-        self._journal.snapshot(step, text)
+        self._journal.snapshot(step, text, order)
         self._unprinted = False
 
 

@@ -55,6 +55,7 @@ class Instruction:
         access: What it does to memory, or None.
         reads: Registers that it reads, those of addresses too.
         writes: Registers that it writes.
+        line: Line of the IR that it comes from, from 1, as far as the compiler kept track; None if unknown.
     """
 
     address: int
@@ -67,6 +68,7 @@ class Instruction:
     access: Access | None = None
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    line: int | None = None
 
     @property
     def end(self) -> int:
@@ -76,11 +78,15 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """The instructions of a function, by address, without the padding after its end."""
+    """The instructions of a function, by address, without the padding after its end.
+
+    ``ir`` is the bufferized IR that their lines count in; empty where lines were not asked for.
+    """
 
     architecture: Architecture
     function: str
     instructions: tuple[Instruction, ...]
+    ir: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,13 +275,15 @@ class Edit:
 class Snapshot:
     """The payload after a step: its text, or edits to the snapshot of step ``base`` in ascending order.
 
-    Step -1 is the payload as given.
+    Step -1 is the payload as given. ``ops`` are the payload ops from outer to inner as `lhkit.model.op_order`
+    writes them, also those that the text leaves out; None where they are those of the base, or not known.
     """
 
     step: int
     text: str | None = None
     base: int | None = None
     edits: tuple[Edit, ...] = ()
+    ops: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,15 +207,17 @@ def _diagnostic_from(data: Json) -> Diagnostic:
 
 def snapshot_to_json(snapshot: Snapshot) -> Json:
     """Return one entry of ``snapshots``."""
+    order = {} if snapshot.ops is None else {"ops": snapshot.ops}
     if snapshot.text is not None:
-        return {"step": snapshot.step, "text": snapshot.text}
+        return {"step": snapshot.step, "text": snapshot.text, **order}
     edits = [[e.first, e.count, list(e.lines)] for e in snapshot.edits]
-    return {"step": snapshot.step, "base": snapshot.base, "edits": edits}
+    return {"step": snapshot.step, "base": snapshot.base, "edits": edits, **order}
 
 
 def snapshot_from_json(data: Json) -> Snapshot:
     """Return one entry of ``snapshots`` as a snapshot."""
+    order = data.get("ops")
     if "text" in data:
-        return Snapshot(data["step"], data["text"])
+        return Snapshot(data["step"], data["text"], ops=order)
     edits = tuple([Edit(first, count, tuple(lines)) for first, count, lines in data["edits"]])
-    return Snapshot(data["step"], None, data["base"], edits)
+    return Snapshot(data["step"], None, data["base"], edits, order)

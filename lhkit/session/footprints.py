@@ -18,7 +18,7 @@ from lhkit.model.memory_program import MemoryProgram
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Function
-from lhkit.session.loading import describe_recipe
+from lhkit.session.kernel_recipes import describe_recipe
 from lhkit.session.passing import pack_arguments
 from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Packing
@@ -56,8 +56,9 @@ def scheduled_footprint(
     if schedule is not None and knobs:
         schedule = schedule.with_knobs(knobs)
     chosen = payload.function(function)
-    fields, body = describe_recipe(payload, schedule, chosen.name, 0)
-    answer = (worker or shared_worker()).request("memory", {**fields, "stage": "scheduled"}, body)
+    worker = worker or shared_worker()
+    fields, body = describe_recipe(payload, schedule, chosen.name, 0, worker)
+    answer = worker.request("memory", {**fields, "stage": "scheduled"}, body)
     program, _ = read_answer(answer)
     return Footprint(footprint_name(chosen, schedule), predict_footprint(program, ()))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.analysis.code_listing import CodeListing, list_code
 from lhkit.analysis.footprint import predict_footprint
 from lhkit.analysis.hot_loops import find_hot_loops
 from lhkit.model.errors import CrashError, usage_error
@@ -26,9 +27,11 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
 from lhkit.session.footprints import call_fields, deciding_values, footprint_name, read_answer
 from lhkit.session.inputs import generate_arguments
-from lhkit.session.loading import as_payload, as_schedule, describe_recipe
+from lhkit.session.kernel_recipes import describe_recipe
+from lhkit.session.loading import as_payload, as_schedule
 from lhkit.session.microkernels import read_microkernels
 from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
+from lhkit.session.weights import with_weights
 from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Descriptor, Packing, dtype_named
 from lhkit.worker.client import Request, Worker, record
@@ -163,7 +166,7 @@ class Kernel(Showable):
     def recipe(self) -> tuple[dict[str, Any], bytes]:
         """Return what decides the kernel, as fields and body of a request."""
         return describe_recipe(
-            self.payload, self.schedule, self.function.name, self._opt_level, self.microkernels
+            self.payload, self.schedule, self.function.name, self._opt_level, self.worker, self.microkernels
         )
 
     def ir(self, stage: str = "scheduled") -> str:
@@ -181,6 +184,12 @@ class Kernel(Showable):
         fields, body = self.recipe()
         answer = self._ask("machine_code", fields, body)
         return find_hot_loops(from_json(MachineCode, answer.header["code"]))
+
+    def listing(self) -> CodeListing:
+        """Return the instructions of the innermost loops beside the bufferized IR that they come from."""
+        fields, body = self.recipe()
+        answer = self._ask("machine_code", {**fields, "lines": True}, body)
+        return list_code(from_json(MachineCode, answer.header["code"]))
 
     def footprint(self, *arguments: Any, count: bool = True) -> Footprint:
         """Return the memory that a call asks for: foretold from the buffers, and counted in a run.
@@ -213,7 +222,8 @@ class Kernel(Showable):
 
         Args:
             *arguments: NumPy arrays with the shapes and dtypes of the function's arguments. Arrays for
-                memrefs are written to in place; those for tensors never change.
+                memrefs are written to in place; those for tensors never change. Those that were constants
+                once may all be left out: the payload has them.
 
         Returns:
             The result, a tuple of several, or None. Tensors come as arrays, scalars as NumPy scalars.
@@ -222,7 +232,8 @@ class Kernel(Showable):
             UsageError: An argument does not fit.
             WorkerError: The kernel crashed or took too long; the next call works again.
         """
-        arrays = fit_arguments(self.function.arguments, arguments, self.function.describe())
+        given = with_weights(self.payload, self.function, arguments)
+        arrays = fit_arguments(self.function.arguments, given, self.function.describe())
         packing = Packing(self.worker.files)
         try:
             return self._call(arrays, packing)

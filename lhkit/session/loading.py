@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.blobs import ResourceUse
+from lhkit.model.errors import UsageError, error_for, usage_error
 from lhkit.model.failure import Diagnostic, Failure
-from lhkit.model.jsonable import from_json, to_json
+from lhkit.model.jsonable import from_json
 from lhkit.model.knob import Knob, KnobValue
-from lhkit.model.microkernel import Microkernel
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
 from lhkit.model.span import Span
 from lhkit.model.written import WrittenOp
 from lhkit.schedule.requirements import check_requirements, requirements_of
+from lhkit.session.blobs import Weights, collect_blobs, uses_of
 from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
+from lhkit.session.payload_content import split_content, split_file
+from lhkit.session.resource_bytecode import MAGIC
+from lhkit.session.resource_text import CutOffError, FoundBlob, split_resources
 from lhkit.session.workers import shared_worker
 from lhkit.shipped import Shipped, find_file, shipped_folder
 from lhkit.worker.client import Worker
@@ -34,7 +38,8 @@ class HasOperation(Protocol):
         """The operation."""
 
 
-_BYTECODE_MAGIC = b"ML\xefR"
+T = TypeVar("T")
+
 _MLIR_SUFFIXES = (".mlir", ".mlirbc")
 
 
@@ -43,6 +48,7 @@ def load_payload(
     *,
     name: str | None = None,
     reference: str | None = None,
+    weights: Weights | None = None,
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Payload:
@@ -50,6 +56,10 @@ def load_payload(
 
     A payload may be any module; only what is compiled has to have a function. Ops of dialects that nobody
     registered are taken in the generic form.
+
+    The data of resources (``dense_resource``) is taken out of the text; it goes to memory-mapped files that
+    kernels read without a copy, see ``blobs`` of `Payload`. Where it is not in the text of a file, it is looked
+    for in the file beside it that ends in ``.npz`` or ``.safetensors`` instead.
 
     Named sequences that stand in the same module are left out when it is compiled; give the same file to
     `load_schedule` to apply them.
@@ -59,24 +69,31 @@ def load_payload(
             payload that comes with lhkit finds it too.
         name: What to call a string in messages.
         reference: ``FILE.py:FUNCTION`` that computes the same with NumPy; shipped payloads have theirs.
+        weights: The data of resources: such a file, or arrays by the names of the resources.
         worker: Another worker than the session's.
         limits: Time and memory for loading.
 
     Raises:
-        UsageError: No such file, or nothing in it.
+        UsageError: No such file, or nothing in it; weights that do not fit.
         PayloadError: It does not parse or does not verify; with file, line, column and carets.
     """
-    shown, content, path = read_source(source, "data", name or "<payload>")
+    shown, content, path, found = read_module(source, "data", name or "<payload>")
     with old_spellings_named(shown, [content]):
         answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
     functions = tuple(from_json(Function, f) for f in answer.header["functions"])
+    text = answer.header["text"] or content.decode(errors="replace")
+    if found and content.startswith(MAGIC):  # the resources of the bytecode are empty by now
+        content = split_resources(text.encode())[0]
+        text = content.decode()
+    uses = uses_of(functions, [from_json(ResourceUse, u) for u in answer.header["resources"]])
     return Payload(
         source=shown,
-        text=answer.header["text"] or content.decode(errors="replace"),
+        text=text,
         functions=functions,
-        bytecode=content if content.startswith(_BYTECODE_MAGIC) else None,
+        bytecode=content if content.startswith(MAGIC) else None,
         reference=reference or _shipped_reference(path),
         sequences=tuple(s["name"] for s in answer.header["sequences"]),
+        blobs=collect_blobs((shown, text, path), uses, found, weights),
     )
 
 
@@ -125,7 +142,8 @@ def load_schedule(
     """
     if isinstance(source, HasOperation):
         source = str(source)
-    shown, content, _ = read_source(source, "schedules", name or "<schedule>")
+    # A payload in the same module may have resources; who needs them loads it as a payload.
+    shown, content, _, _ = read_module(source, "schedules", name or "<schedule>")
     parts = [(shown, content)] + [read_source(library, "schedules", "<library>")[:2] for library in libraries]
     schedule = _schedule(parts, _ask_for_schedule(parts, worker, limits), entry, bind, any_entry=any_entry)
     return schedule.with_knobs(knobs) if knobs else schedule
@@ -211,27 +229,6 @@ def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, 
     )
 
 
-def describe_recipe(
-    payload: Payload,
-    schedule: Schedule | None,
-    function: str,
-    opt_level: int,
-    microkernels: Sequence[Microkernel] = (),
-) -> tuple[dict[str, Any], bytes]:
-    """Return what decides a kernel, as fields and body of a request."""
-    described, body = describe_sources([(payload.source, payload.content)], role="payload")
-    fields: dict[str, Any] = {
-        "function": function,
-        "opt_level": opt_level,
-        "schedule": None,
-        "microkernels": to_json(tuple(microkernels)),
-    }
-    if schedule is not None:
-        more, more_body, fields["schedule"] = describe_schedule(schedule)
-        described, body = described + more, body + more_body
-    return {"sources": described, **fields}, body
-
-
 def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tuple[str, bytes, Path | None]:
     """Return (name for people, content, path if it is a file) of a source.
 
@@ -246,21 +243,60 @@ def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tup
     if isinstance(source, str) and ("\n" in source or "{" in source):
         return name, _checked(source.encode(errors="replace"), name), None
     path = find_file(Path(source), kind)
+    content = _read_file(path, kind, Path.read_bytes)
+    return str(path), _checked(content, str(path)), path
+
+
+def read_module(
+    source: str | os.PathLike[str], kind: Shipped, name: str
+) -> tuple[str, bytes, Path | None, tuple[FoundBlob, ...]]:
+    """Return (name for people, content without data of resources, path if it is a file, that data).
+
+    Args:
+        source: As for `read_source`.
+        kind: As for `read_source`.
+        name: As for `read_source`.
+
+    Raises:
+        UsageError: As for `read_source`.
+        PayloadError: It ends within the data of a resource.
+    """
+    is_text = isinstance(source, str) and ("\n" in source or "{" in source)
+    path = None if is_text else find_file(Path(source), kind)
+    shown = name if path is None else str(path)
+    try:
+        if path is None:
+            text, found = split_content(str(source).encode(errors="replace"))
+        else:
+            text, found = _read_file(path, kind, split_file)
+    except CutOffError as error:
+        # The parser of MLIR does not survive this.
+        message = f"{shown} does not parse: it ends within the data of the resource {error}"
+        advice = "It was not written or copied to its end."
+        raise error_for(Failure("payload-parse", message, advice=advice, stage="parse")) from None
+    return shown, _checked(text, shown), path, found
+
+
+def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
+    """Return what a function reads from a file.
+
+    Raises:
+        UsageError: There is no such file, or it cannot be read.
+    """
     shown = str(path)
     try:
-        content = path.read_bytes()
+        return read(path)
     except FileNotFoundError:
         raise usage_error(f"no such file: {shown}", _near_misses(path, kind)) from None
     except IsADirectoryError:
         raise usage_error(f"{shown} is a directory", _near_misses(path / "x", kind)) from None
     except OSError as error:
         raise usage_error(f"{shown} cannot be read: {error.strerror or error}") from None
-    return shown, _checked(content, shown), path
 
 
 def _checked(content: bytes, name: str) -> bytes:
     """Return the content of a source if it is bytecode or text with something in it."""
-    if content.startswith(_BYTECODE_MAGIC):
+    if content.startswith(MAGIC):
         return content
     if not content.strip():
         raise usage_error(f"{name} is empty")

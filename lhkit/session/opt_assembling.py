@@ -7,6 +7,7 @@ from itertools import count
 
 from lhkit.model.edits import find_edits
 from lhkit.model.failure import Diagnostic, Failure, FailureKind
+from lhkit.model.op_order import written_order
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
@@ -79,15 +80,15 @@ def assemble_trace(
         step_records=tuple(steps),
         elided=(),
         op_records=ops,
-        snapshots=tuple(_snapshots(payloads)),
+        snapshots=tuple(_snapshots(payloads, ids)),
     )
 
 
-def _snapshots(payloads: dict[int, str]) -> list[Snapshot]:
-    found = [Snapshot(-1, payloads[-1])]
+def _snapshots(payloads: dict[int, str], ids: dict[int, tuple[str, ...]]) -> list[Snapshot]:
+    found = [Snapshot(-1, payloads[-1], ops=written_order(ids[-1]))]
     for step in range(max(payloads) + 1):
         edits = find_edits(payloads[step - 1].split("\n"), payloads[step].split("\n"))
-        found.append(Snapshot(step, None, step - 1, edits))
+        found.append(Snapshot(step, None, step - 1, edits, written_order(ids[step])))
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
-from lhkit.session.loading import read_source
+from lhkit.session.loading import read_module
 from lhkit.session.opt_schedule import find_sequences_by_name
 
 
@@ -32,7 +32,7 @@ def load_for_opt(
     Raises:
         UsageError: No such file, bytecode, no named sequence, or no such entry.
     """
-    source, content, _ = read_source(payload, "data", "<payload>")
+    source, content, _, _ = read_module(payload, "data", "<payload>")
     shown, text = _text(schedule)
     sequences = tuple(
         NamedSequence(name, (), statement.at.line) for name, statement in find_sequences_by_name(text).items()
@@ -54,5 +54,5 @@ def load_for_opt(
 
 
 def _text(source: str | os.PathLike[str]) -> tuple[str, str]:
-    shown, content, _ = read_source(source, "schedules", "<schedule>")
+    shown, content, _, _ = read_module(source, "schedules", "<schedule>")
     return shown, content.decode(errors="replace")

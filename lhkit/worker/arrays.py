@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.worker.blob_files import find_blob
 from lhkit.worker.folders import finalize_here, temporary_folder
 
 Array = NDArray[Any]
@@ -71,13 +72,15 @@ class SharedFiles:
         return array
 
     def find(self, array: Array) -> Descriptor | None:
-        """Return the descriptor of an array made by `new_array`, or of a contiguous view of one."""
+        """Return the descriptor of an array made by `new_array`, of a blob, or of a contiguous view of one."""
         if not array.flags.c_contiguous:
             return None
         start = array.ctypes.data
         for address, (name, length) in list(self._resident.items()):
             if address <= start and start + array.nbytes <= address + length:
                 return _describe(array, file=name, offset=start - address)
+        if (found := find_blob(start, array.nbytes)) is not None:
+            return _describe(array, file=found[0], offset=found[1])
         return None
 
     def lend(self, nbytes: int) -> tuple[str, mmap.mmap]:

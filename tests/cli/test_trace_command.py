@@ -153,3 +153,20 @@ def test_a_schedule_that_does_not_load_is_followed_by_repairs_too(folder, lhkit_
     assert json.loads((folder / "t.json").read_text())["outcome"]["kind"] == "schedule-verify"
     quiet = lhkit_command("trace", "matmul", "text.mlir", "--no-repairs", cwd=folder)
     assert quiet.returncode == 1 and "Repairs" not in quiet.stderr
+
+
+def test_a_diff_is_what_a_step_did_with_signs(lhkit_command):
+    done = lhkit_command("trace", "fc_relu", "fc_relu_handles.mlir", "--diff", "5")
+    assert done.returncode == 0, done.stderr
+    title, *lines = done.stdout.splitlines()
+    assert title == "after step 5, transform.structured.tile_using_forall"
+    assert [line[0] for line in lines if "linalg.max" in line] == ["−", "+"]
+    assert any("unchanged lines" in line for line in lines)
+    whole = lhkit_command("trace", "fc_relu", "fc_relu_handles.mlir", "--diff", "all")
+    assert "against the payload as given" in whole.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize("step", ["99", "x"])
+def test_a_diff_of_no_step_is_exit_2(step, lhkit_command):
+    done = lhkit_command("trace", "fc_relu", "fc_relu_handles.mlir", "--diff", step)
+    assert done.returncode == 2 and "step" in done.stderr and done.stdout == ""

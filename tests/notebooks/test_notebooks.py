@@ -73,6 +73,30 @@ COMPOSED = {
     ),
     "solution": ((*ASKED, (COMMENT, FUSE + CLEAN)), ("right",) * 5, "ok: 12 steps"),
 }
+STUB = 'guess = {"p": "matmul_0_A", "q": "", "r": "", "s": ""}'
+NAMED = {
+    "stub": ((), ("not yet",) * 4, "0 of 4"),
+    "all of the first product": (
+        (
+            (
+                STUB,
+                'guess = {"p": "matmul_1_A", "q": "matmul_0_A", "r": "matmul_0_B", "s": "matmul_0_epilogue"}',
+            ),
+        ),
+        ("right", "not yet", "right", "not yet"),
+        "2 of 4",
+    ),
+    "solution": (
+        (
+            (
+                STUB,
+                'guess = {"p": "matmul_1_A", "q": "matmul_0_prologue", "r": "matmul_0_B", "s": "matmul_0_C"}',
+            ),
+        ),
+        ("right",) * 4,
+        "4 of 4",
+    ),
+}
 STEP = """transform.apply_patterns to %function {
       transform.apply_patterns.PATTERNS
     } : !transform.any_op"""
@@ -99,6 +123,7 @@ EXERCISES = {
     "03_dead_handles": ATTEMPTS,
     "04_tile_and_fuse": COMPOSED,
     "09_tensors_and_memory": SMALL_BUFFERS,
+    "12_weights": NAMED,
 }
 
 

@@ -64,3 +64,25 @@ def test_assembly_ends_with_the_function(fc_relu, schedule):
     for kernel in (lhkit.compile(fc_relu), lhkit.compile(fc_relu, schedule)):
         last = kernel.assembly().splitlines()[-1]
         assert last.split()[1] in ("ret", "jmp", "b", "br")
+
+
+def test_a_listing_has_the_line_of_the_ir_for_what_it_computes(fc_relu, schedule):
+    kernel = lhkit.compile(fc_relu, schedule)
+    listing = kernel.listing()
+    assert [each.loop for each in listing.loops] == list(kernel.hot_loops().loops)
+    lines = listing.ir.splitlines()
+    hottest = listing.loops[0].instructions
+    products = [i for i in hottest if i.sort == "FMA"]
+    assert len(products) == listing.loops[0].loop.fmas > 0
+    assert {lines[i.line - 1].split()[2] for i in products if i.line} == {"vector.fma"}
+    assert sum(i.line is not None for i in products) > len(products) / 2
+    assert sum(i.line is not None for i in hottest) > len(hottest) / 2
+
+
+def test_line_tables_leave_the_machine_code_as_it_is(fc_relu, schedule):
+    for kernel in (lhkit.compile(fc_relu), lhkit.compile(fc_relu, schedule)):
+        loops = [tuple(i.instruction for i in each.instructions) for each in kernel.listing().loops]
+        plain = kernel.assembly()
+        for loop in loops:
+            for one in loop:
+                assert f"{one.address:8x}: {one.mnemonic:<16} {one.operands}".rstrip() in plain

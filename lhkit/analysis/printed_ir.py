@@ -1,0 +1,210 @@
+"""A payload as the compiler prints it, line by line: which ops there are, what each owns, what it refers to.
+
+The printer puts every op on a line of its own and indents what is inside of it, so lines and indents are
+enough; nothing is parsed, and a text of another make gives fewer ops rather than an error. An op that stands
+within the line of another (``vector.mask %m { … }``) is not told apart from it.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_NAME = r"[A-Za-z_][\w$.-]*"
+_RESULT = r"%[\w$.-]+(?::[0-9]+)?"
+_OP = re.compile(
+    rf"(?:(?P<results>{_RESULT}(?:, {_RESULT})*) = )?(?P<name>{_STRING}|{_NAME})(?=[ (<{{\[@]|$)", re.ASCII
+)
+# Words without a dot that begin a line and no op.
+_NO_OPS = frozenset(
+    (
+        "case",
+        "default",
+        "else",
+        "do",
+        "ins",
+        "outs",
+        "attributes",
+        "init",
+        "shared_outs",
+        "iter_args",
+        "to",
+        "step",
+    )
+)
+# What a line refers to by a name that may be another one in the next snapshot; strings are only passed over.
+_NAMED = re.compile(rf"{_STRING}|%[\w$.-]+(?:[#:][0-9]+)?|[#!]{_NAME}", re.ASCII)
+_ALIAS = re.compile(rf"([#!]{_NAME}) = (.*)", re.ASCII)
+_LABEL_COMMENT = re.compile(r"\s+//[^\"]*$")
+
+# A value, as the number of the op that gives it and which of its values it is: results from 0 on, arguments of
+# its blocks from -1 down.
+Value = tuple[int, int]
+
+
+@dataclass(slots=True)
+class PrintedOp:
+    """An op in a printed payload.
+
+    Attributes:
+        name: As it is printed, without quotes; ``return`` stands for ``func.return``.
+        parent: Number of the op around it, -1 where there is none.
+        lines: Its own lines from 0: the first, those of its block arguments, the last with its brace.
+        shapes: Its own lines with the names of values left out, and aliases written in full.
+        values: For each of them, the values that it names in order, those that the op itself defines too.
+    """
+
+    name: str
+    parent: int
+    lines: list[int] = field(default_factory=list)
+    shapes: list[str] = field(default_factory=list)
+    values: list[tuple[Value, ...]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedIr:
+    """A printed payload.
+
+    Attributes:
+        lines: Its lines.
+        ops: The ops in the order of the text.
+        owners: For each line the number of its op, -1 for lines of none: aliases, comments, blank ones.
+        aliases: What each alias stands for, the aliases in that written in full.
+    """
+
+    lines: tuple[str, ...]
+    ops: tuple[PrintedOp, ...]
+    owners: tuple[int, ...]
+    aliases: Mapping[str, str]
+
+
+@functools.lru_cache(maxsize=8)
+def read_printed(text: str) -> PrintedIr:
+    """Return the lines and ops of a text; a line break at its end begins no further line."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    reader = _Reader(_aliases(lines))
+    owners = [reader.take(number, line) for number, line in enumerate(lines)]
+    return PrintedIr(tuple(lines), tuple(reader.ops), tuple(owners), reader.aliases)
+
+
+def value_places(line: str) -> list[tuple[int, int]]:
+    """Return where the names of values stand in a line, in the order of `PrintedOp.values`."""
+    return [m.span() for m in _NAMED.finditer(_without_comment(line)) if m[0][0] == "%"]
+
+
+def _aliases(lines: Iterable[str]) -> dict[str, str]:
+    """Return what aliases stand for; the printer defines one before it is used in another."""
+    found: dict[str, str] = {}
+    for line in lines:
+        if line[:1] in ("#", "!") and (match := _ALIAS.fullmatch(line)):
+            found[match[1]] = _NAMED.sub(lambda m: found.get(m[0], m[0]), match[2])
+    return found
+
+
+def _without_comment(line: str) -> str:
+    """Return a line without what the printer notes behind the label of a block."""
+    return line.partition("  //")[0] if line.lstrip()[:1] == "^" else line
+
+
+@dataclass(slots=True)
+class _Open:
+    """An op that the reader is in: its indent and number, and what names stood for that it defines anew."""
+
+    indent: int
+    number: int
+    hidden: list[tuple[str, Value | None]] = field(default_factory=list)
+
+
+class _Reader:
+    """Goes through a text; names of values are known as far as they are visible where it is."""
+
+    def __init__(self, aliases: Mapping[str, str]) -> None:
+        self.aliases = aliases
+        self.ops: list[PrintedOp] = []
+        self._open = [_Open(-1, -1)]
+        self._known: dict[str, Value] = {}
+        self._arguments: dict[int, int] = {}
+
+    def take(self, number: int, line: str) -> int:
+        """Read the next line; return the number of the op whose it is, -1 for none."""
+        bare = line.lstrip(" ")
+        if not bare or bare.startswith("//") or (bare == line and line[0] in "#!"):
+            return -1
+        indent = len(line) - len(bare)
+        match = _OP.match(bare)
+        if match is not None and not _is_op(match):
+            match = None
+        self._close(indent if match else indent + 1)
+        if match is None:
+            at = self._open[-1].number
+            if at >= 0:
+                self._add(at, number, _without_comment(bare))
+            return at
+        at = len(self.ops)
+        self.ops.append(PrintedOp(match["name"].strip('"'), self._open[-1].number))
+        if match["results"]:
+            self._define_results(match["results"], at)
+        self._open.append(_Open(indent, at))
+        self._add(at, number, bare)
+        return at
+
+    def _close(self, indent: int) -> None:
+        """Leave the ops that begin at an indent or further in, and forget the names of their blocks."""
+        while self._open[-1].indent >= indent:
+            for name, value in reversed(self._open.pop().hidden):
+                if value is None:
+                    self._known.pop(name, None)
+                else:
+                    self._known[name] = value
+
+    def _define_results(self, written: str, at: int) -> None:
+        count = 0
+        for each in written.split(", "):
+            name, _, many = each.partition(":")
+            self._define(name, (at, count))
+            count += int(many or 1)
+
+    def _define(self, name: str, value: Value) -> None:
+        self._open[-1].hidden.append((name, self._known.get(name)))
+        self._known[name] = value
+
+    def _add(self, at: int, number: int, bare: str) -> None:
+        """Add a line to an op."""
+        values: list[Value] = []
+        known, aliases = self._known, self.aliases
+
+        def leave_out(match: re.Match[str]) -> str:
+            word = match[0]
+            if word[0] != "%":
+                return aliases.get(word, word)
+            if ":" in word:
+                word, _, many = word.partition(":")
+                values.append(known[word] if word in known else self._argument(word, at))
+                return f"%:{many}"
+            if (value := known.get(word)) is None:
+                base, _, result = word.partition("#")
+                first = known.get(base)
+                value = self._argument(word, at) if first is None else (first[0], first[1] + int(result or 0))
+            values.append(value)
+            return "%"
+
+        op = self.ops[at]
+        op.shapes.append(_NAMED.sub(leave_out, bare))
+        op.values.append(tuple(values))
+        op.lines.append(number)
+
+    def _argument(self, name: str, at: int) -> Value:
+        """Define an argument of an op's block: a name that nothing before it defines."""
+        count = self._arguments.get(at, 0) + 1
+        self._arguments[at] = count
+        self._define(name, (at, -count))
+        return at, -count
+
+
+def _is_op(match: re.Match[str]) -> bool:
+    return match["results"] is not None or match["name"] not in _NO_OPS
