@@ -82,6 +82,7 @@ __all__ = [
 
 register_drawing("CheckReport", "lhkit.render.check_text:check_bundle")
 register_drawing("Comparison", "lhkit.render.mime:comparison_bundle")
+register_drawing("Footprint", "lhkit.render.footprint_text:footprint_bundle")
 register_drawing("HotLoops", "lhkit.render.machine_code:hot_loops_bundle")
 register_drawing("Repair", "lhkit.render.repair_text:repair_bundle")
 register_drawing("Repairs", "lhkit.render.repair_text:repair_bundle")

@@ -25,6 +25,7 @@ from lhkit.model.jsonable import to_json
 from lhkit.model.measurement import Verification
 from lhkit.model.payload import Payload
 from lhkit.model.signature import ArrayType, Function
+from lhkit.render.footprint_text import footprint_text
 from lhkit.render.tables import format_ns
 from lhkit.session.inputs import DEFAULT_EXTENT, default_arguments
 from lhkit.session.kernels import Kernel, compile_kernel
@@ -65,6 +66,12 @@ class _Run:
 @click.option("--seed", type=int, default=0, show_default=True, help="What missing arguments are drawn from.")
 @click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
 @click.option("--json", "json_file", metavar="FILE", help="Save what happened as JSON; - is standard output.")
+@click.option(
+    "--footprint",
+    "with_footprint",
+    is_flag=True,
+    help="Also say how much memory it takes: foretold, and counted in a second run.",
+)
 @schedule_options
 @microkernel_option
 @limit_options
@@ -77,6 +84,7 @@ def command(
     seed: int,
     out: str | None,
     json_file: str | None,
+    with_footprint: bool,
     microkernels: dict[str, str],
     limits: Limits,
     **scheduling: Any,
@@ -103,6 +111,8 @@ def command(
         write_json(json_file, _succeeded(run))
     if "-" not in (json_file, out):
         click.echo(_report(run))
+        if with_footprint:
+            click.echo(footprint_text(run.kernel.footprint(*run.arguments)))
 
 
 def _run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,14 @@ from lhkit.compiler.destination import KERNEL_NAME
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.extent_checks import ExtentCheck, check_extents, extent_checks
 from lhkit.compiler.jit import build_engine
-from lhkit.compiler.lowering import Progress, add_line_tables, ignore_progress, lower_to_buffers, lower_to_llvm
+from lhkit.compiler.lowering import (
+    Progress,
+    add_line_tables,
+    ignore_progress,
+    lower_to_buffers,
+    lower_to_llvm,
+    lower_to_loops,
+)
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of
 from lhkit.compiler.microkernels import LinkedMicrokernels, Slot, open_slots
 from lhkit.compiler.resources import Data, check_data, handed_over, put_under, write_out_small
@@ -27,7 +34,7 @@ from lhkit.model.microkernel import Microkernel
 from lhkit.model.signature import Function
 
 C_ENTRY = f"_mlir_ciface_{KERNEL_NAME}"
-STAGES = ("scheduled", "bufferized", "llvm")
+STAGES = ("scheduled", "bufferized", "loops", "llvm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +113,20 @@ class CompiledKernel:
         )
 
 
-def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> CompiledKernel:
+def build_kernel(
+    recipe: Recipe,
+    progress: Progress = ignore_progress,
+    *,
+    look: Callable[[Any], None] | None = None,
+    symbols: Mapping[str, int] | None = None,
+) -> CompiledKernel:
     """Compile a recipe for this machine.
+
+    Args:
+        recipe: What decides the kernel.
+        progress: Is told of each stage.
+        look: Is given the last IR that has memrefs.
+        symbols: Addresses of functions that are to be called in place of the process's own.
 
     Raises:
         PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
@@ -118,8 +137,11 @@ def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> Compil
         entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
         weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
         slots = _buffered(module, recipe, progress)
-        lower_to_llvm(module, recipe.sources, progress)
-        code, linked = link(module, recipe, slots, progress)
+        lower_to_loops(module, recipe.sources, progress)
+        if look is not None:
+            look(module)
+        lower_to_llvm(module, recipe.sources)
+        code, linked = link(module, recipe, slots, progress, symbols)
         kernel = CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe, weights)
     kernel.compile_ns = time.perf_counter_ns() - started
     return kernel
@@ -133,7 +155,7 @@ def _extent_checks(recipe: Recipe, function: Function) -> tuple[ExtentCheck, ...
 
 
 def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> str:
-    """Return the IR of a recipe at a stage: ``scheduled``, ``bufferized`` or ``llvm``.
+    """Return the IR of a recipe at a stage: ``scheduled``, ``bufferized``, ``loops`` or ``llvm``.
 
     Raises:
         UsageError: There is no such stage.
@@ -153,8 +175,10 @@ def lowered_module(
     slots: tuple[Slot, ...] = ()
     if stage != "scheduled":
         slots = _buffered(module, recipe, progress)
+    if stage in ("loops", "llvm"):
+        lower_to_loops(module, recipe.sources, progress)
     if stage == "llvm":
-        lower_to_llvm(module, recipe.sources, progress)
+        lower_to_llvm(module, recipe.sources)
     return module, slots
 
 
@@ -168,7 +192,8 @@ def module_with_lines(
     buffered, slots = lowered_module(recipe, "bufferized", progress)
     text = str(buffered)
     module = ir.Module.parse(text)
-    lower_to_llvm(module, recipe.sources, progress)
+    lower_to_loops(module, recipe.sources, progress)
+    lower_to_llvm(module, recipe.sources)
     add_line_tables(module)
     return module, slots, text
 
@@ -181,9 +206,20 @@ def _buffered(module: Any, recipe: Recipe, progress: Progress) -> tuple[Slot, ..
 
 
 def link(
-    module: Any, recipe: Recipe, slots: Sequence[Slot], progress: Progress = ignore_progress
+    module: Any,
+    recipe: Recipe,
+    slots: Sequence[Slot],
+    progress: Progress = ignore_progress,
+    symbols: Mapping[str, int] | None = None,
 ) -> tuple[tuple[Any, int], LinkedMicrokernels]:
     """Return a lowered module in memory, as (execution engine, address of the entry), and its microkernels.
+
+    Args:
+        module: In the LLVM dialect.
+        recipe: What it was made from.
+        slots: Its open microkernels.
+        progress: Is told of the stage.
+        symbols: Addresses of functions that are to be called in place of the process's own.
 
     Raises:
         PayloadError: LLVM refuses the module.
@@ -192,7 +228,9 @@ def link(
     progress("jit", module)
     put_under(module, recipe.resources)
     linked = LinkedMicrokernels(slots, recipe.microkernels)
-    code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY, linked.addresses)
+    code = build_engine(
+        module, recipe.sources, recipe.opt_level, C_ENTRY, {**linked.addresses, **(symbols or {})}
+    )
     return code, linked
 
 

@@ -141,17 +141,22 @@ def _describe(array: Array, **where: Any) -> Descriptor:
 
 
 class Packing:
-    """The arrays of one request: what goes inline, what is lent, and where results will come."""
+    """The arrays of one request: what goes inline, what is lent, and where results will come.
 
-    def __init__(self, files: SharedFiles) -> None:
+    Args:
+        files: Where large arrays are.
+        head: What the body of the request begins with.
+    """
+
+    def __init__(self, files: SharedFiles, head: bytes = b"") -> None:
         self._files = files
         self._lent: list[tuple[str, mmap.mmap]] = []
-        self._inline: list[bytes] = []
-        self._offset = 0
+        self._inline = [head]
+        self._offset = len(head)
 
     @property
     def body(self) -> bytes:
-        """The bytes of the inline arrays, end to end."""
+        """The head and the bytes of the inline arrays, end to end."""
         return b"".join(self._inline)
 
     def find(self, array: Array) -> Descriptor | None:

@@ -14,6 +14,7 @@ from lhkit.compiler.applying import Application, apply_schedule, parse_payload
 from lhkit.compiler.bindings import HOST, new_context
 from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.catalogue import introspect, op_specs
+from lhkit.compiler.footprints import kernel_memory, scheduled_memory
 from lhkit.compiler.forms import written_forms
 from lhkit.compiler.interpreter_pass import apply_by_pass
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
@@ -79,6 +80,7 @@ class Handlers:
             "lower": self._lower,
             "assembly": self._assembly,
             "machine_code": self._machine_code,
+            "memory": self._memory,
             "work": self._work,
             "tilings": self._tilings,
             "outline": self._outline,
@@ -185,6 +187,19 @@ class Handlers:
         with_lines = bool(fields.get("lines"))
         code = machine_code(self._recipe(fields, body), self._progress, with_lines=with_lines)
         return Message({"code": to_json(code)})
+
+    def _memory(self, fields: dict[str, Any], body: bytes) -> Message:
+        """Answer what a payload or its kernel does with memory; with arguments, also what a call asked for."""
+        if fields["stage"] == "scheduled":
+            program = scheduled_memory(self._recipe(fields, body), self._progress)
+            return Message({"counted": None}, json.dumps(to_json(program)).encode())
+        described = fields["arguments"]
+        arguments = results = None
+        if described is not None:
+            arguments = [lay_out(self._argument(d, body), d) for d in described]
+            results = [self._result(d, body) for d in fields["results"]]
+        program, counted = kernel_memory(self._recipe(fields, body), arguments, results, self._progress)
+        return Message({"counted": to_json(counted)}, json.dumps(to_json(program)).encode())
 
     def _work(self, fields: dict[str, Any], body: bytes) -> Message:
         (payload,) = _sources(fields["sources"], body)

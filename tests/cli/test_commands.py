@@ -42,6 +42,13 @@ def test_run_takes_and_saves_arrays(lhkit_command, tmp_path):
     assert report["results"] == [{"shape": [], "dtype": "float32"}]
 
 
+def test_run_says_how_much_memory_a_kernel_takes(lhkit_command):
+    run = lhkit_command("run", "fc_relu.mlir", "--footprint")
+    assert run.returncode == 0, run.stderr
+    assert "most bytes at once  2,097,152  2,097,152" in run.stdout
+    assert "What was counted is what was foretold." in run.stdout
+
+
 def test_the_seed_decides_generated_arguments(lhkit_command, tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         assert lhkit_command("run", "row_sum", "--seed", seed, "--out", f"{name}.npz").returncode == 0

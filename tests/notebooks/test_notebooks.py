@@ -97,7 +97,34 @@ NAMED = {
         "4 of 4",
     ),
 }
-EXERCISES = {"03_dead_handles": ATTEMPTS, "04_tile_and_fuse": COMPOSED, "12_weights": NAMED}
+STEP = """transform.apply_patterns to %function {
+      transform.apply_patterns.PATTERNS
+    } : !transform.any_op"""
+YOURS = "// Your step."
+SMALL_BUFFERS = {
+    "stub": ((), ("right", "not yet", "right"), "counted 3 heap buffers"),
+    "another clean-up": (
+        ((YOURS, STEP.replace("PATTERNS", "canonicalization")),),
+        ("right", "not yet", "right"),
+        "counted 3 heap buffers",
+    ),
+    "tiles as large as the whole": (
+        (("[8, 64]", "[256, 512]"), (YOURS, STEP.replace("PATTERNS", "tensor.fold_tensor_empty"))),
+        ("right", "not yet", "right"),
+        "counted 3 heap buffers, 1,572,864 bytes",
+    ),
+    "solution": (
+        ((YOURS, STEP.replace("PATTERNS", "tensor.fold_tensor_empty")),),
+        ("right", "right", "right"),
+        "counted 0 heap buffers",
+    ),
+}
+EXERCISES = {
+    "03_dead_handles": ATTEMPTS,
+    "04_tile_and_fuse": COMPOSED,
+    "09_tensors_and_memory": SMALL_BUFFERS,
+    "12_weights": NAMED,
+}
 
 
 @pytest.mark.parametrize(
