@@ -97,6 +97,8 @@ def _read(knob: Knob, part: str) -> Iterator[KnobValue]:
     if match is None:
         if ".." in part and part not in [str(o) for o in knob.options]:
             raise usage_error(f"{part!r} is no range of knob {knob.name!r}", _FORMS)
+        if not part and not knob.options:
+            raise usage_error(f"an empty value for knob {knob.name!r}", _FORMS)
         yield knob.parse(part)
         return
     first, last = _number(match[1]), _number(match[2])
