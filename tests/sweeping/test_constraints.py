@@ -101,6 +101,14 @@ def test_a_predicate_that_raises_is_named(given, message):
         assert "has to be true or false for every combination" in raised.value.failure.advice
 
 
+def test_an_error_of_our_own_in_a_predicate_is_named_too():
+    def asks(m):
+        return divides("m", 4).holds({"n": m})
+
+    with pytest.raises(UsageError, match=r"'asks \(.*\)' cannot be decided for m=1"):
+        make_space(AXES, asks).count()
+
+
 def test_a_predicate_that_raises_in_a_draw_is_named(monkeypatch):
     monkeypatch.setattr("lhkit.sweeping.plan._EFFORT", 0)
     space = make_space(AXES, lambda m, n: 1 // (n - 3))

@@ -8,7 +8,7 @@ from lhkit.model.knob import Bounds, Knob
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import NamedSequence
 from lhkit.model.signature import ArrayType, Function
-from lhkit.sweeping.narrowing import knob_axes, narrow
+from lhkit.sweeping.narrowing import knob_axes, narrow, split_narrowings
 from lhkit.sweeping.space import space_of
 
 TILE = Knob("tile", (2, 4, 8, 16, 32, 64, 128), 8, 1)
@@ -71,6 +71,13 @@ def test_an_argument_narrows_a_knob(knob, argument, values):
 def test_what_an_argument_cannot_be(knob, argument, message):
     with pytest.raises(UsageError, match=message):
         narrow(knob, argument)
+
+
+def test_arguments_of_the_command_line_are_split():
+    assert split_narrowings(["m=4,8", "s==x", "m=16..64*2"]) == {"m": "4,8,16..64*2", "s": "=x"}
+    for wrong in ("m", "=4"):
+        with pytest.raises(UsageError, match=f"--knob {wrong}: expected NAME=VALUES"):
+            split_narrowings([wrong])
 
 
 def test_every_applied_knob_is_an_axis():

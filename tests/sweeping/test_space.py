@@ -89,6 +89,28 @@ def test_a_generated_space_is_what_the_walk_of_the_product_finds(generated, effo
         assert core and walk(axes, *core) == []
 
 
+RINGS = st.lists(
+    st.frozensets(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=4), min_size=6, max_size=6
+)
+
+
+@given(RINGS, st.permutations(range(6)))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_constraints_in_a_ring_are_counted(relations, order):
+    # Axes of a ring become connected with axes that no constraint connects them with.
+    names = [f"k{i}" for i in order]
+    pairs = list(zip(names, [*names[1:], names[0]], relations, strict=True))
+    axes = [(f"k{i}", (0, 1, 2)) for i in range(6)]
+    constraints = [
+        Constraint(f"{x} {y}", (x, y), lambda _x=x, _y=y, _r=allowed, **v: (v[_x], v[_y]) in _r)
+        for x, y, allowed in pairs
+    ]
+    expected = walk(axes, *[lambda v, _x=x, _y=y, _r=allowed: (v[_x], v[_y]) in _r for x, y, allowed in pairs])
+    space = make_space(axes, *constraints)
+    assert space.count() == len(expected) and list(space.points()) == expected
+    assert sorted(space.sample(Random(0), 800)) == expected
+
+
 # 0.999 quantiles of chi-square: the seeds are fixed, and a correct sample fails for one seed in a thousand.
 @pytest.mark.parametrize("effort", [250_000, 0])
 def test_samples_are_uniform(monkeypatch, effort):

@@ -166,6 +166,20 @@ def test_coordinate_descent_goes_along_axes_from_the_defaults():
     assert found[15:17] == [(("m", 16), ("n", 64), ("order", o)) for o in ("n", "k")]
 
 
+def test_coordinate_descent_goes_on_while_any_axis_makes_a_difference():
+    # A stair: b may follow a, then a may go one further; c makes no difference.
+    def cost(values):
+        a, b = values["a"], values["b"]
+        return 14 - a - b + 10 * max(0, a - b - 1) + 10 * max(0, b - a)
+
+    space = make_space([Axis("a", tuple(range(8))), Axis("b", tuple(range(8))), Axis("c", (1, 2))])
+    places = set()
+    for seed in range(4):
+        found = run(make_strategy("coordinate-descent", space, seed=seed), cost)
+        places.add(next(i for i, p in enumerate(found) if cost(dict(p)) == 0))
+    assert len(places) == 1 and places.pop() > 40
+
+
 def test_coordinate_descent_starts_again_from_elsewhere():
     # Two valleys; the way from the defaults leads to the wrong one.
     def cost(values):
