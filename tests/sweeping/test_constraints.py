@@ -6,10 +6,10 @@ import operator
 import pytest
 from sweeping_spaces import make_space
 
+from lhkit.model.caches import CacheLevel
 from lhkit.model.errors import UsageError
 from lhkit.sweeping.constraints import as_constraint
 from lhkit.sweeping.fitting import at_most, divides, fits_cache, fits_registers
-from lhkit.worker import caches
 
 AXES = [("m", (1, 2, 3, 4)), ("n", (1, 2, 3, 4))]
 
@@ -157,15 +157,10 @@ def test_a_working_set_fits_a_cache():
         fits_cache([])
 
 
-def test_the_capacity_of_a_cache_is_asked_of_the_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(caches, "_CACHE_FOLDER", tmp_path)
-    for i, (kind, level, size) in enumerate(
-        [("Instruction", 1, "64K"), ("Data", 1, "32K"), ("Unified", 2, "1M")]
-    ):
-        (tmp_path / f"index{i}").mkdir()
-        for name, text in (("type", kind), ("level", level), ("size", size)):
-            (tmp_path / f"index{i}" / name).write_text(f"{text}\n", encoding="ascii")
-    assert (caches.cache_bytes(1), caches.cache_bytes(2), caches.cache_bytes(3)) == (32 << 10, 1 << 20, None)
-    assert fits_cache([("m",)]).sentence.endswith("cache of 1 MiB")
+def test_the_capacity_of_a_cache_is_asked_of_the_machine(monkeypatch):
+    levels = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20))
+    monkeypatch.setattr("lhkit.sweeping.fitting.cache_levels", lambda: levels)
+    assert fits_cache([("m",)]).sentence.endswith("the level 2 cache of 1 MiB")
+    assert held(fits_cache([("m",)], level=1), m=(8192, 8193)) == [(8192,)]
     with pytest.raises(UsageError, match="does not say how large its level 3 cache is"):
         fits_cache([("m",)], level=3)
