@@ -17,6 +17,7 @@ from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
 from lhkit.model.span import Span
 from lhkit.model.written import WrittenOp
+from lhkit.schedule.libraries import declared_libraries
 from lhkit.schedule.requirements import check_requirements, requirements_of
 from lhkit.session.blobs import Weights, collect_blobs, uses_of
 from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
@@ -131,7 +132,7 @@ def load_schedule(
         knobs: Values for its knobs; the others keep their defaults.
         bind: Op names; each binds the next argument of the entry after the root to all payload ops of that
             name, with ``^`` before it to their results; ``#8;16`` binds integers to a parameter.
-        libraries: Files with named sequences that it includes.
+        libraries: Files with named sequences that it includes, besides those that its comments name.
         name: What to call a string in messages.
         worker: Another worker than the session's.
         limits: Time and memory for loading.
@@ -144,8 +145,10 @@ def load_schedule(
         source = str(source)
     # A payload in the same module may have resources; who needs them loads it as a payload.
     shown, content, _, _ = read_module(source, "schedules", name or "<schedule>")
-    parts = [(shown, content)] + [read_source(library, "schedules", "<library>")[:2] for library in libraries]
-    schedule = _schedule(parts, _ask_for_schedule(parts, worker, limits), entry, bind, any_entry=any_entry)
+    found = read_libraries(shown, content, libraries)
+    parts = [(shown, content), *((library.source, library.text.encode()) for library in found)]
+    answer = _ask_for_schedule(parts, worker, limits)
+    schedule = _schedule(shown, content, found, answer, entry, bind, any_entry=any_entry)
     return schedule.with_knobs(knobs) if knobs else schedule
 
 
@@ -163,7 +166,7 @@ def parse_text(
     parts = [(schedule.source, _checked(text.encode(errors="replace"), schedule.source))]
     parts += [(library.source, library.text.encode()) for library in schedule.libraries]
     answer = _ask_for_schedule(parts, worker, limits, written=True)
-    changed = _schedule(parts, answer, schedule.entry, schedule.bind)
+    changed = _schedule(*parts[0], schedule.libraries, answer, schedule.entry, schedule.bind)
     knobs = {knob.name: knob for knob in changed.knobs}
     kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}
     return changed.with_knobs(kept), tuple(from_json(WrittenOp, op) for op in answer["written"])
@@ -179,14 +182,15 @@ def _ask_for_schedule(
 
 
 def _schedule(
-    parts: list[tuple[str, bytes]],
+    shown: str,
+    content: bytes,
+    libraries: tuple[Library, ...],
     answer: Mapping[str, Any],
     entry: str | None,
     bind: Sequence[str],
     *,
     any_entry: bool = False,
 ) -> Schedule:
-    shown, content = parts[0]
     sequences = tuple(from_json(NamedSequence, s) for s in answer["sequences"])
     if not sequences:
         raise top_level_sequence(shown, content) or _no_sequence(shown, answer["functions"])
@@ -197,10 +201,41 @@ def _schedule(
         knobs=tuple(from_json(Knob, k) for k in answer["knobs"]),
         entry=choose_entry(sequences, entry, source=shown, take_first=any_entry),
         bind=tuple(bind),
-        libraries=tuple(Library(n, c.decode(errors="replace")) for n, c in parts[1:]),
+        libraries=libraries,
     )
     requirements_of(schedule)  # what cannot be read is said when it is loaded, not when it is applied
     return schedule
+
+
+def read_libraries(
+    shown: str, content: bytes, given: Sequence[str | os.PathLike[str]] = ()
+) -> tuple[Library, ...]:
+    """Return the libraries given for a schedule, and then those that its comments name.
+
+    Args:
+        shown: The schedule's file, or what a string is called; a name without a folder stands for the working
+            directory. What is not in the folder is looked for among the schedules that come with lhkit.
+        content: What it holds.
+        given: Files with named sequences, or transform IR.
+
+    Raises:
+        UsageError: No such file, or nothing in it.
+    """
+    found: dict[Path | str, Library] = {}
+    for library in given:
+        name, text, at = read_source(library, "schedules", "<library>")
+        found[at.resolve() if at else f"{name} {len(found)}"] = Library(name, text.decode(errors="replace"))
+    content = b"" if content.startswith(MAGIC) else content
+    for declared in declared_libraries(content.decode(errors="replace"), shown):
+        folders = (Path(shown).parent, shipped_folder("schedules"))
+        file = next((f for folder in folders if (f := folder / declared.path).is_file()), None)
+        if file is None:
+            listed = ", ".join(str(folder.resolve()) for folder in folders)
+            message = f"there is no library {declared.path}"
+            raise usage_error(message, f"Looked in {listed}.", at=declared.at, text=content.decode())
+        name, text, _ = read_source(file, "schedules", "<library>")
+        found[file.resolve()] = Library(name, text.decode(errors="replace"), declared.path)
+    return tuple(found.values())
 
 
 def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[list[dict[str, Any]], bytes]:
