@@ -23,6 +23,8 @@ TABLE = {
     "worker": {"model"},
     "worker.main": {"compiler", "model", "worker", "hosts"},
     "session": {"worker", "schedule", "sweeping", "analysis", "model", "shipped", "hosts"},
+    "widgets": {"session", "schedule", "render", "analysis", "model"},
+    "show": {"widgets", "session", "render", "analysis", "model"},
     "ops": {"session", "schedule", "model"},
     "own_ops": {"model", "compiler"},
     "payloads": {"session", "model", "shipped"},
