@@ -1,5 +1,7 @@
 """Drawings in JupyterLab and Notebook 7: live, in both themes, and as they are kept in files."""
 
+import copy
+
 import nbformat
 import pytest
 from conftest import SCREENSHOTS
@@ -139,7 +141,9 @@ def test_what_is_saved_holds_pictures_and_no_widget(executed):
 @pytest.mark.parametrize("application", APPLICATIONS)
 def test_a_saved_notebook_shows_every_picture_without_running(watched, server, executed, application, trusted):
     name = f"saved_{application}_{trusted}.ipynb"
-    nbformat.write(executed, server.folder / name)
+    notebook = copy.deepcopy(executed)
+    notebook.metadata["of"] = name  # trust is given to a content, wherever it lies
+    nbformat.write(notebook, server.folder / name)
     if trusted:
         server.trust(name)
     page = opened(watched, server, application, name, height=6000)
