@@ -29,7 +29,9 @@ def fuse(producer, user):
 
 
 def test_the_step_that_took_the_opportunity_away_is_named(worker):
-    schedule = lhkit.load_schedule(SCHEDULES / "packing" / "transpose_pack.mlir", entry="always_fold", worker=worker)
+    schedule = lhkit.load_schedule(
+        SCHEDULES / "packing" / "transpose_pack.mlir", entry="always_fold", worker=worker
+    )
     trace = lhkit.trace(
         lhkit.load_payload(DATA / "transpose_pack.mlir", worker=worker), schedule, worker=worker
     )
