@@ -11,7 +11,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.cli.files import check_single_stdout, write_file, write_json
+from lhkit.cli.files import check_single_stdout, write_json
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
     limit_options,
@@ -27,6 +27,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.signature import ArrayType, Function
 from lhkit.render.footprint_text import footprint_text
 from lhkit.render.tables import format_ns
+from lhkit.session.files import write_file
 from lhkit.session.inputs import DEFAULT_EXTENT, default_arguments
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.loading import load_payload

@@ -110,9 +110,11 @@ def test_demo_writes_table_csv_plots_and_page(lhkit_command, tmp_path):
     assert (tmp_path / "out" / "speed.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "out" / "index.html").read_text()
     assert "<svg" in page and "linalg.matmul" in page and "sha256 of the payload" in page
-    assert not re.search(
-        r"""(src|href)\s*=|url\(|@import""", page.replace('xlink:href="#', "").replace("url(#", "")
-    )
+    linked = re.findall(r'<a href="(trace_\w+\.html)">', page)
+    assert len(linked) == 3 and all("lhkit:selected" in (tmp_path / "out" / f).read_text() for f in linked)
+    own = re.sub(r'<a href="trace_\w+\.html">|xlink:href="#|url\(#', "", page)
+    assert not re.search(r"""(src|href)\s*=|url\(|@import""", own)
+    assert sum(f.stat().st_size for f in (tmp_path / "out").glob("*.html")) < 3_000_000
 
 
 def test_the_vectorized_schedule_is_clearly_faster(lhkit_command, tmp_path):
