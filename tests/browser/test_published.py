@@ -24,7 +24,8 @@ def test_a_published_notebook_asks_nothing_and_shows_every_picture(watched, path
     drawings = page.page.locator(".lh-view")
     for number in range(drawings.count()):
         assert drawings.nth(number).is_visible() and drawings.nth(number).inner_text().strip()
-    assert pictures.count() + drawings.count() >= 1
+    inline = page.page.locator(".jp-OutputArea-output svg >> visible=true")
+    assert pictures.count() + drawings.count() + inline.count() >= 1
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.page.screenshot(path=SCREENSHOTS / f"published_{path.stem}.png", full_page=True)
     page.check("file:")
