@@ -23,9 +23,7 @@ from lhkit.shipped import shipped_folder
     show_default=True,
     help="Folder for the pages.",
 )
-@click.option(
-    "--execute", is_flag=True, help="Run each notebook first, in its folder; the file stays as it is."
-)
+@click.option("--execute", is_flag=True, help="Run each notebook first; the file stays as it is.")
 @click.option("--title", default="Notebooks", show_default=True, help="Heading of the page that lists them.")
 def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -> None:
     """Turn NOTEBOOKS (default: those that come with lhkit) into HTML pages, with a page that lists them.
