@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ import click
 from lhkit.model.errors import usage_error
 from lhkit.render.page import links_page
 from lhkit.session.files import write_file
-from lhkit.session.publishing import publish_notebook
+from lhkit.session.publishing import PublishedNotebook, publish_notebook
 from lhkit.shipped import shipped_folder
 
 
@@ -22,7 +23,7 @@ from lhkit.shipped import shipped_folder
     show_default=True,
     help="Folder for the pages.",
 )
-@click.option("--execute", is_flag=True, help="Run each notebook first; the files stay as they are.")
+@click.option("--execute", is_flag=True, help="Run each notebook first; the file stays as it is.")
 @click.option("--title", default="Notebooks", show_default=True, help="Heading of the page that lists them.")
 def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -> None:
     """Turn NOTEBOOKS (default: those that come with lhkit) into HTML pages, with a page that lists them.
@@ -38,9 +39,18 @@ def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -
     out.mkdir(parents=True, exist_ok=True)
     links = []
     for source in sources:
-        published = publish_notebook(source, execute=execute)
+        published = _published(source, execute=execute, is_shipped=not notebooks)
         write_file(out / f"{published.name}.html", published.html.encode())
         links.append((f"{published.name}.html", published.title))
         click.echo(f"{source} → {out / published.name}.html", err=True)
     write_file(out / "index.html", links_page(title, links).encode())
     click.echo(out / "index.html")
+
+
+def _published(source: Path, *, execute: bool, is_shipped: bool) -> PublishedNotebook:
+    if not execute:
+        return publish_notebook(source)
+    if not is_shipped:
+        return publish_notebook(source, run_in=source.parent)
+    with tempfile.TemporaryDirectory(prefix="lhkit-publish-") as folder:  # what a notebook writes goes with it
+        return publish_notebook(source, run_in=Path(folder))

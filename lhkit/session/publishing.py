@@ -23,19 +23,19 @@ class PublishedNotebook:
     html: str
 
 
-def publish_notebook(path: Path, *, execute: bool) -> PublishedNotebook:
+def publish_notebook(path: Path, *, run_in: Path | None = None) -> PublishedNotebook:
     """Return a notebook as one HTML page that asks nothing of any address.
 
     Args:
         path: The notebook; it is not changed.
-        execute: Run it first, in a kernel of its own and in its folder.
+        run_in: Run it first in this folder, in a kernel of its own; None to take it as it is.
 
     Raises:
         UsageError: It is no notebook, or one of its cells fails.
     """
     notebook = _read(path)
-    if execute:
-        _execute(notebook, path)
+    if run_in is not None:
+        _execute(notebook, path, run_in)
     without_widgets(notebook)
     title = _title(notebook) or path.stem
     return PublishedNotebook(path.stem, title, _exported(notebook, title))
@@ -67,11 +67,11 @@ def without_widgets(notebook: Any) -> None:
             output.get("data", {}).pop(WIDGET_VIEW, None)
 
 
-def _execute(notebook: Any, path: Path) -> None:
+def _execute(notebook: Any, path: Path, folder: Path) -> None:
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
-    resources = {"metadata": {"path": str(path.parent)}}
+    resources = {"metadata": {"path": str(folder)}}
     client = NotebookClient(notebook, timeout=_CELL_SECONDS, resources=resources, store_widget_state=False)
     try:
         client.execute(env={**os.environ, "LHKIT_LIVE": "0"})
