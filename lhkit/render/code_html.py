@@ -86,7 +86,7 @@ def _code(listed: ListedLoop) -> Iterable[str]:
         sort = "ks" if each.is_scalar else _CLASSES[each.sort]
         word = f'<span class="k {sort}">{_MARKS[each.sort]} {each.words}</span>'
         number = f"data-n={_address(each).strip()}"
-        yield f'<div class=l {number}{line} title="{said}">{escaped(_written(each))}{word}</div>'
+        yield f'<pre class=l {number}{line} title="{said}">{escaped(_written(each))}{word}</pre>'
     if (left := len(listed.instructions) - _MOST_INSTRUCTIONS) > 0:
         yield f"<div class=u>⋯ {left} more instructions are left out here</div>"
 
@@ -111,9 +111,9 @@ def _ir(listing: CodeListing, listed: ListedLoop) -> Iterable[str]:
 
 def _ir_line(number: int, text: str, count: int) -> str:
     if not count:
-        return f'<div class="l z" data-n={number}>{mlir_html(text)}</div>'
+        return f'<pre class="l z" data-n={number}>{mlir_html(text)}</pre>'
     many = "instruction" if count == 1 else "instructions"
-    return f'<div class="l" data-n={number} data-ir="{number}" title="{count} {many}">{mlir_html(text)}</div>'
+    return f'<pre class="l" data-n={number} data-ir="{number}" title="{count} {many}">{mlir_html(text)}</pre>'
 
 
 def _runs(numbers: Iterable[int], shown: set[int]) -> Iterable[list[int]]:

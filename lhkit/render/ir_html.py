@@ -161,7 +161,7 @@ def _row(sort: str, number: int | None, content: str, line: IrLine) -> str:
     said = f"{_WORDS[line.sign]}: {line.remark}" if line.sign and line.remark else line.remark
     marked = f' data-op="{escaped(ops)}"' if ops else ""
     title = f' title="{escaped(said)}"' if said else ""
-    return f'<div class="{sort}" data-n={number}{marked}{title}>{content}</div>'
+    return f'<pre class="{sort}" data-n={number}{marked}{title}>{content}</pre>'
 
 
 def _is_mostly_new(line: IrLine) -> bool:

@@ -13,12 +13,14 @@ def ir_style() -> str:
     return _STYLE
 
 
+# Lines are <pre>, because what publishes notebooks drops spaces elsewhere.
 # Numbers and signs are generated content: the clipboard and the text of the page know nothing of them.
 _STYLE = f"""
 .lh-ir {{ font: 12.5px/1.5 {MONO}; overflow: auto; max-width: 100%; border: 1px solid var(--lh-line);
   border-radius: 4px; margin: 0 0 12px; background: var(--lh-paper); color: var(--lh-ink); tab-size: 2; }}
 .lh-ir > div {{ display: inline-block; min-width: 100%; padding: 4px 0; box-sizing: border-box; }}
-.lh-ir .l {{ white-space: pre; padding-right: 1ch; --p: var(--lh-paper); background: var(--p); }}
+.lh-ir .l {{ white-space: pre; margin: 0; padding: 0 1ch 0 0; border: 0; border-radius: 0; font: inherit;
+  color: inherit; overflow: visible; --p: var(--lh-paper); background: var(--p); }}
 .lh-ir .l::before {{ content: attr(data-n) "  "; position: sticky; left: 0; display: inline-block; width: 7ch;
   margin-right: 1ch; text-align: right; color: var(--lh-faint); background: var(--p); white-space: pre; }}
 .lh-ir .a::before {{ content: attr(data-n) " +"; }}

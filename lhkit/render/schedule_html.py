@@ -45,7 +45,7 @@ def _line_html(number: int, line: ScheduleLine) -> str:
     made.append(mlir_html(line.text[at:]))
     step = f" data-step={steps[0]}" if steps else ""
     title = f' title="{escaped(said)}"' if said else ""
-    return f'<div class="{sort}" data-n={number}{step}{title}>{"".join(made)}</div>'
+    return f'<pre class="{sort}" data-n={number}{step}{title}>{"".join(made)}</pre>'
 
 
 def _word_html(word: LinkedWord, text: str) -> str:

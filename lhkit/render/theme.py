@@ -84,6 +84,8 @@ _SELECTION = """
 .lh .lh-selected { stroke: var(--lh-selected); stroke-width: 2.5px; }
 .lh :is(span, tr, td, li, button, div, a).lh-selected { background: var(--lh-selected-paper);
   box-shadow: inset 3px 0 0 var(--lh-selected); }
+.lh g.lh-selected { stroke: none; }
+.lh g.lh-selected > :is(rect, path, circle, ellipse, line) { stroke: var(--lh-selected); stroke-width: 2.5px; }
 .lh text.lh-selected, .lh tspan.lh-selected { stroke: none; font-weight: 700; text-decoration: underline; }
 """.strip()
 

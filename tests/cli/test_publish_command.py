@@ -7,6 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from lhkit.cli.main import run_program
+from lhkit.render.ir_html import payload_html
 from lhkit.session.publishing import WIDGET_VIEW
 
 WIDGET = {WIDGET_VIEW: {"model_id": "x"}, "text/html": "<b>picture</b>", "text/plain": "text"}
@@ -57,3 +58,16 @@ def test_pages_of_one_name_are_refused(saved, tmp_path, capsys):
     other.write_bytes(saved.read_bytes())
     assert run_program(["publish", str(saved), str(other), "--out", str(tmp_path / "site")]) == 2
     assert "two pages would be called saved.html" in capsys.readouterr().err
+
+
+def test_ir_keeps_its_indentation(tmp_path):
+    text = "module {\n  func.func @f(%x: f32) -> f32 {\n    return %x : f32\n  }\n}\n"
+    html = payload_html(text)
+    output = new_output("execute_result", data={"text/html": html}, execution_count=1)
+    nbformat.write(
+        new_notebook(cells=[new_code_cell("1", execution_count=1, outputs=[output])]), tmp_path / "ir.ipynb"
+    )
+    assert run_program(["publish", str(tmp_path / "ir.ipynb"), "--out", str(tmp_path / "site")]) == 0
+    page = (tmp_path / "site" / "ir.html").read_text(encoding="utf-8")
+    lines = [re.sub(r"<[^>]+>", "", line) for line in re.findall(r"<pre class=\"l\"[^>]*>(.*?)</pre>", page)]
+    assert [len(line) - len(line.lstrip()) for line in lines] == [0, 2, 4, 2, 0]

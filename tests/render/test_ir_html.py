@@ -52,7 +52,7 @@ def lines(count, sign="", context=False):
 
 
 def test_a_diff_with_its_signs(golden):
-    golden(ir_html(ir_diff(small_trace(), 1)).replace("<div", "\n<div"))
+    golden(ir_html(ir_diff(small_trace(), 1)).replace("<div", "\n<div").replace("<pre", "\n<pre"))
 
 
 def test_a_diff_as_text(golden):
@@ -116,7 +116,18 @@ def test_nothing_of_the_user_is_markup(text):
         schedule_html(schedule, label=text),
     ):
         found = Elements(page).found
-        assert {tag for tag, _ in found} <= {"div", "p", "b", "i", "span", "ins", "del", "details", "summary"}
+        assert {tag for tag, _ in found} <= {
+            "div",
+            "pre",
+            "p",
+            "b",
+            "i",
+            "span",
+            "ins",
+            "del",
+            "details",
+            "summary",
+        }
         names = {name for _, attrs in found for name in attrs}
         assert names <= {
             "class", "title", "tabindex", "role", "aria-label", "data-n", "data-op", "data-handle", "data-step",

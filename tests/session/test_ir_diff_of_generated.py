@@ -28,7 +28,7 @@ def with_end(text):
 
 def text_of(html):
     """Return the lines that copying takes from a diff's HTML: generated content and what is not selectable left out."""
-    found = re.findall(r'<div class="l(?: [axm])?" [^>]*>(.*?)</div>', html)
+    found = re.findall(r'<pre class="l(?: [axm])?" [^>]*>(.*?)</pre>', html)
     bare = [re.sub(r'<span class="h.*</span>$', "", re.sub(r"<del>.*?</del>", "", line)) for line in found]
     return [unescape(re.sub(r"<[^>]*>", "", line)) for line in bare]
 
