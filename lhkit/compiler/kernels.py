@@ -106,12 +106,19 @@ def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> Compil
     started = time.perf_counter_ns()
     with new_context():
         module, function = _scheduled(recipe, progress)
-        slots = _buffered(module, recipe, progress)
-        lower_to_llvm(module, recipe.sources, progress)
-        code, linked = link(module, recipe, slots, progress)
-        kernel = CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe)
+        kernel = kernel_of(module, function, recipe, progress)
     kernel.compile_ns = time.perf_counter_ns() - started
     return kernel
+
+
+def kernel_of(
+    module: Any, function: Function, recipe: Recipe, progress: Progress = ignore_progress
+) -> CompiledKernel:
+    """Return the kernel of a scheduled payload, which is used up; its time of compilation is not known yet."""
+    slots = _buffered(module, recipe, progress)
+    lower_to_llvm(module, recipe.sources, progress)
+    code, linked = link(module, recipe, slots, progress)
+    return CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe)
 
 
 def _extent_checks(recipe: Recipe, function: Function) -> tuple[ExtentCheck, ...]:
@@ -183,12 +190,22 @@ def link(
 
 
 def _scheduled(recipe: Recipe, progress: Progress) -> tuple[Any, Function]:
-    module = parse_payload(recipe.payload)
-    function = next(f for f in functions_of(module) if f.name == recipe.function)
-    _refuse_types(module, recipe)
+    module, function = unscheduled(recipe)
     if recipe.application is not None:
         progress("apply", module)
         apply_schedule(module, recipe.payload, recipe.application)
+    return module, function
+
+
+def unscheduled(recipe: Recipe) -> tuple[Any, Function]:
+    """Return the module of a recipe's payload, in the current context, and the function of it.
+
+    Raises:
+        PayloadError: No NumPy array stands for an argument or result.
+    """
+    module = parse_payload(recipe.payload)
+    function = next(f for f in functions_of(module) if f.name == recipe.function)
+    _refuse_types(module, recipe)
     return module, function
 
 

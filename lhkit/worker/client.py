@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -71,6 +71,7 @@ class Worker:
         limits: Limits | None = None,
         before: Callable[[], Sequence[Request]] = tuple,
         last_good_ir: str | None = None,
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> Message:
         """Send a request and return the answer.
 
@@ -82,6 +83,7 @@ class Worker:
             before: Gives the requests that a reproducer has to send first, as `record` makes them; asked
                 only if the worker dies.
             last_good_ir: The payload before the request, for the failure if the worker dies.
+            on_progress: Called with every note that comes before the answer.
 
         Raises:
             LhkitError: As the answer says; a `WorkerError` if the process did not survive.
@@ -94,7 +96,7 @@ class Worker:
                 raise error_for(_failure_of_death("start", died, self._preparing())) from None
             question = _question((name, fields, body), limits, self._take_released())
             try:
-                answer = process.ask(question, limits, last_good_ir)
+                answer = process.ask(question, limits, last_good_ir, on_progress)
             except _DeathError as died:
                 self._process = None
                 requests = [*self._preparing(), *before(), record(name, fields, body)]
@@ -256,7 +258,13 @@ class _Process:
     def is_running(self) -> bool:
         return self._popen.poll() is None
 
-    def ask(self, request: Message, limits: Limits, last_good_ir: str | None) -> Message:
+    def ask(
+        self,
+        request: Message,
+        limits: Limits,
+        last_good_ir: str | None,
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> Message:
         """Send a request and return the last message that it causes.
 
         Raises:
@@ -269,9 +277,11 @@ class _Process:
             write_message(cast(BinaryIO, self._popen.stdin), request)
         except OSError:
             raise self._death() from None
-        return self._wait(limits)
+        return self._wait(limits, on_progress)
 
-    def _wait(self, limits: Limits) -> Message:
+    def _wait(
+        self, limits: Limits, on_progress: Callable[[Mapping[str, Any]], None] | None = None
+    ) -> Message:
         deadline = time.monotonic() + limits.seconds
         while True:
             try:
@@ -283,6 +293,8 @@ class _Process:
                 raise self._death(event)
             if "progress" not in event.header:
                 return event
+            if on_progress is not None:
+                on_progress(event.header)
             self.stage = event.header["progress"]
             self.last_good_ir = event.header["ir"] or self.last_good_ir
 
