@@ -1,27 +1,25 @@
 """What the knobs of a schedule require of one another, written in its comments.
 
 ``// lhkit: require tile_m * tile_n <= 1024`` anywhere in the text: an expression over the knobs with
-arithmetic, comparisons, ``and``, ``or``, ``not``, and the functions ``min``, ``max`` and ``abs``.
+arithmetic, comparisons, ``and``, ``or``, ``not``, and the functions ``min``, ``max``, ``abs`` and
+``divides(a, b)``.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import simpleeval
 
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
+from lhkit.schedule.expressions import Expression, parse_expression
 from lhkit.schedule.lexing import lex
 
 _MARK = "lhkit: require"
 _REQUIRE = re.compile(r"//\s*lhkit:\s*require\s+(.*\S)")
-_FUNCTIONS = {"min": min, "max": max, "abs": abs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +27,17 @@ class Requirement:
     """An expression that has to be true of the values of knobs.
 
     Attributes:
-        expression: As it is written.
+        expression: The expression.
         at: Where it begins.
-        names: The knobs in it.
     """
 
-    expression: str
+    expression: Expression
     at: Span
-    names: frozenset[str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The knobs in it, sorted."""
+        return self.expression.names
 
     def holds(self, values: Mapping[str, KnobValue]) -> bool:
         """Return whether it is true; knobs without a value make it true.
@@ -44,12 +45,7 @@ class Requirement:
         Raises:
             ValueError: It cannot be evaluated, with the reason.
         """
-        if not self.names <= values.keys():
-            return True
-        try:
-            return bool(simpleeval.simple_eval(self.expression, names=dict(values), functions=_FUNCTIONS))
-        except (simpleeval.InvalidExpression, ArithmeticError, TypeError, ValueError) as error:
-            raise ValueError(str(error)) from None
+        return not values.keys() >= set(self.names) or self.expression.holds(values)
 
 
 def requirements_of(schedule: Schedule) -> tuple[Requirement, ...]:
@@ -65,7 +61,7 @@ def requirements_of(schedule: Schedule) -> tuple[Requirement, ...]:
         match = _REQUIRE.match(token.text) if token.kind == "comment" else None
         if match:
             at = Span(schedule.source, token.line, token.column + match.start(1))
-            found.append(Requirement(match[1], at, _names(match[1], at, schedule)))
+            found.append(Requirement(_parse(match[1], at, schedule), at))
     return tuple(found)
 
 
@@ -83,11 +79,11 @@ def check_requirements(schedule: Schedule) -> None:
                 continue
         except ValueError as error:
             raise _refused(
-                f"{requirement.expression!r} cannot be evaluated: {error}", requirement, schedule
+                f"{requirement.expression.text!r} cannot be evaluated: {error}", requirement, schedule
             ) from None
-        shown = ", ".join(f"{name}={values[name]}" for name in sorted(requirement.names))
+        shown = ", ".join(f"{name}={values[name]}" for name in requirement.names)
         raise _refused(
-            f"the schedule requires {requirement.expression}, which {shown} does not meet",
+            f"the schedule requires {requirement.expression.text}, which {shown} does not meet",
             requirement,
             schedule,
         )
@@ -97,20 +93,6 @@ def _refused(message: str, requirement: Requirement, schedule: Schedule) -> Usag
     return usage_error(message, at=requirement.at, text=schedule.text)
 
 
-def _names(expression: str, at: Span, schedule: Schedule) -> frozenset[str]:
-    try:
-        tree = ast.parse(expression, mode="eval")
-    except SyntaxError as error:
-        place = Span(at.file, at.line, at.column + (error.offset or 1) - 1)
-        raise usage_error(f"{expression!r} is no expression", at=place, text=schedule.text) from None
-    known = {knob.name for knob in schedule.knobs}
-    used = {
-        node.id: node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id not in _FUNCTIONS
-    }
-    for name, node in used.items():
-        if name not in known:
-            have = ", ".join(sorted(known)) or "none"
-            place = Span(at.file, at.line, at.column + node.col_offset)
-            message = f"{schedule.source} has no knob {name!r}"
-            raise usage_error(message, f"Its knobs: {have}.", at=place, text=schedule.text)
-    return frozenset(used)
+def _parse(text: str, at: Span, schedule: Schedule) -> Expression:
+    known = [knob.name for knob in schedule.knobs]
+    return parse_expression(text, known, owner=schedule.source, at=at, source=schedule.text)

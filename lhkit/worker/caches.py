@@ -1,4 +1,4 @@
-"""The last-level cache: how large it is, and how to empty it of what a kernel left there."""
+"""The caches: how large they are, and how to empty them of what a kernel left there."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ def last_level_cache_bytes() -> int:
     """Return the size of the largest cache; 32 MiB where the system does not say, 256 MiB at most."""
     sizes = [_size(file.read_text(encoding="ascii")) for file in sorted(_CACHE_FOLDER.glob("index*/size"))]
     return min(max(sizes, default=_UNKNOWN_BYTES), _MOST_BYTES)
+
+
+def cache_bytes(level: int) -> int | None:
+    """Return the size of the data cache of a level, from 1, as the first core has it; None where it is not said."""
+    for file in sorted(_CACHE_FOLDER.glob("index*/size")):
+        kind, depth = (file.with_name(name).read_text(encoding="ascii").strip() for name in ("type", "level"))
+        if kind in ("Data", "Unified") and depth == str(level):
+            return _size(file.read_text(encoding="ascii"))
+    return None
 
 
 def _size(text: str) -> int:

@@ -22,6 +22,7 @@ TABLE = {
     "compiler": {"model", "hosts"},
     "worker": {"model"},
     "worker.main": {"compiler", "model", "worker", "hosts"},
+    "sweeping": {"worker", "schedule", "analysis", "model"},
     "session": {"worker", "schedule", "sweeping", "analysis", "model", "shipped", "hosts"},
     "ops": {"session", "schedule", "model"},
     "own_ops": {"model", "compiler"},

@@ -1,0 +1,40 @@
+"""Strategies: in which order the points of a space are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lhkit.model.errors import usage_error
+from lhkit.sweeping.space import Space
+from lhkit.sweeping.strategies.coordinate_descent import CoordinateDescent
+from lhkit.sweeping.strategies.grid import Grid
+from lhkit.sweeping.strategies.latin_hypercube import LatinHypercube
+from lhkit.sweeping.strategies.proposing import Proposer, Strategy
+from lhkit.sweeping.strategies.random_order import RandomOrder
+from lhkit.sweeping.strategies.tpe import Tpe
+
+STRATEGIES: Mapping[str, type[Proposer]] = {
+    "coordinate-descent": CoordinateDescent,
+    "grid": Grid,
+    "latin-hypercube": LatinHypercube,
+    "random": RandomOrder,
+    "tpe": Tpe,
+}
+
+
+def make_strategy(name: str, space: Space, *, seed: int = 0, budget: int | None = None) -> Strategy:
+    """Return a strategy by its name.
+
+    Args:
+        name: One of ``STRATEGIES``.
+        space: The points.
+        seed: What its random choices follow from; the same seed gives the same order in every process.
+        budget: How many points it proposes at most; None: all.
+
+    Raises:
+        UsageError: No such strategy, a budget that is not positive, an extra that is not installed, or a
+            constraint that raised.
+    """
+    if name not in STRATEGIES:
+        raise usage_error(f"there is no strategy {name!r}", f"There are {', '.join(STRATEGIES)}.")
+    return STRATEGIES[name](space, seed=seed, budget=budget)

@@ -1,0 +1,126 @@
+"""Tree-structured Parzen estimators, by Optuna.
+
+Bergstra, Bardenet, Bengio and Kégl, "Algorithms for hyper-parameter optimization", 2011.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from lhkit.model.errors import usage_error
+from lhkit.sweeping.plan import Places
+from lhkit.sweeping.space import Space
+from lhkit.sweeping.strategies.proposing import Proposer
+
+# Random points before the estimates mean something.
+_RANDOM_POINTS = 10
+# A suggestion that is forbidden, or was made before, is moved to the nearest point; if that is taken, so many
+# more are asked for.
+_SUGGESTIONS = 4
+
+
+class Tpe(Proposer):
+    """Where good points lie denser than bad ones, all axes together.
+
+    Raises:
+        UsageError: Optuna is not installed.
+    """
+
+    def __init__(self, space: Space, *, seed: int = 0, budget: int | None = None) -> None:
+        super().__init__(space, seed=seed, budget=budget)
+        self._optuna = _import_optuna()
+        with warnings.catch_warnings():
+            # The joint estimate is what Optuna calls experimental.
+            warnings.simplefilter("ignore", self._optuna.exceptions.ExperimentalWarning)
+            sampler = self._optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=1)
+        storage = self._optuna.storages.InMemoryStorage()
+        identity = storage.create_new_study([self._optuna.study.StudyDirection.MINIMIZE], "sweep")
+        name = storage.get_study_name_from_id(identity)
+        self._study = self._optuna.study.Study(study_name=name, storage=storage, sampler=sampler)
+        self._distributions = self._make_distributions()
+        self._random = _RANDOM_POINTS
+        self._first = True
+
+    def _make_distributions(self) -> dict[str, Any]:
+        """Return for every axis with a choice the places in its domain, near ones alike if it has an order."""
+        made = self._optuna.distributions
+        found = {}
+        for axis, domain in zip(self.space.axes, self.space.plan.domains, strict=True):
+            if len(domain) > 1:
+                ordered = axis.is_ordered
+                found[axis.name] = (
+                    made.IntDistribution(0, len(domain) - 1)
+                    if ordered
+                    else made.CategoricalDistribution(range(len(domain)))
+                )
+        return found
+
+    def learn(self, places: Places, cost: float | None) -> None:
+        """Hand a cost to the estimates; a failure counts as worse than all that ran."""
+        state = self._optuna.trial.TrialState
+        params = {
+            axis.name: domain.index(place)
+            for axis, domain, place in zip(self.space.axes, self.space.plan.domains, places, strict=True)
+            if axis.name in self._distributions
+        }
+        trial = self._optuna.trial.create_trial(
+            params=params,
+            distributions=self._distributions,
+            value=cost,
+            state=state.PRUNED if cost is None else state.COMPLETE,
+        )
+        self._study.add_trial(trial)
+
+    def propose(self) -> Places | None:
+        """Return the defaults, then random points, then what the estimates suggest."""
+        if self._first:
+            self._first = False
+            near = self.space.nearest()
+            start = None if near is None else self.space.places_of(near)
+            if start is not None and start not in self.seen:
+                return start
+        if self._random or not self._distributions:
+            self._random = max(0, self._random - 1)
+            return self.draw()
+        suggested = self._suggest()
+        for _ in range(_SUGGESTIONS):
+            if self.is_new(suggested):
+                return suggested
+            moved = self._nearest(suggested)
+            if moved is not None and moved not in self.seen:
+                return moved
+            suggested = self._suggest()
+        return self.draw_best(lambda places: -self._distance(places, suggested))
+
+    def _suggest(self) -> Places:
+        trial = self._study.ask(self._distributions)
+        params = trial.params
+        # What is learned is what was tried, which may be another point.
+        self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
+        return tuple(
+            domain[params.get(axis.name, 0)]
+            for axis, domain in zip(self.space.axes, self.space.plan.domains, strict=True)
+        )
+
+    def _nearest(self, wanted: Places) -> Places | None:
+        axes = self.space.axes
+        near = self.space.nearest({axis.name: axis.values[i] for axis, i in zip(axes, wanted, strict=True)})
+        return None if near is None else self.space.places_of(near)
+
+    def _distance(self, places: Places, wanted: Places) -> float:
+        """Return how far points lie apart; the ends of an axis, or two values without order, by 1."""
+        total = 0.0
+        for axis, i, j in zip(self.space.axes, places, wanted, strict=True):
+            total += abs(i - j) / len(axis.values) if axis.is_ordered else float(i != j)
+        return total
+
+
+def _import_optuna() -> Any:
+    try:
+        import optuna
+    except ModuleNotFoundError:
+        raise usage_error(
+            "the strategy tpe needs Optuna, which is not installed", "pip install 'lhkit[optuna]' adds it."
+        ) from None
+    return optuna
