@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lhkit.session.loading import load_payload, load_schedule
     from lhkit.session.measuring import measure
     from lhkit.session.own_ops import load_own_ops
+    from lhkit.session.sweeping import sweep as sweep
     from lhkit.session.tracing import trace_schedule as trace
     from lhkit.session.verifying import verify
     from lhkit.worker.limits import Limits
@@ -59,8 +60,12 @@ _PLACES = {
     "verify": "lhkit.session.verifying:verify",
 }
 _NAMESPACES = ("ops", "payloads")
-# How schedules are made, beside the names that say what is done with them.
-_MAKERS = {"building": "lhkit.session.building:building", "load_ops": "lhkit.session.own_ops:load_own_ops"}
+# How schedules are made and their knobs chosen, beside the names that say what is done with them.
+_MAKERS = {
+    "building": "lhkit.session.building:building",
+    "load_ops": "lhkit.session.own_ops:load_own_ops",
+    "sweep": "lhkit.session.sweeping:sweep",
+}
 
 __all__ = [
     "Comparison",
@@ -87,7 +92,10 @@ register_drawing("Repair", "lhkit.render.repair_text:repair_bundle")
 register_drawing("Repairs", "lhkit.render.repair_text:repair_bundle")
 register_drawing("Trace", "lhkit.render.trace_text:trace_bundle")
 register_drawing("Explanation", "lhkit.render.trace_text:explanation_bundle")
+register_frames("SweepResult", "lhkit.analysis.sweep_frames")
 register_frames("Trace", "lhkit.analysis.trace_frames")
+register_method("SweepResult", "best_schedule", "lhkit.session.winning:best_schedule")
+register_method("SweepResult", "knobs_without_effect", "lhkit.analysis.sweep_knobs:knobs_without_effect")
 register_method("Trace", "why", "lhkit.analysis.explaining:explain")
 register_method("Trace", "repairs", "lhkit.session.repairing:repairs_of")
 register_method("Trace", "to_markdown", "lhkit.render.trace_markdown:trace_markdown")

@@ -18,6 +18,10 @@ _COMMANDS = {
     "doctor": ("lhkit.cli.doctor", "Say what was found: bindings, CPU, limits, optional parts."),
     "lab": ("lhkit.cli.lab", "Start JupyterLab on a private copy of the notebooks."),
     "run": ("lhkit.cli.run", "Compile a payload for this CPU, scheduled or not, and run it once."),
+    "sweep": (
+        "lhkit.cli.sweep",
+        "Try the variants of a schedule's knobs: verify, time and keep each.",
+    ),
     "trace": ("lhkit.cli.trace", "Apply a schedule step by step and say what every handle is."),
     "upgrade": ("lhkit.cli.upgrade", "Rewrite old spellings of transform IR and payloads to today's."),
 }

@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lhkit.compiler.applying import apply_prepared, prepare_application
 from lhkit.compiler.bindings import new_context

@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lhkit.model.knob import KnobValue
+from lhkit.model.registry import Showable, call, frame
+from lhkit.model.schedule import Schedule
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA: Literal["lhkit.sweep/1"] = "lhkit.sweep/1"
 SweepStatus = Literal[
@@ -23,8 +28,6 @@ SweepStatus = Literal[
     "out-of-memory",
 ]
 SWEEP_STATUSES: tuple[SweepStatus, ...] = get_args(SweepStatus)
-# What a variant that computes the right thing has; all others failed.
-_SOUND: tuple[SweepStatus, ...] = ("ok", "same-as", "stopped-early")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +86,79 @@ class SweepRecord:
     started: str
 
     @property
-    def is_sound(self) -> bool:
-        """True if it computes what it has to."""
-        return self.status in _SOUND
-
-    @property
     def values(self) -> dict[str, KnobValue]:
         """The value of every knob, by name."""
         return dict(self.knobs)
 
 
-def record_to_line(record: SweepRecord) -> str:
-    """Return a record as a line of a store, without the line break."""
+SweepEnd = Literal["finished", "stopped", "out of time"]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult(Showable):
+    """What a sweep found, as a value.
+
+    Attributes:
+        payloads: What the payloads are called.
+        schedule: The schedule, its knobs as they were given.
+        axes: The knobs that were swept and their values; a payload axis is among them.
+        records: Of the variants asked for, in that order.
+        best: The best variant, or None.
+        known: How many of the variants were in the store before.
+        end: How it ended, or None while it runs.
+        spent_ns: Time by what it was spent on: ``prepare``, then ``apply``, ``compile``, ``verify`` and
+            ``time`` of variants, and ``engine`` for everything beside them.
+        store: The file of the records.
+    """
+
+    payloads: tuple[str, ...]
+    schedule: Schedule
+    axes: tuple[tuple[str, tuple[KnobValue, ...]], ...]
+    records: tuple[SweepRecord, ...]
+    best: SweepRecord | None
+    known: int
+    end: SweepEnd | None
+    spent_ns: tuple[tuple[str, int], ...]
+    store: str
+
+    @property
+    def failures(self) -> dict[SweepStatus, tuple[SweepRecord, ...]]:
+        """The variants that failed, by how; not those that are the same program as one of them."""
+        kinds = SWEEP_STATUSES[SWEEP_STATUSES.index("invalid-config") :]
+        listed = {kind: tuple(r for r in self.records if r.status == kind) for kind in kinds}
+        return {kind: found for kind, found in listed.items() if found}
+
+    @property
+    def knobs_without_effect(self) -> tuple[str, ...]:
+        """The knobs that made no difference: every two variants that differ in one alone are one program."""
+        return tuple(call(self, "knobs_without_effect"))
+
+    def best_schedule(self) -> str:
+        """Return the schedule of the best variant for other programs: MLIR text with the knobs folded in.
+
+        Raises:
+            UsageError: No variant is ok, or something prevents the export.
+        """
+        return str(call(self, "best_schedule"))
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row a variant: its knobs, status, times, and what else its record holds."""
+        return frame(self, "records")
+
+
+def record_to_json(record: SweepRecord) -> dict[str, Any]:
+    """Return a record as JSON can hold it."""
     time = record.time_ns
     data = {name: getattr(record, name) for name in _FIELDS}
     data["knobs"] = dict(record.knobs)
     if time is not None:
         data["time_ns"] = {"median": time.median, "min": time.min, "mad": time.mad, "runs": time.runs}
-    return json.dumps(data, allow_nan=False)
+    return data
+
+
+def record_to_line(record: SweepRecord) -> str:
+    """Return a record as a line of a store, without the line break."""
+    return json.dumps(record_to_json(record), allow_nan=False)
 
 
 def record_from_json(data: Any) -> SweepRecord:
@@ -129,8 +187,8 @@ def record_from_json(data: Any) -> SweepRecord:
     )
 
 
-def timed_as(records: Iterable[SweepRecord]) -> dict[str, SweepRecord]:
-    """Return for each key the record whose times are its own: itself, or the one that is the same program."""
+def originals(records: Iterable[SweepRecord]) -> dict[str, SweepRecord]:
+    """Return for each key the record that was tried: itself, or the one that is the same program."""
     by_key = {r.key: r for r in records}
     return {key: by_key.get(r.same_as or key, r) for key, r in by_key.items()}
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
-from lhkit.schedule.lexing import Token, lex, without_trivia
+from lhkit.schedule.lexing import lex, without_trivia
 
-_KNOB, _ALTERNATIVES = "transform.tune.knob", "transform.tune.alternatives"
+_KNOB, _SELECTED = "transform.tune.knob", "selected_region"
 
 
 def sha256_of(value: Any) -> str:
@@ -36,25 +36,18 @@ def schedule_facts(schedule: Schedule) -> dict[str, Any]:
 def _without_choices(text: str) -> list[str]:
     """Return the tokens of a schedule that matter, in order."""
     kept: list[str] = []
-    in_knob = in_alternatives = False
-    tokens = without_trivia(lex(text))
+    until = ""
+    tokens = [t.text for t in without_trivia(lex(text))]
     for i, token in enumerate(tokens):
-        if token.text in (_KNOB, _ALTERNATIVES):
-            in_knob, in_alternatives = token.text == _KNOB, token.text == _ALTERNATIVES
-        # Of a knob: its name in angle brackets, and the type behind the arrow.
-        if in_knob and token.text == "->":
-            in_knob = False
-        if in_alternatives and token.text == "{":
-            in_alternatives = False
-        if not (in_knob or in_alternatives) or _is_head(tokens, i):
-            kept.append(token.text)
+        until = "" if token == until else until
+        if until:
+            continue
+        kept.append(token)
+        if tokens[max(i - 3, 0) : i + 1][:1] == [_KNOB]:  # `<`, the name, `>`; then default and options
+            until = "->"
+        elif tokens[max(i - 2, 0) : i + 1] == [_SELECTED, "=", token] and token.isdecimal():
+            kept[-1] = ""
     return kept
-
-
-def _is_head(tokens: tuple[Token, ...], i: int) -> bool:
-    """Return whether a token is the name of a tuning op or the name in angle brackets behind it."""
-    heads = (_KNOB, _ALTERNATIVES)
-    return tokens[i].text in heads or (i > 1 and tokens[i - 2].text in heads and tokens[i].kind == "string")
 
 
 def variant_key(scope: str, values: Mapping[str, KnobValue]) -> str:

@@ -28,9 +28,7 @@ class Store(Mapping[str, SweepRecord]):
         is_read_only: Whether it was opened for reading alone; then it is neither locked nor repaired.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], *, read_only: bool = False, sync: bool = False
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False, sync: bool = False) -> None:
         """Open a store, or begin one.
 
         Args:

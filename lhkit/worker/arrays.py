@@ -138,13 +138,18 @@ def _describe(array: Array, **where: Any) -> Descriptor:
 
 
 class Packing:
-    """The arrays of one request: what goes inline, what is lent, and where results will come."""
+    """The arrays of one request: what goes inline, what is lent, and where results will come.
 
-    def __init__(self, files: SharedFiles) -> None:
+    Args:
+        files: Where large ones travel.
+        start: How many bytes stand before the inline ones in the body of the request.
+    """
+
+    def __init__(self, files: SharedFiles, start: int = 0) -> None:
         self._files = files
         self._lent: list[tuple[str, mmap.mmap]] = []
         self._inline: list[bytes] = []
-        self._offset = 0
+        self._offset = start
 
     @property
     def body(self) -> bytes:

@@ -30,3 +30,19 @@ def kind_of_death(code: int | None, last_words: str) -> FailureKind:
     if _TIME_LIMIT_SIGNAL is not None and code == -_TIME_LIMIT_SIGNAL:
         return "timeout"
     return "crash"
+
+
+def advice_about(kind: FailureKind, stage: str | None) -> str:
+    """Return what to do about a death in a stage of a request."""
+    return _CALL_ADVICE if (kind, stage) == ("crash", "call") else _ADVICE[kind]
+
+
+_CALL_ADVICE = (
+    "A kernel that dies while it runs has touched memory outside its buffers: look for a payload whose"
+    " slices do not fit, or for memory that could not be had. The next request works."
+)
+_ADVICE: dict[str, str] = {
+    "timeout": "Give it more time (--timeout SECONDS, limits=… in Python), or look at the step named above.",
+    "memory": "Give it more memory (--memory BYTES, limits=… in Python), or look at the step named above.",
+    "crash": "This is a defect of the compiler or of the code that it made; the next request works.",
+}

@@ -61,7 +61,7 @@ class Handlers:
         self._files = MappedFiles()
         self._kernels: OrderedDict[int, CompiledKernel] = OrderedDict()
         self._timings: dict[int, Timing] = {}
-        self._benches: dict[int, VariantBench] = {}
+        self._benches: dict[str, VariantBench] = {}
         self._held: tuple[PreparedCall | None, list[Array]] = (None, [])
         self._count = 0
         self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
@@ -293,16 +293,16 @@ class Handlers:
             for e, a in fields["expected"]
         ]
         places = [self._files.array(d, body) for d in fields["places"]]
-        self._count += 1
         recipe = _recipe(fields, body)
-        self._benches[self._count] = VariantBench(fields, recipe, arguments, expected, places)
-        return Message({"sweep": self._count})
+        self._benches[fields["sweep"]] = VariantBench(fields, recipe, arguments, expected, places)
+        return Message({})
 
     def _try_variant(self, fields: dict[str, Any], _body: bytes) -> Message:
         def stage(name: str, ir_sha256: str | None) -> None:
             self._send(Message({"progress": name, "ir": None, "ir_sha256": ir_sha256}))
 
-        return Message(self._benches[fields["sweep"]].try_variant(fields, stage))
+        bench = self._benches.get(fields["sweep"])
+        return Message({"gone": True} if bench is None else bench.try_variant(fields, stage))
 
     def _release_sweep(self, fields: dict[str, Any], _body: bytes) -> Message:
         self._benches.pop(fields["sweep"], None)

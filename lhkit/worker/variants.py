@@ -1,4 +1,4 @@
-"""Requests about the variants of a sweep: each one compiled, verified and timed on arguments that stay in place."""
+"""Variants of a sweep: each one compiled, verified and timed on arguments that stay in place."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from lhkit.worker.pinning import pinned_to, quietest_core
 from lhkit.worker.timing import python_batches, without_garbage_collector
 from lhkit.worker.timings import Argument, Placement
 
-# A first call of less than this may be slow because it is the first: pages of the code, lazy binding.
-_LAZY_NS = 5_000_000
+# A first run of less than this is not trusted: it may be slow because it is the first, or was interrupted.
+_DOUBTFUL_NS = 50_000_000
 _FEWEST_RUNS = 3
 _AGREE = 0.01
 # What is so much slower than the best need not be known to a per cent.
@@ -85,8 +85,13 @@ class VariantBench:
             ``status`` (``ok``, ``same``, ``stopped-early`` or ``wrong-result``) and what was found out;
             ``spent_ns`` says how long each part took.
         """
-        is_looked_up = bool(fields["is_looked_up"])
-        built = self._builder.build(fields["knobs"], self._known if is_looked_up else (), stage)
+
+        def noted(name: str, ir_sha256: str | None) -> None:
+            if ir_sha256 is not None:
+                self._known.add(ir_sha256)  # whatever comes of it, it need not be tried again
+            stage(name, ir_sha256)
+
+        built = self._builder.build(fields["knobs"], self._known if fields["is_looked_up"] else (), noted)
         answer: dict[str, Any] = {"ir_sha256": built.ir_sha256, "spent_ns": {"apply": built.apply_ns}}
         if built.kernel is None:
             return {**answer, "status": "same"}
@@ -94,7 +99,6 @@ class VariantBench:
         answer["spent_ns"]["compile"] = built.kernel.compile_ns - built.apply_ns
         with self._undisturbed():
             answer |= self._verify_and_time(built.kernel, fields["best_ns"], stage, answer)
-        self._known.add(built.ir_sha256)
         return answer
 
     def _verify_and_time(
@@ -184,7 +188,7 @@ class _Timer:
     def time(self, call: Callable[[], Any], first_ns: int, best_ns: float | None) -> dict[str, Any]:
         """Return the status and the times of a call whose first run took ``first_ns``."""
         once = first_ns
-        if first_ns < _LAZY_NS:
+        if first_ns < _DOUBTFUL_NS:
             self._restore()
             once = min(once, _time_ns(call))
         if best_ns is not None and once > self._rules.hopeless * best_ns:
@@ -213,9 +217,8 @@ class _Timer:
         rules = self._rules
         if len(runs) >= rules.most_runs:
             return True
-        if len(runs) >= min(_FEWEST_RUNS, rules.most_runs) and best_ns is not None:
-            if min(runs) > _BEATEN * best_ns:
-                return True
+        if best_ns is not None and len(runs) >= _FEWEST_RUNS and min(runs) > _BEATEN * best_ns:
+            return True
         if len(runs) < rules.least_runs:
             return False
         middle = statistics.median(runs)
