@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import re
@@ -27,14 +26,12 @@ PathLike = str | os.PathLike[str]
 def default_store(payloads: Mapping[str, Payload], schedule: Schedule) -> Path:
     """Return where the records of a sweep go if no store is named: always the same file for the same sweep."""
     decides = {"payloads": [p.sha256 for p in payloads.values()], "schedule": schedule_facts(schedule)}
-    names = [_stem(p.source) for p in payloads.values()][:1] + [_stem(schedule.source)]
+    names = [_stem(next(iter(payloads.values())).source), _stem(schedule.source)]
     return state_folder() / "sweeps" / f"{'-'.join(names)}-{sha256_of(decides)[:12]}.jsonl"
 
 
 def _stem(source: str) -> str:
-    return (
-        re.sub(r"[^\w.-]+", "", PurePath(source).stem)[:40] or hashlib.sha256(source.encode()).hexdigest()[:8]
-    )
+    return re.sub(r"[^\w.-]+", "", PurePath(source).stem)[:40] or "unnamed"
 
 
 def store_frame(path: PathLike) -> pd.DataFrame:
@@ -56,9 +53,8 @@ def export_store(path: PathLike, target: PathLike) -> None:
     if target.suffix not in (".csv", ".parquet"):
         raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.parquet.")
     if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise usage_error(
-            "Parquet needs pyarrow, which is not installed", "pip install pyarrow, or name a .csv."
-        )
+        advice = "pip install pyarrow, or name a file that ends in .csv."
+        raise usage_error("Parquet needs pyarrow, which is not installed", advice)
     frame = store_frame(path)
     try:
         if target.suffix == ".csv":

@@ -59,15 +59,15 @@ def sweep(
 
     Where an event loop is running (in a notebook) it returns at once and the sweep goes on in the background;
     in a script it runs to the end. A variant that is in the store is not tried again, so that a sweep that was
-    stopped, interrupted or killed goes on where it was. Equal programs are compiled and timed once. Each variant
-    is verified against the payload's NumPy reference, else against the unscheduled payload.
+    stopped, interrupted or killed goes on where it was. Equal programs are compiled and timed once. Each is
+    verified against the payload's NumPy reference, else against the unscheduled payload.
 
     Args:
         payload: The payload, loaded or a path; several by name make ``payload`` the first axis.
         schedule: The schedule, loaded or a path; knobs that are set keep their values unless they are narrowed.
         knobs: What is left of knobs: lists, or texts such as ``4,8,16``, ``1..64``, ``8..256*2``.
         constraints: What a variant has to meet beside what the schedule requires: texts, functions of knobs.
-        strategy: ``grid``, ``random``, ``latin-hypercube``, ``coordinate-descent``, ``tpe``, or one of your own.
+        strategy: ``grid``, ``random``, ``latin-hypercube``, ``coordinate-descent``, ``tpe``, or a `Strategy`.
         budget: How many variants, those that are known among them.
         seconds: How long, from the first variant on.
         store: The file of the records; without one it is the same file for the same payload and schedule.

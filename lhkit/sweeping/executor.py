@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -17,6 +18,8 @@ from lhkit.worker.client import Worker, record
 from lhkit.worker.limits import Limits
 from lhkit.worker.protocol import Message
 
+# Hashes of programs that need not be tried again; None: every one is tried.
+Programs = Collection[str] | None
 TrialStatus = SweepStatus | Literal["same"]
 
 _STATUSES: Mapping[FailureKind, SweepStatus] = {
@@ -61,9 +64,7 @@ class Executor(Protocol):
     def capacity(self) -> int:
         """How many it tries at a time."""
 
-    async def try_variant(
-        self, variant: Variant, best_ns: float | None, known: Collection[str] | None
-    ) -> Trial:
+    async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
         """Try a variant.
 
         Args:
@@ -106,9 +107,7 @@ class LocalExecutor:
         self._names: dict[str, tuple[str, int]] = {}
         self._is_busy = self._is_closed = False
 
-    async def try_variant(
-        self, variant: Variant, best_ns: float | None, known: Collection[str] | None
-    ) -> Trial:
+    async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
         """Try a variant; see `Executor.try_variant`."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._try, variant, best_ns, known)
@@ -122,7 +121,7 @@ class LocalExecutor:
         if self._close_worker:
             self._worker.close()
 
-    def _try(self, variant: Variant, best_ns: float | None, known: Collection[str] | None) -> Trial:
+    def _try(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
         self._is_busy = True
         try:
             return self._try_now(variant, best_ns, known)
@@ -131,41 +130,39 @@ class LocalExecutor:
             if self._is_closed and self._close_worker:  # closed while the process was starting
                 self._worker.close()
 
-    def _try_now(self, variant: Variant, best_ns: float | None, known: Collection[str] | None) -> Trial:
-        notes: dict[str, Any] = {}
-        fields = {
-            "knobs": dict(variant.values),
-            "best_ns": best_ns,
-            "is_looked_up": known is not None,
-        }
-        try:
-            answer = self._ask(variant.subject, fields, known, notes)
-        except LhkitError as error:
-            failure = error.failure
-            if failure.request in ("start", "prepare_sweep"):
-                raise
-            status = _STATUSES.get(failure.kind, "schedule-failed")
-            return Trial(status, _in_a_line(failure), ir_sha256=notes.get("ir_sha256"))
-        return _trial(answer.header, variant.subject)
-
-    def _ask(
-        self, subject: Subject, fields: dict[str, Any], known: Collection[str] | None, notes: dict[str, Any]
-    ) -> Message:
-        """Ask for a variant, in a process that is ready for its payload."""
+    def _try_now(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
+        subject, notes = variant.subject, {"ir_sha256": None}
+        fields = {"knobs": dict(variant.values), "best_ns": best_ns, "is_looked_up": known is not None}
         while True:
             name = self._ready(subject, known)
-            answer = self._worker.request(
-                "try_variant",
-                {"sweep": name, **fields},
-                limits=self._limits,
-                before=lambda: [record("prepare_sweep", self._preparation(subject, name, known), subject.body)],
-                on_progress=notes.update,
-            )
+            preparing = functools.partial(self._preparation, subject, name, known)
+            try:
+                answer = self._ask({"sweep": name, **fields}, subject, preparing, notes.update)
+            except LhkitError as error:
+                if error.failure.request == "start":
+                    raise
+                status = _STATUSES.get(error.failure.kind, "schedule-failed")
+                return Trial(status, _in_a_line(error.failure), ir_sha256=notes["ir_sha256"])
             if not answer.header.get("gone"):
-                return answer
-            del self._names[subject.scope]
+                return _trial(answer.header, subject)
+            del self._names[subject.scope]  # the process was replaced
 
-    def _ready(self, subject: Subject, known: Collection[str] | None) -> str:
+    def _ask(
+        self,
+        fields: dict[str, Any],
+        subject: Subject,
+        preparing: Callable[[], dict[str, Any]],
+        on_progress: Callable[[Mapping[str, Any]], None],
+    ) -> Message:
+        return self._worker.request(
+            "try_variant",
+            fields,
+            limits=self._limits,
+            before=lambda: [record("prepare_sweep", preparing(), subject.body)],
+            on_progress=on_progress,
+        )
+
+    def _ready(self, subject: Subject, known: Programs) -> str:
         """Return what the worker calls a payload, once it is ready for it."""
         name, generation = self._names.get(subject.scope, ("", -1))
         if generation != self._worker.generation:
@@ -175,7 +172,8 @@ class LocalExecutor:
             self._names[subject.scope] = (name, self._worker.generation)
         return name
 
-    def _preparation(self, subject: Subject, name: str, known: Collection[str] | None) -> dict[str, Any]:
+    def _preparation(self, subject: Subject, name: str, known: Programs) -> dict[str, Any]:
+        """Return the fields of the request that makes a process ready."""
         return {**subject.fields, "sweep": name, "known": list(known or ())}
 
 
