@@ -13,7 +13,7 @@ from lhkit.model.errors import LhkitError
 _COMMANDS = {
     "bench": ("lhkit.cli.bench", "Time a payload, unscheduled and with schedules, beside its reference."),
     "check": ("lhkit.cli.check", "Look for uses of invalid handles in a schedule, without a payload."),
-    "compare": ("lhkit.cli.compare", "Compare two files of lhkit bench, as ratios with intervals."),
+    "compare": ("lhkit.cli.compare", "Compare two files of lhkit bench or sweep, as ratios with intervals."),
     "demo": ("lhkit.cli.demo", "Compile, check and time a shipped layer, with tables, plots and a page."),
     "doctor": ("lhkit.cli.doctor", "Say what was found: bindings, CPU, limits, optional parts."),
     "lab": ("lhkit.cli.lab", "Start JupyterLab on a private copy of the notebooks."),

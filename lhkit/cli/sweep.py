@@ -84,7 +84,7 @@ def command(
         scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
         knobs = dict(_knob(text) for text in narrowed)
         variant_limits = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
-        asked = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
+        asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
         found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)
         click.echo(f"lhkit: records are kept in {found.store_path}", err=True)
         try:

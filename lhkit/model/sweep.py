@@ -143,7 +143,8 @@ class SweepResult(Showable):
 
     def frame(self) -> pd.DataFrame:
         """Return a row a variant: its knobs, status, times, and what else its record holds."""
-        return frame(self, "records")
+        records: pd.DataFrame = frame(self, "records")
+        return records
 
 
 def record_to_json(record: SweepRecord) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -13,12 +15,16 @@ from lhkit.analysis.sweep_frames import frame_of_records
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
+from lhkit.model.sweep import SCHEMA, SweepRecord, record_from_json
 from lhkit.session.autosaving import state_folder
 from lhkit.sweeping.keys import schedule_facts, sha256_of
 from lhkit.sweeping.store import Store, merge_stores
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# The first record says what it is within so many bytes.
+_LOOKED_AT = 200
 
 PathLike = str | os.PathLike[str]
 
@@ -74,6 +80,33 @@ def merge_files(target: PathLike, *sources: PathLike) -> int:
     read = [_read(source) for source in sources]
     with Store(target) as store:
         return merge_stores(store, read)
+
+
+def is_sweep_file(path: Path) -> bool:
+    """Return whether a file begins as a store does, or as what ``lhkit sweep --json`` writes."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_LOOKED_AT)
+    except OSError:
+        return False
+    return f'"{SCHEMA}"'.encode() in start
+
+
+def load_records(path: PathLike) -> list[SweepRecord]:
+    """Return the records of a store, or of what ``lhkit sweep --json`` wrote.
+
+    Raises:
+        UsageError: No such file, or it is neither.
+    """
+    content = b""
+    with contextlib.suppress(OSError):
+        content = Path(path).read_bytes()
+    if not content.startswith(b"["):
+        return _read(path).records()
+    try:
+        return [record_from_json(each) for each in json.loads(content)]
+    except ValueError as error:
+        raise usage_error(f"{path} is a damaged file of records: {error}") from None
 
 
 def _read(path: PathLike) -> Store:

@@ -7,7 +7,7 @@ import contextlib
 import datetime
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from lhkit.model.sweep import SCHEMA, SweepEnd, SweepRecord, best_of
@@ -197,7 +197,7 @@ class _Run:
         trial = self._executor.try_variant(variant, best_ns, known)
         self._trying[asyncio.ensure_future(trial)] = (variant, _now())
 
-    def _take_in(self, done: set[asyncio.Task[Trial]] | set[asyncio.Future[object]]) -> None:
+    def _take_in(self, done: Collection[object]) -> None:
         for trial in [t for t in self._trying if t in done]:
             variant, started = self._trying.pop(trial)
             self._keep(variant, trial.result(), started)

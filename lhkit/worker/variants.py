@@ -37,6 +37,7 @@ class TimingRules:
         batch_ns: A run lasts at least that long; short calls are repeated in it, in machine code.
         least_runs: Fewer runs are not trusted to have settled.
         most_runs: After so many there is an end.
+        enough_ns: So long is enough, once there are a few runs.
         hopeless: A variant whose first run takes so many times the time of the best one is stopped there.
         pin: Whether to stay on one core.
     """
@@ -44,6 +45,7 @@ class TimingRules:
     batch_ns: int
     least_runs: int
     most_runs: int
+    enough_ns: int
     hopeless: float
     pin: bool
 
@@ -195,9 +197,12 @@ class _Timer:
             return {"status": "stopped-early", "time_ns": _summary([once])}
         batch, calls = self._calibrated(once)
         runs: list[float] = []
-        while not self._is_settled(runs, best_ns):
+        spent = 0
+        while not self._is_settled(runs, spent, best_ns):
             self._restore()
-            runs.append(_time_ns(batch) / calls)
+            taken = _time_ns(batch)
+            runs.append(taken / calls)
+            spent += taken
         return {"status": "ok", "time_ns": _summary(runs)}
 
     def _calibrated(self, once_ns: float) -> tuple[Callable[[], Any], int]:
@@ -213,12 +218,14 @@ class _Timer:
             batch = self._batches(calls)
         return batch, calls
 
-    def _is_settled(self, runs: Sequence[float], best_ns: float | None) -> bool:
+    def _is_settled(self, runs: Sequence[float], spent_ns: int, best_ns: float | None) -> bool:
         rules = self._rules
         if len(runs) >= rules.most_runs:
             return True
-        if best_ns is not None and len(runs) >= _FEWEST_RUNS and min(runs) > _BEATEN * best_ns:
-            return True
+        if len(runs) >= _FEWEST_RUNS:
+            is_beaten = best_ns is not None and min(runs) > _BEATEN * best_ns
+            if is_beaten or spent_ns > rules.enough_ns:
+                return True
         if len(runs) < rules.least_runs:
             return False
         middle = statistics.median(runs)
