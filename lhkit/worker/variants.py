@@ -110,6 +110,9 @@ class VariantBench:
         stage("call", answer["ir_sha256"])
         prepared = kernel.prepare(self._placement.arguments, self._placement.results)
         self._placement.restore()
+        for check, place in zip(self._checks, self._placement.results, strict=False):
+            if isinstance(place, np.ndarray):
+                check.spoil(place)
         first_ns = _time_ns(prepared)
         found = self._results(prepared)
         verdicts = [check.error(r) for check, r in zip(self._checks, found, strict=True)]
@@ -157,6 +160,13 @@ class ResultCheck:
         self._expected = expected
         self._allowed = allowed
         self._wide = None if allowed is None else _wide(expected)
+
+    def spoil(self, place: Array) -> None:
+        """Make the place of a result wrong everywhere: what the variant before left there is right."""
+        if self._wide is None:
+            place[...] = np.invert(self._expected)
+        else:
+            place[...] = np.where(np.isnan(self._wide), 0.0, np.nan)
 
     def error(self, result: Array) -> float | None:
         """Return the largest absolute difference, or None if there is one that is not allowed."""
