@@ -78,11 +78,11 @@ def command(
     goes on where it was. --timeout and --memory are for one variant.
     """
     scheduling = {name: options.pop(name) for name in ("entry", "settings", "bind", "libraries", "ops")}
+    knobs = dict(_knob(text) for text in narrowed)
     worker = Worker(limits)
     try:
         loaded = load_payload(payload, worker=worker)
         scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
-        knobs = dict(_knob(text) for text in narrowed)
         variant_limits = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
         asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
         found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)

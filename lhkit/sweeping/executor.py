@@ -15,6 +15,7 @@ from lhkit.model.failure import Failure, FailureKind
 from lhkit.model.sweep import SweepStatus, SweepTime
 from lhkit.sweeping.task import Subject, Variant
 from lhkit.worker.client import Worker, record
+from lhkit.worker.deaths import was_killed
 from lhkit.worker.limits import Limits
 from lhkit.worker.protocol import Message
 
@@ -133,6 +134,7 @@ class LocalExecutor:
     def _try_now(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
         subject, notes = variant.subject, {"ir_sha256": None}
         fields = {"knobs": dict(variant.values), "best_ns": best_ns, "is_looked_up": known is not None}
+        is_again = False
         while True:
             name = self._ready(subject, known)
             preparing = functools.partial(self._preparation, subject, name, known)
@@ -141,6 +143,9 @@ class LocalExecutor:
             except LhkitError as error:
                 if error.failure.request == "start":
                     raise
+                if was_killed(error.failure) and not is_again:
+                    is_again = True
+                    continue
                 status = _STATUSES.get(error.failure.kind, "schedule-failed")
                 return Trial(status, _in_a_line(error.failure), ir_sha256=notes["ir_sha256"])
             if not answer.header.get("gone"):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 
-from lhkit.model.failure import FailureKind
+from lhkit.model.failure import Failure, FailureKind
 
 _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "MemoryError", "Cannot allocate memory")
+_KILL = getattr(signal, "SIGKILL", 9)
 _TIME_LIMIT_SIGNAL = getattr(signal, "SIGALRM", None)
 
 
@@ -21,6 +22,11 @@ def describe_exit(code: int | None) -> str:
     except ValueError:
         name = "unknown"
     return f"died of signal {-code} ({name})"
+
+
+def was_killed(failure: Failure) -> bool:
+    """Return whether a worker died because somebody outside killed it: a person, or a system out of memory."""
+    return failure.kind == "crash" and f"signal {int(_KILL)} " in failure.message
 
 
 def kind_of_death(code: int | None, last_words: str) -> FailureKind:

@@ -199,13 +199,14 @@ class _Timer:
 
     def time(self, call: Callable[[], Any], first_ns: int, best_ns: float | None) -> dict[str, Any]:
         """Return the status and the times of a call whose first run took ``first_ns``."""
-        once = first_ns
+        once: float = first_ns
         if first_ns < _DOUBTFUL_NS:
             self._restore()
             once = min(once, _time_ns(call))
+        # Short calls are judged by a batch: a single one would be judged by what it costs to make it.
+        batch, calls, once = self._calibrated(once)
         if best_ns is not None and once > self._rules.hopeless * best_ns:
             return {"status": "stopped-early", "time_ns": _summary([once])}
-        batch, calls = self._calibrated(once)
         runs: list[float] = []
         spent = 0
         while not self._is_settled(runs, spent, best_ns):
@@ -215,18 +216,19 @@ class _Timer:
             spent += taken
         return {"status": "ok", "time_ns": _summary(runs)}
 
-    def _calibrated(self, once_ns: float) -> tuple[Callable[[], Any], int]:
-        """Return a batch of calls that lasts long enough, and how many calls it makes."""
+    def _calibrated(self, once_ns: float) -> tuple[Callable[[], Any], int, float]:
+        """Return a batch of calls that lasts long enough, how many calls it makes, and the time of one."""
         calls = max(1, math.ceil(self._rules.batch_ns / max(once_ns, 1)))
         batch = self._batches(calls)
         while calls > 1:
             self._restore()
             taken = _time_ns(batch)
+            once_ns = taken / calls
             if taken > self._rules.batch_ns / 2:
                 break
             calls = min(math.ceil(calls * 1.1 * self._rules.batch_ns / max(taken, 1)), 16 * calls)
             batch = self._batches(calls)
-        return batch, calls
+        return batch, calls, once_ns
 
     def _is_settled(self, runs: Sequence[float], spent_ns: int, best_ns: float | None) -> bool:
         rules = self._rules

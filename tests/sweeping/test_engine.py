@@ -28,7 +28,14 @@ def run(path, points, executor=None, *, task=None, strategy=None, stop_after=Non
 
         with Store(path) as store:
             await run_sweep(
-                task or make_task(), strategy, store, executor, progress, stop=stop, on_event=on_event, **options
+                task or make_task(),
+                strategy,
+                store,
+                executor,
+                progress,
+                stop=stop,
+                on_event=on_event,
+                **options,
             )
 
     asyncio.run(main())
@@ -74,7 +81,11 @@ def test_records_of_another_machine_are_kept_and_not_used(path):
 
 
 def test_equal_programs_are_one(path):
-    trials = {2: ok(1), 3: Trial("crashed", "died", ir_sha256="c" * 64), 4: Trial("crashed", ir_sha256="c" * 64)}
+    trials = {
+        2: ok(1),
+        3: Trial("crashed", "died", ir_sha256="c" * 64),
+        4: Trial("crashed", ir_sha256="c" * 64),
+    }
     progress, _, strategy = run(path, points_of(a=[1, 2, 3, 4]), FakeExecutor(trials))
     first, second, third, fourth = progress.records
     assert (second.status, second.same_as, second.time_ns) == ("same-as", first.key, None)

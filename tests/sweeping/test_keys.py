@@ -54,6 +54,11 @@ def test_all_else_counts(old, new):
 def test_keys_are_of_values_and_not_of_their_order():
     key = variant_key("s", {"a": 1, "b": True})
     assert key == variant_key("s", {"b": True, "a": 1})
-    others = [("t", {"a": 1, "b": True}), ("s", {"a": 1, "b": 1}), ("s", {"a": "1", "b": True}), ("s", {"a": 1})]
+    others = [
+        ("t", {"a": 1, "b": True}),
+        ("s", {"a": 1, "b": 1}),
+        ("s", {"a": "1", "b": True}),
+        ("s", {"a": 1}),
+    ]
     assert len({key, *(variant_key(*other) for other in others)}) == 5
     assert variant_key("s", {"a": 4}) == "8d43f590d553520f1be9ae20fe270f778111db02ea3285b45515d63845067418"

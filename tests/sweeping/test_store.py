@@ -20,7 +20,13 @@ ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads(files("lhkit").joinpath("schemas/sweep-1.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 SAME = {"status": "same-as", "same_as": "a" * 64, "time_ns": None, "compile_ns": None}
-FAILED = {"status": "crashed", "message": "died: “why”\n", "time_ns": None, "ir_sha256": None, "max_abs_error": None}
+FAILED = {
+    "status": "crashed",
+    "message": "died: “why”\n",
+    "time_ns": None,
+    "ir_sha256": None,
+    "max_abs_error": None,
+}
 
 
 @pytest.fixture
@@ -90,7 +96,10 @@ def test_a_line_that_was_cut_at_any_byte_is_mended_and_no_other_is_touched(path)
             is_complete = cut >= len(whole) - 1
             assert [r.values["a"] for r in store.records()] == read == ([1, 2, 3] if is_complete else [1, 2])
             store.append(make_record(4))
-        assert path.read_bytes() == (whole if is_complete else before) + f"{record_to_line(make_record(4))}\n".encode()
+        assert (
+            path.read_bytes()
+            == (whole if is_complete else before) + f"{record_to_line(make_record(4))}\n".encode()
+        )
 
 
 def test_a_block_of_zeros_at_the_end_is_cut_off(path):
@@ -101,7 +110,9 @@ def test_a_block_of_zeros_at_the_end_is_cut_off(path):
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("content", [b"func.func @f() {\n}\n", b"func.func", b'{"schema": "lhkit.bench/1"}', b"[\n"])
+@pytest.mark.parametrize(
+    "content", [b"func.func @f() {\n}\n", b"func.func", b'{"schema": "lhkit.bench/1"}', b"[\n"]
+)
 def test_another_file_is_refused_and_left_as_it_is(path, content):
     path.parent.mkdir()
     path.write_bytes(content)
@@ -163,7 +174,9 @@ def test_a_full_disk_is_typed_and_damages_nothing(path, monkeypatch):
     with Store(path) as store:
         monkeypatch.setattr(store_module.os, "write", on_a_full_disk)
         for _ in range(2):
-            with pytest.raises(UsageError, match="No space left on device.*\nWhat it holds, 1 variants") as caught:
+            with pytest.raises(
+                UsageError, match="No space left on device.*\nWhat it holds, 1 variants"
+            ) as caught:
                 store.append(make_record(2))
             assert caught.value.failure.exit_code == 2
         assert path.read_bytes() == content and len(store) == 1
