@@ -50,7 +50,7 @@ class Listed:
 
 def points_of(**values):
     """Return the points of a grid."""
-    return [tuple(zip(values, each)) for each in itertools.product(*values.values())]
+    return [tuple(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
 
 
 def make_task(knobs=(("a", tuple(range(100)), 0),), **more):
@@ -113,7 +113,7 @@ PAYLOAD = f"""func.func @f(%a: {N}) -> {N} {{
   return %result : {N}
 }}
 """
-WAYS = "ok other slow wrong fails unlowerable dies hangs hungry".split()
+WAYS = ["ok", "other", "slow", "wrong", "fails", "unlowerable", "dies", "hangs", "hungry"]
 ANY = "!transform.any_op"
 # Which way it goes is a knob; `idle` makes no difference.
 SCHEDULE = f"""module attributes {{transform.with_named_sequence}} {{

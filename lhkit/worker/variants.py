@@ -21,7 +21,7 @@ from lhkit.worker.pinning import pinned_to, quietest_core
 from lhkit.worker.timing import python_batches, without_garbage_collector
 from lhkit.worker.timings import Argument, Placement
 
-# A first run of less than this is not trusted: it may be slow because it is the first, or was interrupted.
+# A run of less than this that looks hopeless is repeated: it may have been interrupted.
 _DOUBTFUL_NS = 50_000_000
 _FEWEST_RUNS = 3
 _AGREE = 0.01
@@ -200,12 +200,15 @@ class _Timer:
     def time(self, call: Callable[[], Any], first_ns: int, best_ns: float | None) -> dict[str, Any]:
         """Return the status and the times of a call whose first run took ``first_ns``."""
         once: float = first_ns
-        if first_ns < _DOUBTFUL_NS:
+        if first_ns < 2 * self._rules.batch_ns:  # the first one may be slow because it is the first
             self._restore()
             once = min(once, _time_ns(call))
         # Short calls are judged by a batch: a single one would be judged by what it costs to make it.
         batch, calls, once = self._calibrated(once)
-        if best_ns is not None and once > self._rules.hopeless * best_ns:
+        if self._is_hopeless(once, best_ns) and once * calls < _DOUBTFUL_NS:
+            self._restore()
+            once = min(once, _time_ns(batch) / calls)
+        if self._is_hopeless(once, best_ns):
             return {"status": "stopped-early", "time_ns": _summary([once])}
         runs: list[float] = []
         spent = 0
@@ -215,6 +218,9 @@ class _Timer:
             runs.append(taken / calls)
             spent += taken
         return {"status": "ok", "time_ns": _summary(runs)}
+
+    def _is_hopeless(self, once_ns: float, best_ns: float | None) -> bool:
+        return best_ns is not None and once_ns > self._rules.hopeless * best_ns
 
     def _calibrated(self, once_ns: float) -> tuple[Callable[[], Any], int, float]:
         """Return a batch of calls that lasts long enough, how many calls it makes, and the time of one."""

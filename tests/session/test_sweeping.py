@@ -267,7 +267,7 @@ def test_a_sweep_that_breaks_off_in_an_event_loop_says_so(worker, tmp_path):
 def test_a_variant_whose_worker_was_killed_from_outside_is_tried_again(own, payload, schedule, tmp_path):
     async def main():
         points = points_of(way=["ok", "hangs", "other"], idle=[1])
-        limits, store = Limits(3.0), tmp_path / "s.jsonl"
+        limits, store = Limits(1.0), tmp_path / "s.jsonl"
         swept = lhkit.sweep(payload, schedule, strategy=Listed(points), store=store, worker=own, limits=limits)
         while not swept.records:
             await asyncio.sleep(0.01)

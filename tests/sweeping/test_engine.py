@@ -110,7 +110,7 @@ def test_points_that_the_schedule_does_not_take_are_no_variants(path):
 
 def test_a_failure_costs_that_variant_only(path):
     trials = {n: Trial(s, "why") for n, s in enumerate(("crashed", "timeout", "schedule-failed"), 1)}
-    progress, executor, _ = run(path, points_of(a=[1, 2, 3, 4]), FakeExecutor(trials))
+    progress, _, _ = run(path, points_of(a=[1, 2, 3, 4]), FakeExecutor(trials))
     assert [r.status for r in progress.records] == ["crashed", "timeout", "schedule-failed", "ok"]
     assert progress.best.status == "ok" and progress.end == "finished"
 

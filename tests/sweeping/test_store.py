@@ -175,7 +175,7 @@ def test_a_full_disk_is_typed_and_damages_nothing(path, monkeypatch):
         monkeypatch.setattr(store_module.os, "write", on_a_full_disk)
         for _ in range(2):
             with pytest.raises(
-                UsageError, match="No space left on device.*\nWhat it holds, 1 variants"
+                UsageError, match=r"No space left on device\nWhat it holds, 1 variants"
             ) as caught:
                 store.append(make_record(2))
             assert caught.value.failure.exit_code == 2
