@@ -16,8 +16,8 @@ from lhkit.model.knob import KnobValue
 # Contexts keep every type and attribute that they ever saw.
 _MOST_VARIANTS = 200
 
-# Told of each stage, and from the first one after the schedule was applied of the hash of the program.
-Stage = Callable[[str, str | None], None]
+# Told of what comes next, ``compile`` or ``call``, and of the hash of the program. Each note wakes the client.
+Stage = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,6 @@ class VariantBuilder:
 
     def _build(self, knobs: Mapping[str, KnobValue], known: Container[str], stage: Stage) -> BuiltVariant:
         started = time.perf_counter_ns()
-        stage("apply", None)
         recipe = replace(self._recipe, application=replace(self._application, knobs=knobs))
         module, function = unscheduled(recipe)
         set_knobs(self._prepared[0], knobs)
@@ -88,6 +87,7 @@ class VariantBuilder:
         applied = time.perf_counter_ns()
         if sha256 in known:
             return BuiltVariant(sha256, None, applied - started)
-        kernel = kernel_of(module, function, recipe, lambda name, _module: stage(name, sha256))
+        stage("compile", sha256)
+        kernel = kernel_of(module, function, recipe)
         kernel.compile_ns = time.perf_counter_ns() - started
         return BuiltVariant(sha256, kernel, applied - started)

@@ -283,8 +283,8 @@ class _Process:
         Raises:
             _DeathError: The process died, or was killed because it broke a limit or the protocol.
         """
-        # A call has one stage, and a note about it would cost more than a small kernel.
-        self.stage = "call" if request.header["request"] == "call" else None
+        # What begins without a note: it would cost more than a small kernel.
+        self.stage = {"call": "call", "try_variant": "apply"}.get(request.header["request"])
         self.last_good_ir = last_good_ir
         try:
             write_message(cast(BinaryIO, self._popen.stdin), request)

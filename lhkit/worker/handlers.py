@@ -298,7 +298,7 @@ class Handlers:
         return Message({})
 
     def _try_variant(self, fields: dict[str, Any], _body: bytes) -> Message:
-        def stage(name: str, ir_sha256: str | None) -> None:
+        def stage(name: str, ir_sha256: str) -> None:
             self._send(Message({"progress": name, "ir": None, "ir_sha256": ir_sha256}))
 
         bench = self._benches.get(fields["sweep"])
