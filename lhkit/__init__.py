@@ -21,6 +21,7 @@ from lhkit.model.registry import register_drawing, register_frames, register_met
 if TYPE_CHECKING:
     from lhkit import ops as ops
     from lhkit import payloads as payloads
+    from lhkit import show as show
     from lhkit.model.errors import LhkitError
     from lhkit.model.measurement import Comparison, Measurement
     from lhkit.model.payload import Payload
@@ -59,7 +60,7 @@ _PLACES = {
     "trace": "lhkit.session.tracing:trace_schedule",
     "verify": "lhkit.session.verifying:verify",
 }
-_NAMESPACES = ("ops", "payloads")
+_NAMESPACES = ("ops", "payloads", "show")
 # How schedules are made and their knobs chosen, beside the names that say what is done with them.
 _MAKERS = {
     "building": "lhkit.session.building:building",
@@ -86,20 +87,29 @@ __all__ = [
 ]
 
 register_drawing("CheckReport", "lhkit.render.check_text:check_bundle")
-register_drawing("Comparison", "lhkit.render.mime:comparison_bundle")
+register_drawing("Comparison", "lhkit.widgets.bundles:comparison_bundle")
+register_drawing("Footprint", "lhkit.render.footprint_text:footprint_bundle")
 register_drawing("HotLoops", "lhkit.render.machine_code:hot_loops_bundle")
+register_drawing("Kernel", "lhkit.widgets.bundles:kernel_bundle")
+register_drawing("Measurement", "lhkit.widgets.bundles:measurement_bundle")
+register_drawing("Payload", "lhkit.widgets.bundles:payload_bundle")
 register_drawing("Repair", "lhkit.render.repair_text:repair_bundle")
 register_drawing("Repairs", "lhkit.render.repair_text:repair_bundle")
-register_drawing("Trace", "lhkit.render.trace_text:trace_bundle")
+register_drawing("Schedule", "lhkit.widgets.bundles:schedule_bundle")
+register_drawing("Trace", "lhkit.widgets.bundles:trace_bundle")
 register_drawing("Explanation", "lhkit.render.trace_text:explanation_bundle")
 register_frames("SweepResult", "lhkit.analysis.sweep_frames")
 register_frames("Trace", "lhkit.analysis.trace_frames")
 register_method("SweepResult", "best_schedule", "lhkit.session.winning:best_schedule")
 register_method("SweepResult", "knobs_without_effect", "lhkit.analysis.sweep_knobs:knobs_without_effect")
+register_method("Payload", "constants_to_arguments", "lhkit.session.weights:constants_to_arguments")
+register_method("Payload", "weights", "lhkit.session.weights:weights_of_payload")
+register_method("Payload", "save", "lhkit.session.saving:save_payload")
 register_method("Trace", "why", "lhkit.analysis.explaining:explain")
 register_method("Trace", "repairs", "lhkit.session.repairing:repairs_of")
 register_method("Trace", "to_markdown", "lhkit.render.trace_markdown:trace_markdown")
 register_method("Trace", "compiler_explorer_url", "lhkit.analysis.compiler_explorer:trace_url")
+register_method("Trace", "save_html", "lhkit.show:save_page")
 register_method("Trace", "save_reproducer", "lhkit.session.reproducing:save_reproducer")
 
 

@@ -16,16 +16,16 @@ def shipped_folder(kind: Shipped) -> Path:
 
 
 def find_file(path: str | Path, kind: Shipped) -> Path:
-    """Return ``path``; a bare name that is not here but is shipped gives the shipped file.
+    """Return ``path``; a relative one that is not here but is shipped gives the shipped file.
 
     Files of the kind that is wanted come first; others are found too, so that a payload given as a
     schedule gets a message that says so.
     """
     path = Path(path)
-    if path.exists() or path.parent != Path():
+    if path.exists() or path.is_absolute() or ".." in path.parts:
         return path
     for folder in dict.fromkeys((shipped_folder(kind), shipped_folder("data"), shipped_folder("schedules"))):
-        for name in (path.name, f"{path.name}.mlir"):
+        for name in (path, path.with_name(f"{path.name}.mlir")):
             if (shipped := folder / name).is_file():
                 return shipped
     return path

@@ -19,7 +19,7 @@ def make_space(axes, *constraints):
 def walk(axes, *predicates):
     """Return the points that meet predicates of a dictionary of values, by walking the product."""
     names = [name for name, _ in axes]
-    points = (tuple(zip(names, values)) for values in itertools.product(*(v for _, v in axes)))
+    points = (tuple(zip(names, values, strict=True)) for values in itertools.product(*(v for _, v in axes)))
     return [p for p in points if all(holds(dict(p)) for holds in predicates)]
 
 

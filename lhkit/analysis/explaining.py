@@ -52,7 +52,7 @@ def explain_handle(trace: Trace, handle: str) -> Explanation:
     Raises:
         UsageError: There is no such handle; the message names near ones.
     """
-    record = _find(trace, handle)
+    record = find_handle(trace, handle)
     died = deaths(trace).get(record.id)
     if died is not None:
         return _explain_death(trace, record, died)
@@ -112,7 +112,12 @@ def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
     return None
 
 
-def _find(trace: Trace, handle: str) -> HandleRecord:
+def find_handle(trace: Trace, handle: str) -> HandleRecord:
+    """Return a handle by its name as written, or by its id.
+
+    Raises:
+        UsageError: There is no such handle; the message names near ones.
+    """
     names = display_names(trace)
     for record in reversed(trace.handle_records):
         if handle in (record.id, names[record.id]) or f"%{handle.removeprefix('%')}" == record.name:

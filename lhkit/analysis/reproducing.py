@@ -27,9 +27,10 @@ def reproducer_files(trace: Trace) -> tuple[tuple[str, str], ...]:
     """
     provenance = provenance_of(trace)
     schedule = provenance.schedule
-    libraries = [f"library{i}.mlir" for i in range(1, len(schedule.libraries) + 1)]
+    libraries = [b.declared or f"library{i}.mlir" for i, b in enumerate(schedule.libraries, start=1)]
     ops = [f"ops{i}.py" for i in range(1, len(provenance.own_ops) + 1)]
-    command = trace_command(schedule, PAYLOAD, SCHEDULE, libraries, ops)
+    given = [n for n, library in zip(libraries, schedule.libraries, strict=True) if not library.declared]
+    command = trace_command(schedule, PAYLOAD, SCHEDULE, given, ops)
     parts = [(PAYLOAD, provenance.payload.text), (SCHEDULE, schedule.text)]
     parts += [(name, library.text) for name, library in zip(libraries, schedule.libraries, strict=True)]
     parts += [(name, text) for name, (_, text) in zip(ops, provenance.own_ops, strict=True)]

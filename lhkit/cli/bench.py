@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lhkit.analysis.bench_file import bench_to_json, failed_bench_to_json
-from lhkit.cli.files import write_file, write_json, write_text
+from lhkit.cli.files import write_json, write_text
 from lhkit.cli.measuring import measure_with_bar, measuring_options, refuse_wrong_results
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
@@ -23,6 +23,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.render.bars import draw_speed_bars
 from lhkit.render.figures import figure_pdf, figure_png, figure_svg
 from lhkit.render.tables import comparison_lines, comparison_table, samples_csv, table_text
+from lhkit.session.files import write_file
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.loading import load_payload
 from lhkit.worker.client import Worker

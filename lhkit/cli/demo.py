@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import click
 
-from lhkit.cli.files import write_file, write_text
+from lhkit.cli.files import write_text
 from lhkit.cli.measuring import measure_with_bar, refuse_wrong_results
 from lhkit.cli.options import limit_options
 from lhkit.model.measurement import Comparison
@@ -14,8 +14,12 @@ from lhkit.render.bars import draw_speed_bars
 from lhkit.render.figures import figure_png, figure_svg
 from lhkit.render.page import PageParts, render_page
 from lhkit.render.tables import comparison_lines, comparison_table, samples_csv, table_text
+from lhkit.render.trace_view import trace_page
+from lhkit.session.catalogues import known_help
+from lhkit.session.files import write_file
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.loading import load_payload, load_schedule
+from lhkit.session.tracing import trace_schedule
 from lhkit.worker.limits import Limits
 
 _PAYLOAD = "fc_relu.mlir"
@@ -49,12 +53,14 @@ _SUMMARY = (
 def command(out: Path, rounds: int, limits: Limits) -> None:
     """Compile, check and time a layer: unscheduled, with two schedules, and NumPy, in one run.
 
-    Prints a table and writes a CSV with every sample, a plot (PNG and SVG), and one self-contained HTML page.
+    Prints a table and writes a CSV with every sample, a plot (PNG and SVG), a self-contained HTML page, and
+    one beside it for each schedule, to step through it.
     """
     out.mkdir(parents=True, exist_ok=True)
     kernels = _compile(limits)
     comparison = measure_with_bar(kernels, rounds=rounds, limits=limits)
-    files = _write(out, comparison, kernels, f"lhkit demo --rounds {rounds}")
+    traces = _write_traces(out, kernels, limits)
+    files = _write(out, comparison, kernels, traces, f"lhkit demo --rounds {rounds}")
     lines = "\n".join(comparison_lines(comparison))
     click.echo(f"\n{_SUMMARY}\n\n{table_text(comparison_table(comparison))}\n{lines}\n")
     click.echo("Written: " + ", ".join(str(f) for f in files))
@@ -69,7 +75,13 @@ def _compile(limits: Limits) -> dict[str, Kernel]:
     return kernels
 
 
-def _write(out: Path, comparison: Comparison, kernels: dict[str, Kernel], command_line: str) -> list[Path]:
+def _write(
+    out: Path,
+    comparison: Comparison,
+    kernels: dict[str, Kernel],
+    traces: list[tuple[str, str]],
+    command_line: str,
+) -> list[Path]:
     figure = draw_speed_bars(comparison)
     png = figure_png(figure)
     page = PageParts(
@@ -78,12 +90,26 @@ def _write(out: Path, comparison: Comparison, kernels: dict[str, Kernel], comman
         comparison=comparison,
         texts=_texts(kernels),
         command=command_line,
+        links=tuple((file, f"{name}: every step, and what each handle was") for name, file in traces),
     )
     write_text(out / "samples.csv", samples_csv(comparison))
     write_text(out / "speed.svg", figure_svg(figure))
     write_file(out / "speed.png", png)
     write_text(out / "index.html", render_page(page))
-    return [out / name for name in ("samples.csv", "speed.svg", "speed.png", "index.html")]
+    pages = [file for _, file in traces]
+    return [out / name for name in ("samples.csv", "speed.svg", "speed.png", "index.html", *pages)]
+
+
+def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list[tuple[str, str]]:
+    """Write a page a schedule; return (name of the schedule, file)."""
+    written = []
+    for name, kernel in kernels.items():
+        if kernel.schedule is not None:
+            file = f"trace_{PurePath(kernel.schedule.source).stem}.html"
+            trace = trace_schedule(kernel.payload, kernel.schedule, limits=limits)
+            write_text(out / file, trace_page(trace, known_help()))
+            written.append((name, file))
+    return written
 
 
 def _texts(kernels: dict[str, Kernel]) -> tuple[tuple[str, str], ...]:

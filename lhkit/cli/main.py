@@ -17,6 +17,7 @@ _COMMANDS = {
     "demo": ("lhkit.cli.demo", "Compile, check and time a shipped layer, with tables, plots and a page."),
     "doctor": ("lhkit.cli.doctor", "Say what was found: bindings, CPU, limits, optional parts."),
     "lab": ("lhkit.cli.lab", "Start JupyterLab on a private copy of the notebooks."),
+    "publish": ("lhkit.cli.publish", "Turn notebooks into web pages that need no kernel and no network."),
     "run": ("lhkit.cli.run", "Compile a payload for this CPU, scheduled or not, and run it once."),
     "sweep": (
         "lhkit.cli.sweep",

@@ -11,7 +11,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.cli.files import check_single_stdout, write_file, write_json
+from lhkit.cli.files import check_single_stdout, write_json
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
     limit_options,
@@ -23,9 +23,12 @@ from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.jsonable import to_json
 from lhkit.model.measurement import Verification
+from lhkit.model.payload import Payload
 from lhkit.model.signature import ArrayType, Function
+from lhkit.render.footprint_text import footprint_text
 from lhkit.render.tables import format_ns
-from lhkit.session.inputs import DEFAULT_EXTENT, generate_arguments
+from lhkit.session.files import write_file
+from lhkit.session.inputs import DEFAULT_EXTENT, default_arguments
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.loading import load_payload
 from lhkit.session.verifying import as_tuple, verify
@@ -64,6 +67,12 @@ class _Run:
 @click.option("--seed", type=int, default=0, show_default=True, help="What missing arguments are drawn from.")
 @click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
 @click.option("--json", "json_file", metavar="FILE", help="Save what happened as JSON; - is standard output.")
+@click.option(
+    "--footprint",
+    "with_footprint",
+    is_flag=True,
+    help="Also say how much memory it takes: foretold, and counted in a second run.",
+)
 @schedule_options
 @microkernel_option
 @limit_options
@@ -76,6 +85,7 @@ def command(
     seed: int,
     out: str | None,
     json_file: str | None,
+    with_footprint: bool,
     microkernels: dict[str, str],
     limits: Limits,
     **scheduling: Any,
@@ -102,6 +112,8 @@ def command(
         write_json(json_file, _succeeded(run))
     if "-" not in (json_file, out):
         click.echo(_report(run))
+        if with_footprint:
+            click.echo(footprint_text(run.kernel.footprint(*run.arguments)))
 
 
 def _run(
@@ -116,7 +128,7 @@ def _run(
 ) -> _Run:
     payload = load_payload(payload_path, limits=limits)
     chosen = payload.function(function)
-    arguments = _arguments(chosen, args, *generated)
+    arguments = _arguments(payload, chosen, args, *generated)
     schedule = None
     if schedule_path is not None:
         schedule = load_scheduled(schedule_path, limits=limits, **scheduling)
@@ -129,11 +141,13 @@ def _run(
     return _Run(kernel, arguments, results, verification)
 
 
-def _arguments(function: Function, args: tuple[str, ...], size: int, seed: int) -> list[Array]:
+def _arguments(
+    payload: Payload, function: Function, args: tuple[str, ...], size: int, seed: int
+) -> list[Array]:
     """Return the arguments: from files in order, the others generated."""
     if len(args) > len(function.arguments):
         raise usage_error(f"{len(args)} --arg given, {len(function.arguments)} taken by {function.describe()}")
-    arguments = generate_arguments(function, seed, extent=size)
+    arguments = default_arguments(payload, function, seed, extent=size)
     for i, file in enumerate(args):
         arguments[i] = _load_array(file, function.arguments[i])
     return arguments

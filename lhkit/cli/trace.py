@@ -24,6 +24,8 @@ from lhkit.model.trace_json import trace_to_json
 from lhkit.model.warning_kinds import WARNING_KINDS
 from lhkit.render.ir_html import ir_text
 from lhkit.render.trace_text import trace_lines
+from lhkit.render.trace_view import trace_page
+from lhkit.session.catalogues import known_help
 from lhkit.session.loading import load_payload
 from lhkit.session.opt_host import VARIABLE, opt_host
 from lhkit.session.opt_loading import load_for_opt
@@ -42,6 +44,7 @@ _STATUSES: Mapping[str, OutcomeStatus] = {
 @click.argument("payload")
 @click.argument("schedule")
 @click.option("--json", "json_file", metavar="FILE", help="Save the trace as JSON; - is standard output.")
+@click.option("--html", "html_file", metavar="FILE", help="Save a page that steps through it; - likewise.")
 @click.option(
     "--markdown", "markdown_file", metavar="FILE", help="Save a report for an issue thread; - likewise."
 )
@@ -66,6 +69,7 @@ def command(
     payload: str,
     schedule: str,
     json_file: str | None,
+    html_file: str | None,
     markdown_file: str | None,
     diff: str | None,
     reproducer: str | None,
@@ -78,26 +82,29 @@ def command(
 ) -> None:
     """Apply SCHEDULE to PAYLOAD step by step and record what each handle is.
 
-    Prints a row a step, every handle's death with its cause, and what is left at the end; with --json,
+    Prints a row a step, every handle's death with its cause, and what is left at the end; with --json, --html,
     --markdown, --diff, --reproducer or --explorer the trace takes that form instead. A schedule that fails is
     followed by repairs that were tried on a copy of it.
     """
     repairs = not no_repairs and opt_host() is None
-    check_single_stdout(json_file, markdown_file, "-" if explorer else None, "-" if diff else None)
+    check_single_stdout(json_file, html_file, markdown_file, "-" if explorer else None, "-" if diff else None)
     try:
         loaded, scheduled = _loaded(payload, schedule, limits, repairs, **scheduling)
         trace = trace_schedule(
             loaded, scheduled, no_warnings=no_warnings, check_knobs=check_knobs, limits=limits
         )
     except LhkitError as error:
-        if json_file is not None:
-            _write(json_file, _not_traced(payload, schedule, error.failure))
+        for file, write in ((json_file, _write), (html_file, _write_page)):
+            if file is not None:
+                write(file, _not_traced(payload, schedule, error.failure))
         raise
-    if not (json_file or markdown_file or diff or reproducer or explorer):
+    if not (json_file or html_file or markdown_file or diff or reproducer or explorer):
         for line in trace_lines(trace):
             click.echo(styled(line))
     if json_file is not None:
         _write(json_file, trace)
+    if html_file is not None:
+        _write_page(html_file, trace)
     if markdown_file is not None:
         write_text(markdown_file, trace.to_markdown())
     if diff is not None:
@@ -143,6 +150,10 @@ def _loaded(
 def _write(path: str, trace: Trace) -> None:
     # Without indentation: snapshots make it long, and programs read it.
     write_text(path, json.dumps(trace_to_json(trace), separators=(",", ":")) + "\n")
+
+
+def _write_page(path: str, trace: Trace) -> None:
+    write_text(path, trace_page(trace, known_help()))
 
 
 def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from lhkit.cli.files import write_file
 from lhkit.cli.options import limit_options
+from lhkit.session.files import write_file
 from lhkit.session.upgrading import UpgradedFile, upgrade_file
 from lhkit.worker.limits import Limits
 

@@ -7,6 +7,13 @@ from typing import Any
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.parsing import walk
 
+_MARK = "lhkit:copy"
+
+
+def is_bufferization_copy(op: Any) -> bool:
+    """Return True for an op that a ``memref.copy`` was written out as, at this stage or a later one."""
+    return isinstance(op.location, ir.NameLoc) and op.location.name_str == _MARK
+
 
 def expand_strided_copies(module: Any) -> None:
     """Turn every ``memref.copy`` whose sides are not both without gaps into a ``linalg.copy``, in place."""
@@ -24,7 +31,8 @@ def _is_plain(type_: Any) -> bool:
 
 def _copy_elements(op: Any, source: Any, target: Any) -> None:
     segments = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])}
-    with ir.InsertionPoint(op), op.location:
+    # The mark stays on the loops that come of it.
+    with ir.InsertionPoint(op), ir.Location.name(_MARK, childLoc=op.location):
         copy = ir.Operation.create("linalg.copy", [], [source, target], segments, regions=1)
         elements = [source.type.element_type, target.type.element_type]
         block = copy.regions[0].blocks.append(*elements, arg_locs=[op.location] * 2)

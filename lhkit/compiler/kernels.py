@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,17 @@ from lhkit.compiler.destination import KERNEL_NAME
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.extent_checks import ExtentCheck, check_extents, extent_checks
 from lhkit.compiler.jit import build_engine
-from lhkit.compiler.lowering import Progress, add_line_tables, ignore_progress, lower_to_buffers, lower_to_llvm
+from lhkit.compiler.lowering import (
+    Progress,
+    add_line_tables,
+    ignore_progress,
+    lower_to_buffers,
+    lower_to_llvm,
+    lower_to_loops,
+)
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of
 from lhkit.compiler.microkernels import LinkedMicrokernels, Slot, open_slots
+from lhkit.compiler.resources import Data, check_data, handed_over, put_under, write_out_small
 from lhkit.compiler.signatures import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.model.errors import error_for, usage_error
@@ -26,18 +34,19 @@ from lhkit.model.microkernel import Microkernel
 from lhkit.model.signature import Function
 
 C_ENTRY = f"_mlir_ciface_{KERNEL_NAME}"
-STAGES = ("scheduled", "bufferized", "llvm")
+STAGES = ("scheduled", "bufferized", "loops", "llvm")
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that decides a kernel: payload, function, schedule, optimization level, microkernels."""
+    """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources."""
 
     payload: Source
     function: str
     application: Application | None = None
     opt_level: int = 3
     microkernels: tuple[Microkernel, ...] = ()
+    resources: Data = field(default_factory=dict)
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -60,11 +69,14 @@ class CompiledKernel:
         function: Function,
         checks: Sequence[ExtentCheck],
         recipe: Recipe,
+        weights: Sequence[np.ndarray],
     ) -> None:
+        self._weights = tuple(weights)
         self._engine, self._address = code
         self._linked = linked
         self._checks = tuple(checks)
         self._sources = recipe.sources
+        self._resources = recipe.resources
         self.function = function
         self.compile_ns = 0
 
@@ -89,16 +101,32 @@ class CompiledKernel:
             array = np.asarray(value)
             owned.append(array)
             passed.append(array if type_.kind == "scalar" else descriptor_of(array, type_.offset or 0))
-        passed += [descriptor_of(r) for r in results if isinstance(r, np.ndarray)]
+        passed += [descriptor_of(a) for a in (*self._weights, *results) if isinstance(a, np.ndarray)]
         pairs = zip(results, self.function.results, strict=True)
         returned = [(len(t.shape), r) for r, t in pairs if isinstance(r, np.dtype)]
         return PreparedCall(
-            self._address, passed, returned, (self._engine, self._linked, owned), self._linked.check
+            self._address,
+            passed,
+            returned,
+            (self._engine, self._linked, self._resources, owned),
+            self._linked.check,
         )
 
 
-def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> CompiledKernel:
+def build_kernel(
+    recipe: Recipe,
+    progress: Progress = ignore_progress,
+    *,
+    look: Callable[[Any], None] | None = None,
+    symbols: Mapping[str, int] | None = None,
+) -> CompiledKernel:
     """Compile a recipe for this machine.
+
+    Args:
+        recipe: What decides the kernel.
+        progress: Is told of each stage.
+        look: Is given the last IR that has memrefs.
+        symbols: Addresses of functions that are to be called in place of the process's own.
 
     Raises:
         PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
@@ -106,19 +134,33 @@ def build_kernel(recipe: Recipe, progress: Progress = ignore_progress) -> Compil
     started = time.perf_counter_ns()
     with new_context():
         module, function = _scheduled(recipe, progress)
-        kernel = kernel_of(module, function, recipe, progress)
+        kernel = kernel_of(module, function, recipe, progress, look=look, symbols=symbols)
     kernel.compile_ns = time.perf_counter_ns() - started
     return kernel
 
 
 def kernel_of(
-    module: Any, function: Function, recipe: Recipe, progress: Progress = ignore_progress
+    module: Any,
+    function: Function,
+    recipe: Recipe,
+    progress: Progress = ignore_progress,
+    *,
+    look: Callable[[Any], None] | None = None,
+    symbols: Mapping[str, int] | None = None,
 ) -> CompiledKernel:
-    """Return the kernel of a scheduled payload, which is used up; its time of compilation is not known yet."""
+    """Return the kernel of a scheduled payload, which is used up; how long all of it took is not known here.
+
+    The arguments are those of `build_kernel`.
+    """
+    entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
+    weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
     slots = _buffered(module, recipe, progress)
-    lower_to_llvm(module, recipe.sources, progress)
-    code, linked = link(module, recipe, slots, progress)
-    return CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe)
+    lower_to_loops(module, recipe.sources, progress)
+    if look is not None:
+        look(module)
+    lower_to_llvm(module, recipe.sources)
+    code, linked = link(module, recipe, slots, progress, symbols)
+    return CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe, weights)
 
 
 def _extent_checks(recipe: Recipe, function: Function) -> tuple[ExtentCheck, ...]:
@@ -129,7 +171,7 @@ def _extent_checks(recipe: Recipe, function: Function) -> tuple[ExtentCheck, ...
 
 
 def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> str:
-    """Return the IR of a recipe at a stage: ``scheduled``, ``bufferized`` or ``llvm``.
+    """Return the IR of a recipe at a stage: ``scheduled``, ``bufferized``, ``loops`` or ``llvm``.
 
     Raises:
         UsageError: There is no such stage.
@@ -149,8 +191,10 @@ def lowered_module(
     slots: tuple[Slot, ...] = ()
     if stage != "scheduled":
         slots = _buffered(module, recipe, progress)
+    if stage in ("loops", "llvm"):
+        lower_to_loops(module, recipe.sources, progress)
     if stage == "llvm":
-        lower_to_llvm(module, recipe.sources, progress)
+        lower_to_llvm(module, recipe.sources)
     return module, slots
 
 
@@ -164,28 +208,45 @@ def module_with_lines(
     buffered, slots = lowered_module(recipe, "bufferized", progress)
     text = str(buffered)
     module = ir.Module.parse(text)
-    lower_to_llvm(module, recipe.sources, progress)
+    lower_to_loops(module, recipe.sources, progress)
+    lower_to_llvm(module, recipe.sources)
     add_line_tables(module)
     return module, slots, text
 
 
 def _buffered(module: Any, recipe: Recipe, progress: Progress) -> tuple[Slot, ...]:
+    check_data(module, recipe.resources, recipe.sources)
+    write_out_small(module, recipe.resources)
     lower_to_buffers(module, recipe.function, recipe.sources, progress)
     return open_slots(module, recipe.sources)
 
 
 def link(
-    module: Any, recipe: Recipe, slots: Sequence[Slot], progress: Progress = ignore_progress
+    module: Any,
+    recipe: Recipe,
+    slots: Sequence[Slot],
+    progress: Progress = ignore_progress,
+    symbols: Mapping[str, int] | None = None,
 ) -> tuple[tuple[Any, int], LinkedMicrokernels]:
     """Return a lowered module in memory, as (execution engine, address of the entry), and its microkernels.
+
+    Args:
+        module: In the LLVM dialect.
+        recipe: What it was made from.
+        slots: Its open microkernels.
+        progress: Is told of the stage.
+        symbols: Addresses of functions that are to be called in place of the process's own.
 
     Raises:
         PayloadError: LLVM refuses the module.
         UsageError: A microkernel is missing or does not load.
     """
     progress("jit", module)
+    put_under(module, recipe.resources)
     linked = LinkedMicrokernels(slots, recipe.microkernels)
-    code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY, linked.addresses)
+    code = build_engine(
+        module, recipe.sources, recipe.opt_level, C_ENTRY, {**linked.addresses, **(symbols or {})}
+    )
     return code, linked
 
 

@@ -35,9 +35,11 @@ DEALLOCATE = (
     "convert-bufferization-to-memref",
     "cse",
     "canonicalize",
+    # Buffers are freed at the end of their block; behind their last use they can be used again.
+    "func.func(optimize-allocation-liveness)",
 )
 # Why full-unroll: without it transfers of large tiles go through the stack and overflow it.
-TO_LLVM = (
+TO_LOOPS = (
     "scf-forall-to-for",
     "convert-linalg-to-loops",
     "func.func(lower-vector-multi-reduction)",
@@ -50,6 +52,8 @@ TO_LLVM = (
     "canonicalize",
     "convert-vector-to-scf{full-unroll=true}",
     "lower-affine",
+)
+TO_LLVM = (
     "finalize-memref-to-llvm{use-aligned-alloc=true}",
     "convert-scf-to-cf",
     "math-expand-ops{ops=clampf}",
@@ -87,16 +91,34 @@ def lower_to_buffers(
     expand_strided_copies(module)
 
 
-def lower_to_llvm(module: Any, sources: Sequence[Source], progress: Progress = ignore_progress) -> None:
-    """Lower a bufferized payload to the LLVM dialect, in place.
+def lower_to_loops(module: Any, sources: Sequence[Source], progress: Progress = ignore_progress) -> None:
+    """Lower a bufferized payload, in place, to the last IR that still has memrefs and structured loops.
 
     Raises:
-        PayloadError: A pass refuses, or something is left that has no lowering.
+        PayloadError: A pass refuses.
     """
     progress("lower", module)
     # Only where it is needed, because it also expands maxima, for which machines have instructions.
     divides = any(op.name in _ROUNDED_DIVISIONS for op in walk(module.operation))
-    _run(module, (*(["arith-expand"] if divides else []), *TO_LLVM), "lower", sources)
+    _run(module, (*(["arith-expand"] if divides else []), *TO_LOOPS), "lower", sources)
+
+
+def write_out_loops(module: Any, sources: Sequence[Source]) -> None:
+    """Turn the loops and index arithmetic of buffered IR, in place, into those of ``scf`` and ``arith``.
+
+    Raises:
+        PayloadError: A pass refuses.
+    """
+    _run(module, ("scf-forall-to-for", "lower-affine"), "lower", sources)
+
+
+def lower_to_llvm(module: Any, sources: Sequence[Source]) -> None:
+    """Lower a payload of loops and memrefs to the LLVM dialect, in place.
+
+    Raises:
+        PayloadError: A pass refuses, or something is left that has no lowering.
+    """
+    _run(module, TO_LLVM, "lower", sources)
     widen_bool_vectors(module, sources)
     add_conversions(module)
     _refuse_leftovers(module, sources)
@@ -104,7 +126,7 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], progress: Progress = i
 
 def pipeline_sha256() -> str:
     """Return the hash of the passes that every payload goes through."""
-    return hashlib.sha256(repr((BUFFERIZE, DEALLOCATE, TO_LLVM)).encode()).hexdigest()
+    return hashlib.sha256(repr((BUFFERIZE, DEALLOCATE, TO_LOOPS, TO_LLVM)).encode()).hexdigest()
 
 
 def add_line_tables(module: Any) -> None:

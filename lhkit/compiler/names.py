@@ -51,6 +51,12 @@ class Names:
                 return tuple(names)
         return tuple(r.get_name() for r in op.results)
 
+    def result_at(self, location: Any) -> str:
+        """Return the name that the source gives to the (first) result at a location, or ""."""
+        at = self._offset(location)
+        match = _RESULTS.search(at[0], max(at[1] - _REACH, 0), at[1]) if at else None
+        return _expand(match[1])[0] if match else ""
+
     def written_place(self, op: Any) -> tuple[int, int] | None:
         """Return line and column (in characters) of an op's name; None if its location says another place."""
         at = self._offset(op.location)

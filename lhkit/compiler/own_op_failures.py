@@ -77,6 +77,8 @@ def remember(own: OwnOp, op: Any, error: BaseException) -> OwnKind:
     if getattr(error, "at", None) is not None:
         at = error.at.operation  # type: ignore[attr-defined]
         notes.append(Diagnostic("note", f"for this payload op: {at.name}", span_of(at.location)))
+    for said, about in error.notes if isinstance(error, OwnOpError) else ():
+        notes.append(Diagnostic("note", said, span_of(about.operation.location)))
     place = place_in(own.file, error)
     if place is not None and own.file in _texts:
         notes.append(Diagnostic("note", f"{type(error).__name__} was raised here", place))

@@ -8,7 +8,12 @@ from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.diagnostics import span_of
+from lhkit.model.blobs import Weight
 from lhkit.model.signature import ArrayType, Function
+
+# What arguments that were constants are called, and what resource has their data.
+NAME_MARK = "lhkit.name"
+RESOURCE_MARK = "lhkit.resource"
 
 _DTYPES = {
     "f16": "float16",
@@ -91,7 +96,22 @@ def _function(op: Any) -> Function:
         results=tuple(array_type(t) for t in type_.results),
         line=span.line if span else 1,
         is_declaration=len(op.regions[0].blocks) == 0,
+        weights=weights_of(op),
     )
+
+
+def weights_of(function: Any) -> tuple[Weight, ...]:
+    """Return the arguments of a function that were constants, as its argument attributes say."""
+    if "arg_attrs" not in function.attributes:
+        return ()
+    found = []
+    for i, attributes in enumerate(ir.ArrayAttr(function.attributes["arg_attrs"])):
+        marks = {entry.name: entry.attr for entry in ir.DictAttr(attributes)}
+        if RESOURCE_MARK in marks:
+            resource = ir.StringAttr(marks[RESOURCE_MARK]).value
+            name = ir.StringAttr(marks[NAME_MARK]).value if NAME_MARK in marks else resource
+            found.append(Weight(i, name, resource))
+    return tuple(found)
 
 
 def function_type(op: Any) -> Any:

@@ -35,7 +35,7 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(Showable):
     """The times of one entry of a comparison.
 
     Attributes:

@@ -31,11 +31,13 @@ class OwnOpError(Exception):
     Args:
         message: Why, in one sentence.
         at: The payload operation that it is about.
+        notes: What else to say, each with the payload operation that it is about.
     """
 
-    def __init__(self, message: str, at: Any = None) -> None:
+    def __init__(self, message: str, at: Any = None, notes: Sequence[tuple[str, Any]] = ()) -> None:
         super().__init__(message)
         self.at = at
+        self.notes = tuple(notes)
 
 
 class SilenceableError(OwnOpError):

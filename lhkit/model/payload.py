@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from lhkit.model.blobs import Blob
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.model.registry import Showable
+from lhkit.model.payload_methods import PayloadMethods
 from lhkit.model.signature import Function
 
 
 @dataclass(frozen=True, slots=True)
-class Payload(Showable):
+class Payload(PayloadMethods):
     """IR to be scheduled: parsed and verified once, then carried as text.
 
     Attributes:
@@ -21,6 +22,8 @@ class Payload(Showable):
         bytecode: The bytecode it was loaded from, or None.
         reference: ``FILE.py:FUNCTION`` that computes the same with NumPy, or None.
         sequences: Names of the named sequences that stand in the same module, without ``@``.
+        blobs: The data of constants (``dense_resource``) and of arguments that were constants; it is never
+            part of the text.
     """
 
     source: str
@@ -29,6 +32,7 @@ class Payload(Showable):
     bytecode: bytes | None = None
     reference: str | None = None
     sequences: tuple[str, ...] = ()
+    blobs: tuple[Blob, ...] = ()
 
     @property
     def content(self) -> bytes:
@@ -37,8 +41,11 @@ class Payload(Showable):
 
     @property
     def sha256(self) -> str:
-        """Hash of the content, in hexadecimal."""
-        return hashlib.sha256(self.content).hexdigest()
+        """Hash of the content and of the blobs, in hexadecimal."""
+        told = hashlib.sha256(self.content)
+        for blob in self.blobs:
+            told.update(f"\n{blob.name} {blob.dtype} {blob.shape} {blob.sha256}".encode())
+        return told.hexdigest()
 
     def function(self, name: str | None = None) -> Function:
         """Return the function of that name; without a name the only one with a body.

@@ -37,10 +37,17 @@ class NamedSequence:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A module of named sequences that a schedule includes from."""
+    """A module of named sequences that a schedule includes from.
+
+    Attributes:
+        source: Where it came from, as shown to people.
+        text: The transform IR.
+        declared: Its path as a comment of the schedule names it; empty if it was given beside the schedule.
+    """
 
     source: str
     text: str
+    declared: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lhkit.model.blobs import Weight
+
 ShapedKind = Literal["tensor", "memref", "scalar"]
 
 
@@ -50,6 +52,7 @@ class Function:
         results: One type a result.
         line: Line of its definition in the payload, from 1.
         is_declaration: True where it has no body.
+        weights: Which of its arguments were constants once.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Function:
     results: tuple[ArrayType, ...]
     line: int
     is_declaration: bool = False
+    weights: tuple[Weight, ...] = ()
 
     def describe(self) -> str:
         """Return ``@name(types) -> (types)``."""

@@ -84,3 +84,18 @@ class TraceMethods(Showable):
             UsageError: It cannot be written there, or the texts are not known.
         """
         return cast("Path", call(self, "save_reproducer", folder))
+
+    def save_html(self, path: str | os.PathLike[str], *, command: str | None = None) -> Path:
+        """Write one HTML file with all drawings: no kernel, no network, steps to go through, one selection.
+
+        Args:
+            path: Where; the file appears whole or not at all.
+            command: The command line to state instead of the one that repeats the trace.
+
+        Returns:
+            Its path.
+
+        Raises:
+            UsageError: It cannot be written there.
+        """
+        return cast("Path", call(self, "save_html", path, command=command))

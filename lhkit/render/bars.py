@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,10 @@ from lhkit.render.tables import format_ns, format_share
 from lhkit.render.theme import BLUE, GREY
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_LABEL_WIDTH = 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +63,27 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
     figure.patch.set_alpha(0)
     axes = figure.add_subplot()
     axes.patch.set_alpha(0)
-    most = max(b.high for b in bars)
     for row, bar in enumerate(bars):
         hatch = "//" if bar.is_anchor else None
         color = GREY if bar.is_anchor else BLUE
         axes.barh(row, bar.value, height=0.62, color="none" if hatch else color, edgecolor=color, hatch=hatch)
         spread = [[bar.value - bar.low], [bar.high - bar.value]]
         axes.errorbar(bar.value, row, xerr=spread, color="black", capsize=4, linewidth=1.2)
-        axes.text(bar.high + 0.015 * most, row, bar.text, va="center", fontsize=9)
     axes.axvline(1.0, color=GREY, linewidth=1, linestyle="--", zorder=0)
-    axes.set_yticks(range(len(bars)), [b.label for b in bars])
-    axes.invert_yaxis()
-    axes.set_xlim(0, most * 1.5)
+    axes.set_yticks(range(len(bars)), [textwrap.fill(b.label, _LABEL_WIDTH) for b in bars])
+    axes.set_xlim(0, max(b.high for b in bars) * 1.05)
+    _say_beside(axes, bars)
     axes.set_xlabel(f"speed as a multiple of {comparison.anchor} (median and 95 % interval)")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _say_beside(axes: Axes, bars: tuple[Bar, ...]) -> None:
+    """Write the texts in a column at the right, as tick labels: the layout leaves room for those."""
+    beside = axes.twinx()
+    for each in (axes, beside):
+        each.set_ylim(len(bars) - 0.5, -0.5)
+    beside.set_yticks(range(len(bars)), [b.text for b in bars], fontsize=9)
+    beside.tick_params(axis="y", length=0)
+    beside.patch.set_alpha(0)
+    beside.spines[["top", "right", "left", "bottom"]].set_visible(False)

@@ -23,6 +23,7 @@ class PageParts:
         comparison: What was measured.
         texts: Sources and IR to fold in, as (heading, text).
         command: The command that makes the page again.
+        links: Pages beside it that say more, as (file, text).
     """
 
     title: str
@@ -30,6 +31,7 @@ class PageParts:
     comparison: Comparison
     texts: tuple[tuple[str, str], ...]
     command: str
+    links: tuple[tuple[str, str], ...] = ()
 
 
 def render_page(parts: PageParts) -> str:
@@ -43,18 +45,39 @@ def render_page(parts: PageParts) -> str:
         "<h2>Numbers</h2>",
         table_html(comparison_table(comparison)),
         f'<pre class="notes">{html.escape(chr(10).join(comparison_lines(comparison)))}</pre>',
+        *([] if not parts.links else ["<h2>Step by step</h2>", _linked(parts.links)]),
         "<h2>Texts</h2>",
         *[_folded(heading, text) for heading, text in parts.texts],
         "<h2>How this was made</h2>",
         f'<div class="facts">{table_html(_facts(made))}</div>',
     ]
+    return html_document(parts.title, sections)
+
+
+def html_document(title: str, sections: Sequence[str], *, style: str = "") -> str:
+    """Return a page of its own with these sections, in the style of all pages and what is added to it."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(parts.title)}</title>\n<style>\n{PAGE_STYLE}\n</style>\n</head>\n<body>\n"
+        f"<title>{html.escape(title)}</title>\n<style>\n{PAGE_STYLE}\n{style}</style>\n</head>\n<body>\n"
         + "\n".join(sections)
         + "\n</body>\n</html>\n"
     )
+
+
+def links_page(title: str, links: Sequence[tuple[str, str]]) -> str:
+    """Return a page that links to pages beside it.
+
+    Args:
+        title: Its heading.
+        links: (file, what it is called).
+    """
+    return html_document(title, [f"<h1>{html.escape(title)}</h1>", _linked(links)])
+
+
+def _linked(links: Sequence[tuple[str, str]]) -> str:
+    items = (f'<li><a href="{html.escape(file)}">{html.escape(text)}</a></li>' for file, text in links)
+    return f"<ul>{''.join(items)}</ul>"
 
 
 def _figure(comparison: Comparison) -> str:

@@ -6,12 +6,13 @@ import csv
 import html
 import io
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lhkit.analysis.noise import judge_noise, judge_run
 from lhkit.analysis.ranking import describe_order, rank_entries
 from lhkit.analysis.statistics import summarize, values_ns
+from lhkit.model.footprint import Range
 from lhkit.model.measurement import Comparison, Measurement
 
 
@@ -84,6 +85,23 @@ def _check(measurement: Measurement) -> str:
     if verdict is None:
         return "is the reference"
     return f"right (max error {verdict.max_abs_error:.1e})" if verdict.ok else f"WRONG: {verdict.difference}"
+
+
+def format_bytes(size: int) -> str:
+    """Return a size with the unit that fits, to three digits."""
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << shift:
+            return f"{size / (1 << shift):.3g} {unit}" if size < 1000 << shift else f"{size >> shift} {unit}"
+    return f"{size} B"
+
+
+def format_range(number: Range, form: Callable[[int], str]) -> str:
+    """Return a number that is known, or its bounds."""
+    if number.is_exact:
+        return form(number.low)
+    return (
+        f"at least {form(number.low)}" if number.high is None else f"{form(number.low)} to {form(number.high)}"
+    )
 
 
 def format_ns(time_ns: float) -> str:

@@ -67,7 +67,9 @@ def theme_style() -> str:
     return (
         f".lh {{ {light} }}\n"
         "@media (prefers-color-scheme: dark) "
-        f"{{ :root:not(:has(body[data-jp-theme-light])) .lh {{ {dark} }} }}\n"
+        f"{{ :root:not(:has(body[data-jp-theme-light])) .lh, :root.lh {{ {dark} }} }}\n"
+        # A drawing that is a file of its own brings its paper.
+        ":root.lh { background: var(--lh-paper); }\n"
         f"body[data-jp-theme-light='false'] .lh {{ {dark} }}\n"
         f"[data-theme='light'] .lh, .lh[data-theme='light'] {{ {light} }}\n"
         f"[data-theme='dark'] .lh, .lh[data-theme='dark'] {{ {dark} }}\n"

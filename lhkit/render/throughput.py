@@ -103,6 +103,7 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
     axes.set_ylim(bottom=0)
     axes.set_xlabel(size_label)
     axes.set_ylabel("GFLOP/s (median and 95 % interval)")
-    axes.legend(frameon=False)
+    # Above the axes, where no line runs.
+    figure.legend(loc="outside upper left", ncols=min(len(plot.lines) + bool(plot.peak), 4), frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -65,7 +65,7 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
         most_deaths: Deaths to show for one step.
     """
     names = display_names(trace)
-    shown = _shown_steps(trace, most_steps)
+    shown = shown_steps(trace, most_steps)
     rows = {i: _cells(trace.step_records[i], names, _states(trace.step_records[i])) for i in shown}
     widths = [max(len(row[c]) for row in (_HEADER, *rows.values())) for c in range(len(_HEADER))]
     lines: list[Line] = [*_title(trace), (), (Piece(_aligned(_HEADER, widths), "title"),)]
@@ -85,11 +85,6 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
     return (*lines, (), *_ending(trace, names), (Piece(_LEGEND, "faint"),))
 
 
-def trace_bundle(trace: Trace) -> dict[str, Any]:
-    """Return a trace as a MIME bundle: its text."""
-    return {"text/plain": plain_text(trace_lines(trace))}
-
-
 def explanation_bundle(explanation: Explanation) -> dict[str, Any]:
     """Return an explanation as a MIME bundle: its text."""
     return {"text/plain": explanation.describe()}
@@ -101,7 +96,8 @@ def _title(trace: Trace) -> list[Line]:
     return [(Piece(what, "title"),), *([(Piece(f"knobs: {knobs}"),)] if knobs else [])]
 
 
-def _shown_steps(trace: Trace, most: int) -> list[int]:
+def shown_steps(trace: Trace, most: int) -> list[int]:
+    """Return which steps to show of a trace: all, or its beginning, its end, and what led to its failure."""
     count = len(trace.step_records)
     if count <= most:
         return list(range(count))
@@ -136,7 +132,7 @@ def _cells(step: TraceStep, names: dict[str, str], states: dict[str, HandleChang
         name += f" [alternative {step.alternative}]"
     results = ", ".join(_result(names[r], states.get(r)) for r in step.results)
     time = format_ns(step.time_ns) if step.status != "not-run" else ""
-    cells = (str(step.index), place, name, _uses(step, names), results, _delta(step.payload_delta), time)
+    cells = (str(step.index), place, name, _uses(step, names), results, delta_text(step.payload_delta), time)
     return tuple(_cut(cell) for cell in cells)
 
 
@@ -162,7 +158,8 @@ def _held(change: HandleChange) -> str:
     return f" = {', '.join(held)}" if held else f" {len(change.payload)}"
 
 
-def _delta(delta: PayloadDelta) -> str:
+def delta_text(delta: PayloadDelta) -> str:
+    """Return how many payload ops a step created, erased, changed and moved, each behind its sign."""
     counted = (("+", delta.created), ("−", delta.erased), ("~", delta.changed), ("↷", delta.moved))
     return " ".join(f"{sign}{len(ops)}" for sign, ops in counted if ops)
 

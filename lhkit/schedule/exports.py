@@ -140,7 +140,7 @@ def mlir_opt_command(
     Args:
         schedule: The schedule.
         payload_file: The payload.
-        files: The schedule's file, then those of its libraries.
+        files: The schedule's file, then others that it includes from.
         program: ``mlir-opt``, or another program with its passes.
     """
     options = [f"entry-point={schedule.entry.rpartition('::')[2]}"]
@@ -154,8 +154,6 @@ def mlir_opt_command(
 def lh_opt_problems(schedule: Schedule) -> tuple[str, ...]:
     """Return what keeps lighthouse's ``lh-opt`` from applying a schedule: it runs one file by its own rules."""
     found = []
-    if schedule.libraries:
-        found.append("it includes from libraries, and a stage is one file")
     if schedule.bind:
         found.append("it has bound arguments, and a stage gives the root only")
     first = next(s.name for s in schedule.sequences if not s.is_declaration)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lhkit.schedule.lexing import lex
 from lhkit.schedule.script import Replacement, with_replacements
 from lhkit.schedule.tree import OpSyntax
 
@@ -63,6 +65,23 @@ def cut(text: str, first: OpSyntax, last: OpSyntax) -> Replacement:
         elif text[start - 1 : start] == " ":
             start -= 1
     return Replacement(start, end, "")
+
+
+def comments_removed(text: str, pattern: re.Pattern[str]) -> list[Replacement]:
+    """Return the replacements that take matching comments out, and the lines that hold nothing else."""
+    found = []
+    for token in lex(text):
+        if token.kind == "comment" and pattern.match(token.text):
+            start, alone = (
+                line_start(text, token.start),
+                not text[line_start(text, token.start) : token.start].strip(),
+            )
+            found.append(
+                Replacement(start, min(token.end + 1, len(text)), "")
+                if alone
+                else Replacement(token.start, token.end, "")
+            )
+    return found
 
 
 def lines_of(text: str, first: OpSyntax, last: OpSyntax, replaced: Sequence[Replacement] = ()) -> str:

@@ -10,6 +10,7 @@ from lhkit.model.schedule import DEFAULT_ENTRY
 from lhkit.schedule.edits_steps import insert_step
 from lhkit.schedule.forms import kind_of_type
 from lhkit.schedule.layout import indent_of, indented, line_end, lines_of
+from lhkit.schedule.libraries import needed_sequences
 from lhkit.schedule.script import SEQUENCE, Edited, Replacement, Script, StepRef, symbol_of
 from lhkit.schedule.tree import OpSyntax
 
@@ -48,7 +49,7 @@ def own_recipes(script: Script, entry: str, around: Iterable[str]) -> Iterator[R
     """
     sequences = _sequences(script)
     for name in sequences:
-        if name != entry and not _needed(script, sequences, name) & set(around):
+        if name != entry and not needed_sequences(script, sequences, {name}) & set(around):
             yield from _recipe(script, sequences[name], "", "")
 
 
@@ -81,7 +82,7 @@ def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -
     for name, op in theirs.items():
         if name in ours or not _is_public(source, op):
             continue
-        needed = _needed(source, theirs, name)
+        needed = needed_sequences(source, theirs, {name})
         missing = [n for n in theirs if n in needed and ours.get(n) != texts[n]]
         clash = next((n for n in missing if n in ours), "")
         yield from _recipe(source, op, "\n\n".join(texts[n] for n in missing), clash)
@@ -117,20 +118,6 @@ def _sequences(script: Script) -> Mapping[str, OpSyntax]:
     for top in tops:
         inner = [op for r in top.regions for op in r.ops] if top.name == "builtin.module" else [top]
         found.update({symbol_of(script, op): op for op in inner if op.name == SEQUENCE and op.regions})
-    return found
-
-
-def _needed(script: Script, sequences: Mapping[str, OpSyntax], name: str) -> set[str]:
-    """Return the symbols of a sequence and of all that it refers to."""
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        at = waiting.pop()
-        if at in found or at not in sequences:
-            continue
-        found.add(at)
-        op = sequences[at]
-        waiting += [t.text for t in script.syntax.tokens if t.kind == "symbol" and op.start < t.start < op.end]
     return found
 
 

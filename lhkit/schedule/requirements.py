@@ -16,7 +16,9 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.schedule.expressions import Expression, parse_expression
+from lhkit.schedule.layout import comments_removed
 from lhkit.schedule.lexing import lex
+from lhkit.schedule.script import with_replacements
 
 _MARK = "lhkit: require"
 _REQUIRE = re.compile(r"//\s*lhkit:\s*require\s+(.*\S)")
@@ -63,6 +65,11 @@ def requirements_of(schedule: Schedule) -> tuple[Requirement, ...]:
             at = Span(schedule.source, token.line, token.column + match.start(1))
             found.append(Requirement(_parse(match[1], at, schedule), at))
     return tuple(found)
+
+
+def without_requirements(text: str) -> str:
+    """Return a schedule's text without the comments that say what its knobs require of one another."""
+    return with_replacements(text, comments_removed(text, _REQUIRE))
 
 
 def check_requirements(schedule: Schedule) -> None:

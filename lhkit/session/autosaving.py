@@ -16,15 +16,19 @@ from typing import Any
 
 import platformdirs
 
+from lhkit.model.blobs import Blob
 from lhkit.model.errors import usage_error
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
+from lhkit.session.blobs import array_of
 from lhkit.session.history import History, Version
+from lhkit.session.weight_files import read_weights, write_npz
 
 FOLDER_VARIABLE = "LHKIT_STATE_DIR"
 SCHEMA = "lhkit.session/1"
 _FILE, _PAYLOAD_FILE = "session.json", "payload.json"
+_WEIGHTS_FILE = "payload.npz"
 _MOST_SESSIONS = 40
 # Undo far back is for the living; a crash costs no more than that.
 _MOST_SAVED_VERSIONS = 50
@@ -129,6 +133,8 @@ class Autosave:
         folder = self._folder = self._folder or _new_folder(self._name)
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / _PAYLOAD_FILE).exists():
+            if self._payload.blobs:
+                write_npz(folder / _WEIGHTS_FILE, {b.name: array_of(b) for b in self._payload.blobs})
             write_whole(folder / _PAYLOAD_FILE, json.dumps(_payload_to_json(self._payload)))
         write_whole(folder / _FILE, json.dumps(to_json(saved)))
 
@@ -183,7 +189,7 @@ def load_session(folder: Path) -> tuple[SavedSession, Payload]:
     """
     try:
         saved = _read(folder / _FILE)
-        payload = _payload_from_json(json.loads((folder / _PAYLOAD_FILE).read_text(encoding="utf-8")))
+        payload = _payload_from_json(json.loads((folder / _PAYLOAD_FILE).read_text(encoding="utf-8")), folder)
     except OSError as error:
         raise usage_error(f"{folder} holds no saved session: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -222,13 +228,24 @@ def _read(path: Path) -> SavedSession:
 
 
 def _payload_to_json(payload: Payload) -> dict[str, Any]:
-    data: dict[str, Any] = to_json(dataclasses.replace(payload, bytecode=None))
+    data: dict[str, Any] = to_json(dataclasses.replace(payload, bytecode=None, blobs=()))
     if payload.bytecode is not None:
         data["bytecode"] = base64.b64encode(payload.bytecode).decode()
+    data["blobs"] = [{"name": b.name, "dtype": b.dtype, "shape": b.shape} for b in payload.blobs]
     return data
 
 
-def _payload_from_json(data: dict[str, Any]) -> Payload:
+def _payload_from_json(data: dict[str, Any], folder: Path) -> Payload:
     bytecode = data.pop("bytecode", None)
-    payload = from_json(Payload, {**data, "bytecode": None})
-    return payload if bytecode is None else dataclasses.replace(payload, bytecode=base64.b64decode(bytecode))
+    described = {d["name"]: d for d in data.pop("blobs", ())}
+    found = read_weights(folder / _WEIGHTS_FILE, described) if described else []
+    blobs = {
+        f.name: Blob(f.name, described[f.name]["dtype"], tuple(described[f.name]["shape"]), f.sha256, f.data)
+        for f in found
+    }
+    payload = from_json(Payload, {**data, "bytecode": None, "blobs": ()})
+    return dataclasses.replace(
+        payload,
+        bytecode=None if bytecode is None else base64.b64decode(bytecode),
+        blobs=tuple(blobs[name] for name in described),
+    )

@@ -6,6 +6,7 @@ import functools
 
 from lhkit.hosts import find_host
 from lhkit.model.catalogue import Catalogue
+from lhkit.model.errors import UsageError
 from lhkit.session.kept import kept_path, read_or_make
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
@@ -33,6 +34,15 @@ def load_catalogue(worker: Worker | None = None) -> Catalogue:
     """
     host = find_host()
     return _load(host, worker)
+
+
+def known_help() -> dict[str, str]:
+    """Return what each op does, in a sentence, by its name; nothing where the catalogue was not made yet."""
+    try:
+        made = kept_path(find_host(), MAKERS).is_file()
+    except UsageError:
+        return {}  # a trace by a compiler binary needs no bindings
+    return {op.name: op.sentence for op in load_catalogue().ops} if made else {}
 
 
 @functools.lru_cache(maxsize=4)

@@ -6,9 +6,11 @@ from lhkit.analysis.sharing import with_knobs_set
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.forms import Form, TypedName
 from lhkit.model.payload import Payload
-from lhkit.model.schedule import Library, Schedule
+from lhkit.model.schedule import Schedule
 from lhkit.schedule.building.code import SequenceForms, python_code
 from lhkit.schedule.exports import folded_text, portable_problems
+from lhkit.schedule.libraries import standalone
+from lhkit.schedule.requirements import without_requirements
 from lhkit.schedule.script import SEQUENCE, Script, symbol_of
 from lhkit.session.catalogues import load_catalogue
 from lhkit.session.forms import read_forms
@@ -39,27 +41,17 @@ def prevents_portable(schedule: Schedule) -> tuple[str, ...]:
 def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
     """Return a schedule's text for other programs: knobs are folded to what they are set to, no op is ours.
 
-    Comments and layout stay. Libraries are exported apart, by `portable_libraries`.
+    Comments and layout stay. What the schedule includes from libraries stands in its own text, so that the
+    export is one file; comments that ask something of knobs go with the knobs.
 
     Raises:
         UsageError: Something prevents it; all of it is listed.
         ScheduleError: What came out is not accepted.
     """
     _refuse(schedule)
-    text = folded_text(schedule.text, schedule.source, schedule.values)
-    return parse_text(schedule, text, worker=worker)[0].text
-
-
-def portable_libraries(schedule: Schedule) -> tuple[Library, ...]:
-    """Return a schedule's libraries for other programs, knobs folded.
-
-    Raises:
-        UsageError: Something prevents it.
-    """
-    _refuse(schedule)
-    return tuple(
-        Library(lib.source, folded_text(lib.text, lib.source, schedule.values)) for lib in schedule.libraries
-    )
+    alone = standalone(schedule)
+    text = folded_text(without_requirements(alone.text), alone.source, schedule.values)
+    return parse_text(alone, text, worker=worker)[0].text
 
 
 def _refuse(schedule: Schedule) -> None:
@@ -79,7 +71,6 @@ def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | Non
         ScheduleError: The pass does not accept it or fails.
     """
     parts = [(schedule.source, portable_text(schedule, worker=worker).encode())]
-    parts += [(lib.source, lib.text.encode()) for lib in portable_libraries(schedule)]
     content = payload.bytecode or payload.text.encode()
     first, content = describe_sources([(payload.source, content)], role="payload")
     described, body = describe_sources(parts, role="schedule")

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.model.payload import Payload
 from lhkit.model.signature import ArrayType, Function
+from lhkit.session.blobs import array_of
 from lhkit.worker.arrays import dtype_named
 
 DEFAULT_EXTENT = 64
+
+
+def default_arguments(
+    payload: Payload, function: Function, seed: int = 0, *, extent: int = DEFAULT_EXTENT
+) -> list[NDArray[Any]]:
+    """Return an array an argument: from the payload for those that were constants, generated for the others.
+
+    Args:
+        payload: The payload.
+        function: One of its functions.
+        seed: As for `generate_arguments`.
+        extent: As for `generate_arguments`.
+    """
+    blobs = {blob.name: blob for blob in payload.blobs}
+    known = {w.argument: blobs[w.resource] for w in function.weights if w.resource in blobs}
+    types = tuple(t for i, t in enumerate(function.arguments) if i not in known)
+    others = iter(generate_arguments(dataclasses.replace(function, arguments=types), seed, extent=extent))
+    return [array_of(known[i]) if i in known else next(others) for i in range(len(function.arguments))]
 
 
 def generate_arguments(

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.analysis.code_listing import CodeListing, list_code
+from lhkit.analysis.footprint import predict_footprint
 from lhkit.analysis.hot_loops import find_hot_loops
 from lhkit.model.errors import CrashError, usage_error
 from lhkit.model.failure import Failure
-from lhkit.model.jsonable import from_json, to_json
+from lhkit.model.footprint import Footprint
+from lhkit.model.jsonable import from_json
 from lhkit.model.knob import KnobValue
 from lhkit.model.machine_code import HotLoops, MachineCode
 from lhkit.model.microkernel import Microkernel
@@ -23,9 +25,13 @@ from lhkit.model.payload import Payload
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
-from lhkit.session.loading import as_payload, as_schedule, describe_schedule, describe_sources
+from lhkit.session.footprints import call_fields, deciding_values, footprint_name, read_answer
+from lhkit.session.inputs import generate_arguments
+from lhkit.session.kernel_recipes import describe_recipe
+from lhkit.session.loading import as_payload, as_schedule
 from lhkit.session.microkernels import read_microkernels
 from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
+from lhkit.session.weights import with_weights
 from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Descriptor, Packing, dtype_named
 from lhkit.worker.client import Request, Worker, record
@@ -159,20 +165,12 @@ class Kernel(Showable):
 
     def recipe(self) -> tuple[dict[str, Any], bytes]:
         """Return what decides the kernel, as fields and body of a request."""
-        described, body = describe_sources([(self.payload.source, self.payload.content)], role="payload")
-        fields: dict[str, Any] = {
-            "function": self.function.name,
-            "opt_level": self._opt_level,
-            "schedule": None,
-            "microkernels": to_json(self.microkernels),
-        }
-        if (schedule := self.schedule) is not None:
-            more, more_body, fields["schedule"] = describe_schedule(schedule)
-            described, body = described + more, body + more_body
-        return {"sources": described, **fields}, body
+        return describe_recipe(
+            self.payload, self.schedule, self.function.name, self._opt_level, self.worker, self.microkernels
+        )
 
     def ir(self, stage: str = "scheduled") -> str:
-        """Return the IR at a stage: ``scheduled``, ``bufferized`` or ``llvm``."""
+        """Return the IR at a stage: ``scheduled``, ``bufferized``, ``loops`` or ``llvm``."""
         fields, body = self.recipe()
         return self._ask("lower", {**fields, "stage": stage}, body).body.decode()
 
@@ -193,12 +191,39 @@ class Kernel(Showable):
         answer = self._ask("machine_code", {**fields, "lines": True}, body)
         return list_code(from_json(MachineCode, answer.header["code"]))
 
+    def footprint(self, *arguments: Any, count: bool = True) -> Footprint:
+        """Return the memory that a call asks for: foretold from the buffers, and counted in a run.
+
+        Args:
+            *arguments: As for a call; they stay as they are. Without any they are generated.
+            count: Whether to run the kernel and count; what it calls in a library or a microkernel is not
+                counted.
+
+        Raises:
+            UsageError: An argument does not fit.
+            WorkerError: The kernel crashed or took too long.
+        """
+        types = self.function.arguments
+        given = arguments or generate_arguments(self.function)
+        arrays = fit_arguments(types, tuple(given), self.function.describe())
+        recipe, sources = self.recipe()
+        packing = Packing(self.worker.files, sources)
+        try:
+            call = call_fields(self.function, arrays, packing) if count else {"arguments": None}
+            answer = self._ask("memory", {**recipe, **call, "stage": "loops"}, packing.body)
+        finally:
+            packing.release()
+        program, counted = read_answer(answer)
+        predicted = predict_footprint(program, deciding_values(types, arrays))
+        return Footprint(footprint_name(self.function, self.schedule), predicted, counted)
+
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel.
 
         Args:
             *arguments: NumPy arrays with the shapes and dtypes of the function's arguments. Arrays for
-                memrefs are written to in place; those for tensors never change.
+                memrefs are written to in place; those for tensors never change. Those that were constants
+                once may all be left out: the payload has them.
 
         Returns:
             The result, a tuple of several, or None. Tensors come as arrays, scalars as NumPy scalars.
@@ -207,7 +232,8 @@ class Kernel(Showable):
             UsageError: An argument does not fit.
             WorkerError: The kernel crashed or took too long; the next call works again.
         """
-        arrays = fit_arguments(self.function.arguments, arguments, self.function.describe())
+        given = with_weights(self.payload, self.function, arguments)
+        arrays = fit_arguments(self.function.arguments, given, self.function.describe())
         packing = Packing(self.worker.files)
         try:
             return self._call(arrays, packing)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.blobs import ResourceUse
+from lhkit.model.errors import UsageError, error_for, usage_error
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.jsonable import from_json
 from lhkit.model.knob import Knob, KnobValue
@@ -16,8 +17,13 @@ from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
 from lhkit.model.span import Span
 from lhkit.model.written import WrittenOp
+from lhkit.schedule.libraries import declared_libraries
 from lhkit.schedule.requirements import check_requirements, requirements_of
+from lhkit.session.blobs import Weights, collect_blobs, uses_of
 from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
+from lhkit.session.payload_content import split_content, split_file
+from lhkit.session.resource_bytecode import MAGIC
+from lhkit.session.resource_text import CutOffError, FoundBlob, split_resources
 from lhkit.session.workers import shared_worker
 from lhkit.shipped import Shipped, find_file, shipped_folder
 from lhkit.worker.client import Worker
@@ -33,7 +39,8 @@ class HasOperation(Protocol):
         """The operation."""
 
 
-_BYTECODE_MAGIC = b"ML\xefR"
+T = TypeVar("T")
+
 _MLIR_SUFFIXES = (".mlir", ".mlirbc")
 
 
@@ -42,6 +49,7 @@ def load_payload(
     *,
     name: str | None = None,
     reference: str | None = None,
+    weights: Weights | None = None,
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Payload:
@@ -49,6 +57,10 @@ def load_payload(
 
     A payload may be any module; only what is compiled has to have a function. Ops of dialects that nobody
     registered are taken in the generic form.
+
+    The data of resources (``dense_resource``) is taken out of the text; it goes to memory-mapped files that
+    kernels read without a copy, see ``blobs`` of `Payload`. Where it is not in the text of a file, it is looked
+    for in the file beside it that ends in ``.npz`` or ``.safetensors`` instead.
 
     Named sequences that stand in the same module are left out when it is compiled; give the same file to
     `load_schedule` to apply them.
@@ -58,24 +70,31 @@ def load_payload(
             payload that comes with lhkit finds it too.
         name: What to call a string in messages.
         reference: ``FILE.py:FUNCTION`` that computes the same with NumPy; shipped payloads have theirs.
+        weights: The data of resources: such a file, or arrays by the names of the resources.
         worker: Another worker than the session's.
         limits: Time and memory for loading.
 
     Raises:
-        UsageError: No such file, or nothing in it.
+        UsageError: No such file, or nothing in it; weights that do not fit.
         PayloadError: It does not parse or does not verify; with file, line, column and carets.
     """
-    shown, content, path = read_source(source, "data", name or "<payload>")
+    shown, content, path, found = read_module(source, "data", name or "<payload>")
     with old_spellings_named(shown, [content]):
         answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
     functions = tuple(from_json(Function, f) for f in answer.header["functions"])
+    text = answer.header["text"] or content.decode(errors="replace")
+    if found and content.startswith(MAGIC):  # the resources of the bytecode are empty by now
+        content = split_resources(text.encode())[0]
+        text = content.decode()
+    uses = uses_of(functions, [from_json(ResourceUse, u) for u in answer.header["resources"]])
     return Payload(
         source=shown,
-        text=answer.header["text"] or content.decode(errors="replace"),
+        text=text,
         functions=functions,
-        bytecode=content if content.startswith(_BYTECODE_MAGIC) else None,
+        bytecode=content if content.startswith(MAGIC) else None,
         reference=reference or _shipped_reference(path),
         sequences=tuple(s["name"] for s in answer.header["sequences"]),
+        blobs=collect_blobs((shown, text, path), uses, found, weights),
     )
 
 
@@ -113,7 +132,7 @@ def load_schedule(
         knobs: Values for its knobs; the others keep their defaults.
         bind: Op names; each binds the next argument of the entry after the root to all payload ops of that
             name, with ``^`` before it to their results; ``#8;16`` binds integers to a parameter.
-        libraries: Files with named sequences that it includes.
+        libraries: Files with named sequences that it includes, besides those that its comments name.
         name: What to call a string in messages.
         worker: Another worker than the session's.
         limits: Time and memory for loading.
@@ -124,9 +143,12 @@ def load_schedule(
     """
     if isinstance(source, HasOperation):
         source = str(source)
-    shown, content, _ = read_source(source, "schedules", name or "<schedule>")
-    parts = [(shown, content)] + [read_source(library, "schedules", "<library>")[:2] for library in libraries]
-    schedule = _schedule(parts, _ask_for_schedule(parts, worker, limits), entry, bind, any_entry=any_entry)
+    # A payload in the same module may have resources; who needs them loads it as a payload.
+    shown, content, _, _ = read_module(source, "schedules", name or "<schedule>")
+    found = read_libraries(shown, content, libraries)
+    parts = [(shown, content), *((library.source, library.text.encode()) for library in found)]
+    answer = _ask_for_schedule(parts, worker, limits)
+    schedule = _schedule(shown, content, found, answer, entry, bind, any_entry=any_entry)
     return schedule.with_knobs(knobs) if knobs else schedule
 
 
@@ -144,7 +166,7 @@ def parse_text(
     parts = [(schedule.source, _checked(text.encode(errors="replace"), schedule.source))]
     parts += [(library.source, library.text.encode()) for library in schedule.libraries]
     answer = _ask_for_schedule(parts, worker, limits, written=True)
-    changed = _schedule(parts, answer, schedule.entry, schedule.bind)
+    changed = _schedule(*parts[0], schedule.libraries, answer, schedule.entry, schedule.bind)
     knobs = {knob.name: knob for knob in changed.knobs}
     kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}
     return changed.with_knobs(kept), tuple(from_json(WrittenOp, op) for op in answer["written"])
@@ -160,14 +182,15 @@ def _ask_for_schedule(
 
 
 def _schedule(
-    parts: list[tuple[str, bytes]],
+    shown: str,
+    content: bytes,
+    libraries: tuple[Library, ...],
     answer: Mapping[str, Any],
     entry: str | None,
     bind: Sequence[str],
     *,
     any_entry: bool = False,
 ) -> Schedule:
-    shown, content = parts[0]
     sequences = tuple(from_json(NamedSequence, s) for s in answer["sequences"])
     if not sequences:
         raise top_level_sequence(shown, content) or _no_sequence(shown, answer["functions"])
@@ -178,10 +201,41 @@ def _schedule(
         knobs=tuple(from_json(Knob, k) for k in answer["knobs"]),
         entry=choose_entry(sequences, entry, source=shown, take_first=any_entry),
         bind=tuple(bind),
-        libraries=tuple(Library(n, c.decode(errors="replace")) for n, c in parts[1:]),
+        libraries=libraries,
     )
     requirements_of(schedule)  # what cannot be read is said when it is loaded, not when it is applied
     return schedule
+
+
+def read_libraries(
+    shown: str, content: bytes, given: Sequence[str | os.PathLike[str]] = ()
+) -> tuple[Library, ...]:
+    """Return the libraries given for a schedule, and then those that its comments name.
+
+    Args:
+        shown: The schedule's file, or what a string is called; a name without a folder stands for the working
+            directory. What is not in the folder is looked for among the schedules that come with lhkit.
+        content: What it holds.
+        given: Files with named sequences, or transform IR.
+
+    Raises:
+        UsageError: No such file, or nothing in it.
+    """
+    found: dict[Path | str, Library] = {}
+    for library in given:
+        name, text, at = read_source(library, "schedules", "<library>")
+        found[at.resolve() if at else f"{name} {len(found)}"] = Library(name, text.decode(errors="replace"))
+    content = b"" if content.startswith(MAGIC) else content
+    for declared in declared_libraries(content.decode(errors="replace"), shown):
+        folders = (Path(shown).parent, shipped_folder("schedules"))
+        file = next((f for folder in folders if (f := folder / declared.path).is_file()), None)
+        if file is None:
+            listed = ", ".join(str(folder.resolve()) for folder in folders)
+            message = f"there is no library {declared.path}"
+            raise usage_error(message, f"Looked in {listed}.", at=declared.at, text=content.decode())
+        name, text, _ = read_source(file, "schedules", "<library>")
+        found[file.resolve()] = Library(name, text.decode(errors="replace"), declared.path)
+    return tuple(found.values())
 
 
 def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[list[dict[str, Any]], bytes]:
@@ -224,21 +278,60 @@ def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tup
     if isinstance(source, str) and ("\n" in source or "{" in source):
         return name, _checked(source.encode(errors="replace"), name), None
     path = find_file(Path(source), kind)
+    content = _read_file(path, kind, Path.read_bytes)
+    return str(path), _checked(content, str(path)), path
+
+
+def read_module(
+    source: str | os.PathLike[str], kind: Shipped, name: str
+) -> tuple[str, bytes, Path | None, tuple[FoundBlob, ...]]:
+    """Return (name for people, content without data of resources, path if it is a file, that data).
+
+    Args:
+        source: As for `read_source`.
+        kind: As for `read_source`.
+        name: As for `read_source`.
+
+    Raises:
+        UsageError: As for `read_source`.
+        PayloadError: It ends within the data of a resource.
+    """
+    is_text = isinstance(source, str) and ("\n" in source or "{" in source)
+    path = None if is_text else find_file(Path(source), kind)
+    shown = name if path is None else str(path)
+    try:
+        if path is None:
+            text, found = split_content(str(source).encode(errors="replace"))
+        else:
+            text, found = _read_file(path, kind, split_file)
+    except CutOffError as error:
+        # The parser of MLIR does not survive this.
+        message = f"{shown} does not parse: it ends within the data of the resource {error}"
+        advice = "It was not written or copied to its end."
+        raise error_for(Failure("payload-parse", message, advice=advice, stage="parse")) from None
+    return shown, _checked(text, shown), path, found
+
+
+def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
+    """Return what a function reads from a file.
+
+    Raises:
+        UsageError: There is no such file, or it cannot be read.
+    """
     shown = str(path)
     try:
-        content = path.read_bytes()
+        return read(path)
     except FileNotFoundError:
         raise usage_error(f"no such file: {shown}", _near_misses(path, kind)) from None
     except IsADirectoryError:
         raise usage_error(f"{shown} is a directory", _near_misses(path / "x", kind)) from None
     except OSError as error:
         raise usage_error(f"{shown} cannot be read: {error.strerror or error}") from None
-    return shown, _checked(content, shown), path
 
 
 def _checked(content: bytes, name: str) -> bytes:
     """Return the content of a source if it is bytecode or text with something in it."""
-    if content.startswith(_BYTECODE_MAGIC):
+    if content.startswith(MAGIC):
         return content
     if not content.strip():
         raise usage_error(f"{name} is empty")

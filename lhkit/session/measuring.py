@@ -13,7 +13,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.measurement import CacheState, Comparison, Measurement, Verification
 from lhkit.model.signature import Function
 from lhkit.session.environment import describe_environment, widest_vector_bits
-from lhkit.session.inputs import generate_arguments
+from lhkit.session.inputs import default_arguments
 from lhkit.session.kernels import Kernel
 from lhkit.session.sampling import Budget, Progress, Sampling
 from lhkit.session.verifying import verify
@@ -71,7 +71,7 @@ def measure(
     """
     first = _checked(kernels)
     _check_alignment(alignment_bytes, first.function)
-    inputs = [np.asarray(a) for a in arguments or generate_arguments(first.function, seed)]
+    inputs = [np.asarray(a) for a in arguments or default_arguments(first.payload, first.function, seed)]
     verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
     names = [*([REFERENCE_NAME] if first.payload.reference is not None else []), *kernels]
     asked = {

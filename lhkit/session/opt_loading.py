@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
-from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
-from lhkit.session.loading import read_source
+from lhkit.model.schedule import NamedSequence, Schedule, choose_entry
+from lhkit.session.loading import read_libraries, read_module
 from lhkit.session.opt_schedule import find_sequences_by_name
 
 
@@ -27,13 +27,14 @@ def load_for_opt(
         schedule: A path, or transform IR.
         entry: The named sequence to apply; default ``__transform_main``, else the only one.
         bind: Op names for the entry's arguments after the root.
-        libraries: Files with named sequences that the schedule includes.
+        libraries: Files with named sequences that the schedule includes, besides those that its comments name.
 
     Raises:
         UsageError: No such file, bytecode, no named sequence, or no such entry.
     """
-    source, content, _ = read_source(payload, "data", "<payload>")
-    shown, text = _text(schedule)
+    source, content, _, _ = read_module(payload, "data", "<payload>")
+    shown, written, _, _ = read_module(schedule, "schedules", "<schedule>")
+    text = written.decode(errors="replace")
     sequences = tuple(
         NamedSequence(name, (), statement.at.line) for name, statement in find_sequences_by_name(text).items()
     )
@@ -48,11 +49,6 @@ def load_for_opt(
             knobs=(),
             entry=choose_entry(sequences, entry, source=shown),
             bind=tuple(bind),
-            libraries=tuple(Library(*_text(library)) for library in libraries),
+            libraries=read_libraries(shown, written, libraries),
         ),
     )
-
-
-def _text(source: str | os.PathLike[str]) -> tuple[str, str]:
-    shown, content, _ = read_source(source, "schedules", "<schedule>")
-    return shown, content.decode(errors="replace")

@@ -33,6 +33,7 @@ def save_reproducer(trace: Trace, folder: str | os.PathLike[str]) -> Path:
             raise usage_error(f"{path} exists and is not empty", "Name a folder that does not exist yet.")
         partial.mkdir()
         for name, text in files:
+            (partial / name).parent.mkdir(parents=True, exist_ok=True)
             (partial / name).write_text(text, encoding="utf-8")
         if path.exists():
             path.rmdir()

@@ -125,7 +125,7 @@ def _subject(
     shapes = [a.shape for a in inputs]
     work = payload_work(payload, function.name, shapes, worker)
     recipe, body = kernel.recipe()
-    packing = Packing(worker.files, start=len(body))
+    packing = Packing(worker.files, body)
     arrays = _pack(packing, function, inputs, expected, work.reduction_length)
     fields = {
         **recipe,
@@ -143,7 +143,7 @@ def _subject(
         "microkernels": recipe["microkernels"],
     }
     difference = _difference(function, arrays[1], expected, work.reduction_length, against)
-    return Subject(sha256_of(scope), fields, body + packing.body, difference, work.flops, packing)
+    return Subject(sha256_of(scope), fields, packing.body, difference, work.flops, packing)
 
 
 def _pack(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lhkit.analysis.comparing import compare_results
 from lhkit.model.measurement import Verification
-from lhkit.session.inputs import generate_arguments
+from lhkit.session.inputs import default_arguments
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.work import payload_work
 from lhkit.worker.arrays import Packing, dtype_named
@@ -32,7 +32,9 @@ def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: in
     Raises:
         UsageError: The reference cannot be loaded, or raises an exception.
     """
-    inputs = list(arguments) if arguments is not None else generate_arguments(kernel.function, seed)
+    inputs = (
+        list(arguments) if arguments is not None else default_arguments(kernel.payload, kernel.function, seed)
+    )
     expected, against = expected_results(kernel, inputs)
     results = _results_of_call(kernel, inputs)
     shapes = [np.shape(a) for a in inputs]
@@ -58,9 +60,10 @@ def expected_results(kernel: Kernel, arguments: Sequence[Array]) -> tuple[tuple[
 
 def _results_of_call(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array, ...]:
     """Return the results of a call and then the memrefs that it may have written to."""
-    copies = [np.array(a) for a in arguments]
+    written = _written(kernel)
+    copies = [np.array(a) if i in written else a for i, a in enumerate(arguments)]
     results = as_tuple(kernel(*copies))
-    return (*results, *(copies[i] for i in _written(kernel)))
+    return (*results, *(copies[i] for i in written))
 
 
 def _written(kernel: Kernel) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.errors import usage_error
@@ -36,8 +36,11 @@ class Axis:
 
     @property
     def is_ordered(self) -> bool:
-        """True if the values are numbers, so that neighbours are alike."""
-        return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
+        """True if the values are numbers that ascend or descend, so that neighbours are alike."""
+        numbers = _numbers(self.values)
+        return len(numbers) == len(self.values) and (
+            numbers == sorted(numbers) or numbers == sorted(numbers, reverse=True)
+        )
 
     def index_of(self, value: KnobValue) -> int | None:
         """Return the place of a value, from 0, or None; ``True`` is not 1."""
@@ -49,9 +52,9 @@ class Axis:
     def nearest_first(self, value: KnobValue) -> tuple[int, ...]:
         """Return the places of all values: the given one first, then by distance from it, then in order."""
         place = self.index_of(value)
-        numbers = [v for v in self.values if isinstance(v, int | float) and not isinstance(v, bool)]
-        if self.is_ordered and isinstance(value, int | float) and not isinstance(value, bool):
-            apart = [abs(v - value) for v in numbers]
+        numbers, wanted = _numbers(self.values), _numbers([value])
+        if wanted and len(numbers) == len(self.values):
+            apart = [abs(v - wanted[0]) for v in numbers]
             return tuple(sorted(range(len(self.values)), key=lambda i: (apart[i], i)))
         return tuple(sorted(range(len(self.values)), key=lambda i: (i != place, i)))
 
@@ -66,6 +69,10 @@ class Axis:
         """Return the payload that a value names, or None on an axis of a knob."""
         place = self.index_of(value)
         return self.payloads[place] if self.payloads and place is not None else None
+
+
+def _numbers(values: Sequence[KnobValue]) -> list[int | float]:
+    return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
 def payload_facts(payload: Payload, function: str | None = None) -> Facts:

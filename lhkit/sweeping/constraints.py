@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.span import Span
 from lhkit.schedule.expressions import Expression, parse_expression
@@ -48,8 +48,6 @@ class Constraint:
         """
         try:
             return bool(self.predicate(**values))
-        except UsageError:
-            raise
         except Exception as error:
             shown = ", ".join(f"{name}={values[name]}" for name in self.names)
             said = str(error) if isinstance(error, _NoValueError) else f"{type(error).__name__}: {error}"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from lhkit.model.errors import usage_error
 from lhkit.sweeping.constraints import Constraint
-from lhkit.worker.caches import cache_bytes
+from lhkit.worker.caches import cache_levels
 
 Size = str | int
 
@@ -98,7 +98,7 @@ def fits_cache(
     """
     if not parts:
         raise usage_error("a working set without parts fits every cache", "Give the extents of each array.")
-    capacity = capacity_bytes if capacity_bytes is not None else cache_bytes(level)
+    capacity = capacity_bytes if capacity_bytes is not None else _capacity_bytes(level)
     if capacity is None:
         raise usage_error(
             f"this machine does not say how large its level {level} cache is", "Give capacity_bytes=…."
@@ -111,6 +111,10 @@ def fits_cache(
     shown = " + ".join("×".join(map(str, part)) for part in parts)
     sentence = f"({shown}) × {element_bytes} bytes fit the level {level} cache of {_in_units(capacity)}"
     return Constraint(sentence, _names(*(size for part in parts for size in part)), predicate)
+
+
+def _capacity_bytes(level: int) -> int | None:
+    return next((c.size_bytes for c in cache_levels() if c.name == f"L{level}"), None)
 
 
 def _names(*sizes: Size) -> tuple[str, ...]:

@@ -51,6 +51,22 @@ def knob_axes(schedule: Schedule, narrowed: Mapping[str, Narrowing]) -> tuple[Ax
     return tuple(_axis(knob, narrowed.get(name), schedule) for name, knob in knobs.items())
 
 
+def split_narrowings(arguments: Sequence[str]) -> dict[str, str]:
+    """Return what texts like ``tile_m=4,8..64*2`` leave of knobs, by name; several about one knob add up.
+
+    Raises:
+        UsageError: A text without a name or without ``=``.
+    """
+    found: dict[str, str] = {}
+    for argument in arguments:
+        name, equals, text = argument.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise usage_error(f"--knob {argument}: expected NAME=VALUES", _FORMS)
+        found[name] = f"{found[name]},{text}" if name in found else text
+    return found
+
+
 def _axis(knob: Knob, narrowed: Narrowing | None, schedule: Schedule) -> Axis:
     settings = dict(schedule.settings)
     start = settings.get(knob.name, knob.default)
@@ -97,6 +113,8 @@ def _read(knob: Knob, part: str) -> Iterator[KnobValue]:
     if match is None:
         if ".." in part and part not in [str(o) for o in knob.options]:
             raise usage_error(f"{part!r} is no range of knob {knob.name!r}", _FORMS)
+        if not part and not knob.options:
+            raise usage_error(f"an empty value for knob {knob.name!r}", _FORMS)
         yield knob.parse(part)
         return
     first, last = _number(match[1]), _number(match[2])

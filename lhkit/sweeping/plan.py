@@ -48,6 +48,8 @@ class Count(int):
         """Return it in words: ``1,024 points``, ``about 1.2e+09 points (estimated: 1.1e+09 to 1.3e+09)``."""
         if self.is_exact:
             return f"{int(self):,} point{'' if self == 1 else 's'}"
+        if not self:
+            return f"at most {self.high:.3g} points (estimated: no draw met the constraints)"
         return f"about {int(self):.3g} points (estimated: {self.low:.3g} to {self.high:.3g})"
 
 
@@ -131,7 +133,7 @@ class Plan:
             preferences: For every axis the places of all its values, the preferred one first.
 
         Returns:
-            None where that does not lead to a point (only residual constraints can cause that), or there is none.
+            None where there is no point, or where residual constraints forbid what this leads to.
         """
         if not self.counted:
             return None

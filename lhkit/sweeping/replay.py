@@ -70,14 +70,16 @@ def replay(
         One row for each strategy, in the order of their names here.
 
     Raises:
-        UsageError: The grid is empty, no point of it has a cost, it lacks a point of the space, its points do not
-            have the same names, or there is no such strategy.
+        UsageError: The grid is empty, no point of it has a cost, it lacks a point of the space, its points
+            do not have the same names, or there is no such strategy.
     """
     if seeds < 1:
         raise usage_error(f"a replay with {seeds} seeds", "Give at least one.")
     known = [cost for cost in costs.values() if cost is not None]
     if not known:
-        raise usage_error("the grid has no point with a cost", "Replay a grid of which at least one variant ran.")
+        raise usage_error(
+            "the grid has no point with a cost", "Replay a grid of which at least one variant ran."
+        )
     ground = grid_space(costs, defaults) if space is None else space
     goal = min(known) * (1 + within)
     rows = []
@@ -148,7 +150,9 @@ def _variants(
         tried += 1
         if point not in costs:
             shown = ", ".join(f"{knob}={value}" for knob, value in point)
-            raise usage_error(f"the grid has no cost for {shown}", "Replay a full grid, or leave the space out.")
+            raise usage_error(
+                f"the grid has no cost for {shown}", "Replay a full grid, or leave the space out."
+            )
         cost = costs[point]
         if cost is not None and cost <= goal:
             return tried

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.worker.blob_files import find_blob
 from lhkit.worker.folders import finalize_here, temporary_folder
 
 Array = NDArray[Any]
@@ -71,13 +72,15 @@ class SharedFiles:
         return array
 
     def find(self, array: Array) -> Descriptor | None:
-        """Return the descriptor of an array made by `new_array`, or of a contiguous view of one."""
+        """Return the descriptor of an array made by `new_array`, of a blob, or of a contiguous view of one."""
         if not array.flags.c_contiguous:
             return None
         start = array.ctypes.data
         for address, (name, length) in list(self._resident.items()):
             if address <= start and start + array.nbytes <= address + length:
                 return _describe(array, file=name, offset=start - address)
+        if (found := find_blob(start, array.nbytes)) is not None:
+            return _describe(array, file=found[0], offset=found[1])
         return None
 
     def lend(self, nbytes: int) -> tuple[str, mmap.mmap]:
@@ -141,19 +144,19 @@ class Packing:
     """The arrays of one request: what goes inline, what is lent, and where results will come.
 
     Args:
-        files: Where large ones travel.
-        start: How many bytes stand before the inline ones in the body of the request.
+        files: Where large arrays are.
+        head: What the body of the request begins with.
     """
 
-    def __init__(self, files: SharedFiles, start: int = 0) -> None:
+    def __init__(self, files: SharedFiles, head: bytes = b"") -> None:
         self._files = files
         self._lent: list[tuple[str, mmap.mmap]] = []
-        self._inline: list[bytes] = []
-        self._offset = start
+        self._inline = [head]
+        self._offset = len(head)
 
     @property
     def body(self) -> bytes:
-        """The bytes of the inline arrays, end to end."""
+        """The head and the bytes of the inline arrays, end to end."""
         return b"".join(self._inline)
 
     def find(self, array: Array) -> Descriptor | None:

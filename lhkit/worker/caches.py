@@ -1,4 +1,4 @@
-"""The caches: how large they are, and how to empty them of what a kernel left there."""
+"""The last-level cache: how large it is, and how to empty it of what a kernel left there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import functools
 from pathlib import Path
 
 import numpy as np
+
+from lhkit.model.caches import CacheLevel
 
 _UNKNOWN_BYTES = 32 << 20
 _MOST_BYTES = 256 << 20
@@ -16,17 +18,27 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 @functools.cache
 def last_level_cache_bytes() -> int:
     """Return the size of the largest cache; 32 MiB where the system does not say, 256 MiB at most."""
-    sizes = [_size(file.read_text(encoding="ascii")) for file in sorted(_CACHE_FOLDER.glob("index*/size"))]
+    sizes = [level.size_bytes for level in cache_levels()]
     return min(max(sizes, default=_UNKNOWN_BYTES), _MOST_BYTES)
 
 
-def cache_bytes(level: int) -> int | None:
-    """Return the size of the data cache of a level, from 1, as the first core has it; None where it is not said."""
-    for file in sorted(_CACHE_FOLDER.glob("index*/size")):
-        kind, depth = (file.with_name(name).read_text(encoding="ascii").strip() for name in ("type", "level"))
-        if kind in ("Data", "Unified") and depth == str(level):
-            return _size(file.read_text(encoding="ascii"))
-    return None
+@functools.cache
+def cache_levels() -> tuple[CacheLevel, ...]:
+    """Return the data caches of a core, the smallest first; none where the system does not say."""
+    found: dict[int, int] = {}
+    for folder in sorted(_CACHE_FOLDER.glob("index*")):
+        kind, level, size = (_read(folder / name) for name in ("type", "level", "size"))
+        if kind != "Instruction" and level.isdigit() and size:
+            found[int(level)] = _size(size)
+    return tuple(CacheLevel(f"L{level}", size) for level, size in sorted(found.items()))
+
+
+def _read(file: Path) -> str:
+    """Return what a file says, nothing where a container hides it."""
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def _size(text: str) -> int:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lhkit.compiler.applying import Application
+from lhkit.compiler.applying import Application, apply_schedule, parse_payload
 from lhkit.compiler.bindings import HOST, new_context
 from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.catalogue import introspect, op_specs
+from lhkit.compiler.footprints import kernel_memory, scheduled_memory
 from lhkit.compiler.forms import written_forms
 from lhkit.compiler.interpreter_pass import apply_by_pass
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
@@ -24,9 +25,12 @@ from lhkit.compiler.outline import outline_schedule
 from lhkit.compiler.own_op_files import load_op_file
 from lhkit.compiler.own_ops import known_ops
 from lhkit.compiler.parsing import parse_module
+from lhkit.compiler.payload_outline import outline_payload
+from lhkit.compiler.resources import resource_uses
 from lhkit.compiler.schedules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.signatures import functions_of
 from lhkit.compiler.sources import Source
+from lhkit.compiler.tiling import tilings_of
 from lhkit.compiler.traces import trace_application
 from lhkit.compiler.trials import try_last_step
 from lhkit.compiler.work import work_of
@@ -71,6 +75,7 @@ class Handlers:
             "own_ops": lambda _fields, _body: Message({"ops": to_json(known_ops())}),
             "load_payload": self._load_payload,
             "load_schedule": self._load_schedule,
+            "apply": self._apply,
             "catalogue": self._catalogue,
             "read_forms": self._read_forms,
             "apply_by_pass": self._apply_by_pass,
@@ -78,8 +83,11 @@ class Handlers:
             "lower": self._lower,
             "assembly": self._assembly,
             "machine_code": self._machine_code,
+            "memory": self._memory,
             "work": self._work,
+            "tilings": self._tilings,
             "outline": self._outline,
+            "payload_outline": self._payload_outline,
             "trace": self._trace,
             "try_steps": self._try_steps,
             "call": self._call,
@@ -125,7 +133,18 @@ class Handlers:
             sequences = to_json(sequences_of(module))
             # The text of a payload stays as its author wrote it; only bytecode has to be printed.
             text = str(module) if source.is_bytecode else None
-            return Message({"text": text, "functions": to_json(functions_of(module)), "sequences": sequences})
+            return Message({"text": text, "sequences": sequences, **_described(module)})
+
+    def _apply(self, fields: dict[str, Any], body: bytes) -> Message:
+        payload, *schedule = _sources(fields["sources"], body)
+        with new_context():
+            module = parse_payload(payload)
+            before = str(module)
+            self._progress("apply", module)
+            apply_schedule(module, payload, _application(schedule, fields["schedule"]))
+            is_changed = str(module) != before
+            text = module.operation.get_asm(use_name_loc_as_prefix=True) if is_changed else ""
+            return Message({"is_changed": is_changed, **_described(module)}, text.encode())
 
     def _load_schedule(self, fields: dict[str, Any], body: bytes) -> Message:
         sources = _sources(fields["sources"], body)
@@ -152,7 +171,7 @@ class Handlers:
         return Message({}, apply_by_pass(payload, schedules, fields["entry"], fields["bind"]).encode())
 
     def _compile(self, fields: dict[str, Any], body: bytes) -> Message:
-        kernel = build_kernel(_recipe(fields, body), self._progress)
+        kernel = build_kernel(self._recipe(fields, body), self._progress)
         self._count += 1
         self._kernels[self._count] = kernel
         while len(self._kernels) > _MOST_KERNELS:
@@ -160,30 +179,51 @@ class Handlers:
         return Message({"kernel": self._count, "compile_ns": kernel.compile_ns})
 
     def _lower(self, fields: dict[str, Any], body: bytes) -> Message:
-        text = lowered_text(_recipe(fields, body), fields["stage"], self._progress)
+        text = lowered_text(self._recipe(fields, body), fields["stage"], self._progress)
         return Message({}, text.encode())
 
     def _assembly(self, fields: dict[str, Any], body: bytes) -> Message:
         # The disassembler and the object reader take longer to import than all the rest.
         from lhkit.compiler.machine_code import assembly_text
 
-        return Message({}, assembly_text(_recipe(fields, body), self._progress).encode())
+        return Message({}, assembly_text(self._recipe(fields, body), self._progress).encode())
 
     def _machine_code(self, fields: dict[str, Any], body: bytes) -> Message:
         from lhkit.compiler.machine_code import machine_code
 
         with_lines = bool(fields.get("lines"))
-        code = machine_code(_recipe(fields, body), self._progress, with_lines=with_lines)
+        code = machine_code(self._recipe(fields, body), self._progress, with_lines=with_lines)
         return Message({"code": to_json(code)})
+
+    def _memory(self, fields: dict[str, Any], body: bytes) -> Message:
+        """Answer what a payload or its kernel does with memory; with arguments, also what a call asked for."""
+        if fields["stage"] == "scheduled":
+            program = scheduled_memory(self._recipe(fields, body), self._progress)
+            return Message({"counted": None}, json.dumps(to_json(program)).encode())
+        described = fields["arguments"]
+        arguments = results = None
+        if described is not None:
+            arguments = [lay_out(self._argument(d, body), d) for d in described]
+            results = [self._result(d, body) for d in fields["results"]]
+        program, counted = kernel_memory(self._recipe(fields, body), arguments, results, self._progress)
+        return Message({"counted": to_json(counted)}, json.dumps(to_json(program)).encode())
 
     def _work(self, fields: dict[str, Any], body: bytes) -> Message:
         (payload,) = _sources(fields["sources"], body)
         shapes = fields["shapes"] and [tuple(shape) for shape in fields["shapes"]]
         return Message({"work": to_json(work_of(payload, fields["function"], shapes))})
 
+    def _tilings(self, fields: dict[str, Any], body: bytes) -> Message:
+        (payload,) = _sources(fields["sources"], body)
+        return Message({"tilings": to_json(tilings_of(payload))})
+
     def _outline(self, fields: dict[str, Any], body: bytes) -> Message:
         sources, parts = _sources(fields["sources"], body), fields["schedule"]
         return Message({"outline": to_json(outline_schedule(sources, **parts))})
+
+    def _payload_outline(self, fields: dict[str, Any], body: bytes) -> Message:
+        (payload,) = _sources(fields["sources"], body)
+        return Message({"outline": to_json(outline_payload(payload))})
 
     def _trace(self, fields: dict[str, Any], body: bytes) -> Message:
         payload, *schedule = _sources(fields["sources"], body)
@@ -200,6 +240,18 @@ class Handlers:
             application = _application([tried, *libraries], fields["schedule"])
             outcomes.append(try_last_step(payload, application, fields["depth"]))
         return Message({"outcomes": outcomes})
+
+    def _recipe(self, fields: dict[str, Any], body: bytes) -> Recipe:
+        payload, *schedule = _sources(fields["sources"], body)
+        application = _application(schedule, fields["schedule"]) if schedule else None
+        microkernels = tuple(from_json(Microkernel, m) for m in fields.get("microkernels", ()))
+        resources = {d["name"]: self._resource(d, body) for d in fields.get("resources", ())}
+        return Recipe(payload, fields["function"], application, fields["opt_level"], microkernels, resources)
+
+    def _resource(self, descriptor: dict[str, Any], body: bytes) -> Array:
+        if "file" in descriptor:
+            return self._files.array(descriptor, body)
+        return np.empty(descriptor["shape"], dtype_named(descriptor["dtype"]))  # of no elements
 
     def _kernel(self, number: int) -> CompiledKernel | None:
         if number in self._kernels:
@@ -293,7 +345,7 @@ class Handlers:
             for e, a in fields["expected"]
         ]
         places = [self._files.array(d, body) for d in fields["places"]]
-        recipe = _recipe(fields, body)
+        recipe = self._recipe(fields, body)
         self._benches[fields["sweep"]] = VariantBench(fields, recipe, arguments, expected, places)
         return Message({})
 
@@ -309,6 +361,10 @@ class Handlers:
         return Message({})
 
 
+def _described(module: Any) -> dict[str, Any]:
+    return {"functions": to_json(functions_of(module)), "resources": to_json(resource_uses(module))}
+
+
 def _sources(described: Sequence[dict[str, Any]], body: bytes) -> tuple[Source, ...]:
     """Return the sources of a request; their contents stand in the body, end to end."""
     sources, offset = [], 0
@@ -317,15 +373,6 @@ def _sources(described: Sequence[dict[str, Any]], body: bytes) -> tuple[Source, 
         sources.append(Source(d["role"], d["label"], d["name"], content))
         offset += d["bytes"]
     return tuple(sources)
-
-
-def _recipe(fields: dict[str, Any], body: bytes) -> Recipe:
-    payload, *schedule = _sources(fields["sources"], body)
-    application = None
-    if schedule:
-        application = _application(schedule, fields["schedule"])
-    microkernels = tuple(from_json(Microkernel, m) for m in fields.get("microkernels", ()))
-    return Recipe(payload, fields["function"], application, fields["opt_level"], microkernels)
 
 
 def _application(sources: Sequence[Source], parts: dict[str, Any]) -> Application:

@@ -4,6 +4,7 @@
 //          looks like a gain, takes the producer away from the fusion, and leaves the transpose behind.
 // Entries: @without_fold      packs, tiles and fuses.
 //          @always_fold       folds first: the fusion finds no producer, and the schedule fails.
+//          @fold_and_keep     folds, and tiles the pack alone: what the fold costs if one goes on without fusion.
 //          @__transform_main  folds where the pack is the one use of the transpose: not here, so all goes well.
 // Knobs:   none.
 // Source:  an issue thread of IREE, "transpose -> pack folding pattern inhibits fusion".
@@ -36,6 +37,16 @@ module attributes {transform.with_named_sequence} {
     %folded = "lhkit.fold_transpose_into_pack"(%function) {single_use} : (!transform.any_op) -> !transform.any_op
     transform.include @tile_pack_and_fuse failures(propagate) (%transpose, %pack)
       : (!transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+
+  transform.named_sequence @fold_and_keep(%root: !transform.any_op {transform.consumed}) {
+    %transpose, %pack = transform.include @pack_product failures(propagate) (%root)
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %function = transform.get_parent_op %pack {op_name = "func.func"} : (!transform.any_op) -> !transform.any_op
+    %folded = "lhkit.fold_transpose_into_pack"(%function) : (!transform.any_op) -> !transform.any_op
+    %tile, %loop = transform.structured.tile_using_forall %folded tile_sizes [8, 64]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.yield
   }
 

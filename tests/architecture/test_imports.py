@@ -24,6 +24,8 @@ TABLE = {
     "worker.main": {"compiler", "model", "worker", "hosts"},
     "sweeping": {"worker", "schedule", "analysis", "model"},
     "session": {"worker", "schedule", "sweeping", "analysis", "model", "shipped", "hosts"},
+    "widgets": {"session", "schedule", "render", "analysis", "model"},
+    "show": {"widgets", "session", "render", "analysis", "model"},
     "ops": {"session", "schedule", "model"},
     "own_ops": {"model", "compiler"},
     "payloads": {"session", "model", "shipped"},

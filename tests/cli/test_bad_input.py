@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lhkit.cli.files import write_file
 from lhkit.model.errors import UsageError
+from lhkit.session.files import write_file
 
 SCHEDULE = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
@@ -67,7 +67,7 @@ CASES = [
     (["run", "two.mlir"], 2, "has 2 functions"),
     (["run", "two.mlir", "--function", "h"], 2, "has no function @h"),
     (["run", T], 2, "is a schedule"),
-    (["run", M, M], 2, "is a payload"),
+    (["run", M, "row_sum.mlir"], 2, "is a payload"),
     (["run", M, "missing.mlir"], 2, "no such file: missing.mlir"),
     (["run", M, "no_sequence.mlir"], 2, "no named sequence"),
     (["run", M, "bad_schedule.mlir"], 2, "bad_schedule.mlir:4:5: error"),

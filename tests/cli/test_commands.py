@@ -42,6 +42,13 @@ def test_run_takes_and_saves_arrays(lhkit_command, tmp_path):
     assert report["results"] == [{"shape": [], "dtype": "float32"}]
 
 
+def test_run_says_how_much_memory_a_kernel_takes(lhkit_command):
+    run = lhkit_command("run", "fc_relu.mlir", "--footprint")
+    assert run.returncode == 0, run.stderr
+    assert "most bytes at once  2,097,152  2,097,152" in run.stdout
+    assert "What was counted is what was foretold." in run.stdout
+
+
 def test_the_seed_decides_generated_arguments(lhkit_command, tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         assert lhkit_command("run", "row_sum", "--seed", seed, "--out", f"{name}.npz").returncode == 0
@@ -103,9 +110,11 @@ def test_demo_writes_table_csv_plots_and_page(lhkit_command, tmp_path):
     assert (tmp_path / "out" / "speed.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "out" / "index.html").read_text()
     assert "<svg" in page and "linalg.matmul" in page and "sha256 of the payload" in page
-    assert not re.search(
-        r"""(src|href)\s*=|url\(|@import""", page.replace('xlink:href="#', "").replace("url(#", "")
-    )
+    linked = re.findall(r'<a href="(trace_\w+\.html)">', page)
+    assert len(linked) == 3 and all("lhkit:selected" in (tmp_path / "out" / f).read_text() for f in linked)
+    own = re.sub(r'<a href="trace_\w+\.html">|xlink:href="#|url\(#', "", page)
+    assert not re.search(r"""(src|href)\s*=|url\(|@import""", own)
+    assert sum(f.stat().st_size for f in (tmp_path / "out").glob("*.html")) < 3_000_000
 
 
 def test_the_vectorized_schedule_is_clearly_faster(lhkit_command, tmp_path):

@@ -155,6 +155,24 @@ def test_a_schedule_that_does_not_load_is_followed_by_repairs_too(folder, lhkit_
     assert quiet.returncode == 1 and "Repairs" not in quiet.stderr
 
 
+@pytest.mark.parametrize(
+    ("payload", "schedule", "code"), [("matmul", "dead.mlir", 1), ("matmul", "crash.mlir", 3)]
+)
+def test_the_page_of_what_failed_is_written(folder, lhkit_command, payload, schedule, code):
+    done = lhkit_command("trace", payload, schedule, "--html", "t.html", "--no-repairs", cwd=folder)
+    assert done.returncode == code and done.stdout == ""
+    page = (folder / "t.html").read_text()
+    assert "lh-failure" in page and "sha256 of the schedule" in page and page.endswith("</html>\n")
+
+
+def test_the_page_of_what_does_not_parse_says_so(folder, lhkit_command):
+    (folder / "bad.mlir").write_text("func.func @")
+    done = lhkit_command("trace", "bad.mlir", "dead.mlir", "--html", "-", cwd=folder)
+    assert done.returncode == 2 and "lh-failure" in done.stdout and "bad.mlir:1:" in done.stdout
+    both = lhkit_command("trace", "matmul", "dead.mlir", "--html", "-", "--json", "-", cwd=folder)
+    assert both.returncode == 2 and "only one file can go to standard output" in both.stderr
+
+
 def test_a_diff_is_what_a_step_did_with_signs(lhkit_command):
     done = lhkit_command("trace", "fc_relu", "fc_relu_handles.mlir", "--diff", "5")
     assert done.returncode == 0, done.stderr

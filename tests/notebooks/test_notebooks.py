@@ -73,7 +73,98 @@ COMPOSED = {
     ),
     "solution": ((*ASKED, (COMMENT, FUSE + CLEAN)), ("right",) * 5, "ok: 12 steps"),
 }
-EXERCISES = {"03_dead_handles": ATTEMPTS, "04_tile_and_fuse": COMPOSED}
+STUB = 'guess = {"p": "matmul_0_A", "q": "", "r": "", "s": ""}'
+NAMED = {
+    "stub": ((), ("not yet",) * 4, "0 of 4"),
+    "all of the first product": (
+        (
+            (
+                STUB,
+                'guess = {"p": "matmul_1_A", "q": "matmul_0_A", "r": "matmul_0_B", "s": "matmul_0_epilogue"}',
+            ),
+        ),
+        ("right", "not yet", "right", "not yet"),
+        "2 of 4",
+    ),
+    "solution": (
+        (
+            (
+                STUB,
+                'guess = {"p": "matmul_1_A", "q": "matmul_0_prologue", "r": "matmul_0_B", "s": "matmul_0_C"}',
+            ),
+        ),
+        ("right",) * 4,
+        "4 of 4",
+    ),
+}
+STEP = """transform.apply_patterns to %function {
+      transform.apply_patterns.PATTERNS
+    } : !transform.any_op"""
+YOURS = "// Your step."
+SMALL_BUFFERS = {
+    "stub": ((), ("right", "not yet", "right"), "counted 3 heap buffers"),
+    "another clean-up": (
+        ((YOURS, STEP.replace("PATTERNS", "canonicalization")),),
+        ("right", "not yet", "right"),
+        "counted 3 heap buffers",
+    ),
+    "tiles as large as the whole": (
+        (("[8, 64]", "[256, 512]"), (YOURS, STEP.replace("PATTERNS", "tensor.fold_tensor_empty"))),
+        ("right", "not yet", "right"),
+        "counted 3 heap buffers, 1,572,864 bytes",
+    ),
+    "solution": (
+        ((YOURS, STEP.replace("PATTERNS", "tensor.fold_tensor_empty")),),
+        ("right", "right", "right"),
+        "counted 0 heap buffers",
+    ),
+}
+FOLD = "pack = s.lhkit.fold_transpose_into_pack(function, single_use=True)\n    "
+TILE = "s.structured.tile_using_forall(pack, tile_sizes=[8, 64])"
+FOLDED = {
+    "stub": ((), ("right", "not yet", "not yet"), ""),
+    "tiled and not folded": (
+        (("# Your steps: fold with the condition single_use=True, then tile %pack by [8, 64].", TILE),),
+        ("right", "not yet", "right"),
+        "",
+    ),
+    "the old handle": (
+        (
+            (
+                "# Your steps: fold with the condition single_use=True, then tile %pack by [8, 64].",
+                FOLD.replace("pack = ", "") + "s.apply_licm(pack)",
+            ),
+        ),
+        ("not yet", "right", "not yet"),
+        "",
+    ),
+    "solution": (
+        (("# Your steps: fold with the condition single_use=True, then tile %pack by [8, 64].", FOLD + TILE),),
+        ("right", "right", "right"),
+        "",
+    ),
+}
+LOOPS = 's.apply_registered_pass(function, pass_name="convert-elementwise-to-linalg")'
+FUSED = 's.apply_registered_pass(loops, pass_name="linalg-fuse-elementwise-ops")'
+STEPS = "# Your steps."
+ONE_LOOP = {
+    "stub": ((), ("right", "not yet", "not yet"), "0 linalg.generic"),
+    "loops and no fusion": (((STEPS, LOOPS),), ("right", "not yet", "right"), "3 linalg.generic"),
+    "the dead handle": (
+        ((STEPS, f"{LOOPS}\n    {FUSED.replace('loops', 'function')}"),),
+        ("not yet", "not yet", "right"),
+        "3 linalg.generic",
+    ),
+    "solution": (((STEPS, f"loops = {LOOPS}\n    {FUSED}"),), ("right", "right", "right"), "1 linalg.generic"),
+}
+EXERCISES = {
+    "03_dead_handles": ATTEMPTS,
+    "04_tile_and_fuse": COMPOSED,
+    "09_tensors_and_memory": SMALL_BUFFERS,
+    "10_packing_and_fusion": FOLDED,
+    "11_flow_passes": ONE_LOOP,
+    "12_weights": NAMED,
+}
 
 
 @pytest.mark.parametrize(

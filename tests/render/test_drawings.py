@@ -81,5 +81,5 @@ def test_the_csv_has_every_sample():
 def test_a_comparison_shows_itself_in_a_notebook():
     assert isinstance(COMPARISON, lhkit.Comparison)
     bundle = COMPARISON._repr_mimebundle_()
-    assert set(bundle) == {"text/html", "text/plain", "image/png"}
+    assert set(bundle) == {"text/html", "text/plain", "image/png", "image/svg+xml"}
     assert "<svg" in bundle["text/html"]

@@ -19,7 +19,6 @@ from lhkit.session.building import building
 from lhkit.session.exporting import (
     apply_portable,
     builder_code,
-    portable_libraries,
     portable_text,
     prevents_portable,
     tunable_text,
@@ -106,6 +105,7 @@ def test_the_compilers_pass_refuses_what_lhkit_refuses(name, worker):
 
 # What LLVM 19 does not know, with what it says.
 UNKNOWN_IN_19 = {
+    "matmul.mlir": "transform.structured.fuse %by_rows tile_sizes",
     "op_chain_tile_fuse.mlir": "transform.structured.fuse %last tile_sizes",
     **{
         name: "custom op 'linalg.elementwise' is unknown"
@@ -135,11 +135,8 @@ def opt():
 def by_opt(payload, schedule, folder, worker):
     """Return what the command line that is given to people does."""
     (folder / "payload.mlir").write_text(payload.text)
-    files = ["schedule.mlir", *(f"library{i}.mlir" for i, _ in enumerate(schedule.libraries))]
-    texts = [portable_text(schedule, worker=worker), *(lib.text for lib in portable_libraries(schedule))]
-    for file, text in zip(files, texts, strict=True):
-        (folder / file).write_text(text)
-    command = mlir_opt_command(schedule, "payload.mlir", files, program=OPT)
+    (folder / "schedule.mlir").write_text(portable_text(schedule, worker=worker))
+    command = mlir_opt_command(schedule, "payload.mlir", ["schedule.mlir"], program=OPT)
     return subprocess.run(
         shlex.split(command), cwd=folder, capture_output=True, text=True, timeout=60, check=False
     )
@@ -190,7 +187,11 @@ def check_code(schedule, worker, catalogue):
 @pytest.mark.parametrize("name", [*SHIPPED, *TUTORIAL])
 def test_the_code_of_a_schedule_builds_it_again(name, worker, catalogue):
     _, schedule = (shipped if name in SHIPPED else listing)(name, worker)
-    check_code(schedule, worker, catalogue)
+    if schedule.libraries:
+        with pytest.raises(UsageError, match="includes from libraries"):
+            builder_code(schedule, worker=worker)
+    else:
+        check_code(schedule, worker, catalogue)
 
 
 def test_generated_schedules_are_built_again_and_exported(worker, catalogue):
@@ -277,16 +278,14 @@ def test_libraries_and_entries_are_in_the_command_lines(worker, tmp_path):
     schedule = load_schedule(
         text, entry="mine", bind=["linalg.matmul"], libraries=[tmp_path / "lib.mlir"], worker=worker
     )
-    assert mlir_opt_command(schedule, "p.mlir", ["s.mlir", "lib.mlir"]) == (
-        "mlir-opt p.mlir --transform-preload-library=transform-library-paths=s.mlir,lib.mlir"
+    assert mlir_opt_command(schedule, "p.mlir", ["s.mlir"]) == (
+        "mlir-opt p.mlir --transform-preload-library=transform-library-paths=s.mlir"
         " '--transform-interpreter=entry-point=mine debug-bind-trailing-args=linalg.matmul'"
     )
     payload = load_payload(PAYLOADS["primer"], worker=worker)
     assert same(apply_portable(payload, schedule, worker=worker)) == same(applied(payload, schedule, worker))
-    assert [p.partition(",")[0] for p in lh_opt_problems(schedule)] == [
-        "it includes from libraries",
-        "it has bound arguments",
-    ]
+    assert "transform.apply_cse" in portable_text(schedule, worker=worker)
+    assert [p.partition(",")[0] for p in lh_opt_problems(schedule)] == ["it has bound arguments"]
     assert lh_opt_problems(load_schedule(TUNED, worker=worker)) == ()
     assert lh_opt_command("p.mlir", "s.mlir") == "lh-opt --stage=s.mlir p.mlir"
     with pytest.raises(UsageError, match="includes from libraries"):

@@ -193,3 +193,19 @@ def test_the_schedules_that_apply_are_right(entry, worker):
     schedule = lhkit.load_schedule(SCHEDULES / "packing" / "transpose_pack.mlir", entry=entry, worker=worker)
     verdict = lhkit.verify(lhkit.compile(payload, schedule, opt_level=1, worker=worker))
     assert verdict.ok and verdict.against == "NumPy"
+
+
+def test_the_second_form_of_the_weights_costs_what_the_thread_says(worker):
+    payload = lhkit.load_payload(DATA / "transpose_pack.mlir", worker=worker)
+    weights_bytes = 4 * 512 * 256
+    beyond = {}
+    for entry in (None, "without_fold", "fold_and_keep", "__transform_main"):
+        path = SCHEDULES / "packing" / "transpose_pack.mlir"
+        schedule = lhkit.load_schedule(path, entry=entry, worker=worker) if entry else None
+        footprint = lhkit.compile(payload, schedule, opt_level=1, worker=worker).footprint()
+        assert footprint.is_exact and footprint.agrees
+        beyond[entry] = footprint.counted.peak_bytes / weights_bytes
+        if entry is not None:
+            # The packed weights: as large as the plain ones, and there while these are.
+            assert footprint.predicted.sites[0].size_bytes.low == weights_bytes
+    assert beyond == {None: 0, "without_fold": 3, "fold_and_keep": 3, "__transform_main": 3}

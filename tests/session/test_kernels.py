@@ -88,8 +88,9 @@ def test_a_kernel_shows_its_ir_at_each_stage(host_worker):
     kernel = lhkit.compile(small_matmul(host_worker), worker=host_worker)
     assert "tensor<24x24xf32>" in kernel.ir("scheduled")
     assert "memref<24x24xf32>" in kernel.ir("bufferized") and "tensor" not in kernel.ir("bufferized")
+    assert "scf.for" in kernel.ir("loops") and "linalg" not in kernel.ir("loops")
     assert "llvm.func" in kernel.ir("llvm")
-    with pytest.raises(UsageError, match="scheduled, bufferized, llvm"):
+    with pytest.raises(UsageError, match="scheduled, bufferized, loops, llvm"):
         kernel.ir("asm")
 
 

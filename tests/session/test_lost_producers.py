@@ -29,7 +29,9 @@ def fuse(producer, user):
 
 
 def test_the_step_that_took_the_opportunity_away_is_named(worker):
-    schedule = lhkit.load_schedule(SCHEDULES / "transpose_pack.mlir", entry="always_fold", worker=worker)
+    schedule = lhkit.load_schedule(
+        SCHEDULES / "packing" / "transpose_pack.mlir", entry="always_fold", worker=worker
+    )
     trace = lhkit.trace(
         lhkit.load_payload(DATA / "transpose_pack.mlir", worker=worker), schedule, worker=worker
     )
@@ -50,7 +52,7 @@ def test_the_step_that_took_the_opportunity_away_is_named(worker):
 
 
 def test_the_gated_fold_of_ours_is_named_too_where_it_is_to_blame(worker):
-    text = (SCHEDULES / "transpose_pack.mlir").read_text().replace(" {single_use}", "")
+    text = (SCHEDULES / "packing" / "transpose_pack.mlir").read_text().replace(" {single_use}", "")
     trace = lhkit.trace(DATA / "transpose_pack.mlir", lhkit.load_schedule(text, worker=worker), worker=worker)
     why = trace.why()
     assert trace.step_records[why.step].op == "lhkit.fold_transpose_into_pack"

@@ -42,7 +42,10 @@ def condition(kind, n):
 def spaces(draw):
     """Return axes, and constraints both as such and as predicates of a point."""
     n = draw(st.integers(1, 5))
-    axes = [(name, tuple(draw(st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)))) for name in NAMES[:n]]
+    axes = [
+        (name, tuple(draw(st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True))))
+        for name in NAMES[:n]
+    ]
     constraints, predicates = [], []
     for names, kind, number in draw(st.lists(CONDITIONS, max_size=4)):
         own = [name for name in names if name in NAMES[:n]]
@@ -82,8 +85,30 @@ def test_a_generated_space_is_what_the_walk_of_the_product_finds(generated, effo
     why = space.why_empty()
     assert (why is not None) == (not expected and count.is_exact)
     if why:
-        core = [p for c, p in zip(constraints, predicates) if repr(c.sentence) in why]
+        core = [p for c, p in zip(constraints, predicates, strict=True) if repr(c.sentence) in why]
         assert core and walk(axes, *core) == []
+
+
+RINGS = st.lists(
+    st.frozensets(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=4), min_size=6, max_size=6
+)
+
+
+@given(RINGS, st.permutations(range(6)))
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_constraints_in_a_ring_are_counted(relations, order):
+    # Axes of a ring become connected with axes that no constraint connects them with.
+    names = [f"k{i}" for i in order]
+    pairs = list(zip(names, [*names[1:], names[0]], relations, strict=True))
+    axes = [(f"k{i}", (0, 1, 2)) for i in range(6)]
+    constraints = [
+        Constraint(f"{x} {y}", (x, y), lambda _x=x, _y=y, _r=allowed, **v: (v[_x], v[_y]) in _r)
+        for x, y, allowed in pairs
+    ]
+    expected = walk(axes, *[lambda v, _x=x, _y=y, _r=allowed: (v[_x], v[_y]) in _r for x, y, allowed in pairs])
+    space = make_space(axes, *constraints)
+    assert space.count() == len(expected) and list(space.points()) == expected
+    assert sorted(space.sample(Random(0), 800)) == expected
 
 
 # 0.999 quantiles of chi-square: the seeds are fixed, and a correct sample fails for one seed in a thousand.
@@ -181,7 +206,9 @@ def test_a_needle_is_found_where_draws_miss(monkeypatch):
 
 
 def test_values_of_every_kind_are_told_apart():
-    space = make_space([("on", (False, True)), ("n", (0, 1)), ("s", ("x", "y")), ("f", (0.5, 2.0))], "not on or s == 'x'")
+    space = make_space(
+        [("on", (False, True)), ("n", (0, 1)), ("s", ("x", "y")), ("f", (0.5, 2.0))], "not on or s == 'x'"
+    )
     assert space.count() == 12
     assert space.contains((("on", True), ("n", 1), ("s", "x"), ("f", 2)))
     assert not space.contains((("on", 1), ("n", 1), ("s", "x"), ("f", 2.0)))
@@ -204,6 +231,19 @@ def test_defaults_are_kept_as_far_as_constraints_allow():
     assert make_space(axes).nearest() == (("m", 16), ("n", 64), ("u", 1))
     assert make_space(axes, "m * n <= 512").nearest() == (("m", 16), ("n", 32), ("u", 1))
     assert make_space(axes, "m >= 32").nearest({"n": 9, "u": 4}) == (("m", 32), ("n", 8), ("u", 4))
+
+
+def test_an_axis_has_an_order_if_its_numbers_do():
+    ordered = [(1, 2, 3), (3, 2, 1), (0.5, 1, 8), (7,)]
+    assert all(Axis("a", values).is_ordered for values in ordered)
+    assert not any(Axis("a", values).is_ordered for values in [(1, 3, 2), ("a", "b"), (False, True), (1, "b")])
+    assert Axis("a", (64, 4, 16)).nearest_first(8) == (1, 2, 0) and Axis("a", ("x", "y")).nearest_first(
+        "y"
+    ) == (1, 0)
+    assert Axis("a", (False, True)).nearest_first(True) == (1, 0) and Axis("a", (1, 2)).nearest_first(True) == (
+        0,
+        1,
+    )
 
 
 @pytest.mark.parametrize(

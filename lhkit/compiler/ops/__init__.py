@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from lhkit.compiler.ops.convert_const_resources_to_args import (
+    convert_const_resources_to_args as convert_const_resources_to_args,
+)
 from lhkit.compiler.ops.convert_conv_1x1_to_matmul import (
     convert_conv_1x1_to_matmul as convert_conv_1x1_to_matmul,
 )

@@ -15,9 +15,8 @@ from lhkit.sweeping.strategies.proposing import Proposer
 
 # Random points before the estimates mean something.
 _RANDOM_POINTS = 10
-# A suggestion that is forbidden, or was made before, is moved to the nearest point; if that is taken, so many
-# more are asked for.
-_SUGGESTIONS = 4
+# Where a suggestion and all beside it were tried, another one is asked for, so many in all.
+_SUGGESTIONS = 3
 
 
 class Tpe(Proposer):
@@ -34,10 +33,12 @@ class Tpe(Proposer):
             # The joint estimate is what Optuna calls experimental.
             warnings.simplefilter("ignore", self._optuna.exceptions.ExperimentalWarning)
             sampler = self._optuna.samplers.TPESampler(seed=seed, multivariate=True, n_startup_trials=1)
-        storage = self._optuna.storages.InMemoryStorage()
-        identity = storage.create_new_study([self._optuna.study.StudyDirection.MINIMIZE], "sweep")
-        name = storage.get_study_name_from_id(identity)
-        self._study = self._optuna.study.Study(study_name=name, storage=storage, sampler=sampler)
+        said = self._optuna.logging.get_verbosity()
+        self._optuna.logging.set_verbosity(self._optuna.logging.WARNING)
+        try:  # it logs that there is a study, as news
+            self._study = self._optuna.create_study(sampler=sampler)
+        finally:
+            self._optuna.logging.set_verbosity(said)
         self._distributions = self._make_distributions()
         self._random = _RANDOM_POINTS
         self._first = True
@@ -83,15 +84,28 @@ class Tpe(Proposer):
         if self._random or not self._distributions:
             self._random = max(0, self._random - 1)
             return self.draw()
-        suggested = self._suggest()
+        suggested: Places = ()
         for _ in range(_SUGGESTIONS):
+            suggested = self._suggest()
             if self.is_new(suggested):
                 return suggested
+            # It is forbidden, or was made before.
             moved = self._nearest(suggested)
             if moved is not None and moved not in self.seen:
                 return moved
-            suggested = self._suggest()
+            if beside := self._beside(suggested if moved is None else moved):
+                return beside[self.rng.randrange(len(beside))]
         return self.draw_best(lambda places: -self._distance(places, suggested))
+
+    def _beside(self, places: Places) -> list[Places]:
+        """Return the points that were not seen and differ in one axis, by one step where it has an order."""
+        found = []
+        for i, (axis, domain) in enumerate(zip(self.space.axes, self.space.plan.domains, strict=True)):
+            own = domain.index(places[i])
+            steps = (own - 1, own + 1) if axis.is_ordered else range(len(domain))
+            others = [domain[j] for j in steps if 0 <= j < len(domain) and j != own]
+            found += [(*places[:i], place, *places[i + 1 :]) for place in others]
+        return [each for each in found if self.is_new(each)]
 
     def _suggest(self) -> Places:
         trial = self._study.ask(self._distributions)

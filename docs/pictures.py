@@ -1,0 +1,45 @@
+"""The pictures of the README, drawn by the package itself: ``python docs/pictures.py`` writes them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import lhkit
+from lhkit.model.caches import CacheLevel
+from lhkit.render.graph import graph_svg
+from lhkit.render.layered import layout
+from lhkit.render.tiles import tiles_svg
+from lhkit.render.timeline import timeline_drawing, timeline_svg
+from lhkit.session.flows import payload_flow_of
+from lhkit.session.tilings import tile_picture_of
+
+FOLDER = Path(__file__).parent / "pictures"
+# Of no machine in particular, so that the picture is the same everywhere.
+CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20), CacheLevel("L3", 32 << 20))
+
+
+def timeline() -> str:
+    """Return the lives of the handles of a short schedule."""
+    return timeline_svg(timeline_drawing(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")))
+
+
+def tiles() -> str:
+    """Return what an iteration of a tiled product touches."""
+    trace = lhkit.trace("matmul.mlir", "matmul_tile.mlir", {"tile_m": 64})
+    return tiles_svg(tile_picture_of(trace, caches=CACHES, iteration=139))
+
+
+def graph() -> str:
+    """Return the payload of the short schedule after its tiling, with what the step changed."""
+    trace = lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir")
+    tiling = next(s.index for s in trace.step_records if s.op == "transform.structured.tile_using_forall")
+    return graph_svg(layout(payload_flow_of(trace, tiling)))
+
+
+PICTURES: Mapping[str, Callable[[], str]] = {"timeline": timeline, "tiles": tiles, "graph": graph}
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, draw in PICTURES.items():
+        (FOLDER / f"{name}.svg").write_text(draw() + "\n", encoding="utf-8")

@@ -1,0 +1,219 @@
+"""Layers of a graph: which vertex stands in which, with bends where an arc passes one, and in what order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+# Where thousands of values live long, their ways are most of the picture: then the longest are cut.
+_MOST_BENDS = 40_000
+_SPANS = (400, 200, 100, 50, 25, 12, 6, 3)
+# More vertices without an arc than this stand in several layers.
+_MOST_ALONE = 8
+
+
+@dataclass(slots=True)
+class Layers:
+    """A graph in layers, whose arcs all go from one layer to the next.
+
+    Attributes:
+        ranks: The layer of each vertex; vertices from the given count on are bends.
+        order: The vertices of each layer from left to right.
+        arcs: The arcs between neighbouring layers.
+        chains: For each given arc its vertices from top to bottom, from where it parts from others of its net.
+        turned: For each given arc, whether it goes up.
+        cut: For each given arc, whether it is too long to be drawn; it has no bends.
+    """
+
+    ranks: list[int]
+    order: list[list[int]] = field(default_factory=list)
+    arcs: list[tuple[int, int]] = field(default_factory=list)
+    chains: list[tuple[int, ...]] = field(default_factory=list)
+    turned: list[bool] = field(default_factory=list)
+    cut: list[bool] = field(default_factory=list)
+
+
+def layers_of(
+    count: int, arcs: Sequence[tuple[int, int]], nets: Sequence[int], first: Iterable[int], last: Iterable[int]
+) -> Layers:
+    """Return a graph in layers, with few crossings.
+
+    Args:
+        count: How many vertices it has, numbered from 0.
+        arcs: Pairs of different vertices.
+        nets: The net of each arc: arcs of one net and one source share their way as far as they can.
+        first: Vertices that stand in a layer before all others, and have no arcs to them.
+        last: Vertices that stand in a layer after all others, and have no arcs from them.
+    """
+    turned = _turned(count, arcs)
+    forward = [(b, a) if back else (a, b) for (a, b), back in zip(arcs, turned, strict=True)]
+    found = Layers(_ranks(count, forward, list(first), list(last)), turned=turned)
+    found.cut = _cut(found.ranks, forward, nets)
+    _add_bends(found, forward, nets, turned)
+    _put_in_order(found)
+    return found
+
+
+def _turned(count: int, arcs: Sequence[tuple[int, int]]) -> list[bool]:
+    """Return which arcs have to be turned so that no circle is left: those back to a vertex on the way."""
+    leaving: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    for i, (a, b) in enumerate(arcs):
+        leaving[a].append((i, b))
+    turned = [False] * len(arcs)
+    state = [0] * count  # 1: on the way, 2: done
+    for start in range(count):
+        if state[start]:
+            continue
+        state[start] = 1
+        way = [(start, iter(leaving[start]))]
+        while way:
+            at, rest = way[-1]
+            for i, to in rest:
+                if state[to] == 1:
+                    turned[i] = True
+                elif state[to] == 0:
+                    state[to] = 1
+                    way.append((to, iter(leaving[to])))
+                    break
+            else:
+                state[at] = 2
+                way.pop()
+    return turned
+
+
+def _ranks(count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: list[int]) -> list[int]:
+    after: list[list[int]] = [[] for _ in range(count)]
+    before: list[list[int]] = [[] for _ in range(count)]
+    for a, b in arcs:
+        after[a].append(b)
+        before[b].append(a)
+    start = 1 if first else 0
+    ranks = [start] * count
+    for v in first:
+        ranks[v] = 0
+    in_turn = _in_turn(before, after)
+    for v in in_turn:
+        for w in after[v]:
+            ranks[w] = max(ranks[w], ranks[v] + 1)
+    # What feeds more than it takes stands close to those that it feeds.
+    for v in reversed(in_turn):
+        if after[v] and len(before[v]) < len(after[v]) and v not in first:
+            ranks[v] = min(ranks[w] for w in after[v]) - 1
+    alone = [v for v in range(count) if not after[v] and not before[v] and v not in first and v not in last]
+    if len(alone) > _MOST_ALONE:
+        columns = math.ceil(math.sqrt(2 * len(alone)))
+        for i, v in enumerate(alone):
+            ranks[v] = start + i // columns
+    if last:
+        lowest = max((r for v, r in enumerate(ranks) if v not in last), default=start - 1) + 1
+        for v in last:
+            ranks[v] = lowest
+    return ranks
+
+
+def _in_turn(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> list[int]:
+    """Return the vertices, each after those before it."""
+    waiting = [len(b) for b in before]
+    ready = [v for v, n in enumerate(waiting) if n == 0]
+    for v in ready:  # grows
+        for w in after[v]:
+            waiting[w] -= 1
+            if not waiting[w]:
+                ready.append(w)
+    return ready
+
+
+def _cut(ranks: Sequence[int], arcs: Sequence[tuple[int, int]], nets: Sequence[int]) -> list[bool]:
+    """Return which arcs are not drawn, for being among the longest of too many long ones."""
+    spans = [ranks[b] - ranks[a] for a, b in arcs]
+    for most in (max(spans, default=0), *_SPANS):
+        longest: dict[tuple[int, int], int] = {}
+        for (a, _), net, span in zip(arcs, nets, spans, strict=True):
+            if span <= most:
+                longest[a, net] = max(longest.get((a, net), 1), span)
+        if sum(longest.values()) - len(longest) <= _MOST_BENDS:
+            break
+    return [span > most for span in spans]
+
+
+def _add_bends(
+    layers: Layers, arcs: Sequence[tuple[int, int]], nets: Sequence[int], turned: Sequence[bool]
+) -> None:
+    """Put a bend into every layer that an arc passes; arcs of a net share those of the longest."""
+    trunks: dict[tuple[int, int], list[int]] = {}
+    chains: dict[int, tuple[int, ...]] = {}
+    joined: set[tuple[int, int]] = set()
+    by_length = sorted(range(len(arcs)), key=lambda i: layers.ranks[arcs[i][0]] - layers.ranks[arcs[i][1]])
+    for i in by_length:
+        a, b = arcs[i]
+        # A turned arc has its source below: it shares nothing.
+        key = (a, nets[i]) if not turned[i] else (-1 - i, nets[i])
+        steps = layers.ranks[b] - layers.ranks[a]
+        if layers.cut[i]:
+            chains[i] = (a, b)
+            continue
+        trunk = trunks.get(key)
+        if trunk is None:
+            trunk = trunks[key] = [a, *range(len(layers.ranks), len(layers.ranks) + steps - 1)]
+            layers.ranks.extend(range(layers.ranks[a] + 1, layers.ranks[b]))
+            chains[i] = (*trunk, b)
+        else:
+            chains[i] = (trunk[steps - 1], b)
+        joined.update(zip(chains[i], chains[i][1:], strict=False))
+    layers.chains = [chains[i] for i in range(len(arcs))]
+    layers.arcs = sorted(joined)
+
+
+def _put_in_order(layers: Layers) -> None:
+    """Put the vertices of each layer in an order with few crossings, one connected part beside the other."""
+    ranks = layers.ranks
+    layers.order = [[] for _ in range(max(ranks, default=-1) + 1)]
+    for part in _parts(len(ranks), layers.arcs):
+        places = _places(part, ranks, layers.arcs)
+        for v in sorted(part, key=lambda v: (places.get(v, 0.0), v)):
+            layers.order[ranks[v]].append(v)
+
+
+def _parts(count: int, arcs: Sequence[tuple[int, int]]) -> list[list[int]]:
+    root = list(range(count))
+
+    def find(v: int) -> int:
+        while root[v] != v:
+            root[v] = root[root[v]]
+            v = root[v]
+        return v
+
+    for a, b in arcs:
+        one, other = sorted((find(a), find(b)))
+        root[other] = one
+    parts: dict[int, list[int]] = defaultdict(list)
+    for v in range(count):
+        parts[find(v)].append(v)
+    return list(parts.values())
+
+
+def _places(part: list[int], ranks: Sequence[int], arcs: Sequence[tuple[int, int]]) -> dict[int, float]:
+    """Return where the vertices of a connected part stand from left to right."""
+    if len(part) < 3:
+        return {}
+    from fast_sugiyama import from_edges
+
+    inside = set(part)
+    own = [arc for arc in arcs if arc[0] in inside]
+    # The package ranks by the longest way from the top. A chain beside the graph holds what has nothing above
+    # it in its layer; without it the package would put that on top, and bends into every layer below.
+    entered = {b for _, b in own}
+    top = min(ranks[v] for v in part)
+    hanging = [v for v in part if v not in entered and ranks[v] > top]
+    depth = max((ranks[v] for v in hanging), default=top) - top
+    chain = [len(ranks) + i for i in range(depth)]
+    own += list(itertools.pairwise(chain))
+    own += [(chain[ranks[v] - top - 1], v) for v in hanging]
+    parts = from_edges(
+        own, dummy_vertices=True, ranking_type="up", transpose=False, vertex_spacing=1.0, check_layout=False
+    )
+    # Ids are numbers here; the package takes words, too.
+    return {int(v): x for positions, *_ in parts for v, (x, _) in positions}

@@ -1,0 +1,81 @@
+"""Figures of measurements as files, in the format that the file's name asks for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lhkit.model.errors import usage_error
+from lhkit.model.measurement import Comparison
+from lhkit.render.bars import draw_speed_bars
+from lhkit.render.figures import figure_pdf, figure_png, figure_svg
+from lhkit.render.roofline import draw_roofline
+from lhkit.render.throughput import draw_throughput
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_KINDS: Mapping[str, Callable[[Comparison], Figure]] = {"speed": draw_speed_bars, "roofline": draw_roofline}
+_FORMATS: Mapping[str, Callable[[Figure], bytes]] = {
+    ".svg": lambda figure: figure_svg(figure).encode(),
+    ".png": figure_png,
+    ".pdf": figure_pdf,
+}
+
+
+def save_figure(comparison: Comparison, path: str | os.PathLike[str], *, kind: str = "speed") -> Path:
+    """Write a figure of a comparison: the same bytes for the same comparison.
+
+    Args:
+        comparison: What was measured.
+        path: The file; its suffix says the format: ``.svg``, ``.pdf`` for papers, ``.png``.
+        kind: ``speed``: bars with intervals and the share of the core's limits; ``roofline``.
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: No such kind or format, the file cannot be written, or the figure cannot be drawn.
+    """
+    if kind not in _KINDS:
+        raise usage_error(f"there is no figure {kind!r} of a comparison", f"There are: {', '.join(_KINDS)}.")
+    return write_figure(path, lambda: _KINDS[kind](comparison))
+
+
+def save_throughput(
+    comparisons: Mapping[float, Comparison], path: str | os.PathLike[str], *, size_label: str = "size"
+) -> Path:
+    """Write the figure of GFLOP/s against size.
+
+    Args:
+        comparisons: By size.
+        path: The file; its suffix says the format.
+        size_label: What the size is, with its unit.
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: No such format, the file cannot be written, or the figure cannot be drawn.
+    """
+    return write_figure(path, lambda: draw_throughput(comparisons, size_label=size_label))
+
+
+def write_figure(path: str | os.PathLike[str], draw: Callable[[], Figure]) -> Path:
+    """Write a figure in the format that the file's suffix asks for.
+
+    Raises:
+        UsageError: No such format, or the file cannot be written.
+    """
+    file = Path(path)
+    write = _FORMATS.get(file.suffix.lower())
+    if write is None:
+        raise usage_error(f"{file} does not end like a figure", f"Figures end in {', '.join(_FORMATS)}.")
+    content = write(draw())
+    try:
+        file.write_bytes(content)
+    except OSError as error:
+        raise usage_error(f"{file} cannot be written: {error.strerror or error}") from None
+    return file

@@ -1,0 +1,202 @@
+"""The resources at the end of MLIR text, ``{-# dialect_resources: … #-}``: their data goes to files.
+
+The data is hexadecimal: twice as long as what it says. It is read and decoded a piece at a time, so that a
+text of gigabytes needs memory for none of them.
+"""
+
+from __future__ import annotations
+
+import binascii
+import mmap
+import re
+import struct
+from dataclasses import dataclass
+
+from lhkit.worker.blob_files import BlobFile
+
+_PIECE_BYTES = 4 << 20
+# Strings and comments may hold what looks like the beginning of resources.
+_TOKEN = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|//[^\n]*|\{-#')
+_SPACE = re.compile(rb"(?:\s+|//[^\n]*)*")
+_KEY = re.compile(rb'\s*(?:([A-Za-z_][\w$.-]*)|"([^"\\\n]*(?:\\.[^"\\\n]*)*)")\s*:\s*')
+_VALUE = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|[^\s,{}"]+')
+_ESCAPED = re.compile(rb"\\([0-9A-Fa-f]{2}|.)")
+_ALIGNMENT_BYTES = 4
+
+Buffer = bytes | mmap.mmap
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBlob:
+    """The data of a resource as it was found: nobody has said yet what type it has."""
+
+    name: str
+    data: memoryview
+    sha256: str
+
+
+class CutOffError(Exception):
+    """A text ends within the data of a resource, whose name this is."""
+
+
+class _NotPlainError(Exception):
+    """The resources are not written as they should be; the parser of MLIR says what is wrong."""
+
+
+def split_resources(text: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
+    """Return a text without the data of its resources, and that data.
+
+    What is left has as many lines as before in front of everything that stays. A text whose resources are not
+    well formed comes back as it is.
+
+    Raises:
+        OSError: There is no room for the data.
+        CutOffError: The text ends within the data of a resource.
+    """
+    start = _section_start(text)
+    if start is None:
+        return text[:], ()
+    reader = _Reader(text, start + len(b"{-#"))
+    try:
+        reader.read_section()
+    except _NotPlainError:
+        return text[:], ()
+    if reader.holds_only_blobs and not text[reader.at :].strip():
+        return text[:start].rstrip() + b"\n", tuple(reader.blobs)
+    left, at = [], 0
+    for begin, end, lines in reader.cut:
+        left += [text[at:begin], b"\n" * lines]
+        at = end
+    return b"".join([*left, text[at:]]), tuple(reader.blobs)
+
+
+def _section_start(text: Buffer) -> int | None:
+    if text.find(b"dialect_resources") < 0:
+        return None
+    return next((m.start() for m in _TOKEN.finditer(text) if text[m.start() : m.start() + 1] == b"{"), None)
+
+
+class _Reader:
+    """Reads the part of a text between ``{-#`` and ``#-}``."""
+
+    def __init__(self, text: Buffer, at: int) -> None:
+        self._text = text
+        self._begin = at
+        self.at = at
+        self.blobs: list[FoundBlob] = []
+        self.cut: list[tuple[int, int, int]] = []
+        self.holds_only_blobs = True
+
+    def read_section(self) -> None:
+        """Read entries up to the end of the section."""
+        self._read_entries((), b"#-}")
+
+    def _read_entries(self, path: tuple[str, ...], end: bytes) -> None:
+        while not self._accept(end):
+            key = self._key()
+            if self._text[self.at : self.at + 1] == b"{":
+                self._read_dictionary((*path, key))
+            else:
+                self.holds_only_blobs = False
+                self.at = self._expect(_VALUE).end()
+            self._accept(b",")
+
+    def _read_dictionary(self, path: tuple[str, ...]) -> None:
+        self.at += 1
+        if path != ("dialect_resources", "builtin"):
+            self._read_entries(path, b"}")
+            return
+        begin = behind = self.at
+        lines = 0
+        while not self._accept(b"}"):
+            name = self._key()
+            lines += self._text[behind : self.at].count(b"\n")
+            self.blobs.append(self._blob(name))
+            behind = self.at
+            self._accept(b",")
+        lines += self._text[behind : self.at].count(b"\n")
+        self.cut.append((begin, self.at - 1, lines))
+
+    def _blob(self, name: str) -> FoundBlob:
+        """Decode ``"0x…"``, of which the first four bytes are the alignment."""
+        if self._text[self.at : self.at + 3] != b'"0x':
+            raise _NotPlainError
+        self.at += 3
+        file, head, is_done = BlobFile(), b"", False
+        try:
+            while not is_done:
+                piece = self._text[self.at : self.at + _PIECE_BYTES]
+                end = piece.find(b'"')
+                is_done = end >= 0
+                if not is_done and len(piece) < _PIECE_BYTES:
+                    raise CutOffError(name)
+                data = binascii.unhexlify(piece[:end] if is_done else piece)
+                if len(head) < _ALIGNMENT_BYTES:
+                    head, data = data[:_ALIGNMENT_BYTES], data[_ALIGNMENT_BYTES:]
+                file.write(data)
+                before, self.at = self.at, self.at + (end + 1 if is_done else len(piece))
+                forget_pages(self._text, before, self.at)
+            _check_alignment(head)
+        except binascii.Error:
+            file.discard()
+            raise _NotPlainError from None
+        except BaseException:
+            file.discard()
+            raise
+        return FoundBlob(name, *file.finish())
+
+    def _key(self) -> str:
+        match = self._expect(_KEY)
+        self.at = match.end()
+        bare, quoted = match.groups()
+        return (bare if bare is not None else _ESCAPED.sub(_unescape, quoted)).decode(errors="replace")
+
+    def _expect(self, pattern: re.Pattern[bytes]) -> re.Match[bytes]:
+        match = pattern.match(self._text, self.at)
+        if match is None:
+            raise _NotPlainError
+        return match
+
+    def _accept(self, token: bytes) -> bool:
+        """Go on behind space, and behind a token if it comes next."""
+        space = _SPACE.match(self._text, self.at)
+        self.at = space.end() if space else self.at
+        if self._text[self.at : self.at + len(token)] != token:
+            return False
+        self.at += len(token)
+        return True
+
+
+def forget_pages(content: Buffer, begin: int, end: int) -> None:
+    """Let the pages of a mapped file go that are not looked at again."""
+    if isinstance(content, mmap.mmap) and hasattr(content, "madvise"):
+        first = begin // mmap.PAGESIZE * mmap.PAGESIZE
+        if (length := end // mmap.PAGESIZE * mmap.PAGESIZE - first) > 0:
+            content.madvise(mmap.MADV_DONTNEED, first, length)
+
+
+def copy_piecewise(content: Buffer, begin: int, end: int) -> tuple[memoryview, str]:
+    """Return a copy of bytes in a file of its own, mapped, and their hash.
+
+    Raises:
+        OSError: There is no room.
+    """
+    file = BlobFile()
+    try:
+        for at in range(begin, end, _PIECE_BYTES):
+            behind = min(at + _PIECE_BYTES, end)
+            file.write(content[at:behind])
+            forget_pages(content, at, behind)
+    except BaseException:
+        file.discard()
+        raise
+    return file.finish()
+
+
+def _check_alignment(head: bytes) -> None:
+    if len(head) < _ALIGNMENT_BYTES or struct.unpack("<I", head)[0].bit_count() != 1:
+        raise _NotPlainError
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(match[1].decode()) if len(match[1]) == 2 else match[1]

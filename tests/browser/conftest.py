@@ -1,0 +1,181 @@
+"""A browser and a Jupyter server for tests; every request and every message of the console is kept."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+WIDTHS = (700, 1600)
+# Where screenshots go; git ignores it.
+SCREENSHOTS = ROOT / "build" / "screenshots"
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if here in Path(item.path).parents:
+            item.add_marker(pytest.mark.browser)
+
+
+def executable():
+    """Return the browser of this machine; without one the test skips, or fails where it is asked for."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    message = "no Chromium on this machine: drawings are not tested in a browser"
+    if os.environ.get("LHKIT_TESTS_NEED_BROWSER"):
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = executable()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield running
+        running.close()
+
+
+class Watched:
+    """A page of the browser with what it asked for and what it said."""
+
+    def __init__(self, page):
+        self.page = page
+        self.requests, self.errors = [], []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+
+    def check(self, *addresses):
+        """Nothing but these addresses was asked, and nothing went wrong."""
+        allowed = ("data:", "blob:", "about:", *addresses)
+        assert not [url for url in self.requests if not url.startswith(allowed)]
+        assert self.errors == []
+
+
+@pytest.fixture
+def watched(browser):
+    """Return a function that opens a page; at the end the page closes."""
+    contexts = []
+
+    def open_page(*, width=1600, height=1000, dark=False, scripts=True):
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=scripts,
+        )
+        contexts.append(context)
+        context.set_default_timeout(30_000)
+        return Watched(context.new_page())
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """A Jupyter server with JupyterLab and Notebook 7 on one folder."""
+
+    def __init__(self, folder, environment, port):
+        self.folder, self.environment = folder, environment
+        self.origin = f"http://127.0.0.1:{port}"
+        self.addresses = (self.origin, f"ws://127.0.0.1:{port}")
+
+    def lab(self, notebook):
+        return f"{self.origin}/lab/tree/{notebook}?reset"  # without the tabs of tests before
+
+    def notebook(self, notebook):
+        return f"{self.origin}/notebooks/{notebook}"
+
+    def trust(self, notebook):
+        command = [sys.executable, "-m", "jupyter", "trust", str(self.folder / notebook)]
+        subprocess.run(command, env=self.environment, check=True, capture_output=True)
+
+
+@contextmanager
+def _served(folder):
+    for name in ("config/labconfig", "files", "data", "ipython"):
+        (folder / name).mkdir(parents=True)
+    settings = {
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    }
+    (folder / "config/labconfig/default_setting_overrides.json").write_text(json.dumps(settings))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_DATA_DIR": str(folder / "data"),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "JUPYTER_PLATFORM_DIRS": "1",
+    }
+    port = _free_port()
+    options = (
+        "--no-browser",
+        "--ip=127.0.0.1",
+        f"--port={port}",
+        "--ServerApp.port_retries=0",
+        "--IdentityProvider.token=",
+        "--LabApp.expose_app_in_browser=True",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
+        "--allow-root",
+        f"--ServerApp.root_dir={folder / 'files'}",
+    )
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options], env=environment, stdout=log, stderr=log
+        )
+        try:
+            _wait(process, f"http://127.0.0.1:{port}/api/status", folder / "log")
+            yield Server(folder / "files", environment, port)
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _wait(process, address, log):
+    """Wait until the server answers: each try is a request with a time limit of its own."""
+    for _ in range(600):
+        assert process.poll() is None, log.read_text()
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except OSError:
+            # Nobody listens yet; the process is asked to say when it ended instead, for a moment.
+            try:
+                process.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+    raise AssertionError(log.read_text())
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    executable()
+    with _served(tmp_path_factory.mktemp("server")) as running:
+        yield running

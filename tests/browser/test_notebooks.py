@@ -1,0 +1,167 @@
+"""Drawings in JupyterLab and Notebook 7: live, in both themes, and as they are kept in files."""
+
+import copy
+
+import nbformat
+import pytest
+from conftest import SCREENSHOTS
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
+
+import lhkit
+from lhkit.session.publishing import WIDGET_VIEW
+
+SETUP = """import lhkit
+
+payload, schedule = lhkit.load_payload("fc_relu.mlir"), lhkit.load_schedule("fc_relu_handles.mlir")
+trace = lhkit.trace(payload, schedule)"""
+DRAWINGS = {
+    "trace": "trace",
+    "timeline": "lhkit.show.timeline(trace)",
+    "diff": "lhkit.show.diff(trace, step=5)",
+    "schedule graph": "lhkit.show.graph(trace)",
+    "payload graph": "lhkit.show.graph(trace, step=8)",
+    "tiles": "lhkit.show.tiles(trace, step=8)",
+    "code": "lhkit.show.code(kernel := lhkit.compile(payload, schedule))",
+    "payload": "payload",
+    "schedule": "schedule",
+    "kernel": "kernel",
+    "comparison": "comparison = lhkit.measure({'tiled': kernel}, rounds=2)\ncomparison",
+    "measurement": "comparison.measurements[1]",
+}
+# Drawings of one trace that have the handle that is selected; the graph has handles that are used.
+LINKED = ("trace", "timeline", "diff")
+SAID = "print(lhkit.show.timeline(trace).selection.value)"
+SET = "lhkit.show.timeline(trace).selection.select('step', '5')"
+APPLICATIONS = ("lab", "notebook")
+# Waits until the notebook that the application opened has its kernel.
+READY = """async () => {
+  const app = window.jupyterapp;
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const panel = () => app.shell.currentWidget;
+  while (!panel()?.sessionContext || !panel()?.content?.widgets?.length) await frame();
+  await panel().sessionContext.ready;
+  await panel().sessionContext.session.kernel.info;
+}"""
+
+
+def notebook_of(cells):
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    return new_notebook(metadata={"kernelspec": kernel}, cells=[new_code_cell(cell) for cell in cells])
+
+
+def opened(watched, server, application, name, **options):
+    """Open a notebook; what the application says while it starts is its own."""
+    page = watched(**options)
+    page.page.goto(getattr(server, application)(name))
+    page.page.wait_for_function("window.jupyterapp")
+    page.page.evaluate(READY)
+    page.errors.clear()
+    return page
+
+
+def run_all(page):
+    page.page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+
+
+def run_cell(page, number):
+    page.page.evaluate(
+        "async (n) => { const content = window.jupyterapp.shell.currentWidget.content;"
+        " content.activeCellIndex = n; await window.jupyterapp.commands.execute('notebook:run-cell'); }",
+        number,
+    )
+
+
+def output(page, number):
+    return page.page.locator(".jp-Notebook .jp-Cell").nth(number).locator(".jp-OutputArea-output").first
+
+
+@pytest.fixture(scope="module")
+def handle():
+    """A handle that lives to the end."""
+    trace = lhkit.trace(lhkit.load_payload("fc_relu.mlir"), lhkit.load_schedule("fc_relu_handles.mlir"))
+    return next(h.id for h in trace.handle_records if h.name == "%forall_2")
+
+
+@pytest.mark.parametrize("application", APPLICATIONS)
+def test_drawings_are_live_and_share_what_is_selected(watched, server, application, handle):
+    name = f"live_{application}.ipynb"
+    cells = [SETUP, *DRAWINGS.values(), SAID, SET]
+    nbformat.write(notebook_of(cells), server.folder / name)
+    page = opened(watched, server, application, name, height=6000)
+    for number in range(len(DRAWINGS) + 1):
+        run_cell(page, number)
+    places = {key: number for number, key in enumerate(DRAWINGS, 1)}
+    for key, number in places.items():
+        output(page, number).locator(".lh-live .lh-frame").first.wait_for(state="attached")
+        assert output(page, number).is_visible(), key
+    output(page, places["timeline"]).locator(f"[data-handle='{handle}']").first.click()
+    for key in LINKED:
+        lit = output(page, places[key]).locator(f".lh-selected[data-handle~='{handle}']")
+        lit.first.wait_for(state="attached")
+    # Python knows, and says it to all.
+    said = len(DRAWINGS) + 1
+    run_cell(page, said)
+    output(page, said).get_by_text(f"{{'kind': 'handle', 'id': '{handle}'}}").wait_for()
+    run_cell(page, said + 1)
+    for key in ("trace", "timeline", "schedule graph"):
+        output(page, places[key]).locator(".lh-selected[data-step='5']").first.wait_for(state="attached")
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.page.screenshot(path=SCREENSHOTS / f"{application}.png")
+    light = page.page.evaluate("getComputedStyle(document.querySelector('.lh-live')).color")
+    page.page.evaluate(
+        "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+    )
+    page.page.wait_for_function(
+        "was => getComputedStyle(document.querySelector('.lh-live')).color !== was", arg=light
+    )
+    page.page.screenshot(path=SCREENSHOTS / f"{application}_dark.png")
+    page.page.evaluate(
+        "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})"
+    )
+    page.check(*server.addresses)
+
+
+@pytest.fixture(scope="module")
+def executed(server):
+    """A notebook that ran elsewhere and was saved, as it lies in a folder years later."""
+    notebook = notebook_of([SETUP, *DRAWINGS.values()])
+    NotebookClient(notebook, timeout=120, store_widget_state=False).execute()
+    return notebook
+
+
+def test_what_is_saved_holds_pictures_and_no_widget(executed):
+    for cell in executed.cells[1:]:
+        (shown,) = [o for o in cell.outputs if o.output_type == "execute_result"]
+        assert WIDGET_VIEW not in shown.data
+        assert set(shown.data) == {"text/html", "text/plain", "image/svg+xml", "image/png"}
+
+
+@pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
+@pytest.mark.parametrize("application", APPLICATIONS)
+def test_a_saved_notebook_shows_every_picture_without_running(watched, server, executed, application, trusted):
+    name = f"saved_{application}_{trusted}.ipynb"
+    notebook = copy.deepcopy(executed)
+    notebook.metadata["of"] = name  # trust is given to a content, wherever it lies
+    nbformat.write(notebook, server.folder / name)
+    if trusted:
+        server.trust(name)
+    page = opened(watched, server, application, name, height=6000)
+    pictured = {"trace", "timeline", "schedule graph", "payload graph", "tiles", "comparison", "measurement"}
+    for number, key in enumerate(DRAWINGS, 1):
+        place = output(page, number)
+        place.wait_for(state="attached")
+        place.scroll_into_view_if_needed()
+        if key in pictured and not trusted:
+            image = place.locator("img").first
+            image.wait_for()
+            assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100, key
+        elif key in pictured:
+            place.locator("svg >> visible=true").first.wait_for()
+            assert place.locator("img >> visible=true").count() == 0, key
+        else:
+            assert len(place.inner_text()) > 80, key
+    assert page.page.get_by_text("Error displaying widget").count() == 0
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.page.screenshot(path=SCREENSHOTS / f"{name.removesuffix('.ipynb')}.png")
+    page.check(*server.addresses)

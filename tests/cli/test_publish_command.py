@@ -1,0 +1,59 @@
+"""``lhkit publish``: pages of notebooks, widgets taken out, messages where a notebook is none."""
+
+import re
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from lhkit.cli.main import run_program
+from lhkit.session.publishing import WIDGET_VIEW
+
+WIDGET = {WIDGET_VIEW: {"model_id": "x"}, "text/html": "<b>picture</b>", "text/plain": "text"}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    output = new_output("execute_result", data=WIDGET, execution_count=1)
+    cells = [new_markdown_cell("# One <idea>\ntext"), new_code_cell("1", execution_count=1, outputs=[output])]
+    notebook = new_notebook(cells=cells, metadata={"widgets": {"application/x": {"state": {"x": {}}}}})
+    nbformat.write(notebook, tmp_path / "saved.ipynb")
+    return tmp_path / "saved.ipynb"
+
+
+def test_widgets_are_left_out_and_their_pictures_stay(saved, tmp_path, capsys):
+    assert run_program(["publish", str(saved), "--out", str(tmp_path / "site")]) == 0
+    page = (tmp_path / "site" / "saved.html").read_text(encoding="utf-8")
+    assert "<b>picture</b>" in page and "widget-view" not in page and '"state"' not in page
+    assert not re.search(r"""<(?:script|link|img)[^>]+(?:src|href)=["']?https?:""", page)
+    index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert '<a href="saved.html">One &lt;idea&gt;</a>' in index
+    assert capsys.readouterr().out.strip().endswith("index.html")
+    assert WIDGET_VIEW in saved.read_text(encoding="utf-8"), "the notebook itself was changed"
+
+
+def test_a_notebook_runs_where_it_is_asked_for(tmp_path, capsys):
+    nbformat.write(new_notebook(cells=[new_code_cell("print(6 * 7)")]), tmp_path / "runs.ipynb")
+    nbformat.write(new_notebook(cells=[new_code_cell("1 / 0")]), tmp_path / "fails.ipynb")
+    out = str(tmp_path / "site")
+    assert run_program(["publish", str(tmp_path / "runs.ipynb"), "--execute", "--out", out]) == 0
+    assert "42" in (tmp_path / "site" / "runs.html").read_text(encoding="utf-8")
+    assert run_program(["publish", str(tmp_path / "fails.ipynb"), "--execute", "--out", out]) == 2
+    assert "a cell fails: ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", [None, "no JSON", "[]", "{}"])
+def test_what_is_no_notebook_is_said(text, tmp_path, capsys):
+    path = tmp_path / "n.ipynb"
+    if text is not None:
+        path.write_text(text)
+    assert run_program(["publish", str(path), "--out", str(tmp_path / "site")]) == 2
+    assert "n.ipynb" in capsys.readouterr().err
+
+
+def test_pages_of_one_name_are_refused(saved, tmp_path, capsys):
+    (tmp_path / "b").mkdir()
+    other = tmp_path / "b" / "saved.ipynb"
+    other.write_bytes(saved.read_bytes())
+    assert run_program(["publish", str(saved), str(other), "--out", str(tmp_path / "site")]) == 2
+    assert "two pages would be called saved.html" in capsys.readouterr().err

@@ -1,0 +1,24 @@
+"""The pictures of the README are what the package draws."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+_SPEC = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
+pictures = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(pictures)
+
+
+@pytest.mark.parametrize("name", sorted(pictures.PICTURES))
+def test_a_picture_is_what_is_drawn_now(name):
+    drawn = pictures.PICTURES[name]() + "\n"
+    path = pictures.FOLDER / f"{name}.svg"
+    assert drawn == path.read_text(encoding="utf-8"), "python docs/pictures.py draws it anew"
+
+
+def test_the_readme_shows_pictures_that_are_there():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = [line.partition("](")[2].rstrip(")") for line in readme.splitlines() if line.startswith("![")]
+    assert len(shown) >= 2 and all((ROOT / path).is_file() for path in shown)

@@ -1,0 +1,195 @@
+"""Graphs as SVG and text: marks for the selection, dead edges, folded boxes, scales; names stay text."""
+
+import xml.etree.ElementTree as ET
+
+from lhkit.analysis.payload_flow import Quantity, payload_flow
+from lhkit.model.flow import FlowEdge, FlowGraph, FlowNode, LegendEntry
+from lhkit.model.payload_outline import OutlinedBlock, OutlinedOp, OutlinedValue, PayloadOutline
+from lhkit.model.trace import PayloadDelta
+from lhkit.render.graph import graph_svg, graph_text
+from lhkit.render.layered import layout
+from lhkit.render.svg import svg_png
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = "%<script>alert('1')</script>&\""
+
+GRAPH = FlowGraph(
+    "a schedule",
+    (
+        FlowNode("a", "0 match", "line 2", step=0, hover="step 0"),
+        FlowNode("box", "1 sequence", step=1),
+        FlowNode("b", "2 unroll", parent="box", sign="✕", role="dead", step=2),
+        FlowNode("c", "linalg.generic", "12 ops", ops=("o3", "o4"), is_folded=True, heat=0.5, quantity="2 ms"),
+        FlowNode("d", "tensor.empty", role="erased", sign="−", ops=("o9",), is_ghost=True),
+    ),
+    (
+        FlowEdge("a", "b", "0", "%loop", "consumed", "●", handles=("h1",), hover="consumed"),
+        FlowEdge("a", "b", "1", "%body", "dead", "✕", is_dead=True, handles=("h2",), hover="why it died"),
+        FlowEdge("a", "c", "0", "%loop", "read", "○", handles=("h1",)),
+    ),
+    (LegendEntry("consumes", "●", "consumed"), LegendEntry("0 ms", heat=0.0)),
+)
+
+
+def drawn(graph):
+    return ET.fromstring(graph_svg(layout(graph), themed=False))
+
+
+def test_nodes_and_edges_carry_marks():
+    root = drawn(GRAPH)
+    assert {e.get("data-step") for e in root.iter() if e.get("data-step")} == {"0", "1", "2"}
+    assert {e.get("data-handle") for e in root.iter() if e.get("data-handle")} == {"h1", "h2"}
+    assert {e.get("data-op") for e in root.iter() if e.get("data-op")} == {"o3 o4", "o9"}
+    reached = [e.get("aria-label") for e in root.iter() if e.get("tabindex") == "0"]
+    assert set(reached) == {
+        "0 match",
+        "1 sequence",
+        "✕ 2 unroll",
+        "linalg.generic, 2 ms",
+        "− tensor.empty",
+        "%loop",
+        "%body",
+    }
+
+
+def test_a_dead_edge_is_struck_through_and_says_why():
+    dead = [g for g in drawn(GRAPH).iter(f"{SVG}g") if g.get("data-handle") == "h2"]
+    arriving = next(g for g in dead if g.find(f"{SVG}text") is not None)
+    assert arriving.find(f"{SVG}text").text == "✕" and arriving.find(f"{SVG}title").text == "why it died"
+    assert all(g.find(f"{SVG}path").get("stroke-dasharray") for g in dead)
+    struck = [t for t in drawn(GRAPH).iter(f"{SVG}text") if t.get("text-decoration") == "line-through"]
+    assert len(struck) == 2  # its name, and the op that is not there any more
+
+
+def test_a_folded_box_has_a_second_line_and_a_ghost_is_dashed():
+    nodes = {g.get("data-op"): g for g in drawn(GRAPH).iter(f"{SVG}g") if g.get("data-op")}
+    # outline, depth of colour, second line
+    assert len(nodes["o3 o4"].findall(f"{SVG}rect")) == 3
+    assert nodes["o9"].find(f"{SVG}rect").get("stroke-dasharray")
+
+
+def test_names_are_text():
+    nodes = (FlowNode("a", HOSTILE, HOSTILE, hover=HOSTILE, ops=("o1",)), FlowNode("b", "b"))
+    graph = FlowGraph(HOSTILE, nodes, (FlowEdge("a", "b", "0", HOSTILE, hover=HOSTILE, handles=("h1",)),))
+    text = graph_svg(layout(graph))
+    assert "<script" not in text
+    root = ET.fromstring(text)
+    assert root.get("aria-label") == HOSTILE
+    assert HOSTILE in {t.text for t in root.iter(f"{SVG}title")}
+
+
+def test_a_picture_without_its_theme():
+    plain = graph_svg(layout(GRAPH), themed=False)
+    assert "<style" not in plain and "<style" in graph_svg(layout(GRAPH))
+    assert svg_png(plain).startswith(b"\x89PNG")
+
+
+def test_a_long_name_keeps_its_end():
+    edges = tuple(FlowEdge("a", "b", str(i), f"%extracted_slice_of_something_{i}") for i in (17, 18))
+    found = layout(FlowGraph("long", (FlowNode("a", "a"), FlowNode("b", "b")), edges))
+    assert [label.text[-2:] for label in found.labels] == ["17", "18"]
+    assert all("…" in label.text for label in found.labels)
+
+
+def test_a_graph_as_text(golden):
+    golden(graph_text(GRAPH))
+
+
+def values(count):
+    return tuple(OutlinedValue(f"%{i}", "f32") for i in range(count))
+
+
+def op(name, parent, operands=(), results=(), blocks=(), **more):
+    return OutlinedOp(name, "", parent, 0, 0, operands, results, blocks, more.pop("line", 1), **more)
+
+
+LOOP = PayloadOutline(
+    values(5),
+    (
+        op("func.func", None, blocks=(OutlinedBlock(0, 0, (0,)),), id="o0"),
+        op("math.exp", 0, (0,), (1,), id="o1"),
+        op("scf.for", 0, (1,), (4,), (OutlinedBlock(0, 0, (2,)),), id="o2"),
+        op("arith.addf", 2, (0, 2), (3,), id="o3"),
+        op("scf.yield", 2, (3,), id="o4"),
+        op("func.return", 0, (4,), id="o5"),
+    ),
+)
+
+
+def test_values_go_from_ops_and_arguments_to_ops():
+    graph = payload_flow(LOOP)
+    ends = {(e.source, e.target, e.label) for e in graph.edges}
+    assert ends == {
+        ("o0 0 0", "o1", "%0"),
+        ("o1", "o2", "%1"),
+        ("o0 0 0", "o3", "%0"),
+        ("o2 0 0", "o3", "%2"),
+        ("o3", "o4", "%3"),
+        ("o2", "o5", "%4"),
+    }
+    assert [n.parent for n in graph.nodes] == [None, "o0", "o0", "o0", "o2", "o2", "o2", "o0"]
+
+
+def test_what_is_large_folds_and_unfolds_when_asked():
+    folded = payload_flow(LOOP, most_ops=5)
+    loop = next(n for n in folded.nodes if n.id == "o2")
+    assert loop.is_folded and loop.detail.startswith("2 ops: arith.addf ×1, scf.yield ×1")
+    assert loop.ops == ("o2", "o3", "o4") and not any(n.parent == "o2" for n in folded.nodes)
+    # What enters an op inside enters the box, once.
+    assert [(e.source, e.label) for e in folded.edges if e.target == "o2"] == [("o1", "%1"), ("o0 0 0", "%0")]
+    assert {n.id for n in payload_flow(LOOP, most_ops=1, unfolded=["o2"]).nodes} == {
+        n.id for n in payload_flow(LOOP).nodes
+    }
+    assert payload_flow(LOOP, most_ops=1).edges == ()
+
+
+def test_what_a_step_did_has_signs():
+    before = PayloadOutline(
+        values(6),
+        (
+            *LOOP.ops[:5],
+            op("math.tanh", 2, (3,), (5,), id="o6"),
+            op("func.return", 0, (5,), id="o5"),
+        ),
+    )
+    delta = PayloadDelta(created=("o3",), erased=("o6",), changed=("o5",), moved=("o1",))
+    graph = payload_flow(LOOP, delta=delta, before=before)
+    assert {n.id: n.sign for n in graph.nodes if n.sign} == {"o3": "+", "o5": "~", "o1": "↕", "erased o6": "−"}
+    ghost = next(n for n in graph.nodes if n.is_ghost)
+    assert (ghost.parent, ghost.ops, ghost.role) == ("o2", ("o6",), "erased")
+    assert [(e.source, e.target, e.is_dead) for e in graph.edges if e.is_dead] == [("o3", "erased o6", True)]
+    assert [entry.text for entry in graph.legend] == ["created", "erased", "changed", "moved"]
+
+
+def test_a_change_inside_marks_the_folded_box():
+    graph = payload_flow(LOOP, most_ops=5, delta=PayloadDelta(created=("o3",), changed=("o4",)))
+    loop = next(n for n in graph.nodes if n.id == "o2")
+    assert loop.sign == "~" and loop.detail.startswith("2 ops +1 ~1:")
+
+
+def test_many_erased_ops_are_one_node():
+    ops = tuple(op("math.exp", 0, (0,), (), id=f"o{i}") for i in range(1, 60))
+    before = PayloadOutline(
+        values(1), (op("func.func", None, blocks=(OutlinedBlock(0, 0, (0,)),), id="o0"), *ops)
+    )
+    after = PayloadOutline(values(1), before.ops[:1])
+    erased = tuple(f"o{i}" for i in range(1, 60))
+    (ghost,) = [
+        n for n in payload_flow(after, delta=PayloadDelta(erased=erased), before=before).nodes if n.is_ghost
+    ]
+    assert (ghost.title, ghost.detail, ghost.ops) == ("59 ops erased", "math.exp ×59", erased)
+
+
+def test_a_quantity_is_a_number_and_a_depth_of_colour():
+    graph = payload_flow(LOOP, quantity=Quantity("time", "ms", {"o1": 1.0, "o3": 4.0}))
+    shown = {n.id: (n.quantity, n.heat) for n in graph.nodes if n.quantity}
+    assert shown == {"o1": ("1 ms", 0.25), "o3": ("4 ms", 1.0)}
+    assert [entry.text for entry in graph.legend] == ["time: 0 ms", "2", "4 ms"]
+    assert graph_svg(layout(graph)).count("fill-opacity") == 2 + 3
+
+
+def test_without_ids_ops_are_numbered():
+    ops = tuple(OutlinedOp(*[getattr(o, f) for f in OutlinedOp.__slots__[:-1]]) for o in LOOP.ops)
+    graph = payload_flow(PayloadOutline(LOOP.values, ops), unfolded=["2"])
+    assert [n.id for n in graph.nodes if n.title == "scf.for"] == ["2"]
+    assert all(n.ops == () for n in graph.nodes) and all(e.ops == () for e in graph.edges)

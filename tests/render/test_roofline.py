@@ -1,0 +1,118 @@
+"""The roofline's record, its labels, and figures as files."""
+
+import dataclasses
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lhkit
+from lhkit.analysis.spacing import spaced
+from lhkit.model.measurement import Comparison, CoreLimits, Measurement
+from lhkit.render.figures import figure_svg
+from lhkit.render.roofline import draw_roofline, label_places, roofline, speed_range
+from lhkit.render.saving import save_figure, save_throughput
+
+
+def comparison(**times_ns):
+    entries = tuple(
+        Measurement(name, tuple(enumerate([t, t * 1.1, t * 0.9, t * 1.05, t * 0.95])))
+        for name, t in times_ns.items()
+    )
+    return Comparison(
+        payload="p.mlir",
+        payload_sha256="abc",
+        measurements=entries,
+        anchor=next(iter(times_ns)),
+        rounds=5,
+        seed=0,
+        environment=(("cpu", "x"),),
+        limits=CoreLimits(fma_gflops=100, fma_f64_gflops=50, copy_gbytes=10),
+        flops=1_000_000,
+        bytes=50_000,
+        element_type="float32",
+    )
+
+
+def test_points_lie_at_their_intensity_below_the_roof_they_meet():
+    plot = roofline(comparison(numpy=20_000.0, slow=100_000.0))
+    assert (plot.peak_gflops, plot.copy_gbytes, plot.ridge, plot.element_type) == (100, 10, 10, "float32")
+    assert [(p.label, p.intensity, p.gflops) for p in plot.points] == [("numpy", 20, 50), ("slow", 20, 10)]
+    assert [p.of_roof for p in plot.points] == [0.5, 0.1]
+    assert plot.points[0].low < 50 < plot.points[0].high
+    memory_bound = dataclasses.replace(comparison(copying=1_000_000.0), bytes=2_000_000)
+    (point,) = roofline(memory_bound).points
+    assert (point.intensity, point.gflops, point.of_roof) == (0.5, 1, 0.2)
+    assert "compulsory traffic" in plot.note
+
+
+def test_several_payloads_share_a_roof_only_if_it_is_theirs():
+    one, other = comparison(a=20_000.0), dataclasses.replace(comparison(a=20_000.0), bytes=500_000)
+    plot = roofline({"first": one, "second": other})
+    assert [(p.label, p.intensity) for p in plot.points] == [("first: a", 20), ("second: a", 2)]
+    doubles = dataclasses.replace(one, element_type="float64")
+    with pytest.raises(lhkit.LhkitError, match="another machine or element type"):
+        roofline({"first": one, "second": doubles})
+    assert roofline(doubles).peak_gflops == 50
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"limits": None}, "limits of the core for float32 were not measured"),
+        ({"element_type": None}, "limits of the core for its element types were not measured"),
+        ({"flops": None}, "the operations of p.mlir cannot be counted"),
+        ({"bytes": None}, "the bytes of p.mlir cannot be counted"),
+    ],
+)
+def test_what_cannot_be_drawn_says_why(changes, message):
+    with pytest.raises(lhkit.LhkitError, match=message):
+        roofline(dataclasses.replace(comparison(a=1.0), **changes))
+
+
+def test_labels_of_equal_points_stand_apart_and_inside():
+    plot = roofline(comparison(**{f"entry {n}": 20_000.0 + n for n in range(8)}))
+    places, (low, high) = sorted(label_places(plot)), speed_range(plot)
+    ratios = [b / a for a, b in itertools.pairwise(places)]
+    assert min(ratios) == pytest.approx(max(ratios)) and min(ratios) > 1.2
+    assert low < places[0] and places[-1] < high
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=12), st.floats(0.01, 2))
+def test_labels_are_moved_apart_in_order(places, least):
+    found = spaced(places, least, (0, 10))
+    room = min(least, 10 / max(len(places) - 1, 1))
+    ordered = sorted(range(len(places)), key=lambda i: (places[i], i))
+    assert all(found[b] - found[a] >= room - 1e-9 for a, b in itertools.pairwise(ordered))
+    assert all(-1e-9 <= f <= 10 + 1e-9 for f in found)
+
+
+def test_labels_with_room_stay_where_they_are():
+    assert spaced([5.0, 1.0, 9.0], 1.0, (0, 10)) == (5.0, 1.0, 9.0)
+    assert spaced([5.0, 5.0], 1.0, (0, 10)) == (4.5, 5.5)
+
+
+def test_the_same_roofline_gives_the_same_svg():
+    first, second = (figure_svg(draw_roofline(comparison(a=20_000.0, b=30_000.0))) for _ in range(2))
+    assert first == second and "FMA peak, float32: 100 GFLOP/s" in first and "copy: 10 GB/s" in first
+
+
+@pytest.mark.parametrize(("suffix", "starts"), [(".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
+def test_figures_are_saved_in_the_format_of_the_name(tmp_path, suffix, starts):
+    measured = comparison(a=20_000.0, b=30_000.0)
+    for kind in ("speed", "roofline"):
+        file = save_figure(measured, tmp_path / f"{kind}{suffix}", kind=kind)
+        assert file.read_bytes().startswith(starts)
+    file = save_throughput({64: measured, 128: measured}, tmp_path / f"throughput{suffix}", size_label="n")
+    assert file.read_bytes().startswith(starts)
+
+
+def test_a_figure_that_cannot_be_saved_says_why(tmp_path):
+    measured = comparison(a=20_000.0)
+    with pytest.raises(lhkit.LhkitError, match="does not end like a figure"):
+        save_figure(measured, tmp_path / "speed.docx")
+    with pytest.raises(lhkit.LhkitError, match="there is no figure 'pie'"):
+        save_figure(measured, tmp_path / "speed.svg", kind="pie")
+    with pytest.raises(lhkit.LhkitError, match="cannot be written"):
+        save_figure(measured, tmp_path / "nowhere" / "speed.svg")

@@ -1,0 +1,186 @@
+"""Tile pictures as drawn: records, text, SVG; nothing overlaps, whatever the extents."""
+
+import itertools
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lhkit.analysis.tiles import tile_frame, tile_picture
+from lhkit.model.caches import CacheLevel
+from lhkit.model.index_terms import Term
+from lhkit.model.signature import ArrayType, Function
+from lhkit.model.tiling import LoopVariable, StructuredOp, TiledOperand, Tilings, View
+from lhkit.render.byte_sizes import format_bytes
+from lhkit.render.svg import svg_png
+from lhkit.render.tile_html import tiles_bundle, tiles_html
+from lhkit.render.tile_layout import lay_out
+from lhkit.render.tile_text import tiles_text
+from lhkit.render.tiles import tiles_frames, tiles_multiples_svg, tiles_svg
+
+CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class Terms:
+    """Terms as they are needed, each once."""
+
+    def __init__(self):
+        self.terms = []
+
+    def __call__(self, kind, *operands, value=0):
+        term = Term(kind, operands, value)
+        if term not in self.terms:
+            self.terms.append(term)
+        return self.terms.index(term)
+
+    def number(self, value):
+        return self("constant", value=value)
+
+
+def product(extents, tiles, names=("%lhs", "%rhs", "%out"), batch=0):
+    """Return a matrix product in three loops, edge tiles smaller; in one more loop around with a batch."""
+    t = Terms()
+    zero, one = t.number(0), t.number(1)
+    extents, tiles = ((batch, *extents), (1, *tiles)) if batch else (extents, tiles)
+    loops, sizes = [], []
+    for n, (extent, tile) in enumerate(zip(extents, tiles, strict=True)):
+        loops.append(LoopVariable(f"%i{n}", "scf.for", n, zero, t.number(extent), t.number(tile)))
+        left = t("sub", t.number(extent), t("loop", value=n))
+        sizes.append(t("min", t.number(tile), left))
+    dimensions = [t("dimension", value=n) for n in range(len(extents))]
+    lead = (0,) if batch else ()
+    m, n, k = range(len(lead), len(lead) + 3)
+    operands = []
+    for at, axes in enumerate([(*lead, m, k), (*lead, k, n), (*lead, m, n)]):
+        shape = tuple(t.number(extents[a]) for a in axes)
+        offsets = tuple(t("loop", value=a) for a in axes)
+        view = View("tensor.extract_slice", offsets, (one,) * len(axes), tuple(range(len(axes))), shape)
+        base = names[at], "argument", shape, (), ""
+        operands.append(
+            TiledOperand(at == 2, tuple(dimensions[a] for a in axes), (view,), *base[:3], (), "", 4)
+        )
+    types = tuple(ArrayType("tensor", tuple(extents), "float32", "tensor") for _ in operands)
+    op = StructuredOp(
+        "linalg.matmul", 0, "f", tuple(range(len(extents))), ("scf.for",) * len(extents), tuple(sizes),
+        tuple(operands), 2, True, None,
+    )  # fmt: skip
+    return Tilings(tuple(t.terms), tuple(loops), (op,), (Function("f", types, (), 1),))
+
+
+def picture(extents=(40, 48, 30), tiles=(16, 16, 16), first=0, **options):
+    tilings = product(extents, tiles, **options)
+    return tile_picture(tilings, tilings.ops[0], caches=CACHES, first=first)
+
+
+def test_a_tile_picture_in_words(golden):
+    golden("\n\n".join(tiles_text(picture(), n) for n in (0, 17)))
+
+
+def test_an_edge_tile_is_drawn_smaller():
+    tiles = [tile_frame(picture(), n).tiles[0].tile.box for n in (0, 17)]
+    assert tiles == [((0, 16), (0, 16)), ((32, 40), (16, 30))]
+    widths = [
+        [(float(r.get("width")), float(r.get("height"))) for r in tile_rects(tiles_svg(picture(), n))]
+        for n in (0, 17)
+    ]
+    assert all(last[0] < first[0] or last[1] < first[1] for first, last in zip(*widths, strict=True))
+
+
+def tile_rects(drawing):
+    return [r for r in ET.fromstring(drawing).iter(f"{SVG}rect") if r.find(f"{SVG}title") is not None]
+
+
+def test_the_tile_stands_where_it_is_to_scale():
+    drawn = picture()
+    frame = tile_frame(drawn, 13)
+    layout = lay_out(drawn, frame, top=100)
+    found = tile_rects(tiles_svg(drawn, 13))
+    assert len(found) == 3
+    for sheet, rect, tile in zip(layout.sheets, found, frame.tiles, strict=True):
+        operand = drawn.operands[sheet.operand]
+        (top, bottom), (left, right) = tile.tile.box
+        across, down = sheet.width / operand.shape[1], sheet.height / operand.shape[0]
+        assert float(rect.get("x")) - sheet.x == pytest.approx(left * across, abs=0.02)
+        assert float(rect.get("width")) == pytest.approx((right - left) * across, abs=0.02)
+        assert float(rect.get("height")) == pytest.approx((bottom - top) * down, abs=0.02)
+
+
+def test_a_product_is_laid_out_as_on_a_blackboard():
+    drawn = picture()
+    a, b, c = lay_out(drawn, tile_frame(drawn)).sheets
+    assert a.y == c.y and a.height == c.height, "rows of A are rows of C"
+    assert b.x == c.x and b.width == c.width, "columns of B are columns of C"
+    assert a.x + a.width < c.x and b.y + b.height < c.y
+    assert a.width == pytest.approx(b.height), "one scale for the reduction too"
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    extents=st.tuples(*[st.sampled_from([1, 3, 17, 64, 500, 4096])] * 3),
+    tiles=st.tuples(*[st.sampled_from([1, 8, 64])] * 3),
+    batch=st.sampled_from([0, 1, 5]),
+    long=st.booleans(),
+)
+def test_nothing_overlaps(extents, tiles, batch, long):
+    names = ("%a" * 40, "%b", "%c" * 30) if long else ("%lhs", "%rhs", "%out")
+    drawn = picture(extents, tuple(map(min, tiles, extents)), names=names, batch=batch)
+    layout = lay_out(drawn, tile_frame(drawn))
+    boxes = []
+    for sheet in layout.sheets:
+        caption = 15 * len(sheet.caption)
+        wide = max(sheet.width, sheet.caption_width)
+        boxes.append((sheet.x, sheet.y - caption, sheet.x + wide, sheet.y + sheet.height + 14))
+    for (x0, y0, x1, y1), (u0, v0, u1, v1) in itertools.combinations(boxes, 2):
+        assert x1 <= u0 or u1 <= x0 or y1 <= v0 or v1 <= y0
+    assert all(x0 >= 0 and y0 >= 0 and x1 <= layout.width + 1 for x0, y0, x1, _ in boxes)
+
+
+def test_the_axes_that_are_not_drawn_are_named():
+    drawn = picture((8, 8, 8), (4, 4, 4), batch=3)
+    assert [o.shown for o in drawn.operands] == [(1, 2)] * 3
+    assert "i: 1 of 3" in tiles_svg(drawn, 8)
+    assert "tile of A: 1x4x4 of 3x8x8, 64 B  %lhs[1:2, 0:4, 0:4]" in tiles_text(drawn, 8)
+
+
+def test_names_are_text_and_the_same_picture_has_the_same_bytes():
+    drawn = picture(names=("<script>x</script>", "&", '"'))
+    first = tiles_svg(drawn)
+    assert "<script" not in first and first == tiles_svg(picture(names=("<script>x</script>", "&", '"')))
+    assert "<script" not in tiles_html(drawn) and "&lt;script&gt;" in tiles_html(drawn)
+    assert svg_png(tiles_svg(drawn, themed=False)).startswith(b"\x89PNG")
+
+
+def test_frames_are_the_first_iterations():
+    drawn = picture()
+    frames = tiles_frames(drawn, 4)
+    assert len(frames) == 4 and len(set(frames)) == 4
+    assert all(f"iteration {n + 1} of 18" in frame for n, frame in enumerate(frames))
+    assert len(tiles_frames(drawn, 99)) == drawn.iterations == 18
+    multiples = ET.fromstring(tiles_multiples_svg(drawn, 6))
+    assert [g.get("data-frame") for g in multiples.iter(f"{SVG}g") if g.get("data-frame")] == list("012345")
+
+
+def test_patterns_are_not_shared_by_what_may_be_hidden():
+    page = tiles_html(picture(), 3)
+    found = [part.partition('"')[0] for part in page.split('<pattern id="')[1:]]
+    assert len(found) == 5 and len(set(found)) == 5
+
+
+def test_a_picture_in_a_notebook():
+    bundle = tiles_bundle(picture())
+    assert set(bundle) == {"text/html", "image/png", "text/plain"}
+    assert bundle["text/html"].startswith("<style>") and bundle["text/plain"].startswith("linalg.matmul")
+
+
+def test_bytes_have_the_unit_that_fits():
+    assert [format_bytes(n) for n in (0, 512, 1024, 1536, 150 << 10, 1081344, 3 << 30)] == [
+        "0 B",
+        "512 B",
+        "1 KiB",
+        "1.5 KiB",
+        "150 KiB",
+        "1.03 MiB",
+        "3 GiB",
+    ]

@@ -1,0 +1,168 @@
+"""Dataflow of shipped payloads and schedules, live and from JSON: which op is which is exact."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lhkit
+from lhkit.analysis.payload_history import PayloadHistory
+from lhkit.analysis.schedule_flow import schedule_flow
+from lhkit.analysis.step_work import work_of_step
+from lhkit.model.errors import UsageError
+from lhkit.model.trace_json import trace_from_json, trace_to_json
+from lhkit.render.graph import graph_svg, graph_text
+from lhkit.render.layered import layout
+from lhkit.session.flows import outline_after, payload_flow_of
+
+ROOT = Path(__file__).parents[2]
+FC_RELU = ["fc_relu_handles", "fc_relu_tile_fuse"]
+
+
+def traced(payload, schedule, worker):
+    payload = lhkit.load_payload(ROOT / "data" / f"{payload}.mlir", worker=worker)
+    schedule = lhkit.load_schedule(ROOT / "schedules" / f"{schedule}.mlir", worker=worker)
+    return lhkit.trace(payload, schedule, worker=worker)
+
+
+@pytest.fixture(scope="module", params=FC_RELU)
+def fc_relu(request, worker):
+    return traced("fc_relu", request.param, worker)
+
+
+@pytest.fixture(scope="module")
+def op_chain(worker):
+    return traced("op_chain", "op_chain_tile_fuse", worker)
+
+
+def problems_of_ids(trace, step, worker):
+    """What the trace says otherwise than the outline after a step."""
+    outline = outline_after(trace, step, worker=worker)
+    ids = [op.id for op in outline.ops]
+    alive = PayloadHistory(trace).alive_before(step + 1)
+    if sorted(ids) != sorted(o.id for o in alive):
+        return ["not the ops that were there"]
+    found = [op for op in outline.ops if trace.op(op.id).name != op.name]
+    delta = trace.step_records[step].payload_delta if step >= 0 else None
+    new = set(ids) if delta is None else set(delta.created)
+    for op in outline.ops:
+        parent = None if op.parent is None else outline.ops[op.parent].id
+        if op.id in new and parent != trace.op(op.id).parent:
+            found.append(op)
+    return found
+
+
+def test_ops_of_the_text_are_the_ops_of_the_trace(fc_relu, worker):
+    from_json = trace_from_json(json.loads(json.dumps(trace_to_json(fc_relu))))
+    for snapshot in fc_relu.snapshots:
+        assert problems_of_ids(fc_relu, snapshot.step, worker) == []
+        live = outline_after(fc_relu, snapshot.step, worker=worker)
+        assert outline_after(from_json, snapshot.step, worker=worker) == live
+
+
+def test_ops_that_stay_keep_their_operands(fc_relu, worker):
+    """An op that no step changed takes the same values of the same ops as before: ids are not mixed up."""
+    last = {}
+    for snapshot in fc_relu.snapshots:
+        outline = outline_after(fc_relu, snapshot.step, worker=worker)
+        made = {v: (op.id, n) for op in outline.ops for n, v in enumerate(op.results)}
+        now = {op.id: tuple(made.get(v) for v in op.operands) for op in outline.ops}
+        touched = set()
+        if snapshot.step >= 0:
+            delta = fc_relu.step_records[snapshot.step].payload_delta
+            touched = {*delta.changed, *delta.created}
+        kept = [o for o in now if o in last and o not in touched]
+        assert {o: now[o] for o in kept} == {o: last[o] for o in kept}
+        last = now
+    assert last
+
+
+def test_payloads_of_every_step(fc_relu, worker, golden):
+    texts = []
+    for snapshot in fc_relu.snapshots:
+        graph = payload_flow_of(fc_relu, snapshot.step, worker=worker)
+        assert len(layout(graph).nodes) == len(graph.nodes)
+        texts.append(graph_text(graph))
+    golden("\n".join(texts))
+
+
+def test_the_schedule(fc_relu, golden):
+    graph = schedule_flow(fc_relu)
+    golden(graph_text(graph))
+    assert graph_svg(layout(graph)) == graph_svg(layout(schedule_flow(fc_relu)))
+
+
+def test_the_deaths_of_handles_are_edges(worker):
+    trace = traced("fc_relu", "fc_relu_handles", worker)
+    names = {h.id: h.name for h in trace.handle_records}
+    dead = {(names[e.handles[0]], e.target): e.hover for e in schedule_flow(trace).edges if e.is_dead}
+    assert set(dead) == {("%elementwise", "step 5"), ("%piece", "step 9")}
+    assert "both point to the same linalg.max" in dead["%elementwise", "step 5"]
+    assert "lies inside that scf.for" in dead["%piece", "step 9"]
+    assert graph_svg(layout(schedule_flow(trace))).count("data-step=") == len(trace.step_records)
+
+
+def test_a_thousand_ops_fold_and_unfold(op_chain, worker):
+    folded = payload_flow_of(op_chain, -1, worker=worker)
+    assert [n.title for n in folded.nodes] == ["builtin.module", "func.func @op_chain"]
+    assert folded.nodes[1].is_folded and "2001 ops: tensor.empty ×1000" in folded.nodes[1].detail
+    function = folded.nodes[1].id
+    unfolded = payload_flow_of(op_chain, -1, unfolded=[function], worker=worker)
+    assert len(unfolded.nodes) == 2001 + 3
+    found = layout(unfolded)
+    assert len(found.nodes) == len(unfolded.nodes) and layout(unfolded) is found
+
+
+def test_the_last_payload_and_what_was_erased(op_chain, worker):
+    graph = payload_flow_of(op_chain, worker=worker)
+    assert problems_of_ids(op_chain, 7, worker) == []
+    assert [n.title for n in graph.nodes if n.sign == "−"] == ["1002 ops erased"]
+    generic = next(n for n in graph.nodes if n.title == "linalg.generic")
+    assert generic.sign == "+" and generic.is_folded and len(generic.ops) == 1002
+
+
+def test_a_payload_alone_has_the_names_of_its_author(worker):
+    payload = lhkit.load_payload(ROOT / "data" / "fc_relu.mlir", worker=worker)
+    graph = payload_flow_of(payload, worker=worker)
+    assert {"%product", "%lhs", "%relu"} <= {e.label for e in graph.edges}
+    assert all(n.ops == () for n in graph.nodes)
+
+
+NESTED = """
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @tile(%op: !transform.any_op {transform.consumed}) {
+    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [32]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %fills = transform.structured.match ops{["linalg.fill"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %fills : !transform.any_op {
+    ^bb0(%fill: !transform.any_op):
+      transform.include @tile failures(propagate) (%fill) : (!transform.any_op) -> ()
+    }
+    transform.yield
+  }
+}
+"""
+
+
+def test_steps_inside_of_steps_are_boxes_and_their_work_is_one(worker, golden):
+    payload = lhkit.load_payload(ROOT / "data" / "fc_relu.mlir", worker=worker)
+    trace = lhkit.trace(payload, lhkit.load_schedule(NESTED, worker=worker), worker=worker)
+    graph = schedule_flow(trace)
+    golden(graph_text(graph))
+    foreach = next(s for s in trace.step_records if s.op == "transform.foreach")
+    assert {n.parent for n in graph.nodes if "include" in n.title} == {f"step {foreach.index}"}
+    work = work_of_step(trace, foreach.index)
+    inner = [s.payload_delta for s in trace.step_records if s.op.endswith("tile_using_for")]
+    assert len(inner) == 2 and work.before == 0
+    assert {o for d in inner for o in d.erased} - {o for d in inner for o in d.created} == set(
+        work.delta.erased
+    )
+    assert payload_flow_of(trace, foreach.index, worker=worker).legend
+
+
+def test_a_step_without_a_payload_is_refused(fc_relu, worker):
+    with pytest.raises(UsageError, match="no payload after step 99"):
+        payload_flow_of(fc_relu, 99, worker=worker)
