@@ -131,6 +131,7 @@ OPS = '''
 """An op that goes the way it is told."""
 
 import os
+import time
 
 from lhkit.own_ops import Ops, Params, SilenceableError, ir, transform_op
 
@@ -148,7 +149,8 @@ def act(target: Ops, way: Params) -> None:
     if way[0] == "dies":
         os.abort()
     kept = []
-    while way[0] in ("hangs", "hungry"):
-        if way[0] == "hungry":
-            kept.append(b"x" * (1 << 27))
+    while way[0] == "hungry":
+        kept.append(b"x" * (1 << 27))
+    if way[0] == "hangs":
+        time.sleep(600)
 '''

@@ -46,7 +46,7 @@ def everything(own, payload, schedule, tmp_path_factory):
     store = tmp_path_factory.mktemp("sweep") / "s.jsonl"
     listed = Listed(points)
     # More than the worker takes by itself, and less than the hungry one has in no time.
-    limits = Limits(1.5, 700 << 20)
+    limits = Limits(5.0, 700 << 20)
     return lhkit.sweep(payload, schedule, strategy=listed, store=store, worker=own, limits=limits)
 
 
@@ -81,7 +81,7 @@ def test_messages_say_why(everything):
         ("fails", 1): "not this way",
         ("unlowerable", 1): "cannot be lowered",
         ("dies", 1): "SIGABRT",
-        ("hangs", 1): "longer than its limit of 1.5 s",
+        ("hangs", 1): "longer than its limit of 5 s",
         ("hungry", 1): "over its limit of 700 MiB",
         ("ok", 3): "the schedule requires idle <= 2, which idle=3 does not meet",
     }.items():
@@ -267,7 +267,7 @@ def test_a_sweep_that_breaks_off_in_an_event_loop_says_so(worker, tmp_path):
 def test_a_variant_whose_worker_was_killed_from_outside_is_tried_again(own, payload, schedule, tmp_path):
     async def main():
         points = points_of(way=["ok", "hangs", "other"], idle=[1])
-        limits, store = Limits(1.0), tmp_path / "s.jsonl"
+        limits, store = Limits(5.0), tmp_path / "s.jsonl"
         swept = lhkit.sweep(payload, schedule, strategy=Listed(points), store=store, worker=own, limits=limits)
         while not swept.records:
             await asyncio.sleep(0.01)
