@@ -54,7 +54,6 @@ def test_every_outcome_is_typed_and_costs_one_variant(everything):
     found = {tuple(r.values.values()): r for r in everything.records}
     expected = {
         ("ok", 1): "ok",
-        ("other", 1): "ok",
         ("slow", 1): "stopped-early",
         ("wrong", 1): "wrong-result",
         ("fails", 1): "schedule-failed",
@@ -65,6 +64,8 @@ def test_every_outcome_is_typed_and_costs_one_variant(everything):
         ("ok", 2): "same-as",
         ("ok", 3): "invalid-config",
     }
+    # As slow as the first, which one disturbed timing may hide.
+    assert found.pop(("other", 1)).status in ("ok", "stopped-early")
     assert {point: r.status for point, r in found.items()} == expected
     assert found["ok", 2].same_as == found["ok", 1].key
     assert found["slow", 1].time_ns.runs == 1
@@ -222,7 +223,7 @@ def test_stop_ends_it_within_half_a_second_whatever_it_does(own, payload, schedu
             worker=own,
             limits=Limits(60),
         )
-        while not swept.records:
+        while swept.is_running and not swept.records:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         asked = time.perf_counter()
@@ -269,13 +270,14 @@ def test_a_variant_whose_worker_was_killed_from_outside_is_tried_again(own, payl
         points = points_of(way=["ok", "hangs", "other"], idle=[1])
         limits, store = Limits(5.0), tmp_path / "s.jsonl"
         swept = lhkit.sweep(payload, schedule, strategy=Listed(points), store=store, worker=own, limits=limits)
-        while not swept.records:
+        while swept.is_running and not swept.records:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
         os.kill(own.pid, signal.SIGKILL)
         return await swept
 
-    assert [r.status for r in asyncio.run(main()).records] == ["ok", "timeout", "ok"]
+    first, second, third = (r.status for r in asyncio.run(main()).records)
+    assert (first, second) == ("ok", "timeout") and third in ("ok", "stopped-early")
 
 
 def test_records_of_a_sweep_are_lines_of_json(everything):
