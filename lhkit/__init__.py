@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lhkit.session.loading import load_payload, load_schedule
     from lhkit.session.measuring import measure
     from lhkit.session.own_ops import load_own_ops
+    from lhkit.session.sweeping import sweep as sweep
     from lhkit.session.tracing import trace_schedule as trace
     from lhkit.session.verifying import verify
     from lhkit.worker.limits import Limits
@@ -60,8 +61,12 @@ _PLACES = {
     "verify": "lhkit.session.verifying:verify",
 }
 _NAMESPACES = ("ops", "payloads", "show")
-# How schedules are made, beside the names that say what is done with them.
-_MAKERS = {"building": "lhkit.session.building:building", "load_ops": "lhkit.session.own_ops:load_own_ops"}
+# How schedules are made and their knobs chosen, beside the names that say what is done with them.
+_MAKERS = {
+    "building": "lhkit.session.building:building",
+    "load_ops": "lhkit.session.own_ops:load_own_ops",
+    "sweep": "lhkit.session.sweeping:sweep",
+}
 
 __all__ = [
     "Comparison",
@@ -93,7 +98,10 @@ register_drawing("Repairs", "lhkit.render.repair_text:repair_bundle")
 register_drawing("Schedule", "lhkit.widgets.bundles:schedule_bundle")
 register_drawing("Trace", "lhkit.widgets.bundles:trace_bundle")
 register_drawing("Explanation", "lhkit.render.trace_text:explanation_bundle")
+register_frames("SweepResult", "lhkit.analysis.sweep_frames")
 register_frames("Trace", "lhkit.analysis.trace_frames")
+register_method("SweepResult", "best_schedule", "lhkit.session.winning:best_schedule")
+register_method("SweepResult", "knobs_without_effect", "lhkit.analysis.sweep_knobs:knobs_without_effect")
 register_method("Payload", "constants_to_arguments", "lhkit.session.weights:constants_to_arguments")
 register_method("Payload", "weights", "lhkit.session.weights:weights_of_payload")
 register_method("Payload", "save", "lhkit.session.saving:save_payload")

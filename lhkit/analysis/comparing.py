@@ -61,6 +61,12 @@ def compare_results(
     return worst or Verification(ok=True, max_abs_error=0.0, tolerance=0.0, against=against)
 
 
+def allowed_errors(expected: Array, reduction_length: int) -> Array | None:
+    """Return by how much a result may differ from an expected one at each element; None where not at all."""
+    epsilon = _epsilon(expected.dtype)
+    return None if epsilon is None else _tolerances(epsilon, _wide(expected), reduction_length)
+
+
 def _mismatch(difference: str, against: str) -> Verification:
     return Verification(False, math.inf, 0.0, against, difference)
 

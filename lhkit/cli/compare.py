@@ -1,4 +1,4 @@
-"""``lhkit compare``: two benchmark files, as ratios with intervals."""
+"""``lhkit compare``: two benchmarks or two sweeps, as ratios with intervals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from lhkit.analysis.runs import RunComparison, compare_runs
 from lhkit.analysis.statistics import summarize
+from lhkit.cli.comparing import are_sweeps, compare_sweep_files
 from lhkit.model.measurement import Comparison
 from lhkit.render.tables import Table, format_ns, table_text
 from lhkit.session.bench_files import load_bench
@@ -22,22 +23,33 @@ from lhkit.session.bench_files import load_bench
 )
 @click.option("--across-environments", is_flag=True, help="Compare all the same if the CPUs differ.")
 def command(first: str, second: str, fail_below: float | None, across_environments: bool) -> None:
-    """Compare the common entries of two files of lhkit bench: the speed in B as a multiple of that in A.
+    """Compare the common entries of two files of lhkit bench or sweep: speeds in B as multiples of those in A.
 
     Where both have the same anchor, speeds are taken relative to it, so that the clock of either run cancels.
+    Sweeps have none; their variants are matched by their knobs.
     """
+    if are_sweeps(first, second):
+        speeds = compare_sweep_files(first, second, across_environments=across_environments)
+    else:
+        speeds = _compare_benches(first, second, across_environments)
+    slower = [(name, low, high) for name, low, high in speeds if fail_below is not None and high < fail_below]
+    for name, low, high in slower:
+        click.echo(
+            f"lhkit: {name} has {low:.3g} – {high:.3g} of its speed before, below {fail_below:g}", err=True
+        )
+    if slower:
+        raise click.exceptions.Exit(1)
+
+
+def _compare_benches(first: str, second: str, across_environments: bool) -> list[tuple[str, float, float]]:
+    """Show two runs against each other; return name and interval of the speed of each common entry."""
     before, after = load_bench(first), load_bench(second)
     runs = compare_runs(before, after, across_environments=across_environments)
     for name, ours, theirs in runs.differences:
         click.echo(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
     click.echo(table_text(_table(runs, before, after)))
     click.echo("\n".join(_lines(runs)))
-    slower = [r for r in runs.ratios if fail_below is not None and r.speed.high < fail_below]
-    for r in slower:
-        interval = f"{r.speed.low:.3g} – {r.speed.high:.3g}"
-        click.echo(f"lhkit: {r.name} has {interval} of its speed before, below {fail_below:g}", err=True)
-    if slower:
-        raise click.exceptions.Exit(1)
+    return [(r.name, r.speed.low, r.speed.high) for r in runs.ratios]
 
 
 def _table(runs: RunComparison, before: Comparison, after: Comparison) -> Table:

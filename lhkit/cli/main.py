@@ -13,12 +13,16 @@ from lhkit.model.errors import LhkitError
 _COMMANDS = {
     "bench": ("lhkit.cli.bench", "Time a payload, unscheduled and with schedules, beside its reference."),
     "check": ("lhkit.cli.check", "Look for uses of invalid handles in a schedule, without a payload."),
-    "compare": ("lhkit.cli.compare", "Compare two files of lhkit bench, as ratios with intervals."),
+    "compare": ("lhkit.cli.compare", "Compare two files of lhkit bench or sweep, as ratios with intervals."),
     "demo": ("lhkit.cli.demo", "Compile, check and time a shipped layer, with tables, plots and a page."),
     "doctor": ("lhkit.cli.doctor", "Say what was found: bindings, CPU, limits, optional parts."),
     "lab": ("lhkit.cli.lab", "Start JupyterLab on a private copy of the notebooks."),
     "publish": ("lhkit.cli.publish", "Turn notebooks into web pages that need no kernel and no network."),
     "run": ("lhkit.cli.run", "Compile a payload for this CPU, scheduled or not, and run it once."),
+    "sweep": (
+        "lhkit.cli.sweep",
+        "Try the variants of a schedule's knobs: verify, time and keep each.",
+    ),
     "trace": ("lhkit.cli.trace", "Apply a schedule step by step and say what every handle is."),
     "upgrade": ("lhkit.cli.upgrade", "Rewrite old spellings of transform IR and payloads to today's."),
 }

@@ -67,7 +67,14 @@ def apply_schedule(payload: Any, payload_source: Source, application: Applicatio
     Raises:
         ScheduleError: It does not parse, verify or apply, or leaves a payload that does not verify.
     """
-    _module, home, entry = prepare_application(application)
+    apply_prepared(payload, payload_source, application, prepare_application(application))
+
+
+def apply_prepared(
+    payload: Any, payload_source: Source, application: Application, prepared: tuple[Any, Any, Any]
+) -> None:
+    """Do what `apply_schedule` does with a schedule that `prepare_application` returned, in its context."""
+    _module, home, entry = prepared
     sources = (payload_source, *application.sources)
     forget_failures()
     try:

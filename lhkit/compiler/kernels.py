@@ -134,17 +134,33 @@ def build_kernel(
     started = time.perf_counter_ns()
     with new_context():
         module, function = _scheduled(recipe, progress)
-        entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
-        weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
-        slots = _buffered(module, recipe, progress)
-        lower_to_loops(module, recipe.sources, progress)
-        if look is not None:
-            look(module)
-        lower_to_llvm(module, recipe.sources)
-        code, linked = link(module, recipe, slots, progress, symbols)
-        kernel = CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe, weights)
+        kernel = kernel_of(module, function, recipe, progress, look=look, symbols=symbols)
     kernel.compile_ns = time.perf_counter_ns() - started
     return kernel
+
+
+def kernel_of(
+    module: Any,
+    function: Function,
+    recipe: Recipe,
+    progress: Progress = ignore_progress,
+    *,
+    look: Callable[[Any], None] | None = None,
+    symbols: Mapping[str, int] | None = None,
+) -> CompiledKernel:
+    """Return the kernel of a scheduled payload, which is used up; how long all of it took is not known here.
+
+    The arguments are those of `build_kernel`.
+    """
+    entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
+    weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
+    slots = _buffered(module, recipe, progress)
+    lower_to_loops(module, recipe.sources, progress)
+    if look is not None:
+        look(module)
+    lower_to_llvm(module, recipe.sources)
+    code, linked = link(module, recipe, slots, progress, symbols)
+    return CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe, weights)
 
 
 def _extent_checks(recipe: Recipe, function: Function) -> tuple[ExtentCheck, ...]:
@@ -235,12 +251,22 @@ def link(
 
 
 def _scheduled(recipe: Recipe, progress: Progress) -> tuple[Any, Function]:
-    module = parse_payload(recipe.payload)
-    function = next(f for f in functions_of(module) if f.name == recipe.function)
-    _refuse_types(module, recipe)
+    module, function = unscheduled(recipe)
     if recipe.application is not None:
         progress("apply", module)
         apply_schedule(module, recipe.payload, recipe.application)
+    return module, function
+
+
+def unscheduled(recipe: Recipe) -> tuple[Any, Function]:
+    """Return the module of a recipe's payload, in the current context, and the function of it.
+
+    Raises:
+        PayloadError: No NumPy array stands for an argument or result.
+    """
+    module = parse_payload(recipe.payload)
+    function = next(f for f in functions_of(module) if f.name == recipe.function)
+    _refuse_types(module, recipe)
     return module, function
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -121,6 +122,11 @@ def lower_to_llvm(module: Any, sources: Sequence[Source]) -> None:
     widen_bool_vectors(module, sources)
     add_conversions(module)
     _refuse_leftovers(module, sources)
+
+
+def pipeline_sha256() -> str:
+    """Return the hash of the passes that every payload goes through."""
+    return hashlib.sha256(repr((BUFFERIZE, DEALLOCATE, TO_LOOPS, TO_LLVM)).encode()).hexdigest()
 
 
 def add_line_tables(module: Any) -> None:

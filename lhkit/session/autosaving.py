@@ -92,10 +92,14 @@ class SessionFile:
     saved_at_s: float
 
 
+def state_folder() -> Path:
+    """Return the folder of what is kept; the environment may name another in ``LHKIT_STATE_DIR``."""
+    return Path(os.environ.get(FOLDER_VARIABLE) or platformdirs.user_state_dir("lhkit"))
+
+
 def sessions_folder() -> Path:
-    """Return the folder of saved sessions; the environment may name another in ``LHKIT_STATE_DIR``."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    return Path(named or platformdirs.user_state_dir("lhkit")) / "sessions"
+    """Return the folder of saved sessions."""
+    return state_folder() / "sessions"
 
 
 def saved_sessions() -> tuple[SessionFile, ...]:

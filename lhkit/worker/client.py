@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -21,7 +21,7 @@ from lhkit.model.errors import error_for
 from lhkit.model.failure import Failure, FailureKind
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.worker.arrays import SharedFiles
-from lhkit.worker.deaths import describe_exit, kind_of_death
+from lhkit.worker.deaths import advice_about, describe_exit, kind_of_death
 from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.inbox import Event, NothingYetError, open_inbox
 from lhkit.worker.limits import Limits, thread_environment
@@ -71,6 +71,7 @@ class Worker:
         limits: Limits | None = None,
         before: Callable[[], Sequence[Request]] = tuple,
         last_good_ir: str | None = None,
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> Message:
         """Send a request and return the answer.
 
@@ -82,6 +83,7 @@ class Worker:
             before: Gives the requests that a reproducer has to send first, as `record` makes them; asked
                 only if the worker dies.
             last_good_ir: The payload before the request, for the failure if the worker dies.
+            on_progress: Called with every note that comes before the answer.
 
         Raises:
             LhkitError: As the answer says; a `WorkerError` if the process did not survive.
@@ -94,9 +96,11 @@ class Worker:
                 raise error_for(_failure_of_death("start", died, self._preparing())) from None
             question = _question((name, fields, body), limits, self._take_released())
             try:
-                answer = process.ask(question, limits, last_good_ir)
+                answer = process.ask(question, limits, last_good_ir, on_progress)
             except _DeathError as died:
                 self._process = None
+                if process.is_cancelled:
+                    raise error_for(Failure("cancelled", f"{name} was cancelled", request=name)) from None
                 requests = [*self._preparing(), *before(), record(name, fields, body)]
                 raise error_for(_failure_of_death(name, died, requests)) from None
             except BaseException:  # Ctrl-C and the like: the answer would come to the wrong request
@@ -160,6 +164,16 @@ class Worker:
         """End the process now; the next request starts another."""
         process, self._process = self._process, None
         if process is not None:
+            process.kill()
+
+    def cancel(self) -> None:
+        """End the request that another thread is waiting for, and the process with it.
+
+        That request fails with the kind ``cancelled``; it leaves no reproducer.
+        """
+        process = self._process
+        if process is not None:
+            process.is_cancelled = True
             process.kill()
 
     def close(self) -> None:
@@ -230,6 +244,7 @@ class _Process:
     def __init__(self, threads: int) -> None:
         self.stage: str | None = None
         self.last_good_ir: str | None = None
+        self.is_cancelled = False
         self._scratch, self._delete_scratch = temporary_folder(self, "lhkit-worker-")
         self._log = self._scratch / _LOG_NAME
         with self._log.open("ab") as log:
@@ -256,22 +271,28 @@ class _Process:
     def is_running(self) -> bool:
         return self._popen.poll() is None
 
-    def ask(self, request: Message, limits: Limits, last_good_ir: str | None) -> Message:
+    def ask(
+        self,
+        request: Message,
+        limits: Limits,
+        last_good_ir: str | None,
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> Message:
         """Send a request and return the last message that it causes.
 
         Raises:
             _DeathError: The process died, or was killed because it broke a limit or the protocol.
         """
-        # A call has one stage, and a note about it would cost more than a small kernel.
-        self.stage = "call" if request.header["request"] == "call" else None
+        # What begins without a note: it would cost more than a small kernel.
+        self.stage = {"call": "call", "try_variant": "apply"}.get(request.header["request"])
         self.last_good_ir = last_good_ir
         try:
             write_message(cast(BinaryIO, self._popen.stdin), request)
         except OSError:
             raise self._death() from None
-        return self._wait(limits)
+        return self._wait(limits, on_progress)
 
-    def _wait(self, limits: Limits) -> Message:
+    def _wait(self, limits: Limits, on_progress: Callable[[Mapping[str, Any]], None] | None = None) -> Message:
         deadline = time.monotonic() + limits.seconds
         while True:
             try:
@@ -283,6 +304,8 @@ class _Process:
                 raise self._death(event)
             if "progress" not in event.header:
                 return event
+            if on_progress is not None:
+                on_progress(event.header)
             self.stage = event.header["progress"]
             self.last_good_ir = event.header["ir"] or self.last_good_ir
 
@@ -358,11 +381,10 @@ def _environment(threads: int) -> dict[str, str]:
 
 def _failure_of_death(name: str, died: _DeathError, requests: Sequence[Request]) -> Failure:
     stage = f" (stage: {died.stage})" if died.stage else ""
-    advice = _CALL_ADVICE if (died.kind, died.stage) == ("crash", "call") else _ADVICE[died.kind]
     failure = Failure(
         kind=died.kind,
         message=f"the compiler's worker {died.words} during {name!r}{stage}; nothing else is lost",
-        advice=advice,
+        advice=advice_about(died.kind, died.stage),
         request=name,
         stage=died.stage,
         last_good_ir=died.last_good_ir,
@@ -370,14 +392,3 @@ def _failure_of_death(name: str, died: _DeathError, requests: Sequence[Request])
     )
     path = write_reproducer(requests, to_json(failure))
     return dataclasses.replace(failure, reproducer=path)
-
-
-_CALL_ADVICE = (
-    "A kernel that dies while it runs has touched memory outside its buffers: look for a payload whose"
-    " slices do not fit, or for memory that could not be had. The next request works."
-)
-_ADVICE: dict[str, str] = {
-    "timeout": "Give it more time (--timeout SECONDS, limits=… in Python), or look at the step named above.",
-    "memory": "Give it more memory (--memory BYTES, limits=… in Python), or look at the step named above.",
-    "crash": "This is a defect of the compiler or of the code that it made; the next request works.",
-}

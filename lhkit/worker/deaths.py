@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 
-from lhkit.model.failure import FailureKind
+from lhkit.model.failure import Failure, FailureKind
 
 _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "MemoryError", "Cannot allocate memory")
+_KILL = getattr(signal, "SIGKILL", 9)
 _TIME_LIMIT_SIGNAL = getattr(signal, "SIGALRM", None)
 
 
@@ -23,6 +24,11 @@ def describe_exit(code: int | None) -> str:
     return f"died of signal {-code} ({name})"
 
 
+def was_killed(failure: Failure) -> bool:
+    """Return whether a worker died because somebody outside killed it: a person, or a system out of memory."""
+    return failure.kind == "crash" and f"signal {int(_KILL)} " in failure.message
+
+
 def kind_of_death(code: int | None, last_words: str) -> FailureKind:
     """Return the kind of a death that the client did not cause itself."""
     if any(words in last_words for words in _OUT_OF_MEMORY):
@@ -30,3 +36,19 @@ def kind_of_death(code: int | None, last_words: str) -> FailureKind:
     if _TIME_LIMIT_SIGNAL is not None and code == -_TIME_LIMIT_SIGNAL:
         return "timeout"
     return "crash"
+
+
+def advice_about(kind: FailureKind, stage: str | None) -> str:
+    """Return what to do about a death in a stage of a request."""
+    return _CALL_ADVICE if (kind, stage) == ("crash", "call") else _ADVICE[kind]
+
+
+_CALL_ADVICE = (
+    "A kernel that dies while it runs has touched memory outside its buffers: look for a payload whose"
+    " slices do not fit, or for memory that could not be had. The next request works."
+)
+_ADVICE: dict[str, str] = {
+    "timeout": "Give it more time (--timeout SECONDS, limits=… in Python), or look at the step named above.",
+    "memory": "Give it more memory (--memory BYTES, limits=… in Python), or look at the step named above.",
+    "crash": "This is a defect of the compiler or of the code that it made; the next request works.",
+}

@@ -1,4 +1,4 @@
-"""What the worker does for each request. State: compiled kernels and prepared timings, nothing else."""
+"""What the worker does for each request. State: compiled kernels, prepared timings and sweeps, nothing else."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from lhkit.compiler.footprints import kernel_memory, scheduled_memory
 from lhkit.compiler.forms import written_forms
 from lhkit.compiler.interpreter_pass import apply_by_pass
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
+from lhkit.compiler.lowering import pipeline_sha256
 from lhkit.compiler.memrefs import PreparedCall
 from lhkit.compiler.names import Names
 from lhkit.compiler.outline import outline_schedule
@@ -48,6 +49,7 @@ from lhkit.worker.arrays import (
 from lhkit.worker.protocol import Message
 from lhkit.worker.references import call_function
 from lhkit.worker.timings import Timing
+from lhkit.worker.variants import VariantBench
 
 _MOST_KERNELS = 64
 _ELIDED_ELEMENTS = 256
@@ -63,6 +65,7 @@ class Handlers:
         self._files = MappedFiles()
         self._kernels: OrderedDict[int, CompiledKernel] = OrderedDict()
         self._timings: dict[int, Timing] = {}
+        self._benches: dict[str, VariantBench] = {}
         self._held: tuple[PreparedCall | None, list[Array]] = (None, [])
         self._count = 0
         self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
@@ -94,6 +97,9 @@ class Handlers:
             "warm_up": self._warm_up,
             "time_round": self._time_round,
             "release_timing": self._release_timing,
+            "prepare_sweep": self._prepare_sweep,
+            "try_variant": self._try_variant,
+            "release_sweep": self._release_sweep,
         }
 
     def answer(self, request: Message) -> Message:
@@ -114,7 +120,8 @@ class Handlers:
         self._send(Message({"progress": stage, "ir": text}))
 
     def _describe(self, _fields: dict[str, Any], _body: bytes) -> Message:
-        return Message({"host": HOST, "version": host_version(HOST), **capabilities()})
+        pipeline = {"pipeline_sha256": pipeline_sha256()}
+        return Message({"host": HOST, "version": host_version(HOST), **pipeline, **capabilities()})
 
     def _load_ops(self, fields: dict[str, Any], body: bytes) -> Message:
         return Message({"ops": to_json(load_op_file(fields["file"], body.decode()))})
@@ -329,6 +336,28 @@ class Handlers:
 
     def _release_timing(self, fields: dict[str, Any], _body: bytes) -> Message:
         self._timings.pop(fields["timing"], None)
+        return Message({})
+
+    def _prepare_sweep(self, fields: dict[str, Any], body: bytes) -> Message:
+        arguments = [self._argument(d, body) for d in fields["arguments"]]
+        expected = [
+            (np.array(self._files.array(e, body)), None if a is None else np.array(self._files.array(a, body)))
+            for e, a in fields["expected"]
+        ]
+        places = [self._files.array(d, body) for d in fields["places"]]
+        recipe = self._recipe(fields, body)
+        self._benches[fields["sweep"]] = VariantBench(fields, recipe, arguments, expected, places)
+        return Message({})
+
+    def _try_variant(self, fields: dict[str, Any], _body: bytes) -> Message:
+        def stage(name: str, ir_sha256: str) -> None:
+            self._send(Message({"progress": name, "ir": None, "ir_sha256": ir_sha256}))
+
+        bench = self._benches.get(fields["sweep"])
+        return Message({"gone": True} if bench is None else bench.try_variant(fields, stage))
+
+    def _release_sweep(self, fields: dict[str, Any], _body: bytes) -> Message:
+        self._benches.pop(fields["sweep"], None)
         return Message({})
 
 

@@ -76,6 +76,8 @@ class Placement:
 
     Attributes:
         calls: One an entry.
+        arguments: The copies of the arguments.
+        results: The places of the results, a dtype for one of dynamic shape.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class Placement:
         self._place(arguments, fields["arguments"], fields["results"], fields["alignment_bytes"])
         self._written = [
             (array, array.copy())
-            for array, is_written in zip(self._arguments, fields["written"], strict=True)
+            for array, is_written in zip(self.arguments, fields["written"], strict=True)
             if is_written and isinstance(array, np.ndarray)
         ]
         self.calls = [self._timed(entry, kernels) for entry in fields["entries"]]
@@ -108,23 +110,24 @@ class Placement:
         shapes = [(a.shape, a.dtype) for a, is_plain in zip(arguments, plain, strict=True) if is_plain]
         fixed = [(d["shape"], dtype_named(d["dtype"])) for d in results if None not in d["shape"]]
         places = iter(placed_empty([*shapes, *fixed], alignment))
-        self._arguments: list[Argument] = []
+        self.arguments: list[Argument] = []
         for argument, descriptor, is_plain in zip(arguments, described, plain, strict=True):
             placed = _copy_to(next(places), argument) if is_plain else lay_out(argument, descriptor)
-            self._arguments.append(placed)
-        self._results = [dtype_named(d["dtype"]) if None in d["shape"] else next(places) for d in results]
+            self.arguments.append(placed)
+        self.results = [dtype_named(d["dtype"]) if None in d["shape"] else next(places) for d in results]
 
     def _timed(self, entry: Mapping[str, Any], kernels: Mapping[int, CompiledKernel]) -> TimedCall:
         if "kernel" not in entry:
-            call, batches = python_batches(load_function(entry["function"]), self._arguments)
-            return TimedCall(call, batches, self._restore)
-        prepared = kernels[entry["kernel"]].prepare(self._arguments, self._results)
-        if any(isinstance(r, np.dtype) for r in self._results):
+            call, batches = python_batches(load_function(entry["function"]), self.arguments)
+            return TimedCall(call, batches, self.restore)
+        prepared = kernels[entry["kernel"]].prepare(self.arguments, self.results)
+        if any(isinstance(r, np.dtype) for r in self.results):
             # What a call returns is freed before the next one, which a loop in machine code cannot do.
-            return TimedCall(prepared, python_batches(prepared, ())[1], self._restore)
-        return TimedCall(prepared, _native_batches(self._repeater, prepared), self._restore)
+            return TimedCall(prepared, python_batches(prepared, ())[1], self.restore)
+        return TimedCall(prepared, _native_batches(self._repeater, prepared), self.restore)
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
+        """Put back the arguments that calls write to."""
         for array, pristine in self._written:
             array[...] = pristine
 

@@ -35,7 +35,7 @@ TABLE = {
     "__init__": {"model"},
 }
 # The process on the other side of the wall.
-WORKER_MAIN = {"main", "__main__", "handlers", "replay", "references", "timing", "timings"}
+WORKER_MAIN = {"main", "__main__", "handlers", "replay", "references", "timing", "timings", "variants"}
 MLIR = {"mlir", "torch_mlir", "iree"}
 
 

@@ -1,0 +1,154 @@
+"""``lhkit sweep``: try the variants of a schedule's knobs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from lhkit.cli.files import write_json, write_text
+from lhkit.cli.options import limit_options, load_scheduled, microkernel_option, schedule_options
+from lhkit.model.errors import error_for, usage_error
+from lhkit.model.failure import Failure, FailureKind
+from lhkit.model.sweep import SweepResult, SweepStatus, record_to_json
+from lhkit.render.sweep_table import sweep_lines, sweep_table
+from lhkit.render.tables import format_ns, table_text
+from lhkit.session.loading import load_payload
+from lhkit.session.sweeping import EXECUTORS, VARIANT_LIMITS, Sweep, prepare_sweep
+from lhkit.sweeping.engine import SweepEvent
+from lhkit.sweeping.strategies import STRATEGIES
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+
+_EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.mlir --knob tile_m=2,4,8"
+# If no variant is ok, this is what became of the sweep.
+_KINDS: dict[SweepStatus, FailureKind] = {
+    "invalid-config": "usage",
+    "schedule-failed": "definite",
+    "compile-failed": "lowering",
+    "wrong-result": "wrong-result",
+    "crashed": "crash",
+    "timeout": "timeout",
+    "out-of-memory": "memory",
+}
+
+
+@click.command("sweep", epilog=f"Example: {_EXAMPLE}")
+@click.argument("payload")
+@click.argument("schedule")
+@click.option(
+    "--knob",
+    "narrowed",
+    multiple=True,
+    metavar="NAME=V1,V2,…",
+    help="Try these values of a knob alone (also 1..64, 8..256*2); otherwise all that the schedule lists.",
+)
+@click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Leave out what does not meet it.")
+@click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid", show_default=True)
+@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="How many variants, known ones too.")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long, once it is ready.")
+@click.option("--store", metavar="FILE", help="Keep the records here (default: in the state folder).")
+@click.option("--fresh", is_flag=True, help="Try again what the store knows already.")
+@click.option("--executor", type=click.Choice(EXECUTORS), default="local", show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="What order and arguments follow from.")
+@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core.")
+@click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
+@click.option("--json", "json_file", metavar="FILE", help="Save all records as JSON; - is standard output.")
+@schedule_options
+@microkernel_option
+@limit_options
+def command(
+    payload: str,
+    schedule: str,
+    narrowed: tuple[str, ...],
+    constraints: tuple[str, ...],
+    budget: int | None,
+    seconds: float | None,
+    fresh: bool,
+    best_file: str | None,
+    json_file: str | None,
+    limits: Limits,
+    **options: Any,
+) -> None:
+    """Try the variants of SCHEDULE's knobs on PAYLOAD: verify and time each, and show the best.
+
+    Every variant is kept in the store as soon as it is done: a sweep that was stopped, interrupted or killed
+    goes on where it was. --timeout and --memory are for one variant.
+    """
+    scheduling = {name: options.pop(name) for name in ("entry", "settings", "bind", "libraries", "ops")}
+    knobs = dict(_knob(text) for text in narrowed)
+    worker = Worker(limits)
+    try:
+        loaded = load_payload(payload, worker=worker)
+        scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
+        variant_limits = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
+        asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
+        found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)
+        click.echo(f"lhkit: records are kept in {found.store_path}", err=True)
+        try:
+            _run_with_bar(found, seconds=seconds, resume=not fresh)
+        except KeyboardInterrupt:
+            _show(found.result(), None)
+            raise
+        finally:
+            _write(found.result(), json_file, None)
+    finally:
+        worker.close()
+    result = found.result()
+    _show(result, json_file)
+    _write(result, None, best_file)
+    _refuse_failure(result)
+
+
+def _knob(text: str) -> tuple[str, str]:
+    name, equals, values = text.partition("=")
+    if not equals or not name or not values:
+        raise usage_error(f"--knob {text}: expected NAME=V1,V2,…")
+    return name, values
+
+
+def _run_with_bar(found: Sweep, **options: Any) -> None:
+    """Run a sweep to its end, with a progress bar if somebody sees it."""
+    if not sys.stderr.isatty():
+        return found.start(**options)
+    length = found.total or int(found.space.count())
+    with click.progressbar(length=length, label="sweeping", file=sys.stderr, item_show_func=str) as bar:
+        unsubscribe = found.subscribe(lambda event: bar.update(event.record is not None, _best(event)))
+        try:
+            found.start(**options)
+        finally:
+            unsubscribe()
+
+
+def _best(event: SweepEvent) -> str:
+    time = event.best.time_ns if event.best else None
+    return f"best {format_ns(time.median)}" if time else ""
+
+
+def _show(result: SweepResult, json_file: str | None) -> None:
+    if json_file == "-":
+        return
+    table = sweep_table(result)
+    if table.rows:
+        click.echo(table_text(table))
+    click.echo("\n".join(sweep_lines(result)))
+
+
+def _write(result: SweepResult, json_file: str | None, best_file: str | None) -> None:
+    if json_file is not None:
+        write_json(json_file, [record_to_json(record) for record in result.records])
+    if best_file is not None and result.best is not None:
+        write_text(best_file, result.best_schedule())
+
+
+def _refuse_failure(result: SweepResult) -> None:
+    """Raise if no variant is sound.
+
+    Raises:
+        LhkitError: None is; of the kind of the first failure.
+    """
+    for status, failed in result.failures.items() if result.best is None else ():
+        what = f"no variant is ok; the first is {status}: {failed[0].message}"
+        raise error_for(Failure(kind=_KINDS[status], message=what))

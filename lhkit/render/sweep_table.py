@@ -1,0 +1,71 @@
+"""The result of a sweep as tables and lines of text."""
+
+from __future__ import annotations
+
+from lhkit.model.sweep import SweepRecord, SweepResult
+from lhkit.render.tables import Table, format_ns, format_share
+
+_MOST_ROWS = 10
+_MOST_FAILURES = 3
+_PARTS = {
+    "apply": "applying schedules",
+    "compile": "compiling",
+    "verify": "verifying",
+    "time": "timing",
+    "engine": "everything else",
+}
+
+
+def sweep_table(result: SweepResult, *, most_rows: int = _MOST_ROWS) -> Table:
+    """Return the best variants: knobs that were swept, time, spread, speed against the best, throughput."""
+    timed = [(r.time_ns, r) for r in result.records if r.status == "ok" and r.time_ns is not None]
+    timed.sort(key=lambda pair: pair[0].median)
+    swept = [name for name, values in result.axes if len(values) > 1] or [name for name, _ in result.axes]
+    has_gflops = any(r.gflops is not None for _, r in timed)
+    rows = []
+    for time, record in timed[:most_rows]:
+        values = record.values
+        rows.append(
+            (
+                *(str(values.get(name, "")) for name in swept),
+                format_ns(time.median),
+                format_ns(time.mad),
+                f"{timed[0][0].median / time.median:.3g}×",
+                *([f"{record.gflops:.3g}" if record.gflops is not None else ""] if has_gflops else []),
+                format_ns(record.compile_ns) if record.compile_ns is not None else "",
+            )
+        )
+    rate = ["GFLOP/s"] if has_gflops else []
+    return Table((*swept, "median", "± MAD", "speed vs best", *rate, "compile"), tuple(rows))
+
+
+def sweep_lines(result: SweepResult) -> list[str]:
+    """Return what belongs under the table: counts, failures with a reason each, knobs without effect, time."""
+    counts: dict[str, int] = {}
+    for record in result.records:
+        counts[record.status] = counts.get(record.status, 0) + 1
+    listed = ", ".join(f"{n} {status}" for status, n in counts.items()) or "none"
+    lines = [f"variants: {len(result.records)} ({listed}); {result.known} of them known before"]
+    for status, failed in result.failures.items():
+        lines += [f"  {status}: {_shown(r)}: {r.message}" for r in failed[:_MOST_FAILURES]]
+        if len(failed) > _MOST_FAILURES:
+            lines.append(f"  {status}: {len(failed) - _MOST_FAILURES} more")
+    for name in result.knobs_without_effect:
+        lines.append(f"knob {name!r} made no difference: variants that differ in it alone are one program")
+    if result.end != "finished":
+        lines.append(f"the sweep was not finished ({result.end}); run again, it goes on where it was")
+    return [*lines, *_time_lines(result)]
+
+
+def _time_lines(result: SweepResult) -> list[str]:
+    spent = dict(result.spent_ns)
+    total = sum(spent.get(part, 0) for part in _PARTS)
+    tried = len(result.records) - result.known
+    if not tried or not total:
+        return []
+    shares = ", ".join(f"{format_share(spent.get(part, 0) / total)} {name}" for part, name in _PARTS.items())
+    return [f"time: {total / 1e9:.3g} s, {tried / (total / 1e9):.3g} variants a second: {shares}"]
+
+
+def _shown(record: SweepRecord) -> str:
+    return " ".join(f"{name}={value}" for name, value in record.knobs) or "the only variant"

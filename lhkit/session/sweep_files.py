@@ -1,0 +1,113 @@
+"""Stores of sweeps on disk: where they lie if nobody says, and what they hold for other programs."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from lhkit.analysis.sweep_frames import frame_of_records
+from lhkit.model.errors import usage_error
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.model.sweep import SCHEMA, SweepRecord, record_from_json
+from lhkit.session.autosaving import state_folder
+from lhkit.sweeping.keys import schedule_facts, sha256_of
+from lhkit.sweeping.store import Store, merge_stores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The first record says what it is within so many bytes.
+_LOOKED_AT = 200
+
+PathLike = str | os.PathLike[str]
+
+
+def default_store(payloads: Mapping[str, Payload], schedule: Schedule) -> Path:
+    """Return where the records of a sweep go if no store is named: always the same file for the same sweep."""
+    decides = {"payloads": [p.sha256 for p in payloads.values()], "schedule": schedule_facts(schedule)}
+    names = [_stem(next(iter(payloads.values())).source), _stem(schedule.source)]
+    return state_folder() / "sweeps" / f"{'-'.join(names)}-{sha256_of(decides)[:12]}.jsonl"
+
+
+def _stem(source: str) -> str:
+    return re.sub(r"[^\w.-]+", "", PurePath(source).stem)[:40] or "unnamed"
+
+
+def store_frame(path: PathLike) -> pd.DataFrame:
+    """Return the records of a store as a pandas frame, a row a variant.
+
+    Raises:
+        UsageError: No such file, or it is no store.
+    """
+    return frame_of_records(_read(path).records())
+
+
+def export_store(path: PathLike, target: PathLike) -> None:
+    """Write the records of a store as a table: CSV, or Parquet where the name ends in ``.parquet``.
+
+    Raises:
+        UsageError: No such store, a name that ends otherwise, no pyarrow for Parquet, or a full disk.
+    """
+    target = Path(target)
+    if target.suffix not in (".csv", ".parquet"):
+        raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.parquet.")
+    if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        advice = "pip install pyarrow, or name a file that ends in .csv."
+        raise usage_error("Parquet needs pyarrow, which is not installed", advice)
+    frame = store_frame(path)
+    try:
+        if target.suffix == ".csv":
+            frame.to_csv(target, index=False)
+        else:
+            frame.to_parquet(target, index=False)
+    except OSError as error:
+        raise usage_error(f"{target} cannot be written: {error.strerror or error}") from None
+
+
+def merge_files(target: PathLike, *sources: PathLike) -> int:
+    """Add to a store what others have and it has not; return how many records that were.
+
+    Raises:
+        UsageError: One of them is no store or cannot be read, or the target cannot be written.
+    """
+    read = [_read(source) for source in sources]
+    with Store(target) as store:
+        return merge_stores(store, read)
+
+
+def is_sweep_file(path: Path) -> bool:
+    """Return whether a file begins as a store does, or as what ``lhkit sweep --json`` writes."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_LOOKED_AT)
+    except OSError:
+        return False
+    return f'"{SCHEMA}"'.encode() in start
+
+
+def load_records(path: PathLike) -> list[SweepRecord]:
+    """Return the records of a store, or of what ``lhkit sweep --json`` wrote.
+
+    Raises:
+        UsageError: No such file, or it is neither.
+    """
+    content = b""
+    with contextlib.suppress(OSError):
+        content = Path(path).read_bytes()
+    if not content.startswith(b"["):
+        return _read(path).records()
+    try:
+        return [record_from_json(each) for each in json.loads(content)]
+    except ValueError as error:
+        raise usage_error(f"{path} is a damaged file of records: {error}") from None
+
+
+def _read(path: PathLike) -> Store:
+    return Store(path, read_only=True)

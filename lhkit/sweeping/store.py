@@ -1,0 +1,216 @@
+"""The store of sweeps: a file of JSON lines that only grows, and that nothing can damage but the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+
+from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.sweep import SCHEMA, SweepRecord, record_from_json, record_to_line
+from lhkit.sweeping.locking import is_locked_by_another, lock_file
+
+_START = f'{{"schema": "{SCHEMA}", "key": "'.encode()
+_KEY_LENGTH = 64
+
+
+class Store(Mapping[str, SweepRecord]):
+    """The records of a file by key, in the order of their first line; of a key the last line counts.
+
+    A store that is opened for writing is locked until it is closed or its process ends, however it ends. What
+    was cut off in the middle of the last line, by a process that was killed, is removed then. Lines are decoded
+    when they are looked at.
+
+    Attributes:
+        path: The file.
+        is_read_only: Whether it was opened for reading alone; then it is neither locked nor repaired.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False, sync: bool = False) -> None:
+        """Open a store, or begin one.
+
+        Args:
+            path: The file.
+            read_only: Open it for reading alone, whoever may be writing to it.
+            sync: Have every line on the disk before the next variant, in case the machine itself dies.
+
+        Raises:
+            UsageError: It cannot be read or written, is no store, is damaged, or another process writes to it.
+        """
+        self.path = Path(path)
+        self.is_read_only = read_only
+        self._sync = sync
+        self._lines: dict[str, bytes] = {}
+        self._decoded: dict[str, SweepRecord] = {}
+        self._descriptor: int | None = None
+        try:
+            if not read_only:
+                self._descriptor = self._open_to_write()
+            content = self.path.read_bytes()
+        except OSError as error:
+            self.close()
+            raise usage_error(f"{self.path} cannot be opened: {error.strerror or error}") from None
+        try:
+            self._take(content)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open_to_write(self) -> int:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(self.path, flags, 0o666)
+        try:
+            lock_file(descriptor)
+        except OSError as error:
+            os.close(descriptor)
+            if not is_locked_by_another(error):
+                raise
+            raise usage_error(
+                f"{self.path} is being written by another sweep",
+                "Wait for it or stop it, or give this one a store of its own.",
+            ) from None
+        return descriptor
+
+    def _take(self, content: bytes) -> None:
+        """Take the lines of the file in, and mend its end."""
+        whole = content.rfind(b"\n") + 1
+        for number, line in enumerate(content[:whole].splitlines(), 1):
+            self._lines[self._key(line, number)] = line
+        tail = content[whole:]
+        if not tail:
+            return
+        if not _is_torn(tail):
+            raise self._not_ours(content.count(b"\n") + 1)
+        try:
+            record = record_from_json(json.loads(tail))
+        except ValueError:
+            self._cut(whole)
+        else:  # only its line break is missing
+            self._lines[record.key] = tail
+            if self._descriptor is not None:
+                self._write(b"\n", len(content))
+
+    def _key(self, line: bytes, number: int) -> str:
+        if line.startswith(_START) and line.endswith(b"}"):
+            return line[len(_START) : len(_START) + _KEY_LENGTH].decode("ascii", "replace")
+        try:
+            return record_from_json(json.loads(line)).key
+        except ValueError:
+            raise self._not_ours(number) from None
+
+    def _not_ours(self, number: int) -> UsageError:
+        return usage_error(
+            f"{self.path}:{number}: this is no line of {SCHEMA}",
+            "The file is another one, or was edited; it was left as it is.",
+        )
+
+    def _cut(self, size: int) -> None:
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, size)
+
+    def append(self, record: SweepRecord) -> None:
+        """Add a record: its whole line, or nothing.
+
+        Raises:
+            UsageError: It cannot be written (a full disk, most often); the file is as it was.
+        """
+        line = record_to_line(record).encode()
+        if self._descriptor is None:
+            raise usage_error(f"{self.path} is not open for writing")
+        self._write(line + b"\n", os.fstat(self._descriptor).st_size)
+        self._lines[record.key] = line
+        self._decoded[record.key] = record
+
+    def _write(self, data: bytes, size: int) -> None:
+        """Write behind the file's end, which is at ``size``."""
+        descriptor = self._descriptor
+        if descriptor is None:
+            return
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(descriptor, data[written:])
+            if self._sync:
+                os.fsync(descriptor)
+        except OSError as error:
+            self._undo(size)
+            raise usage_error(
+                f"{self.path} cannot be written: {error.strerror or error}",
+                f"What it holds, {len(self)} variants, is not lost: make room and start again.",
+            ) from None
+        except BaseException:  # Ctrl-C between two pieces
+            self._undo(size)
+            raise
+
+    def _undo(self, size: int) -> None:
+        try:
+            self._cut(size)
+        except OSError:
+            return  # the next opening cuts it off
+
+    def find(self, key: str) -> SweepRecord | None:
+        """Return the record of a key, or None."""
+        return self[key] if key in self._lines else None
+
+    def records(self) -> list[SweepRecord]:
+        """Return all records, those of other machines and toolchains too."""
+        return list(self.values())
+
+    def __getitem__(self, key: str) -> SweepRecord:
+        if key not in self._decoded:
+            line = self._lines[key]
+            try:
+                self._decoded[key] = record_from_json(json.loads(line))
+            except ValueError as error:
+                raise usage_error(f"{self.path} is damaged at the record {key[:12]}…: {error}") from None
+        return self._decoded[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def close(self) -> None:
+        """Let others write to the file."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _is_torn(tail: bytes) -> bool:
+    """Return whether these bytes without a line break can be what a killed process left of a line of ours."""
+    return tail.startswith(_START[: len(tail)]) or not tail.strip(b"\0")
+
+
+def merge_stores(target: Store, sources: Iterable[Store]) -> int:
+    """Add to a store what others have and it has not.
+
+    Args:
+        target: Where to; open for writing.
+        sources: Where from; of a key that several have the first counts.
+
+    Returns:
+        How many records were added.
+
+    Raises:
+        UsageError: It cannot be written.
+    """
+    added = 0
+    for source in sources:
+        for key in source:
+            if key not in target:
+                target.append(source[key])
+                added += 1
+    return added
