@@ -10,6 +10,7 @@ from lhkit.compiler.ops.convert_conv_1x1_to_matmul import (
 )
 from lhkit.compiler.ops.detach_elementwise import detach_elementwise as detach_elementwise
 from lhkit.compiler.ops.detensorize import detensorize as detensorize
+from lhkit.compiler.ops.expand_math import expand_math as expand_math
 from lhkit.compiler.ops.fold_transpose_into_pack import fold_transpose_into_pack as fold_transpose_into_pack
 from lhkit.compiler.ops.interchange_reductions import interchange_reductions as interchange_reductions
 from lhkit.compiler.ops.replace_with_call import replace_with_call as replace_with_call
