@@ -14,7 +14,8 @@ from lhkit.render.timeline import timeline_drawing, timeline_svg
 from lhkit.session.flows import payload_flow_of
 from lhkit.session.tilings import tile_picture_of
 
-FOLDER = Path(__file__).parent / "pictures"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "pictures"
 # Of no machine in particular, so that the picture is the same everywhere.
 CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20), CacheLevel("L3", 32 << 20))
 
@@ -37,9 +38,14 @@ def graph() -> str:
     return graph_svg(layout(payload_flow_of(trace, tiling)))
 
 
+def drawn(name: str) -> str:
+    """Return a picture as its file has it: places are named from the project's folder on."""
+    return PICTURES[name]().replace(f"{ROOT}/", "") + "\n"
+
+
 PICTURES: Mapping[str, Callable[[], str]] = {"timeline": timeline, "tiles": tiles, "graph": graph}
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for name, draw in PICTURES.items():
-        (FOLDER / f"{name}.svg").write_text(draw() + "\n", encoding="utf-8")
+    for each in PICTURES:
+        (FOLDER / f"{each}.svg").write_text(drawn(each), encoding="utf-8")

@@ -83,12 +83,12 @@ def test_payloads_of_every_step(fc_relu, worker, golden):
         graph = payload_flow_of(fc_relu, snapshot.step, worker=worker)
         assert len(layout(graph).nodes) == len(graph.nodes)
         texts.append(graph_text(graph))
-    golden("\n".join(texts))
+    golden("\n".join(texts).replace(f"{ROOT}/", ""))
 
 
 def test_the_schedule(fc_relu, golden):
     graph = schedule_flow(fc_relu)
-    golden(graph_text(graph))
+    golden(graph_text(graph).replace(f"{ROOT}/", ""))
     assert graph_svg(layout(graph)) == graph_svg(layout(schedule_flow(fc_relu)))
 
 
@@ -151,7 +151,7 @@ def test_steps_inside_of_steps_are_boxes_and_their_work_is_one(worker, golden):
     payload = lhkit.load_payload(ROOT / "data" / "fc_relu.mlir", worker=worker)
     trace = lhkit.trace(payload, lhkit.load_schedule(NESTED, worker=worker), worker=worker)
     graph = schedule_flow(trace)
-    golden(graph_text(graph))
+    golden(graph_text(graph).replace(f"{ROOT}/", ""))
     foreach = next(s for s in trace.step_records if s.op == "transform.foreach")
     assert {n.parent for n in graph.nodes if "include" in n.title} == {f"step {foreach.index}"}
     work = work_of_step(trace, foreach.index)
