@@ -53,8 +53,8 @@ class Standing:
 
     Attributes:
         name: The contender.
-        state: ``leader``: the fastest so far; ``slower``: beyond the margin, and no longer sampled; ``equal``: the
-            leader is faster by next to nothing; ``open``: not known.
+        state: ``leader``: the fastest so far; ``slower``: beyond the margin, and no longer sampled; ``equal``:
+            the leader is faster by next to nothing; ``open``: not known.
         processes: In how many processes it was sampled.
         median_ns: Median over processes of its median time of a call.
         lead: The leader's speed as a multiple of its own, with the interval that decided.

@@ -98,7 +98,7 @@ def test_incomplete_designs_are_ranked_and_outliers_do_not_rule():
 
     importance = knob_importance(grid(cost, a=range(6), b=(0, 1)))
     assert (importance.method, importance.interactions) == ("variance of ranks", None)
-    assert [i.knob for i in importance.knobs][0] == "a" and importance.knobs[0].share > 0.5
+    assert importance.knobs[0].knob == "a" and importance.knobs[0].share > 0.5
     assert importance.variants == 11
 
 
