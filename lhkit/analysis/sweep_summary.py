@@ -1,4 +1,4 @@
-"""What a sweep found, from its records: the way to the best, what failed, and knobs that made no difference."""
+"""What a sweep found, from its records: the way to the best, and what failed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lhkit.model.knob import KnobValue
-from lhkit.model.sweep import SWEEP_STATUSES, SweepRecord, SweepStatus, timed_as
+from lhkit.model.sweep import SWEEP_STATUSES, SweepRecord, SweepStatus, originals
 
 Knobs = tuple[tuple[str, KnobValue], ...]
+# From here on a status says how a variant failed.
+FAILED: tuple[SweepStatus, ...] = SWEEP_STATUSES[SWEEP_STATUSES.index("invalid-config") :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def median_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> d
     """
     wanted = ("ok", "stopped-early") if hopeless else ("ok",)
     found = {}
-    for key, timed in timed_as(records).items():
+    for key, timed in originals(records).items():
         if timed.status in wanted and timed.time_ns is not None:
             found[key] = timed.time_ns.median
     return found
@@ -99,8 +101,8 @@ def count_statuses(records: Sequence[SweepRecord]) -> tuple[StatusCount, ...]:
 
 
 def count_failures(records: Sequence[SweepRecord]) -> tuple[StatusCount, ...]:
-    """Return the counts of statuses of variants that do not compute what they have to."""
-    return count_statuses([r for r in records if not r.is_sound])
+    """Return the counts of the statuses of variants that failed."""
+    return tuple(found for found in count_statuses(records) if found.status in FAILED)
 
 
 def knob_values(records: Sequence[SweepRecord]) -> dict[str, tuple[KnobValue, ...]]:
@@ -122,21 +124,3 @@ def _ordered(values: Sequence[KnobValue]) -> tuple[KnobValue, ...]:
 def varied_knobs(records: Sequence[SweepRecord]) -> tuple[str, ...]:
     """Return the knobs that have more than one value."""
     return tuple(name for name, values in knob_values(records).items() if len(values) > 1)
-
-
-def knobs_of_no_effect(records: Sequence[SweepRecord]) -> tuple[str, ...]:
-    """Return the knobs that never changed the program while the others stood still.
-
-    Only variants whose schedule applied tell something; a knob is named if at least two that differ in nothing
-    else were tried.
-    """
-    idle = []
-    for knob in varied_knobs(records):
-        programs: dict[Knobs, list[str]] = defaultdict(list)
-        for record in records:
-            if record.ir_sha256 is not None:
-                programs[tuple(k for k in record.knobs if k[0] != knob)].append(record.ir_sha256)
-        groups = [hashes for hashes in programs.values() if len(hashes) > 1]
-        if groups and all(len(set(hashes)) == 1 for hashes in groups):
-            idle.append(knob)
-    return tuple(idle)

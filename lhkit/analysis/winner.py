@@ -233,15 +233,15 @@ def _outcome(
         percent = 100 * (least.lead.middle - 1)
         rest = ", the next" if len(others) > 1 else ""
         return "winner", f"{leader.name} is faster than {least.name}{rest}, by {percent:.3g} %"
-    listed = ", ".join(s.name for s in near)
+    names = [leader.name, *(s.name for s in near)]
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
     if all(s.state == "equal" for s in near):
-        return "no difference", f"{leader.name} and {listed} are equal within {100 * rule.same:.2g} %"
+        return "no difference", f"{listed} are equal within {100 * rule.same:.2g} %"
     if is_over:
         most = 100 * (max(s.lead.high for s in near) - 1)
         known = f"{leader.name} may be faster by up to {most:.2g} %" if most < 100 else "little is known"
-        text = f"{leader.name} and {listed} were not told apart in {_processes(processes)}: {known}"
-        return "no difference", text
-    return "open", f"{leader.name} and {listed} are not told apart yet, after {_processes(processes)}"
+        return "no difference", f"{listed} were not told apart in {_processes(processes)}: {known}"
+    return "open", f"{listed} are not told apart yet, after {_processes(processes)}"
 
 
 def _processes(count: int) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lhkit.analysis.sweep_summary import knob_values, median_times, varied_knobs
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
-from lhkit.model.sweep import SweepRecord, SweepStatus
+from lhkit.model.sweep import SweepRecord, SweepStatus, originals
 from lhkit.render.tables import format_ns
 from lhkit.render.theme import VERMILION
 
@@ -140,6 +140,7 @@ class _Painter:
 
     def __init__(self, records: Sequence[SweepRecord], winner: str | None) -> None:
         self._times = median_times(records, hopeless=True)
+        self._tried = originals(records)
         sound = median_times(records)
         best = min(sound, key=lambda key: sound[key]) if sound else None
         self.best_ns = sound[best] if best else None
@@ -150,7 +151,8 @@ class _Painter:
         time_ns = self._times.get(record.key)
         is_framed = record.key == self._framed
         if time_ns is None or self.best_ns is None:
-            return Cell(row, column, record.status, MARKS.get(record.status, "?"), None, is_framed)
+            status = self._tried[record.key].status  # a program equal to one that failed fails alike
+            return Cell(row, column, status, MARKS.get(status, "?"), None, is_framed)
         ratio = time_ns / self.best_ns
         scale = math.log(self.worst) or 1.0
         # A hopeless one was run once: its number is rough.
@@ -205,15 +207,15 @@ def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
     for cell in facet.cells:
         x, y = cell.column - 0.5, cell.row - 0.5
         fill = colors(cell.level) if cell.level is not None else "none"
-        edge = {"edgecolor": "#8a8f98", "linewidth": 0.6}
-        axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, **edge))
+        axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor="#8a8f98", linewidth=0.6))
         if is_printed or cell.level is None:
             ink = "black" if cell.level is None else ("#ffffff" if cell.level < _DARK_BELOW else "#101014")
             axes.text(cell.column, cell.row, cell.text, ha="center", va="center", color=ink, fontsize=8)
     for cell in facet.cells:
         if cell.is_framed:
-            frame = {"facecolor": "none", "edgecolor": VERMILION, "linewidth": 2.4, "zorder": 3}
-            axes.add_patch(Rectangle((cell.column - 0.5, cell.row - 0.5), 1, 1, **frame))
+            corner = (cell.column - 0.5, cell.row - 0.5)
+            frame = Rectangle(corner, 1, 1, facecolor="none", edgecolor=VERMILION, linewidth=2.4, zorder=3)
+            axes.add_patch(frame)
     axes.patch.set_alpha(0)
     axes.set_xlim(-0.55, len(heat.x_values) - 0.45)
     axes.set_ylim(-0.55, len(heat.y_values) - 0.45)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lhkit.analysis.sweep_summary import best_so_far, count_statuses
-from lhkit.model.sweep import SweepRecord, SweepStatus
+from lhkit.analysis.sweep_summary import FAILED, best_so_far, count_statuses
+from lhkit.model.sweep import SweepRecord, SweepStatus, originals
 from lhkit.render.sweep_heat import MARKS
 from lhkit.render.tables import format_ns
 from lhkit.render.theme import BLUE, GREY, VERMILION
@@ -52,12 +52,13 @@ class StatusBar:
 def sweep_history(records: Sequence[SweepRecord]) -> History:
     """Return what to draw of the course of a sweep."""
     steps = best_so_far(records)
+    tried = originals(records)
     best_ns = steps[-1].best_ns if steps else None
     least = best_ns or 1
     return History(
         best=tuple((s.tried, s.best_ns / least) for s in steps if s.best_ns is not None),
         timed=tuple((s.tried, s.time_ns / least) for s in steps if s.time_ns is not None),
-        failed=tuple(s.tried for s in steps if not s.record.is_sound),
+        failed=tuple(s.tried for s in steps if tried[s.record.key].status in FAILED),
         best_ns=best_ns,
         seconds=steps[-1].seconds if steps else 0.0,
     )
@@ -72,15 +73,15 @@ def draw_history(history: History) -> Figure:
     axes = figure.add_subplot()
     axes.patch.set_alpha(0)
     if history.timed:
-        axes.scatter(*zip(*history.timed, strict=True), s=12, color=GREY, label="variants")
+        numbers, times = zip(*history.timed, strict=True)
+        axes.scatter(numbers, times, s=12, color=GREY, label="variants")
         axes.step(*zip(*history.best, strict=True), where="post", color=BLUE, linewidth=2, label="best so far")
         axes.set_yscale("log")
     if history.failed:
         top = axes.get_xaxis_transform()
-        numbers = list(history.failed)
         axes.scatter(
-            numbers,
-            [1.03] * len(numbers),
+            history.failed,
+            [1.03] * len(history.failed),
             marker="x",
             s=16,
             color=VERMILION,
@@ -106,13 +107,14 @@ def status_bars(records: Sequence[SweepRecord]) -> tuple[StatusBar, ...]:
         said = found.messages[0][0].partition("\n")[0] if found.messages else ""
         mark = MARKS.get(found.status, "")
         text = textwrap.shorten(said, _LABEL_WIDTH, placeholder=" …")
-        bars.append(StatusBar(found.status, mark, found.count, text, found.status in MARKS))
+        bars.append(StatusBar(found.status, mark, found.count, text, found.status in FAILED))
     return tuple(bars)
 
 
 def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
     """Return a figure of the counts, failures hatched, each with its most frequent message."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(7.2, 0.8 + 0.5 * max(len(bars), 1)), layout="constrained")
     figure.patch.set_alpha(0)
@@ -120,13 +122,13 @@ def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
     axes.patch.set_alpha(0)
     for row, bar in enumerate(bars):
         color = VERMILION if bar.is_failure else BLUE
-        style = {"color": "none", "hatch": "//"} if bar.is_failure else {"color": color}
-        axes.barh(row, bar.count, height=0.5, edgecolor=color, **style)
+        hatch = "//" if bar.is_failure else None
+        axes.barh(row, bar.count, height=0.5, color="none" if hatch else color, edgecolor=color, hatch=hatch)
         axes.text(0, row - 0.36, f"{bar.count}   {bar.text}", fontsize=8, va="center", parse_math=False)
     axes.set_yticks(range(len(bars)), [f"{b.status} {b.mark}".strip() for b in bars])
     axes.set_ylim(len(bars) - 0.6, -0.7)
     axes.set_xlim(left=0)
     axes.set_xlabel("variants")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.spines[["top", "right"]].set_visible(False)
     return figure

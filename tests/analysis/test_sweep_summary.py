@@ -1,6 +1,5 @@
 """What is read out of the records of a sweep."""
 
-import dataclasses
 import io
 
 import pytest
@@ -13,7 +12,6 @@ from lhkit.analysis.sweep_summary import (
     count_failures,
     count_statuses,
     knob_values,
-    knobs_of_no_effect,
     median_times,
 )
 from lhkit.model.errors import UsageError
@@ -58,21 +56,6 @@ def test_failures_are_counted_by_kind_with_what_they_said():
 def test_values_of_knobs_are_in_order():
     records = [record({"n": v, "mode": m}) for v, m in ((64, "b"), (8, "a"), (16, "b"))]
     assert knob_values(records) == {"n": (8, 16, 64), "mode": ("b", "a")}
-
-
-def test_a_knob_that_never_changed_the_program_is_named():
-    records = grid(lambda a, b: 100 * a, a=(1, 2), b=(1, 2, 3))
-    same = [dataclasses.replace(r, ir_sha256=str(r.values["a"])) for r in records]
-    assert knobs_of_no_effect(same) == ("b",)
-    assert knobs_of_no_effect(records) == ()
-    assert knobs_of_no_effect(same[:1]) == ()  # nothing to tell it by
-
-
-def test_one_difference_is_enough_of_an_effect():
-    records = grid(lambda a, b: 100, a=(1, 2), b=(1, 2))
-    hashes = ["x", "x", "y", "z"]
-    found = [dataclasses.replace(r, ir_sha256=h) for r, h in zip(records, hashes, strict=True)]
-    assert knobs_of_no_effect(found) == ()
 
 
 def test_the_variance_of_a_grid_falls_to_its_knobs():

@@ -63,8 +63,12 @@ def test_hopeless_and_equal_variants_have_cells():
     first = record({"m": 1}, 100)
     twin = record({"m": 2}, status="same-as", number=1, same_as=first.key)
     hopeless = record({"m": 4}, 950, status="stopped-early", number=2)
-    texts = [c.text for c in heat_map([first, twin, hopeless]).facets[0].cells]
-    assert texts == ["1.00", "1.00", "≈9.50"]
+    dead = record({"m": 8}, status="crashed", number=3)
+    dead_too = record({"m": 16}, status="same-as", number=4, same_as=dead.key)
+    records = [first, twin, hopeless, dead, dead_too]
+    texts = [c.text for c in heat_map(records).facets[0].cells]
+    assert texts == ["1.00", "1.00", "≈9.50", "†", "†"]
+    assert sweep_history(records).failed == (4, 5)
 
 
 def test_marks_differ():
