@@ -28,7 +28,7 @@ MARKS: Mapping[SweepStatus, str] = {
     "timeout": "◔",
     "out-of-memory": "▣",
 }
-_MOST_KNOBS = 3
+MOST_KNOBS = 3
 # Cells of larger maps are too small for numbers.
 _MOST_PRINTED = 24
 _MAP = "cividis"
@@ -107,11 +107,11 @@ def heat_map(
     """
     known = dict(values) if values is not None else knob_values(records)
     names = [n for n in known if len(known[n]) > 1] or list(known)[:1]
-    if len(names) > _MOST_KNOBS:
+    if len(names) > MOST_KNOBS:
         advice = "Draw parallel coordinates, or choose the records of one value."
         raise usage_error(f"a heat map has two or three knobs, not {len(names)}: {', '.join(names)}", advice)
     names.sort(key=lambda n: -len(known[n]))  # the knob with the fewest values is the facet
-    x, y, by = (*names, *[""] * _MOST_KNOBS)[:_MOST_KNOBS]
+    x, y, by = (*names, *[""] * MOST_KNOBS)[:MOST_KNOBS]
     painter = _Painter(records, winner)
     facets = []
     for value in known[by] if by else (None,):
@@ -229,4 +229,4 @@ def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
 
 def can_be_mapped(records: Sequence[SweepRecord]) -> bool:
     """Return whether few enough knobs were varied for heat maps."""
-    return len(varied_knobs(records)) <= _MOST_KNOBS
+    return len(varied_knobs(records)) <= MOST_KNOBS

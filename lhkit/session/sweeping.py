@@ -12,6 +12,7 @@ from typing import Any
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.payload import Payload
+from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SweepEnd, SweepRecord, SweepResult
 from lhkit.session.loading import as_payload, as_schedule
@@ -165,7 +166,7 @@ def _total(space: Space, budget: int | None) -> int | None:
     return int(count) if budget is None else min(budget, int(count))
 
 
-class Sweep:
+class Sweep(Showable):
     """A sweep, while it runs and afterwards.
 
     ``await`` waits for its end. All else may be asked for at any time.
