@@ -124,6 +124,16 @@ class Confirming:
         self._schedules[BASELINE_NAME] = schedule
         return BASELINE_NAME
 
+    @property
+    def processes(self) -> int:
+        """How many processes are done."""
+        return len(self._runs)
+
+    @property
+    def most_processes(self) -> int:
+        """How many there will be at most."""
+        return self._rule.looks[-1]
+
     def stop(self) -> None:
         """End the run, from any thread; what is known stays."""
         self._is_stopped = True

@@ -120,3 +120,16 @@ def test_one_contender_is_measured_and_none_is_refused():
     assert (found.verdict.processes, found.verdict.winner, found.end) == (4, "the best variant", "decided")
     with pytest.raises(UsageError, match="nothing to confirm"):
         run_of()
+
+
+def test_a_sweep_is_confirmed_and_its_leader_is_its_best(tmp_path):
+    knobs = {"tile_m": [8, 32], "tile_n": [64], "tile_k": [64]}
+    sweep = lhkit.sweep(PAYLOAD, SCHEDULE, knobs=knobs, store=tmp_path / "s.jsonl")
+    found = sweep.confirm(rule=Rule(looks=(1,))).result()
+    assert sweep.confirmation is found and sweep.best.key == found.leader_key
+    assert sweep.result().best == sweep.best
+    several = lhkit.sweep(
+        {"a": PAYLOAD, "b": PAYLOAD}, SCHEDULE, knobs=knobs, store=tmp_path / "t.jsonl", budget=1
+    )
+    with pytest.raises(UsageError, match="Say which: payload='a', 'b'"):
+        several.confirm()

@@ -6,6 +6,9 @@ const COLORS = [
   [146, 140, 119], [179, 164, 109], [215, 191, 89], [255, 234, 70],
 ];
 
+// Cells of larger maps are too small for numbers; their titles have them.
+const MOST_PRINTED = 24;
+
 function colorOf(level) {
   const at = level * (COLORS.length - 1);
   const below = Math.min(Math.floor(at), COLORS.length - 2);
@@ -24,7 +27,7 @@ function drawCell(cell) {
   const drawn = make("td", "lh-cell");
   if (cell === undefined) return drawn;
   drawn.textContent = cell.text;
-  drawn.title = cell.status;
+  drawn.title = `${cell.text} ${cell.status}`;
   if (cell.level !== null) {
     drawn.style.background = colorOf(cell.level);
     drawn.style.color = cell.level < 0.55 ? "#ffffff" : "#101014";
@@ -34,7 +37,8 @@ function drawCell(cell) {
 }
 
 function drawFacet(heat, facet) {
-  const table = make("table", "lh-facet");
+  const isDense = Math.max(heat.x_values.length, heat.y_values.length) > MOST_PRINTED;
+  const table = make("table", isDense ? "lh-facet lh-dense" : "lh-facet");
   if (facet.label) table.append(make("caption", "", facet.label));
   const cells = new Map(facet.cells.map((cell) => [`${cell.row} ${cell.column}`, cell]));
   for (let row = heat.y_values.length - 1; row >= 0; row--) {
