@@ -21,8 +21,8 @@ def choose_contenders(
 ) -> tuple[SweepRecord, ...]:
     """Return the variants that may be the best one, the best by the sweep's own times first.
 
-    These are different programs whose times, with three standard errors and 5 % for what drifts between two
-    variants, overlap with those of the best.
+    These are the variants whose times, with three standard errors and 5 % for what drifts between two of them,
+    overlap with those of the best; not those that are known to be the same program as another one.
 
     Args:
         records: Of one payload and environment.
@@ -30,16 +30,7 @@ def choose_contenders(
     """
     timed = [(r.time_ns, r) for r in records if r.status == "ok" and r.time_ns is not None]
     timed.sort(key=lambda pair: pair[0].median)
-    programs: set[str] = set()
-    chosen: list[SweepRecord] = []
-    for time, record in timed:
-        if record.ir_sha256 in programs:
-            continue
-        if chosen and _low(time) > _high(timed[0][0]):
-            continue
-        chosen.append(record)
-        if record.ir_sha256 is not None:
-            programs.add(record.ir_sha256)
+    chosen = [record for time, record in timed if _low(time) <= _high(timed[0][0])]
     return tuple(chosen[:most])
 
 

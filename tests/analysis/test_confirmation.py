@@ -34,7 +34,7 @@ def test_noise_and_few_runs_let_more_take_part():
 def test_failures_hopeless_ones_and_equal_programs_do_not_take_part():
     records = [
         timed(1, 1000),
-        timed(2, 1001, ir_sha256=f"{1:064x}"),
+        record({"m": 2}, status="same-as", number=2, same_as=f"{1:064d}"),
         timed(3, 1002, status="stopped-early"),
         record({"m": 4}, status="crashed", number=4),
     ]
