@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import html
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from lhkit.analysis.confirmation import Confirmation, describe_confirmation
 from lhkit.analysis.sweep_summary import varied_knobs
@@ -25,28 +26,45 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
     table, lines = sweep_table(result), "\n".join(sweep_lines(result))
     bundle = {"text/plain": f"{table_text(table)}\n{lines}" if table.rows else lines}
     shown = table_html(table) if table.rows else ""
-    figure = draw_sweep(result)
-    if figure is not None:
+    if varied_knobs(result.records):
+        figure = draw_knobs(result)
         shown += figure_svg(figure)
         bundle["image/png"] = base64.b64encode(figure_png(figure)).decode()
     more = f"<pre>{html.escape(lines)}</pre>"
     if result.records:
-        more += figure_svg(draw_history(sweep_history(result.records)))
-        more += figure_svg(draw_statuses(status_bars(result.records)))
+        more += figure_svg(_draw_history(result)) + figure_svg(_draw_outcomes(result))
     course = f"<details><summary>course and outcomes of the sweep</summary>{more}</details>"
     return {"text/html": f"<div>{shown}{course}</div>", **bundle}
 
 
-def draw_sweep(result: SweepResult) -> Figure | None:
-    """Return the figure that fits the knobs: heat maps of up to three, else parallel coordinates; or None."""
-    varied = varied_knobs(result.records)
-    if not varied:
-        return None
+def draw_knobs(result: SweepResult) -> Figure:
+    """Return the figure that fits the knobs: heat maps of up to three, else parallel coordinates.
+
+    Raises:
+        UsageError: No knob was varied.
+    """
     winner = result.best.key if result.best is not None else None
     if can_be_mapped(result.records):
+        varied = varied_knobs(result.records)
         values = {name: own for name, own in result.axes if name in varied}
         return draw_heat_map(heat_map(result.records, values=values, winner=winner))
     return draw_parallel_coordinates(parallel_coordinates(result.records, winner=winner))
+
+
+def _draw_history(result: SweepResult) -> Figure:
+    return draw_history(sweep_history(result.records))
+
+
+def _draw_outcomes(result: SweepResult) -> Figure:
+    return draw_statuses(status_bars(result.records))
+
+
+SweepFigure = Literal["knobs", "history", "outcomes"]
+SWEEP_FIGURES: Mapping[SweepFigure, Callable[[SweepResult], Figure]] = {
+    "knobs": draw_knobs,
+    "history": _draw_history,
+    "outcomes": _draw_outcomes,
+}
 
 
 def confirmation_bundle(confirmation: Confirmation) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from lhkit.render.sweep_heat import MOST_KNOBS, HeatMap, heat_map
 from lhkit.render.tables import format_ns
 from lhkit.session.sweeping import Sweep
 from lhkit.sweeping.engine import SweepEvent
+from lhkit.widgets.view import is_live
 
 _STATIC = Path(__file__).parent / "static"
 # What is sent takes the kernel's time, and nobody reads faster.
@@ -102,17 +103,10 @@ def sweep_bundle(sweep: Sweep) -> dict[str, Any]:
     """Return a sweep as a MIME bundle: its board while it runs under a kernel, else its result."""
     if not sweep.is_running:
         return dict(sweep.result()._repr_mimebundle_())
-    if not _is_live():
+    if not is_live():
         return {"text/plain": repr(sweep)}
     board = _BOARDS.get(sweep)
     if board is None:
         board = _BOARDS[sweep] = SweepBoard(sweep)
     view = {"version_major": 2, "version_minor": 0, "model_id": board.model_id}
     return {"application/vnd.jupyter.widget-view+json": view, "text/plain": repr(sweep)}
-
-
-def _is_live() -> bool:
-    """Return whether there is a kernel with a notebook at its other end."""
-    from IPython.core.getipython import get_ipython
-
-    return getattr(get_ipython(), "kernel", None) is not None
