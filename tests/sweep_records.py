@@ -2,6 +2,7 @@
 
 import itertools
 
+from lhkit.model.measurement import Comparison, Measurement
 from lhkit.model.sweep import SCHEMA, SweepRecord, SweepTime
 
 
@@ -39,3 +40,9 @@ def grid(cost, **axes):
         else:
             found.append(record(knobs, outcome, number=number))
     return found
+
+
+def comparison(samples, seed=0):
+    """One process; ``samples``: the time of each entry by round."""
+    measurements = tuple(Measurement(name, tuple(enumerate(values))) for name, values in samples.items())
+    return Comparison("p", "0" * 64, measurements, next(iter(samples)), 1, seed, (("cpu", "x"),))

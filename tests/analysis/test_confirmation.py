@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from sweep_records import record
-from test_winner import comparison
+from sweep_records import comparison, record
 
 from lhkit.analysis.confirmation import Confirmation, describe_confirmation, find_speed_ups, find_throughput
 from lhkit.analysis.contenders import choose_contenders

@@ -6,21 +6,15 @@ import random
 from pathlib import Path
 
 import pytest
+from sweep_records import comparison
 
 from lhkit.analysis.signed_ranks import centre_interval
 from lhkit.analysis.winner import Rule, contest, judge, median_over_processes, ratio_over_processes
 from lhkit.model.errors import UsageError
-from lhkit.model.measurement import Comparison, Measurement
 
 # One program, compiled three times a process: µs a call as [process][entry][round], of 14 processes. "quiet":
 # nothing else ran; "contended": several other programs wanted the same core.
 RECORDED = json.loads((Path(__file__).parent / "recorded_samples.json").read_text())
-
-
-def comparison(samples, seed=0):
-    """One process; ``samples``: the time of each entry by round."""
-    measurements = tuple(Measurement(name, tuple(enumerate(values))) for name, values in samples.items())
-    return Comparison("p", "0" * 64, measurements, next(iter(samples)), 1, seed, (("cpu", "x"),))
 
 
 class Machine:

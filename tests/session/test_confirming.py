@@ -4,7 +4,7 @@ import asyncio
 import threading
 
 import pytest
-from sweep_records import record
+from sweep_records import comparison, record
 
 import lhkit
 from lhkit.analysis.confirmation import describe_confirmation
@@ -72,8 +72,6 @@ class Scripted(Confirming):
         self.script, self.asked = iter(script), []
 
     def _process(self, alive):
-        from test_winner import comparison
-
         self.asked.append(alive)
         step = next(self.script)
         if step == "crash":
