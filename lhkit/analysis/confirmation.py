@@ -109,7 +109,8 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     if confirmation.bound is not None:
         lines.append(f"bound: {confirmation.bound}")
     count, seconds = verdict.processes, confirmation.seconds
-    lines.append(f"timed side by side in {count} fresh processes, {seconds:.3g} s; {confirmation.end}")
+    processes = "1 fresh process" if count == 1 else f"{count} fresh processes"
+    lines.append(f"timed side by side in {processes}, {seconds:.3g} s; {confirmation.end}")
     if confirmation.problem is not None:
         lines.append(f"a process failed: {confirmation.problem}")
     return lines
