@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from lhkit.analysis.confirmation import describe_confirmation
 from lhkit.cli.files import write_json, write_text
 from lhkit.cli.options import limit_options, load_scheduled, microkernel_option, schedule_options
 from lhkit.model.errors import error_for, usage_error
@@ -54,6 +55,13 @@ _KINDS: dict[SweepStatus, FailureKind] = {
 @click.option("--seed", type=int, default=0, show_default=True, help="What order and arguments follow from.")
 @click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
 @click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core.")
+@click.option(
+    "--confirm/--no-confirm",
+    "is_confirmed",
+    default=False,
+    show_default=True,
+    help="Time the best few again, side by side in fresh processes, until one wins or there is no difference.",
+)
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
 @click.option("--json", "json_file", metavar="FILE", help="Save all records as JSON; - is standard output.")
 @schedule_options
@@ -67,6 +75,7 @@ def command(
     budget: int | None,
     seconds: float | None,
     fresh: bool,
+    is_confirmed: bool,
     best_file: str | None,
     json_file: str | None,
     limits: Limits,
@@ -98,6 +107,10 @@ def command(
         worker.close()
     result = found.result()
     _show(result, json_file)
+    if is_confirmed and result.best is not None:
+        lines = describe_confirmation(found.confirm().result())
+        click.echo("\n".join(lines), err=json_file == "-")
+        result = found.result()
     _write(result, None, best_file)
     _refuse_failure(result)
 

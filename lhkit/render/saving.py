@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison
+from lhkit.model.sweep import SweepResult
 from lhkit.render.bars import draw_speed_bars
 from lhkit.render.figures import figure_pdf, figure_png, figure_svg
 from lhkit.render.roofline import draw_roofline
+from lhkit.render.sweep_bundle import SWEEP_FIGURES, SweepFigure
 from lhkit.render.throughput import draw_throughput
 
 if TYPE_CHECKING:
@@ -61,6 +63,28 @@ def save_throughput(
         UsageError: No such format, the file cannot be written, or the figure cannot be drawn.
     """
     return write_figure(path, lambda: draw_throughput(comparisons, size_label=size_label))
+
+
+def save_sweep_figure(
+    result: SweepResult, path: str | os.PathLike[str], *, kind: SweepFigure = "knobs"
+) -> Path:
+    """Write a figure of a sweep: the same bytes for the same result.
+
+    Args:
+        result: What the sweep found.
+        path: The file; its suffix says the format: ``.svg``, ``.pdf`` for papers, ``.png``.
+        kind: ``knobs``: heat maps, or parallel coordinates and importance of more than three knobs;
+            ``history``: the best so far; ``outcomes``: how many variants failed in which way.
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: No such kind or format, or the file cannot be written.
+    """
+    if kind not in SWEEP_FIGURES:
+        raise usage_error(f"there is no figure {kind!r} of a sweep", f"There are: {', '.join(SWEEP_FIGURES)}.")
+    return write_figure(path, lambda: SWEEP_FIGURES[kind](result))
 
 
 def write_figure(path: str | os.PathLike[str], draw: Callable[[], Figure]) -> Path:

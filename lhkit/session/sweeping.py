@@ -9,15 +9,17 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lhkit.analysis.confirmation import Confirmation
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.payload import Payload
+from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SweepEnd, SweepRecord, SweepResult
 from lhkit.session.loading import as_payload, as_schedule
 from lhkit.session.sweep_files import default_store
 from lhkit.session.sweep_subjects import Preparation, first_values, prepare_task
-from lhkit.session.winning import choose_winner
+from lhkit.session.winning import ConfirmationRun, choose_winner, start_confirmation
 from lhkit.session.workers import shared_worker
 from lhkit.sweeping.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
 from lhkit.sweeping.executor import Executor, LocalExecutor
@@ -165,7 +167,7 @@ def _total(space: Space, budget: int | None) -> int | None:
     return int(count) if budget is None else min(budget, int(count))
 
 
-class Sweep:
+class Sweep(Showable):
     """A sweep, while it runs and afterwards.
 
     ``await`` waits for its end. All else may be asked for at any time.
@@ -176,6 +178,7 @@ class Sweep:
         store_path: The file of its records.
         total: How many variants there will be at most, or None.
         failure: Why it broke off, or None.
+        confirmation: What the last confirmation found, or None.
     """
 
     def __init__(
@@ -195,6 +198,7 @@ class Sweep:
         self.space, self.schedule, self.total = space, schedule, total
         self.store_path = path
         self.failure: Failure | None = None
+        self.confirmation: Confirmation | None = None
         self._payloads, self._payload_axis = payloads, payload_axis
         self._strategy, self._preparation, self._limits = strategy, preparation, limits
         self._given_worker = worker
@@ -320,6 +324,31 @@ class Sweep:
             spent_ns=tuple(self._progress.spent_ns.items()),
             store=str(self.store_path),
         )
+
+    def confirm(self, *, payload: str | None = None, **options: Any) -> ConfirmationRun:
+        """Time the best few and the schedule as it was given again, side by side in fresh processes.
+
+        Where an event loop is running it returns at once; ``await`` gives the `Confirmation`. The one that is
+        ahead in the end is `best` from then on, whether it won or cannot be told from others.
+
+        Args:
+            payload: Which payload, where there are several.
+            **options: ``seconds`` it may take (60, or None), ``rule``, ``rounds``, ``limits`` and ``on_event``;
+                see `Confirming`.
+
+        Raises:
+            UsageError: The sweep still runs, no variant was timed, or there are several payloads.
+        """
+        if self.is_running:
+            raise usage_error("the sweep still runs", "Wait for its end (await sweep) or stop it first.")
+        which = (self._payloads, self._payload_axis, payload)
+        records, how, on_end = self.records, self._preparation, self._take_confirmation
+        return start_confirmation(records, which, self.schedule, how, on_end, **options)
+
+    def _take_confirmation(self, found: Confirmation) -> None:
+        self.confirmation = found
+        if self._payload_axis is None:
+            self._winner = next(r for r in self.records if r.key == found.leader_key)
 
     def best_schedule(self) -> str:
         """Return the best schedule so far; see `SweepResult.best_schedule`."""

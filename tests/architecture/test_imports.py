@@ -24,7 +24,7 @@ TABLE = {
     "worker.main": {"compiler", "model", "worker", "hosts"},
     "sweeping": {"worker", "schedule", "analysis", "model"},
     "session": {"worker", "schedule", "sweeping", "analysis", "model", "shipped", "hosts"},
-    "widgets": {"session", "schedule", "render", "analysis", "model"},
+    "widgets": {"session", "sweeping", "schedule", "render", "analysis", "model"},
     "show": {"widgets", "session", "render", "analysis", "model"},
     "ops": {"session", "schedule", "model"},
     "own_ops": {"model", "compiler"},

@@ -15,7 +15,9 @@ import psutil
 import pytest
 
 import lhkit
+from lhkit.analysis.winner import Rule
 from lhkit.cli.main import run_program
+from lhkit.session import confirming
 from lhkit.sweeping.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -178,3 +180,12 @@ def test_an_interrupted_sweep_keeps_everything(folder):
     assert process.returncode == 130 and b"Traceback" not in err and b"lhkit: interrupted" in err
     assert b"run again, it goes on where it was" in out
     assert len(Store(killed.store, read_only=True).records()) == killed.count() >= 2
+
+
+def test_the_best_few_are_timed_again_where_asked_for(folder, capsys, monkeypatch):
+    monkeypatch.setattr(confirming, "Rule", lambda: Rule(looks=(1,)))
+    assert sweep(folder, "--knob", "m=4", "--knob", "n=8", "--confirm", "--best", folder / "b.mlir") == 0
+    out = capsys.readouterr().out
+    assert "winner: the best variant is the only contender" in out
+    assert "× that of default knobs (95 % interval " in out and "timed side by side in 1 fresh process," in out
+    assert (folder / "b.mlir").is_file()

@@ -157,9 +157,24 @@ ONE_LOOP = {
     ),
     "solution": (((STEPS, f"loops = {LOOPS}\n    {FUSED}"),), ("right", "right", "right"), "1 linalg.generic"),
 }
+CONSTRAINTS = "constraints = []"
+FITTED = {
+    "stub": ((), ("not yet", "right", "not yet"), "20 of 20 points; the largest tile takes 128 registers"),
+    "too strict": (
+        ((CONSTRAINTS, 'constraints = ["tile_m * tile_n < 256"]'),),
+        ("right", "not yet", "not yet"),
+        "10 of 20 points; the largest tile takes 8 registers",
+    ),
+    "solution": (
+        ((CONSTRAINTS, 'constraints = ["tile_m * tile_n <= 256"]'),),
+        ("right",) * 3,
+        "14 of 20 points; the largest tile takes 16 registers",
+    ),
+}
 EXERCISES = {
     "03_dead_handles": ATTEMPTS,
     "04_tile_and_fuse": COMPOSED,
+    "07_sweeps": FITTED,
     "09_tensors_and_memory": SMALL_BUFFERS,
     "10_packing_and_fusion": FOLDED,
     "11_flow_passes": ONE_LOOP,

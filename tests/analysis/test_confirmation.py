@@ -1,0 +1,93 @@
+"""Who takes part in a confirmation, and how its outcome is told."""
+
+import dataclasses
+
+from sweep_records import comparison, record
+
+from lhkit.analysis.confirmation import Confirmation, describe_confirmation, find_speed_ups, find_throughput
+from lhkit.analysis.contenders import choose_contenders
+from lhkit.analysis.winner import judge
+from lhkit.model.measurement import CoreLimits
+from lhkit.model.sweep import SweepTime
+
+
+def timed(number, median, mad=0, runs=9, **fields):
+    times = SweepTime(median, median - 2 * mad, mad, runs)
+    return record({"m": number}, median, number=number, time_ns=times, **fields)
+
+
+def contenders(*records, **options):
+    return [r.values["m"] for r in choose_contenders(records, **options)]
+
+
+def test_those_that_may_be_the_best_take_part_the_best_first():
+    assert contenders(timed(1, 1300), timed(2, 1000), timed(3, 1040), timed(4, 1060)) == [2, 3]
+
+
+def test_noise_and_few_runs_let_more_take_part():
+    far = timed(3, 1200, mad=60, runs=4)
+    assert contenders(timed(2, 1000), far) == [2, 3]
+    assert contenders(timed(2, 1000), timed(3, 1200, mad=4, runs=4)) == [2]
+
+
+def test_failures_hopeless_ones_and_equal_programs_do_not_take_part():
+    records = [
+        timed(1, 1000),
+        record({"m": 2}, status="same-as", number=2, same_as=f"{1:064d}"),
+        timed(3, 1002, status="stopped-early"),
+        record({"m": 4}, status="crashed", number=4),
+    ]
+    assert contenders(*records) == [1]
+    assert contenders() == []
+
+
+def test_only_the_best_few_take_part():
+    assert contenders(*(timed(n, 1000 + n) for n in range(9)), most=3) == [0, 1, 2]
+
+
+def runs():
+    limits = CoreLimits(100.0, 50.0, 10.0)
+    samples = [{"NumPy": [40.0], "a": [20.0 + d], "b": [10.0]} for d in (0.0, 0.1, 0.2, 0.3)]
+    return [
+        dataclasses.replace(comparison(s), flops=500, element_type="float32", limits=limits) for s in samples
+    ]
+
+
+def confirmation():
+    gflops, of_peak = find_throughput(runs(), "b")
+    return Confirmation(
+        verdict=judge(runs(), ["a", "b"]),
+        knobs=(("a", (("m", 1),)), ("b", (("m", 2), ("n", 8)))),
+        keys=(("a", "0" * 64), ("b", "1" * 64)),
+        speed_ups=find_speed_ups(runs(), "b", ["a", "b", "nobody", "NumPy"]),
+        gflops=gflops,
+        of_peak=of_peak,
+        hot_loops=None,
+        end="decided",
+        seconds=8.0,
+        runs=tuple(runs()),
+    )
+
+
+def test_the_outcome_is_told_with_speed_ups_and_share_of_the_peak():
+    found = confirmation()
+    assert found.winner_key == "1" * 64 and found.bound is None
+    assert [s.over for s in found.speed_ups] == ["a", "NumPy"]
+    lines = describe_confirmation(found)
+    assert lines[0] == "winner: b is faster than a, by 102 %"
+    assert lines[1] == "it has m = 2, n = 8"
+    assert lines[3] == "speed: 4.000× that of NumPy (95 % interval 4.000 – 4.000)"
+    assert lines[4] == "throughput: 50 GFLOP/s, 50 % of the core's FMA peak"
+    assert lines[-1] == "timed side by side in 4 fresh processes, 8 s; decided"
+
+
+def test_no_difference_is_told_as_such():
+    found = dataclasses.replace(confirmation(), verdict=judge(runs()[:1], ["a", "b"], is_over=True))
+    lines = describe_confirmation(dataclasses.replace(found, problem="the worker died"))
+    assert lines[0].startswith("no difference: ") and lines[1].startswith("any of them will do; ")
+    assert found.winner_key is None and found.leader_key == "1" * 64
+    assert lines[-1] == "a process failed: the worker died"
+
+
+def test_throughput_needs_counted_operations():
+    assert find_throughput([comparison({"a": [1.0]})], "a") == (None, None)

@@ -1,0 +1,121 @@
+"""What is read out of the records of a sweep."""
+
+import io
+
+import pytest
+from sweep_records import grid, record
+
+from lhkit.analysis.knob_importance import knob_importance
+from lhkit.analysis.sweep_payloads import best_choice, best_per_payload, payload_frame, rank_choices
+from lhkit.analysis.sweep_summary import (
+    best_so_far,
+    count_failures,
+    count_statuses,
+    knob_values,
+    median_times,
+)
+from lhkit.model.errors import UsageError
+
+
+def test_the_best_so_far_falls_and_never_rises():
+    times = [500, "crashed", 300, 400, 200]
+    steps = best_so_far(grid(lambda i: times[i], i=range(5)))
+    assert [s.best_ns for s in steps] == [500, 500, 300, 300, 200]
+    assert [s.time_ns for s in steps] == [500, None, 300, 400, 200]
+    assert [s.seconds for s in steps] == [0, 1, 2, 3, 4]
+    assert steps[-1].best.values == {"i": 4} and steps[-1].tried == 5
+    assert best_so_far([]) == ()
+
+
+def test_nothing_is_best_before_anything_ran():
+    assert [s.best for s in best_so_far([record({"i": 1}, status="timeout")])] == [None]
+
+
+def test_same_programs_have_the_times_of_the_one_that_was_timed():
+    first = record({"i": 1}, 100, number=1)
+    twin = record({"i": 2}, status="same-as", number=2, same_as=first.key)
+    hopeless = record({"i": 3}, 900, status="stopped-early", number=3)
+    assert median_times([twin, first, hopeless]) == {twin.key: 100, first.key: 100}
+    assert median_times([hopeless], hopeless=True) == {hopeless.key: 900}
+
+
+def test_failures_are_counted_by_kind_with_what_they_said():
+    records = [
+        record({"i": 0}, 5),
+        record({"i": 1}, status="crashed", number=1, message="signal 11"),
+        record({"i": 2}, status="schedule-failed", number=2, message="no tiling"),
+        record({"i": 3}, status="crashed", number=3, message="signal 6"),
+        record({"i": 4}, status="crashed", number=4, message="signal 6"),
+    ]
+    failures = count_failures(records)
+    assert [(f.status, f.count) for f in failures] == [("schedule-failed", 1), ("crashed", 3)]
+    assert failures[1].messages == (("signal 6", 2), ("signal 11", 1))
+    assert sum(s.count for s in count_statuses(records)) == 5
+
+
+def test_values_of_knobs_are_in_order():
+    records = [record({"n": v, "mode": m}) for v, m in ((64, "b"), (8, "a"), (16, "b"))]
+    assert knob_values(records) == {"n": (8, 16, 64), "mode": ("b", "a")}
+
+
+def test_the_variance_of_a_grid_falls_to_its_knobs():
+    importance = knob_importance(grid(lambda a, b, c: 100 * 4**a * 2**b, a=(0, 1), b=(0, 1), c=(1, 2)))
+    assert importance.method == "variance of log time"
+    shares = {i.knob: i.share for i in importance.knobs}
+    assert shares == pytest.approx({"a": 0.8, "b": 0.2, "c": 0.0})
+    assert importance.interactions == pytest.approx(0.0)
+    first = importance.knobs[0]
+    assert (first.knob, first.best, importance.variants) == ("a", 0, 8)
+    assert first.gain == pytest.approx(4, rel=0.01)
+
+
+def test_what_only_a_pair_of_knobs_explains_is_interaction():
+    importance = knob_importance(grid(lambda a, b: 100 if a == b else 200, a=(0, 1), b=(0, 1)))
+    assert [i.share for i in importance.knobs] == pytest.approx([0, 0])
+    assert importance.interactions == pytest.approx(1.0)
+
+
+def test_incomplete_designs_are_ranked_and_outliers_do_not_rule():
+    def cost(a, b):
+        return "crashed" if (a, b) == (3, 0) else (10**9 if (a, b) == (0, 1) else 100 + 10 * a + b)
+
+    importance = knob_importance(grid(cost, a=range(6), b=(0, 1)))
+    assert (importance.method, importance.interactions) == ("variance of ranks", None)
+    assert importance.knobs[0].knob == "a" and importance.knobs[0].share > 0.5
+    assert importance.variants == 11
+
+
+def test_nothing_timed_explains_nothing():
+    assert knob_importance([record({"a": 1}, status="crashed")]).knobs == ()
+
+
+def sizes():
+    """b=2 is best at 256, b=1 at 512, b=3 fails at one."""
+    times = {("256", 1): 120, ("256", 2): 100, ("256", 3): 50, ("512", 1): 1000, ("512", 2): 1900}
+    return grid(lambda payload, b: times.get((payload, b), "crashed"), payload=("256", "512"), b=(1, 2, 3))
+
+
+def test_each_payload_has_its_best_and_one_choice_has_its_regret():
+    assert best_per_payload(sizes()) == {"256": ((("b", 3),), 50), "512": ((("b", 1),), 1000)}
+    choices = rank_choices(sizes())
+    assert [dict(c.knobs)["b"] for c in choices] == [1, 2]  # what failed on one payload is no choice
+    best = best_choice(sizes())
+    assert dict(best.regrets) == pytest.approx({"256": 1.4, "512": 0.0})
+    assert best.worst_regret == pytest.approx(1.4)
+    assert best.mean_regret == pytest.approx(2.4**0.5 - 1)
+
+
+def test_the_table_from_size_to_knobs_is_a_frame_and_csv():
+    frame = payload_frame(sizes())
+    assert list(frame.columns) == ["payload", "b", "median_ns", "regret_of_one_choice"]
+    out = io.StringIO()
+    frame.to_csv(out, index=False)
+    assert out.getvalue().splitlines()[2] == "512,1,1000,0.0"
+
+
+def test_payloads_without_a_common_choice_have_no_best_choice():
+    records = [record({"payload": "a", "b": 1}, 5), record({"payload": "b", "b": 2}, 5, number=1)]
+    with pytest.raises(UsageError, match="no choice of knobs was timed on all payloads"):
+        best_choice(records)
+    with pytest.raises(UsageError, match="has an axis 'payload'"):
+        best_choice([record({"b": 2}, 5)])

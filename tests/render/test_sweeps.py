@@ -1,0 +1,165 @@
+"""Drawings of sweeps: what they draw is in records, and files of one figure are the same bytes."""
+
+import pytest
+from sweep_records import grid, record
+
+from lhkit.analysis.sweep_summary import knob_values
+from lhkit.model.errors import UsageError
+from lhkit.model.sweep import SweepResult
+from lhkit.render.figures import figure_pdf, figure_png, figure_svg
+from lhkit.render.saving import save_sweep_figure
+from lhkit.render.sweep_heat import MARKS, can_be_mapped, draw_heat_map, heat_map
+from lhkit.render.sweep_parallel import draw_parallel_coordinates, parallel_coordinates
+from lhkit.render.sweep_progress import draw_history, draw_statuses, status_bars, sweep_history
+
+
+def cost(m, n, **others):
+    if (m, n) == (1, 64):
+        return "crashed"
+    return 100 * (1 + abs(m - 2)) * (n // 16) * (1 + sum(others.values()))
+
+
+def two():
+    return grid(cost, m=(1, 2, 4), n=(16, 64))
+
+
+def test_cells_hold_multiples_of_the_best_and_marks_of_failures():
+    heat = heat_map(two())
+    assert (heat.x_name, heat.x_values, heat.y_name, heat.y_values) == ("m", ("1", "2", "4"), "n", ("16", "64"))
+    (facet,) = heat.facets
+    cells = {(c.column, c.row): c for c in facet.cells}
+    assert [cells[x, 0].text for x in range(3)] == ["2.00", "1.00", "3.00"]
+    assert (cells[0, 1].text, cells[0, 1].level) == ("†", None)
+    assert heat.legend == (("†", "crashed"),)
+    assert [c.text for c in facet.cells if c.is_framed] == ["1.00"]
+    assert (cells[1, 0].level, cells[2, 1].level) == (1.0, 0.0)
+    assert (heat.best_ns, heat.worst) == (100, 12.0)
+
+
+def test_the_winner_is_framed_where_there_is_one():
+    records = two()
+    heat = heat_map(records, winner=records[0].key)
+    assert [(c.column, c.row) for c in heat.facets[0].cells if c.is_framed] == [(0, 0)]
+
+
+def test_the_knob_with_the_fewest_values_makes_the_facets():
+    heat = heat_map(grid(cost, m=(1, 2, 4), b=(0, 1), n=(16, 32, 64)))
+    assert [f.label for f in heat.facets] == ["b = 0", "b = 1"]
+    assert sum(len(f.cells) for f in heat.facets) == 18
+
+
+def test_a_map_under_way_has_room_for_what_is_to_come():
+    heat = heat_map(two()[:2], values={"m": (1, 2, 4), "n": (16, 64)})
+    assert heat.x_values == ("1", "2", "4") and len(heat.facets[0].cells) == 2
+    assert heat_map([], values={"m": (1, 2), "n": (1, 2)}).facets[0].cells == ()
+
+
+def test_one_knob_makes_one_row_and_four_make_no_map():
+    assert heat_map(grid(lambda m: 10 * m, m=(1, 2))).y_values == ("",)
+    many = grid(lambda **knobs: 1 + sum(knobs.values()), a=(0, 1), b=(0, 1), c=(0, 1), d=(0, 1))
+    assert not can_be_mapped(many) and can_be_mapped(two())
+    with pytest.raises(UsageError, match="two or three knobs, not 4: a, b, c, d"):
+        heat_map(many)
+
+
+def test_hopeless_and_equal_variants_have_cells():
+    first = record({"m": 1}, 100)
+    twin = record({"m": 2}, status="same-as", number=1, same_as=first.key)
+    hopeless = record({"m": 4}, 950, status="stopped-early", number=2)
+    dead = record({"m": 8}, status="crashed", number=3)
+    dead_too = record({"m": 16}, status="same-as", number=4, same_as=dead.key)
+    records = [first, twin, hopeless, dead, dead_too]
+    texts = [c.text for c in heat_map(records).facets[0].cells]
+    assert texts == ["1.00", "1.00", "≈9.50", "†", "†"]
+    assert sweep_history(records).failed == (4, 5)
+
+
+def test_marks_differ():
+    assert len(set(MARKS.values())) == len(MARKS)
+
+
+def test_lines_cross_the_axes_at_their_values_and_the_best_lies_on_top():
+    plot = parallel_coordinates(two())
+    assert [a.name for a in plot.axes] == ["n", "m"] and plot.axes[1].values == ("1", "2", "4")
+    best = plot.lines[-1]
+    assert (best.places, best.is_best, best.level) == ((0, 1), True, 1.0)
+    assert plot.lines[0].level is None and plot.left_out == 0
+    with pytest.raises(UsageError, match="no knob was varied"):
+        parallel_coordinates(two()[:1])
+
+
+def test_of_too_many_lines_the_best_are_all_drawn():
+    plot = parallel_coordinates(grid(lambda a, b: 100 + a * b, a=range(50), b=range(50)))
+    assert len(plot.lines) + plot.left_out == 2500 and len(plot.lines) <= 1500
+    assert plot.lines[-1].is_best
+
+
+def test_the_history_holds_the_best_so_far_and_what_failed():
+    history = sweep_history(two())
+    assert history.timed[0] == (1, 2.0) and history.failed == (2,)
+    assert history.best == ((1, 2.0), (2, 2.0), (3, 1.0), (4, 1.0), (5, 1.0), (6, 1.0))
+    assert (history.best_ns, history.seconds) == (100, 5.0)
+    assert sweep_history([]).best_ns is None
+
+
+def test_bars_say_how_many_and_why():
+    ok, crashed = status_bars(two())
+    assert (ok.status, ok.count, ok.is_failure) == ("ok", 5, False)
+    assert (crashed.mark, crashed.count, crashed.text, crashed.is_failure) == ("†", 1, "crashed at 1", True)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: draw_heat_map(heat_map(two())),
+        lambda: draw_parallel_coordinates(parallel_coordinates(two())),
+        lambda: draw_history(sweep_history(two())),
+        lambda: draw_statuses(status_bars(two())),
+    ],
+    ids=["heat", "parallel", "history", "statuses"],
+)
+def test_figures_are_files_and_always_the_same(draw):
+    svg = figure_svg(draw())
+    assert svg.startswith("<svg") and svg == figure_svg(draw())
+    assert figure_pdf(draw()).startswith(b"%PDF") and figure_png(draw()).startswith(b"\x89PNG")
+
+
+def test_numbers_of_cells_are_in_the_drawing_and_maps_of_nothing_can_be_drawn():
+    svg = figure_svg(draw_heat_map(heat_map(two())))
+    assert ">1.00<" in svg and ">†<" in svg and "† crashed" in svg
+    assert "no variant was timed" in figure_svg(draw_heat_map(heat_map([], values={"m": (1, 2)})))
+    assert figure_svg(draw_history(sweep_history([]))).startswith("<svg")
+
+
+def result_of(records, **axes):
+    return SweepResult(
+        payloads=("p",),
+        schedule=None,
+        axes=tuple(axes.items()),
+        records=tuple(records),
+        best=min((r for r in records if r.time_ns), key=lambda r: r.time_ns.median, default=None),
+        known=0,
+        end="finished",
+        spent_ns=(),
+        store="s.jsonl",
+    )
+
+
+def test_a_result_shows_itself_with_its_drawing_and_what_failed():
+    bundle = result_of(two(), m=(1, 2, 4), n=(16, 64))._repr_mimebundle_()
+    assert bundle["text/html"].count("<svg") == 3 and "image/png" in bundle
+    assert "course and outcomes" in bundle["text/html"] and "crashed at 1" in bundle["text/plain"]
+    alone = result_of(two()[1:2], m=(1,), n=(64,))._repr_mimebundle_()
+    assert "image/png" not in alone
+
+
+@pytest.mark.parametrize("kind", ["knobs", "history", "outcomes"])
+def test_figures_are_saved_by_kind(kind, tmp_path):
+    many = grid(lambda **knobs: 1 + sum(knobs.values()), a=(0, 1), b=(0, 1), c=(0, 1), d=(0, 1))
+    for records in (two(), many):
+        file = save_sweep_figure(
+            result_of(records, **knob_values(records)), tmp_path / f"{kind}.svg", kind=kind
+        )
+        assert file.read_bytes().startswith(b"<svg")
+    with pytest.raises(UsageError, match="There are: knobs, history, outcomes"):
+        save_sweep_figure(result_of(two()), tmp_path / "x.svg", kind="pie")
