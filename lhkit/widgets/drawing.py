@@ -35,6 +35,7 @@ class Drawing:
         is_text: Whether the picture is of lines of text, of which a plain PNG is large enough.
         png: Makes the PNG where it is not made of the SVG.
         pdf: Makes the PDF, where there is one.
+        live: Makes the widget that takes the picture over, where that is no plain `ViewWidget`.
     """
 
     view: View
@@ -43,6 +44,7 @@ class Drawing:
     is_text: bool = False
     png: Callable[[], bytes] | None = None
     pdf: Callable[[], bytes] | None = None
+    live: Callable[[], ViewWidget] | None = None
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         picture = self.svg()
@@ -56,7 +58,7 @@ class Drawing:
             from lhkit.widgets.view import is_live, make_live
 
             if is_live():
-                make_live(self.view)
+                make_live(self.view, self.live)
         return bundle
 
     def __repr__(self) -> str:
@@ -100,7 +102,7 @@ class Drawing:
         """A widget of its own, for a place in a layout; it shares the selection too."""
         from lhkit.widgets.view import ViewWidget
 
-        return ViewWidget(self.view)
+        return self.live() if self.live else ViewWidget(self.view)
 
     @property
     def selection(self) -> Selection:
