@@ -194,11 +194,10 @@ def _panes_of(trace: Trace, facts: PageFacts) -> list[Pane]:
 
 def _flow_said(trace: Trace, step: int) -> str:
     """Return what a graph shows: it stays while later steps change nothing."""
-    said = "the payload as given"
+    said = "The payload as given."
     if step >= 0:
-        said = (
-            f"after step {step}, {_short(trace.step_records[step].op)}, with what it created, changed and moved"
-        )
+        op = _short(trace.step_records[step].op)
+        said = f"After step {step}, {op}, with what it created, changed, moved and erased; the rest is folded."
     return element("p", escaped(said), class_="lh-note")
 
 

@@ -14,6 +14,8 @@ from lhkit.worker.client import Worker
 # Up to here all graphs of a trace are drawn in well below two seconds.
 _MOST_STEPS = 30
 _MOST_OPS = 150
+# What did not change folds where there are more: the graph of a page is for a look at what a step did.
+_MOST_OPEN = 60
 _ONE = "lhkit.show.graph(trace, step=…) draws that of one step."
 
 Flows = tuple[tuple[int, FlowGraph], ...]
@@ -44,7 +46,9 @@ def _flows(trace: Trace, worker: Worker | None) -> tuple[Flows, tuple[str, ...]]
         ops = max(len(outline_after(trace, step, worker=worker).ops) for step in ends)
         if ops > _MOST_OPS:
             return (), (f"Graphs of the payload are not drawn: it has {ops} ops. {_ONE}",)
-        return tuple((step, payload_flow_of(trace, step, worker=worker)) for step in steps), ()
+        return tuple(
+            (step, payload_flow_of(trace, step, most_ops=_MOST_OPEN, worker=worker)) for step in steps
+        ), ()
     except LhkitError as error:
         return (), (f"Graphs of the payload are not drawn: {_said(error)}",)
 
