@@ -7,7 +7,7 @@ from lhkit.model.flow import FlowGraph
 from lhkit.model.page_facts import PageFacts
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace import PayloadDelta, Trace
-from lhkit.session.flows import outline_after, payload_flow_of
+from lhkit.session.flows import order_after, outline_after, payload_flow_of
 from lhkit.session.tilings import tile_picture_of
 from lhkit.worker.client import Worker
 
@@ -43,7 +43,7 @@ def _flows(trace: Trace, worker: Worker | None) -> tuple[Flows, tuple[str, ...]]
         return (), (f"Graphs of the payload are not drawn: {len(steps)} steps changed it. {_ONE}",)
     try:
         ends = (steps[0], steps[-1])
-        ops = max(len(outline_after(trace, step, worker=worker).ops) for step in ends)
+        ops = max(_op_count(trace, step, worker) for step in ends)
         if ops > _MOST_OPS:
             return (), (f"Graphs of the payload are not drawn: it has {ops} ops. {_ONE}",)
         return tuple(
@@ -51,6 +51,11 @@ def _flows(trace: Trace, worker: Worker | None) -> tuple[Flows, tuple[str, ...]]
         ), ()
     except LhkitError as error:
         return (), (f"Graphs of the payload are not drawn: {_said(error)}",)
+
+
+def _op_count(trace: Trace, step: int, worker: Worker | None) -> int:
+    known = order_after(trace, step)
+    return len(outline_after(trace, step, worker=worker).ops) if known is None else len(known)
 
 
 def _tiles(trace: Trace, worker: Worker | None) -> tuple[TilePicture | None, tuple[str, ...]]:
