@@ -19,6 +19,7 @@ from lhkit.session.catalogues import known_help
 from lhkit.session.files import write_file
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.loading import load_payload, load_schedule
+from lhkit.session.page_facts import page_facts
 from lhkit.session.tracing import trace_schedule
 from lhkit.worker.limits import Limits
 
@@ -107,7 +108,7 @@ def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list
         if kernel.schedule is not None:
             file = f"trace_{PurePath(kernel.schedule.source).stem}.html"
             trace = trace_schedule(kernel.payload, kernel.schedule, limits=limits)
-            write_text(out / file, trace_page(trace, known_help()))
+            write_text(out / file, trace_page(trace, known_help(), page_facts(trace)))
             written.append((name, file))
     return written
 

@@ -29,6 +29,7 @@ from lhkit.session.catalogues import known_help
 from lhkit.session.loading import load_payload
 from lhkit.session.opt_host import VARIABLE, opt_host
 from lhkit.session.opt_loading import load_for_opt
+from lhkit.session.page_facts import page_facts
 from lhkit.session.tracing import trace_schedule
 from lhkit.worker.limits import Limits
 
@@ -153,7 +154,7 @@ def _write(path: str, trace: Trace) -> None:
 
 
 def _write_page(path: str, trace: Trace) -> None:
-    write_text(path, trace_page(trace, known_help()))
+    write_text(path, trace_page(trace, known_help(), page_facts(trace)))
 
 
 def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lhkit.model.errors import usage_error
 from lhkit.model.trace import Trace
+from lhkit.render.tables import Table
 from lhkit.render.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 
 if TYPE_CHECKING:
@@ -85,6 +86,20 @@ def _summed(change: Counter[int], steps: int) -> tuple[int, ...]:
         now += change[step]
         counts.append(now)
     return tuple(counts)
+
+
+def op_counts_table(trace: Trace, *, by: By = "dialect", most: int = 6) -> Table:
+    """Return op counts as a table, a row a step; arguments as of `op_counts`.
+
+    Raises:
+        UsageError: As `op_counts`.
+    """
+    plot = op_counts(trace, by=by, most=most)
+    rows = tuple(
+        ("before" if step < 0 else f"step {step}", *(str(counts[at]) for _, counts in plot.lines))
+        for at, step in enumerate(plot.steps)
+    )
+    return Table(("after", *(kind for kind, _ in plot.lines)), rows)
 
 
 def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure:

@@ -12,7 +12,7 @@ from lhkit.analysis.spacing import spaced
 from lhkit.analysis.statistics import median_interval, values_ns
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison
-from lhkit.render.tables import format_share
+from lhkit.render.tables import Table, format_share
 from lhkit.render.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 
 if TYPE_CHECKING:
@@ -126,6 +126,21 @@ def _points(comparison: Comparison, name: str, peak: float, copy: float) -> list
         label = f"{name}: {m.name}" if name else m.name
         found.append(RooflinePoint(label, intensity, rate.middle, rate.low, rate.high, rate.middle / roof))
     return found
+
+
+def roofline_table(plot: Roofline) -> Table:
+    """Return a roofline as a table, a row an entry."""
+    rows = tuple(
+        (
+            p.label,
+            f"{p.intensity:.3g}",
+            f"{p.gflops:.3g}",
+            f"{p.low:.3g} – {p.high:.3g}",
+            format_share(p.of_roof),
+        )
+        for p in plot.points
+    )
+    return Table(("", "operations a byte", "GFLOP/s", "95 % interval", "of the roof"), rows)
 
 
 def label_places(plot: Roofline) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""Figures of measurements as files, in the format that the file's name asks for."""
+"""Figures of sweeps as files, in the format that the file's name asks for."""
 
 from __future__ import annotations
 
@@ -8,61 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lhkit.model.errors import usage_error
-from lhkit.model.measurement import Comparison
 from lhkit.model.sweep import SweepResult
-from lhkit.render.bars import draw_speed_bars
 from lhkit.render.figures import figure_pdf, figure_png, figure_svg
-from lhkit.render.roofline import draw_roofline
 from lhkit.render.sweep_bundle import SWEEP_FIGURES, SweepFigure
-from lhkit.render.throughput import draw_throughput
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_KINDS: Mapping[str, Callable[[Comparison], Figure]] = {"speed": draw_speed_bars, "roofline": draw_roofline}
 _FORMATS: Mapping[str, Callable[[Figure], bytes]] = {
     ".svg": lambda figure: figure_svg(figure).encode(),
     ".png": figure_png,
     ".pdf": figure_pdf,
 }
-
-
-def save_figure(comparison: Comparison, path: str | os.PathLike[str], *, kind: str = "speed") -> Path:
-    """Write a figure of a comparison: the same bytes for the same comparison.
-
-    Args:
-        comparison: What was measured.
-        path: The file; its suffix says the format: ``.svg``, ``.pdf`` for papers, ``.png``.
-        kind: ``speed``: bars with intervals and the share of the core's limits; ``roofline``.
-
-    Returns:
-        The file.
-
-    Raises:
-        UsageError: No such kind or format, the file cannot be written, or the figure cannot be drawn.
-    """
-    if kind not in _KINDS:
-        raise usage_error(f"there is no figure {kind!r} of a comparison", f"There are: {', '.join(_KINDS)}.")
-    return write_figure(path, lambda: _KINDS[kind](comparison))
-
-
-def save_throughput(
-    comparisons: Mapping[float, Comparison], path: str | os.PathLike[str], *, size_label: str = "size"
-) -> Path:
-    """Write the figure of GFLOP/s against size.
-
-    Args:
-        comparisons: By size.
-        path: The file; its suffix says the format.
-        size_label: What the size is, with its unit.
-
-    Returns:
-        The file.
-
-    Raises:
-        UsageError: No such format, the file cannot be written, or the figure cannot be drawn.
-    """
-    return write_figure(path, lambda: draw_throughput(comparisons, size_label=size_label))
 
 
 def save_sweep_figure(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lhkit.analysis.statistics import median_interval, values_ns
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison
+from lhkit.render.tables import Table, format_share
 from lhkit.render.theme import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
 
 if TYPE_CHECKING:
@@ -69,6 +70,22 @@ def throughput_plot(comparisons: Mapping[float, Comparison]) -> ThroughputPlot:
             of_peak = rate.middle / peak if peak else None
             points.setdefault(m.name, []).append(Point(size, rate.middle, rate.low, rate.high, of_peak))
     return ThroughputPlot(tuple(Line(n, tuple(p)) for n, p in points.items()), tuple(peaks))
+
+
+def throughput_table(plot: ThroughputPlot, size_label: str = "size") -> Table:
+    """Return GFLOP/s as a table, a row an entry and size."""
+    rows = tuple(
+        (
+            line.label,
+            f"{p.size:g}",
+            f"{p.gflops:.3g}",
+            f"{p.low:.3g} – {p.high:.3g}",
+            "" if p.of_peak is None else format_share(p.of_peak),
+        )
+        for line in plot.lines
+        for p in line.points
+    )
+    return Table(("", size_label, "GFLOP/s", "95 % interval", "of the peak"), rows)
 
 
 def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "size") -> Figure:

@@ -30,7 +30,7 @@ def tiles_html(picture: TilePicture, count: int = _FRAMES) -> str:
     )
     frames = "".join(
         element("div", frame, data_frame=n, hidden="hidden")
-        for n, frame in enumerate(tiles_frames(picture, count, themed=False))
+        for n, (_, frame) in enumerate(tiles_frames(picture, count, themed=False))
     )
     parts = [
         still,

@@ -54,16 +54,16 @@ def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -
     return svg(wide, height + 14 + LINE + 2 * _MARGIN, _hatch(hatch), inner, label=label, themed=themed)
 
 
-def tiles_frames(picture: TilePicture, count: int = 16, *, themed: bool = True) -> tuple[str, ...]:
-    """Return the picture at the first iterations, one SVG each, for stepping through.
+def tiles_frames(picture: TilePicture, count: int = 16, *, themed: bool = True) -> tuple[tuple[str, str], ...]:
+    """Return the picture at the first iterations for stepping through, as (which iteration, SVG) each.
 
     Args:
         picture: The picture.
         count: At most how many.
         themed: Follow the reader's theme.
     """
-    numbers = range(min(count, picture.iterations))
-    return tuple(_drawn(picture, tile_frame(picture, n), "frame", themed=themed) for n in numbers)
+    frames = [tile_frame(picture, n) for n in range(min(count, picture.iterations))]
+    return tuple((iteration_text(picture, f), _drawn(picture, f, "frame", themed=themed)) for f in frames)
 
 
 def tiles_multiples_svg(picture: TilePicture, count: int = 8, *, themed: bool = True) -> str:

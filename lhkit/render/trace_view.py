@@ -12,18 +12,22 @@ from lhkit.analysis.op_diff import ir_diff
 from lhkit.analysis.schedule_flow import schedule_flow
 from lhkit.analysis.schedule_lines import schedule_lines
 from lhkit.analysis.sharing import trace_command
+from lhkit.model.page_facts import PageFacts
 from lhkit.model.trace import ArgumentReference, ParamReference, PayloadDelta, Reference, ResultReference, Trace
+from lhkit.render.graph import graph_svg
 from lhkit.render.ir_html import ir_html
+from lhkit.render.layered import layout
 from lhkit.render.schedule_html import schedule_html
 from lhkit.render.steps_html import steps_html
 from lhkit.render.svg import drawing_id, element, escaped
 from lhkit.render.timeline import TimelineDrawing, timeline_drawing, timeline_html, timeline_svg
-from lhkit.render.value_views import graph_pane
+from lhkit.render.value_views import graph_pane, tiles_pane
 from lhkit.render.view_page import page_html
 from lhkit.render.viewer import Frame, Pane, View, ViewStep
 
 # Payloads to keep in a view: each costs some kilobytes of a page.
 _MOST_FRAMES = 250
+_PAGE_ITERATIONS = 16
 _STATUS_WORDS = {"ok": "", "suppressed": " · failed, suppressed", "not-run": " · not run"}
 
 
@@ -152,12 +156,13 @@ def _steps_with_frames(trace: Trace) -> list[int]:
     return sorted(steps)
 
 
-def whole_trace_view(trace: Trace, help: Mapping[str, str]) -> View:
+def whole_trace_view(trace: Trace, help: Mapping[str, str], facts: PageFacts | None = None) -> View:
     """Return all drawings of a trace as one view.
 
     Args:
         trace: The trace.
         help: What ops do, by their names.
+        facts: What only a worker knows, for graphs of payloads and tiles; None leaves them out.
     """
     schedule = schedule_panes(trace, help)
     panes = (
@@ -168,16 +173,43 @@ def whole_trace_view(trace: Trace, help: Mapping[str, str]) -> View:
         steps_pane(trace, folded=bool(schedule)),
         *schedule[1:],
         graph_pane("schedule-graph", "What flows where in the schedule", schedule_flow(trace), folded=True),
+        *(_panes_of(trace, facts) if facts else ()),
     )
     return trace_view(trace, panes)
 
 
-def trace_page(trace: Trace, help: Mapping[str, str], *, command: str | None = None) -> str:
+def _panes_of(trace: Trace, facts: PageFacts) -> list[Pane]:
+    """Return the drawings of facts, folded, and why some are not there."""
+    panes = []
+    if facts.flows:
+        frames = tuple(Frame(step, _flow_said(trace, step) + graph_svg(layout(f))) for step, f in facts.flows)
+        panes.append(Pane("payload-graph", "What flows where in the payload", frames=frames, folded=True))
+    if facts.tiles is not None:
+        panes.append(tiles_pane(facts.tiles, _PAGE_ITERATIONS, folded=True))
+    if facts.notes:
+        notes = "".join(element("p", escaped(note), class_="lh-note") for note in facts.notes)
+        panes.append(Pane("left-out", "", notes))
+    return panes
+
+
+def _flow_said(trace: Trace, step: int) -> str:
+    """Return what a graph shows: it stays while later steps change nothing."""
+    said = "The payload as given."
+    if step >= 0:
+        op = _short(trace.step_records[step].op)
+        said = f"After step {step}, {op}, with what it created, changed, moved and erased; the rest is folded."
+    return element("p", escaped(said), class_="lh-note")
+
+
+def trace_page(
+    trace: Trace, help: Mapping[str, str], facts: PageFacts | None = None, *, command: str | None = None
+) -> str:
     """Return a trace as one HTML file: no kernel, no network, steps to go through, one selection.
 
     Args:
         trace: The trace.
         help: What ops do, by their names.
+        facts: What only a worker knows, for graphs of payloads and tiles; None leaves them out.
         command: The command line to state instead of the one that repeats the trace.
     """
     schedule = trace.schedule
@@ -188,7 +220,8 @@ def trace_page(trace: Trace, help: Mapping[str, str], *, command: str | None = N
         " ← and →; click a handle, a step or a payload op to see it everywhere; Esc lets go."
         " Ctrl or Shift and the wheel zoom."
     )
-    return page_html(whole_trace_view(trace, help), title=title, summary=summary, facts=_facts(trace, command))
+    view = whole_trace_view(trace, help, facts)
+    return page_html(view, title=title, summary=summary, facts=_facts(trace, command))
 
 
 def _facts(trace: Trace, command: str | None) -> tuple[tuple[str, str], ...]:

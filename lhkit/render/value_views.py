@@ -8,7 +8,6 @@ from pathlib import PurePath
 from lhkit.analysis.code_listing import CodeListing
 from lhkit.analysis.schedule_lines import schedule_lines
 from lhkit.analysis.statistics import median_interval, values_ns
-from lhkit.analysis.tiles import tile_frame
 from lhkit.model.flow import FlowGraph
 from lhkit.model.machine_code import HotLoops
 from lhkit.model.measurement import Measurement
@@ -24,8 +23,7 @@ from lhkit.render.schedule_html import schedule_html
 from lhkit.render.svg import drawing_id, element, escaped, fitted, svg
 from lhkit.render.tables import format_ns, table_html
 from lhkit.render.theme import MONO
-from lhkit.render.tile_text import iteration_text
-from lhkit.render.tiles import tiles_svg
+from lhkit.render.tiles import tiles_frames, tiles_svg
 from lhkit.render.viewer import Frame, Pane, View
 
 _MOST_LINES = 60
@@ -184,13 +182,16 @@ def graph_pane(name: str, title: str, flow: FlowGraph, *, folded: bool = False) 
 
 def tiles_view(key: str, picture: TilePicture) -> View:
     """Return a tile picture as a view that steps through its first iterations."""
-    count = min(picture.iterations, _MOST_ITERATIONS)
-    frames = tuple(
-        Frame(n, tiles_svg(picture, n), iteration_text(picture, tile_frame(picture, n))) for n in range(count)
-    )
-    still = tiles_svg(picture, themed=False)
-    pane = Pane("tiles", f"Tiles of {picture.op}", frames=frames, axis="iteration", picture=still)
-    return View(key, (pane,))
+    return View(key, (tiles_pane(picture),))
+
+
+def tiles_pane(picture: TilePicture, most: int = _MOST_ITERATIONS, *, folded: bool = False) -> Pane:
+    """Return a tile picture as a pane that steps through its first iterations, so many at most."""
+    drawn = tiles_frames(picture, most)
+    frames = tuple(Frame(n, tiles, words) for n, (words, tiles) in enumerate(drawn))
+    still = "" if folded else tiles_svg(picture, themed=False)
+    title = f"Tiles of {picture.op}"
+    return Pane("tiles", title, frames=frames, axis="iteration", picture=still, folded=folded)
 
 
 def code_view(listing: CodeListing) -> tuple[View, str]:

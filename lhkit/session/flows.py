@@ -102,11 +102,11 @@ def outline_after(trace: Trace, step: int | None = None, *, worker: Worker | Non
             "Steps that failed or never ran left none; step=-1 is the payload as given.",
         )
     outline = _outline(f"{trace.payload.source} after step {step}", text, worker)
-    ids = _order_after(trace, step)
+    ids = order_after(trace, step)
     return outline if ids is None else _with_ids(outline, ids, trace)
 
 
-def _order_after(trace: Trace, step: int) -> tuple[str, ...] | None:
+def order_after(trace: Trace, step: int) -> tuple[str, ...] | None:
     """Return the ids of the payload's ops after a step, outer before inner; None where that is not known."""
     snapshots = {s.step: s for s in trace.snapshots}
     at = snapshots.get(step)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison, Measurement
+from lhkit.model.page_facts import PageFacts
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
@@ -41,10 +42,10 @@ def trace_bundle(trace: Trace) -> dict[str, Any]:
     return trace_drawing(trace)._repr_mimebundle_()
 
 
-def trace_drawing(trace: Trace) -> Drawing:
-    """Return all drawings of a trace as one."""
+def trace_drawing(trace: Trace, facts: PageFacts | None = None) -> Drawing:
+    """Return all drawings of a trace as one; those that only a worker knows are given."""
     text = plain_text(trace_lines(trace))
-    view = whole_trace_view(trace, known_help())
+    view = whole_trace_view(trace, known_help(), facts)
     return Drawing(view, text, lambda: timeline_svg(timeline_drawing(trace), themed=False))
 
 

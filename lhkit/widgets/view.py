@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import anywidget
@@ -56,11 +57,16 @@ def is_live() -> bool:
     return getattr(get_ipython(), "kernel", None) is not None
 
 
-def make_live(view: View) -> ViewWidget:
-    """Let pictures of a view in the notebook become live; one widget serves all pictures of equal views."""
+def make_live(view: View, make: Callable[[], ViewWidget] | None = None) -> ViewWidget:
+    """Let pictures of a view in the notebook become live; one widget serves all pictures of equal views.
+
+    Args:
+        view: The view.
+        make: Makes the widget where it is not a plain one.
+    """
     found = _LIVE.get(view_id(view))
     if found is None:
-        found = _LIVE[view_id(view)] = ViewWidget(view)
+        found = _LIVE[view_id(view)] = make() if make else ViewWidget(view)
     if len(_LIVE) > _MOST_LIVE:
         _LIVE.pop(next(iter(_LIVE))).close()
     return found

@@ -28,6 +28,7 @@ DRAWINGS = {
     "kernel": "kernel",
     "comparison": "comparison = lhkit.measure({'tiled': kernel}, rounds=2)\ncomparison",
     "measurement": "comparison.measurements[1]",
+    "op counts": "lhkit.show.op_counts(trace)",
 }
 # Drawings of one trace that have the handle that is selected; the graph has handles that are used.
 LINKED = ("trace", "timeline", "diff")
@@ -81,6 +82,21 @@ def handle():
     """A handle that lives to the end."""
     trace = lhkit.trace(lhkit.load_payload("fc_relu.mlir"), lhkit.load_schedule("fc_relu_handles.mlir"))
     return next(h.id for h in trace.handle_records if h.name == "%forall_2")
+
+
+def test_a_tile_picture_follows_a_knob_that_moves(watched, server):
+    nbformat.write(notebook_of([SETUP, "lhkit.show.tiles(trace, knobs=True)"]), server.folder / "knobs.ipynb")
+    page = opened(watched, server, "lab", "knobs.ipynb", height=1600)
+    for number in range(2):
+        run_cell(page, number)
+    title = output(page, 1).locator(".lh-live h3")
+    title.get_by_text("tile = 32").wait_for()
+    output(page, 1).get_by_role("slider", name="tile").fill("1")
+    title.get_by_text("tile = 16").wait_for()
+    output(page, 1).get_by_text("tile 16×").first.wait_for()
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.page.screenshot(path=SCREENSHOTS / "knobs.png")
+    page.check(*server.addresses)
 
 
 @pytest.mark.parametrize("application", APPLICATIONS)

@@ -95,6 +95,23 @@ def test_steps_are_gone_through_by_slider_buttons_and_keys(watched, page_file):
     page.check("file:")
 
 
+def test_folded_drawings_open_and_follow_the_steps(watched, page_file):
+    page = opened(watched, page_file)
+    graph, tiles = pane(page, "payload-graph"), pane(page, "tiles")
+    assert not graph.locator("svg").is_visible() and not tiles.locator("svg").is_visible()
+    graph.locator("summary").click()
+    graph.get_by_text("After step 9, loop.unroll").wait_for()
+    page.page.get_by_role("button", name="step: back").click()
+    graph.get_by_text("After step 8, ").wait_for()
+    page.page.locator(".lh-steps input").fill("5")
+    graph.get_by_text("The payload as given.").wait_for()
+    tiles.locator("summary").click()
+    tiles.locator("svg").wait_for()
+    tiles.get_by_role("button", name="iteration: on").click()
+    assert tiles.locator("output").inner_text().startswith("iteration 2 of ")
+    page.check("file:")
+
+
 def test_the_keyboard_alone_reaches_and_selects(watched, page_file):
     page = opened(watched, page_file)
     page.page.locator(".lh-steps input").focus()

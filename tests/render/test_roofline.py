@@ -1,4 +1,4 @@
-"""The roofline's record, its labels, and figures as files."""
+"""The roofline's record and its labels."""
 
 import dataclasses
 import itertools
@@ -12,7 +12,6 @@ from lhkit.analysis.spacing import spaced
 from lhkit.model.measurement import Comparison, CoreLimits, Measurement
 from lhkit.render.figures import figure_svg
 from lhkit.render.roofline import draw_roofline, label_places, roofline, speed_range
-from lhkit.render.saving import save_figure, save_throughput
 
 
 def comparison(**times_ns):
@@ -96,23 +95,3 @@ def test_labels_with_room_stay_where_they_are():
 def test_the_same_roofline_gives_the_same_svg():
     first, second = (figure_svg(draw_roofline(comparison(a=20_000.0, b=30_000.0))) for _ in range(2))
     assert first == second and "FMA peak, float32: 100 GFLOP/s" in first and "copy: 10 GB/s" in first
-
-
-@pytest.mark.parametrize(("suffix", "starts"), [(".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
-def test_figures_are_saved_in_the_format_of_the_name(tmp_path, suffix, starts):
-    measured = comparison(a=20_000.0, b=30_000.0)
-    for kind in ("speed", "roofline"):
-        file = save_figure(measured, tmp_path / f"{kind}{suffix}", kind=kind)
-        assert file.read_bytes().startswith(starts)
-    file = save_throughput({64: measured, 128: measured}, tmp_path / f"throughput{suffix}", size_label="n")
-    assert file.read_bytes().startswith(starts)
-
-
-def test_a_figure_that_cannot_be_saved_says_why(tmp_path):
-    measured = comparison(a=20_000.0)
-    with pytest.raises(lhkit.LhkitError, match="does not end like a figure"):
-        save_figure(measured, tmp_path / "speed.docx")
-    with pytest.raises(lhkit.LhkitError, match="there is no figure 'pie'"):
-        save_figure(measured, tmp_path / "speed.svg", kind="pie")
-    with pytest.raises(lhkit.LhkitError, match="cannot be written"):
-        save_figure(measured, tmp_path / "nowhere" / "speed.svg")

@@ -156,7 +156,8 @@ def test_frames_are_the_first_iterations():
     drawn = picture()
     frames = tiles_frames(drawn, 4)
     assert len(frames) == 4 and len(set(frames)) == 4
-    assert all(f"iteration {n + 1} of 18" in frame for n, frame in enumerate(frames))
+    assert all(words.startswith(f"iteration {n + 1} of 18") for n, (words, _) in enumerate(frames))
+    assert all(words in drawing for words, drawing in frames)
     assert len(tiles_frames(drawn, 99)) == drawn.iterations == 18
     multiples = ET.fromstring(tiles_multiples_svg(drawn, 6))
     assert [g.get("data-frame") for g in multiples.iter(f"{SVG}g") if g.get("data-frame")] == list("012345")

@@ -47,7 +47,7 @@ def test_equal_pictures_have_one_widget():
 def test_a_drawing_is_live_only_with_a_kernel(monkeypatch):
     made = []
     picture = Drawing(view("k"), "text", lambda: lhkit.render.svg.svg(9, 9, label="d", themed=False))
-    monkeypatch.setattr("lhkit.widgets.view.make_live", made.append)
+    monkeypatch.setattr("lhkit.widgets.view.make_live", lambda view, _: made.append(view))
     static = picture._repr_mimebundle_()
     assert made == [] and set(static) == {"text/html", "text/plain", "image/svg+xml", "image/png"}
     monkeypatch.setattr("lhkit.widgets.view.is_live", lambda: True)

@@ -69,7 +69,7 @@ class Slider {
     });
     this.count = count;
     this.at = 0;
-    const move = (by) => () => go(Math.min(Math.max(this.at + by, 0), count - 1));
+    const move = (by) => () => go(Math.min(Math.max(this.at + by, 0), this.count - 1));
     this.node = make(
       "span", { class: "lh-slider" },
       make("button", { type: "button", title: `back (←): ${label}`, "aria-label": `${label}: back`, onclick: move(-1) }, "‹"),
@@ -81,6 +81,7 @@ class Slider {
 
   set(at, text) {
     this.at = at;
+    this.input.max = this.count - 1;
     this.input.value = at;
     this.input.setAttribute("aria-valuetext", text);
   }
@@ -100,12 +101,12 @@ class Pane {
     const inside = [this.body];
     if (data.frames && data.axis !== "step") inside.unshift(this.player());
     if (data.folded) {
-      const summary = make("summary", {}, data.title);
-      this.node = make("details", { class: "lh-pane", "data-pane": data.name }, summary, ...inside);
+      this.heading = make("summary", {}, data.title);
+      this.node = make("details", { class: "lh-pane", "data-pane": data.name }, this.heading, ...inside);
       this.node.addEventListener("toggle", () => this.node.open && this.show(this.at ?? 0));
     } else {
-      const heading = data.title ? [make("h3", {}, data.title)] : [];
-      this.node = make("section", { class: "lh-pane", "data-pane": data.name }, ...heading, ...inside);
+      this.heading = make("h3", { hidden: !data.title }, data.title);
+      this.node = make("section", { class: "lh-pane", "data-pane": data.name }, this.heading, ...inside);
     }
   }
 
@@ -115,14 +116,14 @@ class Pane {
 
   // Frames that are not steps (iterations of loops) have a slider of their own, and play.
   player() {
-    const { frames, axis } = this.data;
     const said = make("output", { class: "lh-said" });
     const go = (at) => {
-      this.slider.set(at, frames[at].label);
-      said.textContent = frames[at].label;
-      this.show(at);
+      const { label } = this.data.frames[at];
+      this.slider.set(at, label);
+      said.textContent = label;
+      return this.show(at);
     };
-    this.slider = new Slider(frames.length, axis, go);
+    this.slider = new Slider(this.data.frames.length, this.data.axis, go);
     let timer = null;
     const stop = () => {
       clearInterval(timer);
@@ -132,10 +133,21 @@ class Pane {
     const button = make("button", { type: "button", onclick: () => {
       if (timer) return stop();
       button.textContent = "■ stop";
-      timer = setInterval(() => (this.node.isConnected ? go((this.slider.at + 1) % frames.length) : stop()), PLAY_MS);
+      timer = setInterval(() => (this.node.isConnected ? go((this.slider.at + 1) % this.data.frames.length) : stop()), PLAY_MS);
     } }, "▶ play");
-    this.startPlayer = () => go(0);
+    this.startPlayer = (at = 0) => go(at);
     return make("div", { class: "lh-bar" }, this.slider.node, button, said);
+  }
+
+  // Take other content for the same drawing, and show it where the reader is.
+  renew(data) {
+    this.data = data;
+    this.heading.textContent = data.title;
+    this.built.clear();
+    this.wanted = null;
+    if (!this.slider) return this.show(this.at ?? 0);
+    this.slider.count = data.frames.length;
+    return this.startPlayer(Math.min(this.slider.at, data.frames.length - 1));
   }
 
   frameAt(step) {
@@ -202,6 +214,41 @@ class Pane {
   }
 }
 
+// Sliders and menus for the knobs of a schedule; Python draws again when one moves.
+class Knobs {
+  constructor(model) {
+    this.model = model;
+    this.said = make("output", { class: "lh-said", "data-status": "failed" });
+    this.node = make("div", { class: "lh-bar lh-knobs", role: "toolbar", "aria-label": "knobs" });
+    this.fields = model.get("controls").map((control) => this.field(control));
+    this.node.append(...this.fields.map((field) => field.node), this.said);
+    this.follow();
+  }
+
+  field({ name, values, menu }) {
+    const turn = () => {
+      this.model.set("knobs", { ...this.model.get("knobs"), [name]: values[Number(input.value)] });
+      this.model.save_changes();
+      this.follow();
+    };
+    const input = menu
+      ? make("select", { oninput: turn }, ...values.map((value, i) => make("option", { value: i }, String(value))))
+      : make("input", { type: "range", min: 0, max: values.length - 1, step: 1, oninput: turn });
+    const said = make("output", {});
+    return { name, values, input, said, node: make("label", {}, `${name} `, input, menu ? "" : said) };
+  }
+
+  follow() {
+    const now = this.model.get("knobs");
+    for (const { name, values, input, said } of this.fields) {
+      said.textContent = ` ${now[name]}`;
+      input.value = values.indexOf(now[name]);
+      input.setAttribute("aria-valuetext", String(now[name]));
+    }
+    this.said.textContent = this.model.get("said");
+  }
+}
+
 class View {
   constructor(model, el) {
     this.model = model;
@@ -211,11 +258,13 @@ class View {
     this.lookup = { names: {}, ends: {}, held: {} };
     this.steps = this.data.steps;
     this.panes = this.data.panes.map((pane) => new Pane(pane, this));
+    this.knobs = model.get("controls") ? [new Knobs(model)] : [];
     el.classList.add("lh", "lh-view", "lh-live");
     // Keys that mean something here are not commands of the notebook.
     el.dataset.lmSuppressShortcuts = "true";
     const styles = el.querySelectorAll(":scope > style"); // they came with the static picture
-    el.replaceChildren(...styles, ...this.bar(), make("div", { class: "lh-panes" }, ...this.panes.map((pane) => pane.node)));
+    const bars = [...this.bar(), ...this.knobs.map((knobs) => knobs.node)];
+    el.replaceChildren(...styles, ...bars, make("div", { class: "lh-panes" }, ...this.panes.map((pane) => pane.node)));
     this.el = el;
     this.removers = [];
     this.listen(el, "click", (event) => this.click(event));
@@ -241,10 +290,14 @@ class View {
   async start() {
     if (this.data.lookup) this.lookup = JSON.parse(await unpacked(this.data.lookup));
     const { model } = this;
-    const follow = () => this.apply(model.get("selection"), model.get("step"));
-    model.on("change:selection", follow);
-    model.on("change:step", follow);
-    this.removers.push(() => model.off("change:selection", follow), () => model.off("change:step", follow));
+    const on = (name, handler) => {
+      model.on(`change:${name}`, handler);
+      this.removers.push(() => model.off(`change:${name}`, handler));
+    };
+    on("selection", () => this.apply(model.get("selection"), model.get("step")));
+    on("step", () => this.apply(model.get("selection"), model.get("step")));
+    on("content", () => model.get("content").panes.forEach((pane, i) => this.panes[i].renew(pane)));
+    for (const name of ["knobs", "said"]) on(name, () => this.knobs.forEach((knobs) => knobs.follow()));
     this.selection = model.get("selection") ?? null;
     for (const pane of this.panes) pane.startPlayer?.();
     await this.goTo(model.get("step") ?? this.data.start);

@@ -1,14 +1,8 @@
-"""Drawings of lhkit's values: ``lhkit.show.timeline(trace)``, ``lhkit.show.diff(trace, step=3)`` and others.
-
-Each returns a `Drawing`. At the end of a notebook's cell it is a picture that answers to clicks and keys, and
-all drawings of one trace share what is selected; without a kernel it is the same picture.
-"""
+"""Drawings of traces, payloads and kernels, of which parts can be selected."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lhkit.analysis.op_diff import ir_diff
@@ -21,31 +15,21 @@ from lhkit.render.graph import graph_svg, graph_text
 from lhkit.render.ir_html import ir_text
 from lhkit.render.layered import layout
 from lhkit.render.svg import drawing_id
-from lhkit.render.tile_text import tiles_text
-from lhkit.render.tiles import tiles_svg
 from lhkit.render.timeline import timeline_drawing, timeline_svg, timeline_text
 from lhkit.render.trace_view import (
     against_view,
     payload_pane,
     start_step,
     timeline_pane,
-    trace_key,
-    trace_page,
     trace_view,
 )
-from lhkit.render.value_views import code_view, graph_pane, text_picture, tiles_view
+from lhkit.render.value_views import code_view, graph_pane, text_picture
 from lhkit.render.viewer import View
-from lhkit.session.catalogues import known_help
-from lhkit.session.files import write_file
 from lhkit.session.flows import outline_after, payload_outline
-from lhkit.session.tilings import tile_picture_of
-from lhkit.widgets.bundles import trace_drawing
 from lhkit.widgets.drawing import Drawing
 
 if TYPE_CHECKING:
     from lhkit.session.kernels import Kernel
-
-__all__ = ["Drawing", "Quantity", "code", "diff", "graph", "page", "save_page", "tiles", "timeline"]
 
 
 def timeline(trace: Trace) -> Drawing:
@@ -121,30 +105,6 @@ def _graph_drawing(flow: FlowGraph, view: View) -> Drawing:
     return Drawing(view, graph_text(flow), lambda: graph_svg(layout(flow), themed=False))
 
 
-def tiles(
-    shown: Trace | Payload,
-    op: str | int | None = None,
-    *,
-    step: int | None = None,
-    shapes: Sequence[Sequence[int]] | None = None,
-) -> Drawing:
-    """Return what the iterations of the loops around a structured op touch of its operands.
-
-    Args:
-        shown: A trace, or a payload as it stands.
-        op: A handle by name or id, a payload op by id or name, or a number among the linalg ops; None for the
-            one with most work.
-        step: The step of the trace after which to look; None for the last at which the op was still there.
-        shapes: The shape of each argument, ``()`` for a scalar; needed where they are dynamic.
-
-    Raises:
-        UsageError: There is no such op, or its extents are not known.
-    """
-    picture = tile_picture_of(shown, op=op, step=step, shapes=shapes)
-    key = trace_key(shown) if isinstance(shown, Trace) else drawing_id("payload", shown.sha256)
-    return Drawing(tiles_view(key, picture), tiles_text(picture), lambda: tiles_svg(picture, themed=False))
-
-
 def code(kernel: Kernel) -> Drawing:
     """Return the machine code of a kernel's hot loops beside the IR that it comes from.
 
@@ -154,26 +114,3 @@ def code(kernel: Kernel) -> Drawing:
     listing = kernel.listing()
     view, text = code_view(listing)
     return Drawing(view, text, lambda: text_picture("machine code", text), is_text=True)
-
-
-def page(trace: Trace) -> Drawing:
-    """Return all drawings of a trace as one: its handles, its schedule, the payload after each step."""
-    return trace_drawing(trace)
-
-
-def save_page(trace: Trace, path: str | os.PathLike[str], *, command: str | None = None) -> Path:
-    """Write a trace as one HTML file: no kernel, no network, steps to go through, one selection.
-
-    Args:
-        trace: The trace.
-        path: Where; the file appears whole or not at all.
-        command: The command line to state instead of the one that repeats the trace.
-
-    Returns:
-        Its path.
-
-    Raises:
-        UsageError: It cannot be written there.
-    """
-    write_file(os.fspath(path), trace_page(trace, known_help(), command=command).encode())
-    return Path(path)

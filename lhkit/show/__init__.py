@@ -1,0 +1,30 @@
+"""Drawings of lhkit's values: ``lhkit.show.timeline(trace)``, ``lhkit.show.diff(trace, step=3)`` and others.
+
+Each returns a `Drawing`. At the end of a notebook's cell it is a picture that answers to clicks and keys, and
+all drawings of one trace share what is selected; without a kernel it is the same picture.
+``drawing.save(path)`` writes it as a file.
+"""
+
+from lhkit.analysis.payload_flow import Quantity
+from lhkit.show.figures import live_buffers, op_counts, roofline, speed, throughput
+from lhkit.show.pages import page, save_page
+from lhkit.show.pictures import code, diff, graph, timeline
+from lhkit.show.tiles import tiles
+from lhkit.widgets.drawing import Drawing
+
+__all__ = [
+    "Drawing",
+    "Quantity",
+    "code",
+    "diff",
+    "graph",
+    "live_buffers",
+    "op_counts",
+    "page",
+    "roofline",
+    "save_page",
+    "speed",
+    "throughput",
+    "tiles",
+    "timeline",
+]
