@@ -125,7 +125,8 @@ module attributes {transform.with_named_sequence} {
 
   // Unroll the reduction by 4 and turn each contraction into outer products, one FMA a row and vector.
   transform.named_sequence @lower_contractions(%root: !transform.any_op {transform.readonly}) {
-    %reductions = transform.structured.match attributes {reduction} in %root : (!transform.any_op) -> !transform.any_op
+    %reductions = transform.structured.match ops{["scf.for"]} attributes {reduction} in %root
+      : (!transform.any_op) -> !transform.any_op
     transform.foreach %reductions : !transform.any_op {
     ^bb0(%each: !transform.any_op):
       transform.loop.unroll %each {factor = 4} : !transform.any_op

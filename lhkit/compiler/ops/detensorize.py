@@ -34,12 +34,13 @@ def detensorize(target: Ops, *, rewriter: Rewriter) -> None:
         rewriter: How the payload is changed.
     """
     inside = [op for root in target for op in walk(root.operation)]
-    for op in inside:
-        if op.name in {"linalg.generic", "linalg.fill"} and _is_scalar(op):
-            _inline(op, rewriter)
-    for op in inside:
-        if op.name == "scf.for" and any(_has_no_dimension(r.type) for r in op.results):
-            _carry_scalars(op, rewriter)
+    # Chosen before the first is replaced: an op that is gone may not even be asked for its name.
+    scalars = [op for op in inside if op.name in {"linalg.generic", "linalg.fill"} and _is_scalar(op)]
+    loops = [op for op in inside if op.name == "scf.for" and any(_has_no_dimension(r.type) for r in op.results)]
+    for op in scalars:
+        _inline(op, rewriter)
+    for op in loops:
+        _carry_scalars(op, rewriter)
 
 
 def _has_no_dimension(type_: Any) -> bool:
