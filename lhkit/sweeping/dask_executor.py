@@ -66,7 +66,7 @@ class DaskExecutor:
             self._end_cluster()
             raise
         try:
-            self.environment, hosts = self._look_around(here)
+            self.environment, hosts = choose_machines(self._client.run(look_around, self._setup), here)
         except BaseException:
             self.end()
             raise
@@ -96,10 +96,14 @@ class DaskExecutor:
         )
 
     def _connect(self, address: str | None) -> Any:
-        advice = "Start it (dask scheduler, dask worker), or leave the address out for a cluster of this machine."
+        advice = (
+            "Start it (dask scheduler, dask worker), or leave the address out for a cluster of this machine."
+        )
         try:
             client = self._distributed.Client(
-                address or self._cluster, timeout=_START_SECONDS if address is None else 10, set_as_default=False
+                address or self._cluster,
+                timeout=_START_SECONDS if address is None else 10,
+                set_as_default=False,
             )
         except (OSError, ValueError) as error:  # a time-out is an OSError
             raise usage_error(f"no Dask scheduler answers at {address}: {error}", advice) from None
@@ -109,18 +113,6 @@ class DaskExecutor:
             client.close()
             raise usage_error(f"the Dask scheduler at {address} has no workers", advice) from None
         return client
-
-    def _look_around(self, here: str | None) -> tuple[str, list[str]]:
-        """Return what the machines that take part are, and their addresses."""
-        found: Mapping[str, Answer] = self._client.run(look_around, self._setup)
-        failures = [a.failure for a in found.values() if a.failure is not None]
-        able = {address: a.environment for address, a in found.items() if a.failure is None}
-        if not able:
-            raise error_for(failures[0])
-        machines = {(urlsplit(address).hostname or address, kind) for address, kind in able.items()}
-        counted = Counter(kind for _, kind in sorted(machines))
-        chosen = here if here in counted else counted.most_common(1)[0][0]
-        return chosen, sorted(host for host, kind in machines if kind == chosen)
 
     def _try(self, variant: Variant, best_ns: float | None, known: frozenset[str] | None) -> Trial:
         host = self._free.get()
@@ -183,6 +175,26 @@ class DaskExecutor:
     def _end_cluster(self) -> None:
         if self._cluster is not None:
             self._cluster.close(timeout=_END_SECONDS)
+
+
+def choose_machines(found: Mapping[str, Answer], here: str | None) -> tuple[str, list[str]]:
+    """Return the environment of the machines that take part, and their names.
+
+    Args:
+        found: What `look_around` returned, by the addresses of Dask's workers.
+        here: The environment of this machine; without it, or if there is no such machine, the most frequent.
+
+    Raises:
+        LhkitError: Nothing can be tried on any.
+    """
+    failures = [a.failure for a in found.values() if a.failure is not None]
+    able = {address: a.environment for address, a in found.items() if a.failure is None}
+    if failures and not able:
+        raise error_for(failures[0])
+    machines = {(urlsplit(address).hostname or address, kind) for address, kind in able.items()}
+    counted = Counter(kind for _, kind in sorted(machines))
+    chosen = here if here in counted else counted.most_common(1)[0][0]
+    return str(chosen), sorted(host for host, kind in machines if kind == chosen)
 
 
 def _arrived(cargo: Cargo) -> Cargo:

@@ -1,15 +1,19 @@
 """Sweeps on a Dask cluster: the same records as on this machine, and nothing lost with its workers."""
 
-import builtins
-import os
-import warnings
-from pathlib import Path
+import asyncio
+import sys
 
+import psutil
 import pytest
+from distributed import LocalCluster
 
 import lhkit
-from lhkit.model.errors import UsageError
-from lhkit.sweeping.dask_host import Setup
+from lhkit.model.errors import LhkitError, UsageError
+from lhkit.model.failure import Failure
+from lhkit.session.sweep_subjects import Preparation, prepare_task
+from lhkit.sweeping.dask_executor import DaskExecutor, choose_machines
+from lhkit.sweeping.dask_host import Answer, Setup, leave, look_around, try_here
+from lhkit.sweeping.executor import LocalExecutor
 from lhkit.sweeping.store import Store
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -18,12 +22,13 @@ from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, Listed, points_of
 LIMITS = Limits(20.0, 700 << 20)
 POINTS = points_of(way=["ok", "other", "wrong", "fails", "dies"], idle=[1, 2])
 # Once, it kills the process that started the worker: one of Dask's.
-KILLING = '''
+KILLING = """
     if way[0] == "other" and not os.path.exists({flag!r}):
-        open({flag!r}, "x").close()
+        with open({flag!r}, "x") as file:
+            file.write(str(os.getppid()))
         os.kill(os.getppid(), 9)
-        time.sleep(600)
-'''
+        os._exit(1)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -44,20 +49,16 @@ def own(tmp_path_factory, flag):
     worker.close()
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
-    ) as made:
-        yield made
-
-
-def sweep(own, folder, name, **more):
+def sweep(own, folder, executor, points=POINTS, store=None):
     payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
-    store, strategy = folder / f"{name}.jsonl", Listed(POINTS)
     return lhkit.sweep(
-        payload, schedule, strategy=strategy, store=store, worker=own, limits=LIMITS, executor=name, **more
+        payload,
+        schedule,
+        strategy=Listed(points),
+        store=store or folder / f"{executor[:5]}.jsonl",
+        worker=own,
+        limits=LIMITS,
+        executor=executor,
     )
 
 
@@ -65,13 +66,94 @@ def told(records):
     return [(r.key, r.status, r.same_as, r.knobs, r.message, r.ir_sha256, r.environment) for r in records]
 
 
-def test_a_cluster_gives_the_records_of_this_machine_though_a_worker_is_killed(own, cluster, tmp_path, flag):
+def test_a_cluster_gives_the_records_of_this_machine_though_a_worker_is_killed(own, tmp_path, flag):
     local = sweep(own, tmp_path, "local")
-    before = {worker.pid for worker in cluster.workers.values()}
     flag.unlink()
-    found = sweep(own, tmp_path, f"dask:{cluster.scheduler_address}")
-    assert flag.exists() and {worker.pid for worker in cluster.workers.values()} != before
+    found = sweep(own, tmp_path, "dask")
+    assert not psutil.pid_exists(int(flag.read_text()))
     assert found.end == "finished" and told(found.records) == told(local.records)
     assert {r.status for r in found.records} >= {"ok", "same-as", "wrong-result", "schedule-failed", "crashed"}
     lines = found.store_path.read_text().splitlines()
     assert len(lines) == len(POINTS) == len(Store(found.store_path, read_only=True))
+    # Neither Dask's processes nor workers of lhkit are left.
+    mine = {own.pid}
+    assert not [p for p in psutil.Process().children(recursive=True) if p.pid not in mine and is_ours(p)]
+
+
+def is_ours(process):
+    try:
+        said = " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+    return "lhkit.worker" in said or "spawn_main" in said
+
+
+def test_a_stopped_sweep_goes_on_with_another_executor(own, tmp_path):
+    alone = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+
+    async def main(address):
+        points = points_of(way=["ok", "hangs"], idle=[1])
+        found = sweep(own, tmp_path, f"dask:{address}", points=points)
+        found.subscribe(lambda event: found.stop())
+        await found
+        return found
+
+    with LocalCluster(**alone) as cluster:
+        found = asyncio.run(main(cluster.scheduler_address))
+    assert found.end == "stopped" and [r.status for r in found.records] == ["ok"]
+    again = sweep(
+        own, tmp_path, "local", points=points_of(way=["ok", "fails"], idle=[1]), store=found.store_path
+    )
+    assert again.result().known == 1 and [r.status for r in again.records] == ["ok", "schedule-failed"]
+
+
+def test_programs_that_others_tried_are_not_tried_again(own):
+    payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
+    first = {"way": "ok", "idle": 1}
+    task = prepare_task({"": payload}, schedule, first, None, Preparation(), own, "e" * 64)
+    ok, other, last = (task.variant((("way", w), ("idle", n))) for w, n in (("ok", 1), ("other", 1), ("ok", 2)))
+
+    async def main():
+        one, two = (LocalExecutor(own, LIMITS, close_worker=False) for _ in range(2))
+        tried = await one.try_variant(ok, None, {}.keys())
+        await two.try_variant(other, None, {}.keys())
+        known = {tried.ir_sha256: "", "another": "", "and another": ""}.keys()
+        again = await two.try_variant(last, None, known)
+        await one.close()
+        await two.close()
+        return tried, again
+
+    tried, again = asyncio.run(main())
+    assert (tried.status, again.status) == ("ok", "same") and again.ir_sha256 == tried.ir_sha256
+
+
+def describe(_worker):
+    return "mine"
+
+
+def test_a_machine_of_another_kind_tries_nothing():
+    setup = Setup("s", (), describe, LIMITS)
+    try:
+        assert asyncio.run(look_around(setup)) == Answer("mine")
+        assert try_here(setup, "another", None, {}, None, None) == Answer("mine")
+    finally:
+        asyncio.run(leave("s"))
+
+
+def test_machines_of_one_kind_take_part():
+    kinds = {"tcp://10.0.0.1:1": "a", "tcp://10.0.0.1:2": "a", "tcp://10.0.0.2:1": "b", "tcp://10.0.0.3:1": "b"}
+    found = {address: Answer(kind) for address, kind in kinds.items()}
+    assert choose_machines(found, "a") == ("a", ["10.0.0.1"])
+    assert choose_machines(found, "c") == ("b", ["10.0.0.2", "10.0.0.3"])
+    broken = Answer("", failure=Failure("crash", "cannot start"))
+    assert choose_machines({**found, "tcp://10.0.0.2:1": broken}, None) == ("a", ["10.0.0.1"])
+    with pytest.raises(LhkitError, match="cannot start"):
+        choose_machines({"tcp://10.0.0.2:1": broken}, None)
+
+
+def test_without_dask_or_a_scheduler_it_says_what_to_do(monkeypatch):
+    with pytest.raises(UsageError, match=r"no Dask scheduler answers at no://where[^$]*dask scheduler"):
+        DaskExecutor("no://where", LIMITS, describe=describe)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"pip install 'lhkit\[dask\]'"):
+        DaskExecutor(None, LIMITS, describe=describe)
