@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lhkit.model.errors import error_for, usage_error
+from lhkit.model.failure import Failure
 from lhkit.sweeping.carrying import Cargo, load_cargo, write_places
 from lhkit.sweeping.dask_host import Answer, Setup, leave, look_around, try_here
 from lhkit.sweeping.executor import Programs, Trial
@@ -152,6 +153,10 @@ class DaskExecutor:
             answer: Answer = future.result()
         except self._distributed.KilledWorker as error:
             return Trial("crashed", f"Dask lost every worker that tried it: {error}".partition("\n")[0])
+        except CancelledError:
+            what = "the Dask scheduler is gone, or was told to give the variants up"
+            advice = "What is done is in the store: start the sweep again when the cluster is there."
+            raise error_for(Failure("crash", what, advice=advice)) from None
         finally:
             self._running.discard(future)
         return answer
