@@ -172,8 +172,9 @@ class DaskExecutor:
         """Do what `close` does, and wait for it."""
         for future in tuple(getattr(self, "_running", ())):
             future.cancel()
-        with contextlib.suppress(OSError, CancelledError):  # workers that are gone need no farewell
-            self._client.run(leave, self._setup.sweep, on_error="ignore")
+        if self._client.status == "running":  # else the scheduler is gone
+            with contextlib.suppress(OSError):  # a connection that breaks now
+                self._client.run(leave, self._setup.sweep, on_error="ignore")
         self._client.close(timeout=_END_SECONDS)
         self._end_cluster()
 
