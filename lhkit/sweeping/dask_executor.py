@@ -23,7 +23,7 @@ from lhkit.worker.client import Question, Worker
 from lhkit.worker.limits import Limits
 
 _START_SECONDS = 60
-_END_SECONDS = 5
+_END_SECONDS = 20
 _OWN_WORKERS = 2
 _MOST_MOVES = 10
 
