@@ -16,7 +16,7 @@ from lhkit.model.sweep import SweepResult, SweepStatus, record_to_json
 from lhkit.render.sweep_table import sweep_lines, sweep_table
 from lhkit.render.tables import format_ns, table_text
 from lhkit.session.loading import load_payload
-from lhkit.session.sweeping import EXECUTORS, VARIANT_LIMITS, Sweep, prepare_sweep
+from lhkit.session.sweeping import VARIANT_LIMITS, Sweep, prepare_sweep
 from lhkit.sweeping.engine import SweepEvent
 from lhkit.sweeping.strategies import STRATEGIES
 from lhkit.worker.client import Worker
@@ -51,7 +51,13 @@ _KINDS: dict[SweepStatus, FailureKind] = {
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long, once it is ready.")
 @click.option("--store", metavar="FILE", help="Keep the records here (default: in the state folder).")
 @click.option("--fresh", is_flag=True, help="Try again what the store knows already.")
-@click.option("--executor", type=click.Choice(EXECUTORS), default="local", show_default=True)
+@click.option(
+    "--executor",
+    metavar="WHERE",
+    default="local",
+    show_default=True,
+    help="Where: local, dask (a cluster of this machine), dask:ADDRESS (that of this scheduler).",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="What order and arguments follow from.")
 @click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
 @click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core.")

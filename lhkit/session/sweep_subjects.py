@@ -70,6 +70,7 @@ def prepare_task(
     payload_axis: str | None,
     how: Preparation,
     worker: Worker,
+    environment: str,
 ) -> Task:
     """Return the task of a sweep.
 
@@ -79,12 +80,12 @@ def prepare_task(
         first: Values of knobs that it takes.
         payload_axis: The axis whose values are payloads, or None.
         how: How variants are tried.
-        worker: What tries them.
+        worker: What computes the reference.
+        environment: Of the machines that try them; see `environment_hash`.
 
     Raises:
         LhkitError: A reference cannot be computed, or arguments do not fit.
     """
-    environment = sha256_of(_environment(worker, how.opt_level))
     facts = {
         "environment": environment,
         "schedule": schedule_facts(schedule),
@@ -97,18 +98,19 @@ def prepare_task(
     )
 
 
-def _environment(worker: Worker, opt_level: int) -> dict[str, Any]:
-    """Return what decides whether times may be compared: machine, toolchain and pipeline."""
+def environment_hash(worker: Worker, *, opt_level: int) -> str:
+    """Return the hash of what decides whether times may be compared: machine, toolchain and pipeline."""
     known = dict(describe_environment(worker))
     pipeline = worker.request("describe", {}).header["pipeline_sha256"]
     machine = {name: known[name] for name in _MACHINE}
-    return {
+    facts = {
         **machine,
         "cores": os.cpu_count(),
         "machine": platform.machine(),
         "pipeline": pipeline,
         "opt_level": opt_level,
     }
+    return sha256_of(facts)
 
 
 def _subject(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -17,6 +18,7 @@ from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SweepEnd, SweepRecord, SweepResult
 from lhkit.session.loading import as_payload, as_schedule
+from lhkit.session.sweep_executors import check_executor, prepare_with_executor
 from lhkit.session.sweep_files import default_store
 from lhkit.session.sweep_subjects import Preparation, first_values, prepare_task
 from lhkit.session.winning import ConfirmationRun, choose_winner, start_confirmation
@@ -28,12 +30,12 @@ from lhkit.sweeping.space import Space, space_of
 from lhkit.sweeping.store import Store
 from lhkit.sweeping.strategies import make_strategy
 from lhkit.sweeping.strategies.proposing import Strategy
+from lhkit.sweeping.task import Task
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
 VARIANT_LIMITS = Limits(seconds=20.0)
 _PAYLOAD_AXIS = "payload"
-EXECUTORS = ("local",)
 
 PayloadLike = Payload | str | os.PathLike[str]
 
@@ -74,7 +76,9 @@ def sweep(
         seconds: How long, from the first variant on.
         store: The file of the records; without one it is the same file for the same payload and schedule.
         seed: What the order of the variants and the arguments are drawn from.
-        executor: Where variants are tried: ``local``.
+        executor: Where variants are tried: ``local``; ``dask:ADDRESS``, on the machines of the Dask cluster
+            with that scheduler, one variant at a time each; ``dask``, on a cluster of this machine (in a
+            script call it under ``if __name__ == "__main__":``, as Dask asks for).
         limits: Time and memory for one variant; 20 seconds if not given.
         resume: Whether to use what the store knows.
         sync: Have every record on the disk before the next variant, should the machine itself die.
@@ -126,8 +130,7 @@ def prepare_sweep(
     **how: Any,
 ) -> Sweep:
     """Return a sweep that has not begun; the arguments are those of `sweep`."""
-    if executor not in EXECUTORS:
-        raise usage_error(f"there is no executor {executor!r}", f"There are {', '.join(EXECUTORS)}.")
+    check_executor(executor)
     payloads, axis = _payloads(payload, worker)
     loaded = as_schedule(schedule, worker)
     how = {"seed": seed, **how}
@@ -149,6 +152,7 @@ def prepare_sweep(
         limits=limits or VARIANT_LIMITS,
         worker=worker,
         total=_total(space, budget),
+        executor=executor,
     )
 
 
@@ -194,6 +198,7 @@ class Sweep(Showable):
         limits: Limits,
         worker: Worker | None,
         total: int | None,
+        executor: str = "local",
     ) -> None:
         self.space, self.schedule, self.total = space, schedule, total
         self.store_path = path
@@ -201,7 +206,7 @@ class Sweep(Showable):
         self.confirmation: Confirmation | None = None
         self._payloads, self._payload_axis = payloads, payload_axis
         self._strategy, self._preparation, self._limits = strategy, preparation, limits
-        self._given_worker = worker
+        self._given_worker, self._executor_name = worker, executor
         self._progress = SweepProgress()
         self._callbacks: list[OnEvent] = []
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
@@ -240,28 +245,35 @@ class Sweep(Showable):
     async def _try_all(self, store: Store, stop: asyncio.Event, seconds: float | None, resume: bool) -> None:
         started = time.perf_counter_ns()
         worker = self._given_worker or self._new_worker()
-        executor = LocalExecutor(worker, self._limits, close_worker=self._given_worker is None)
-        point = next(self.space.points())
-        first = first_values(dict(point), self._payload_axis)
-        preparing = asyncio.to_thread(
-            prepare_task, self._payloads, self.schedule, first, self._payload_axis, self._preparation, worker
-        )
-        task = await _unless(stop, asyncio.ensure_future(preparing), executor)
-        if task is None:
-            return
-        self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
-        await run_sweep(
-            task,
-            self._strategy,
-            store,
-            executor,
-            self._progress,
-            stop=stop,
-            seconds=seconds,
-            total=self.total,
-            resume=resume,
-            on_event=self._send,
-        )
+        local = LocalExecutor(worker, self._limits, close_worker=self._given_worker is None)
+        preparing = asyncio.to_thread(self._prepare, worker, stop.is_set)
+        try:
+            prepared = await _unless(stop, asyncio.ensure_future(preparing), local)
+            if prepared is None:
+                return
+            task, elsewhere = prepared
+            self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
+            await run_sweep(
+                task,
+                self._strategy,
+                store,
+                elsewhere or local,
+                self._progress,
+                stop=stop,
+                seconds=seconds,
+                total=self.total,
+                resume=resume,
+                on_event=self._send,
+            )
+        finally:
+            await local.close()
+
+    def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, Executor | None]:
+        first = first_values(dict(next(self.space.points())), self._payload_axis)
+        what = (self._payloads, self.schedule, first, self._payload_axis, self._preparation, worker)
+        level = self._preparation.opt_level
+        prepare = functools.partial(prepare_task, *what)
+        return prepare_with_executor(self._executor_name, worker, self._limits, level, prepare, is_stopped)
 
     def _new_worker(self) -> Worker:
         """Return a worker of the sweep's own, with the transform ops that the session loaded."""

@@ -106,6 +106,8 @@ class LocalExecutor:
         self._close_worker = close_worker
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lhkit-sweep")
         self._names: dict[str, tuple[str, int]] = {}
+        # Of each name: the programs that the process has been told of or has tried.
+        self._told: dict[str, set[str]] = {}
         self._is_busy = self._is_closed = False
 
     async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
@@ -139,7 +141,8 @@ class LocalExecutor:
             name = self._ready(subject, known)
             preparing = functools.partial(self._preparation, subject, name, known)
             try:
-                answer = self._ask({"sweep": name, **fields}, subject, preparing, notes.update)
+                asked = {"sweep": name, "learned": self._news(name, known), **fields}
+                answer = self._ask(asked, subject, preparing, notes.update)
             except LhkitError as error:
                 if error.failure.request == "start":
                     raise
@@ -149,6 +152,7 @@ class LocalExecutor:
                 status = _STATUSES.get(error.failure.kind, "schedule-failed")
                 return Trial(status, _in_a_line(error.failure), ir_sha256=notes["ir_sha256"])
             if not answer.header.get("gone"):
+                self._told[name].add(answer.header["ir_sha256"])
                 return _trial(answer.header, subject)
             del self._names[subject.scope]  # the process was replaced
 
@@ -175,7 +179,17 @@ class LocalExecutor:
             fields = self._preparation(subject, name, known)
             self._worker.request("prepare_sweep", fields, subject.body, limits=self._prepare_limits)
             self._names[subject.scope] = (name, self._worker.generation)
+            self._told[name] = set(known or ())
         return name
+
+    def _news(self, name: str, known: Programs) -> list[str]:
+        """Return the programs that became known since, because somebody else tried them."""
+        told = self._told[name]
+        if known is None or len(known) <= len(told):  # nobody else did, most often
+            return []
+        news = [program for program in known if program not in told]
+        told.update(news)
+        return news
 
     def _preparation(self, subject: Subject, name: str, known: Programs) -> dict[str, Any]:
         """Return the fields of the request that makes a process ready."""

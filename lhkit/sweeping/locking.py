@@ -19,12 +19,26 @@ if sys.platform == "win32":
         os.lseek(descriptor, _PLACE, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
+    def wait_for_lock(descriptor: int) -> None:
+        """Lock an open file once nobody else has it locked."""
+        while True:
+            os.lseek(descriptor, _PLACE, os.SEEK_SET)
+            try:
+                return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # tries for ten seconds
+            except OSError as error:
+                if not is_locked_by_another(error):
+                    raise
+
 else:
     import fcntl
 
     def lock_file(descriptor: int) -> None:
         """Lock an open file, or raise OSError at once."""
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def wait_for_lock(descriptor: int) -> None:
+        """Lock an open file once nobody else has it locked."""
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def is_locked_by_another(error: OSError) -> bool:

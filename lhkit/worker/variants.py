@@ -92,6 +92,7 @@ class VariantBench:
             self._known.add(ir_sha256)  # whatever comes of it, it need not be tried again
             stage(name, ir_sha256)
 
+        self._known.update(fields["learned"])
         built = self._builder.build(fields["knobs"], self._known if fields["is_looked_up"] else (), noted)
         answer: dict[str, Any] = {"ir_sha256": built.ir_sha256, "spent_ns": {"apply": built.apply_ns}}
         if built.kernel is None:

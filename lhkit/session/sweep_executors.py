@@ -1,0 +1,62 @@
+"""Where the variants of a sweep are tried, by the name that users give it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from lhkit.model.errors import usage_error
+from lhkit.session.sweep_subjects import environment_hash
+from lhkit.sweeping.dask_executor import DaskExecutor
+from lhkit.sweeping.task import Task
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+
+_LOCAL, _DASK = "local", "dask"
+
+
+def check_executor(name: str) -> None:
+    """Refuse a name that is of no executor.
+
+    Raises:
+        UsageError: It is none.
+    """
+    if name not in (_LOCAL, _DASK) and not name.startswith(f"{_DASK}:"):
+        raise usage_error(f"there is no executor {name!r}", "There are local, dask and dask:ADDRESS.")
+
+
+def prepare_with_executor(
+    name: str,
+    worker: Worker,
+    limits: Limits,
+    opt_level: int,
+    prepare: Callable[[str], Task],
+    is_stopped: Callable[[], bool],
+) -> tuple[Task, DaskExecutor | None]:
+    """Return the task of a sweep, and what tries it if that is not the worker itself.
+
+    Args:
+        name: Of the executor.
+        worker: A worker of this machine.
+        limits: What one variant may take.
+        opt_level: LLVM's optimization level.
+        prepare: Returns the task, given the hash of the machines that try it.
+        is_stopped: Whether nobody wants the sweep any more.
+
+    Raises:
+        LhkitError: Nothing can be tried there, or the task cannot be had.
+    """
+    here = environment_hash(worker, opt_level=opt_level)
+    if name == _LOCAL:
+        return prepare(here), None
+    describe = functools.partial(environment_hash, opt_level=opt_level)
+    address = name.partition(":")[2] or None
+    executor = DaskExecutor(address, limits, preparation=worker.preparation, describe=describe, here=here)
+    try:
+        task = prepare(executor.environment)
+    except BaseException:
+        executor.end()
+        raise
+    if is_stopped():
+        executor.end()
+    return task, executor

@@ -1,0 +1,162 @@
+"""Sweeps on a Dask cluster: the same records as on this machine, and nothing lost with its workers."""
+
+import asyncio
+import sys
+
+import psutil
+import pytest
+from distributed import LocalCluster
+
+import lhkit
+from lhkit.model.errors import LhkitError, UsageError
+from lhkit.model.failure import Failure
+from lhkit.session.sweep_subjects import Preparation, prepare_task
+from lhkit.sweeping.dask_executor import DaskExecutor, choose_machines
+from lhkit.sweeping.dask_host import Answer, Setup, leave, look_around, try_here
+from lhkit.sweeping.executor import LocalExecutor
+from lhkit.sweeping.store import Store
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, Listed, points_of
+
+LIMITS = Limits(20.0, 700 << 20)
+POINTS = points_of(way=["ok", "other", "wrong", "fails", "dies"], idle=[1, 2])
+# Once, it kills the process that started the worker: one of Dask's.
+KILLING = """
+    if way[0] == "other" and not os.path.exists({flag!r}):
+        with open({flag!r}, "x") as file:
+            file.write(str(os.getppid()))
+        os.kill(os.getppid(), 9)
+        os._exit(1)
+"""
+
+
+@pytest.fixture(scope="module")
+def flag(tmp_path_factory):
+    """A file: while it is not there, the next variant of the way ``other`` kills the process of Dask."""
+    path = tmp_path_factory.mktemp("flag") / "killed"
+    path.touch()
+    return path
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory, flag):
+    file = tmp_path_factory.mktemp("ops") / "ops.py"
+    file.write_text(OPS + KILLING.format(flag=str(flag)))
+    worker = Worker(Limits(seconds=60))
+    lhkit.ops.load(file, worker=worker)
+    yield worker
+    worker.close()
+
+
+def sweep(own, folder, executor, points=POINTS, store=None):
+    payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
+    return lhkit.sweep(
+        payload,
+        schedule,
+        strategy=Listed(points),
+        store=store or folder / f"{executor[:5]}.jsonl",
+        worker=own,
+        limits=LIMITS,
+        executor=executor,
+    )
+
+
+def told(records):
+    # On a machine that is disturbed a variant may look hopeless in one run and not in the other.
+    statuses = ["ok" if r.status == "stopped-early" else r.status for r in records]
+    facts = [(r.key, r.same_as, r.knobs, r.message, r.ir_sha256, r.environment) for r in records]
+    return list(zip(statuses, facts, strict=True))
+
+
+def test_a_cluster_gives_the_records_of_this_machine_though_a_worker_is_killed(own, tmp_path, flag):
+    local = sweep(own, tmp_path, "local")
+    flag.unlink()
+    found = sweep(own, tmp_path, "dask")
+    assert not psutil.pid_exists(int(flag.read_text()))
+    assert found.end == "finished" and told(found.records) == told(local.records)
+    assert {r.status for r in found.records} >= {"ok", "same-as", "wrong-result", "schedule-failed", "crashed"}
+    lines = found.store_path.read_text().splitlines()
+    assert len(lines) == len(POINTS) == len(Store(found.store_path, read_only=True))
+    # Neither Dask's processes nor workers of lhkit are left.
+    left = [p for p in psutil.Process().children(recursive=True) if p.pid != own.pid and is_ours(p)]
+    assert not psutil.wait_procs(left, timeout=20)[1]
+
+
+def is_ours(process):
+    try:
+        said = " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+    return "lhkit.worker" in said or "spawn_main" in said
+
+
+def test_a_stopped_sweep_goes_on_with_another_executor(own, tmp_path):
+    alone = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+
+    async def main(address):
+        points = points_of(way=["ok", "hangs"], idle=[1])
+        found = sweep(own, tmp_path, f"dask:{address}", points=points)
+        found.subscribe(lambda event: found.stop())
+        await found
+        return found
+
+    with LocalCluster(**alone) as cluster:
+        found = asyncio.run(main(cluster.scheduler_address))
+    assert found.end == "stopped" and [r.status for r in found.records] == ["ok"]
+    again = sweep(
+        own, tmp_path, "local", points=points_of(way=["ok", "fails"], idle=[1]), store=found.store_path
+    )
+    assert again.result().known == 1 and [r.status for r in again.records] == ["ok", "schedule-failed"]
+
+
+def test_programs_that_others_tried_are_not_tried_again(own):
+    payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
+    first = {"way": "ok", "idle": 1}
+    task = prepare_task({"": payload}, schedule, first, None, Preparation(), own, "e" * 64)
+    ok, other, last = (task.variant((("way", w), ("idle", n))) for w, n in (("ok", 1), ("other", 1), ("ok", 2)))
+
+    async def main():
+        one, two = (LocalExecutor(own, LIMITS, close_worker=False) for _ in range(2))
+        tried = await one.try_variant(ok, None, {}.keys())
+        await two.try_variant(other, None, {}.keys())
+        known = {tried.ir_sha256: "", "another": "", "and another": ""}.keys()
+        again = await two.try_variant(last, None, known)
+        await one.close()
+        await two.close()
+        return tried, again
+
+    tried, again = asyncio.run(main())
+    assert (tried.status, again.status) == ("ok", "same") and again.ir_sha256 == tried.ir_sha256
+
+
+def describe(_worker):
+    return "mine"
+
+
+def test_a_machine_of_another_kind_tries_nothing():
+    setup = Setup("s", (), describe, LIMITS)
+    try:
+        assert asyncio.run(look_around(setup)) == Answer("mine")
+        assert try_here(setup, "another", None, {}, None, None) == Answer("mine")
+    finally:
+        asyncio.run(leave("s"))
+
+
+def test_machines_of_one_kind_take_part():
+    kinds = {"tcp://10.0.0.1:1": "a", "tcp://10.0.0.1:2": "a", "tcp://10.0.0.2:1": "b", "tcp://10.0.0.3:1": "b"}
+    found = {address: Answer(kind) for address, kind in kinds.items()}
+    assert choose_machines(found, "a") == ("a", ["10.0.0.1"])
+    assert choose_machines(found, "c") == ("b", ["10.0.0.2", "10.0.0.3"])
+    broken = Answer("", failure=Failure("crash", "cannot start"))
+    assert choose_machines({**found, "tcp://10.0.0.2:1": broken}, None) == ("a", ["10.0.0.1"])
+    with pytest.raises(LhkitError, match="cannot start"):
+        choose_machines({"tcp://10.0.0.2:1": broken}, None)
+
+
+def test_without_dask_or_a_scheduler_it_says_what_to_do(monkeypatch):
+    with pytest.raises(UsageError, match=r"no Dask scheduler answers at no://where[^$]*dask scheduler"):
+        DaskExecutor("no://where", LIMITS, describe=describe)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"pip install 'lhkit\[dask\]'"):
+        DaskExecutor(None, LIMITS, describe=describe)
