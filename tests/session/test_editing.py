@@ -20,6 +20,7 @@ from lhkit.schedule.edits_structure import extract_sequence, inline_include, wra
 from lhkit.schedule.edits_switching import disable_step, disabled_steps, enable_step
 from lhkit.schedule.layout import extent_of
 from lhkit.schedule.naming import fresh_name, names_in
+from lhkit.schedule.requirements import requirements_of
 from lhkit.schedule.script import SEQUENCE, Replacement, Script, with_replacements
 from lhkit.session.editing import edit_schedule, read_script
 from lhkit.session.loading import describe_schedule, describe_sources, load_schedule
@@ -336,6 +337,10 @@ def test_knobs_become_literals_and_knobs_again(name, worker):
     for knob in schedule.knobs:
         if _is_handed_on(before, knob.name):
             with pytest.raises(UsageError, match="It reads the knob's parameter as a handle"):
+                edit_schedule(schedule, lambda s, k=knob: knob_to_literal(s, k.name), worker=worker)
+            continue
+        if any(knob.name in r.names for r in requirements_of(schedule)):
+            with pytest.raises(UsageError, match=f"has no knob '{knob.name}'"):
                 edit_schedule(schedule, lambda s, k=knob: knob_to_literal(s, k.name), worker=worker)
             continue
         folded = edit_schedule(schedule, lambda s, k=knob: knob_to_literal(s, k.name), worker=worker).after
