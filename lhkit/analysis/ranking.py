@@ -18,6 +18,13 @@ FAMILY_ERROR = 0.01
 MARGIN = 0.02
 
 
+def speed_verdict(speed: Interval) -> str:
+    """Return ``faster`` or ``slower`` if an interval lies beyond the margin of ties, else no difference."""
+    if speed.low > 1 + MARGIN:
+        return "faster"
+    return "slower" if speed.high < 1 / (1 + MARGIN) else "no difference seen"
+
+
 @dataclass(frozen=True, slots=True)
 class Rank:
     """The place of an entry.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lhkit.analysis.ranking import MARGIN, ratio_interval
+from lhkit.analysis.ranking import ratio_interval, speed_verdict
 from lhkit.analysis.statistics import Interval, paired_ratios, values_ns
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison
@@ -30,10 +30,8 @@ class RunRatio:
 
     @property
     def verdict(self) -> str:
-        """``faster`` or ``slower`` if the interval lies beyond the margin of ties, else no difference."""
-        if self.speed.low > 1 + MARGIN:
-            return "faster"
-        return "slower" if self.speed.high < 1 / (1 + MARGIN) else "no difference seen"
+        """See `speed_verdict`."""
+        return speed_verdict(self.speed)
 
 
 @dataclass(frozen=True, slots=True)

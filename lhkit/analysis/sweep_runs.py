@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lhkit.analysis.ranking import MARGIN
+from lhkit.analysis.ranking import speed_verdict
 from lhkit.analysis.statistics import Interval
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
@@ -40,10 +40,8 @@ class VariantRatio:
 
     @property
     def verdict(self) -> str:
-        """``faster`` or ``slower`` if the interval lies beyond the margin of ties, else no difference."""
-        if self.speed.low > 1 + MARGIN:
-            return "faster"
-        return "slower" if self.speed.high < 1 / (1 + MARGIN) else "no difference seen"
+        """See `speed_verdict`."""
+        return speed_verdict(self.speed)
 
 
 @dataclass(frozen=True, slots=True)
