@@ -81,7 +81,9 @@ def test_a_cluster_gives_the_records_of_this_machine_though_a_worker_is_killed(o
     lines = found.store_path.read_text().splitlines()
     assert len(lines) == len(POINTS) == len(Store(found.store_path, read_only=True))
     # Neither Dask's processes nor workers of lhkit are left.
-    left = [p for p in psutil.Process().children(recursive=True) if p.pid not in others and is_ours(p)]
+    left = [
+        p for p in psutil.Process().children(recursive=True) if p.pid not in {own.pid, *others} and is_ours(p)
+    ]
     assert not psutil.wait_procs(left, timeout=20)[1]
 
 
