@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from lhkit.cli.lab import copy_notebooks, find_notebook
 from lhkit.cli.main import run_program
+from lhkit.session.lessons import copy_notebooks, find_notebook
 from lhkit.shipped import shipped_folder
 
 
