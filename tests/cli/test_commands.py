@@ -143,6 +143,19 @@ def test_doctor_without_bindings_says_how_to_get_them(lhkit_command):
     assert "MISSING" in done.stdout and "pip install torch-mlir" in done.stdout
 
 
+def test_doctor_says_ready_once_everything_was_tried(lhkit_command, tmp_path):
+    done = lhkit_command("doctor", "--ready", env={"LHKIT_STATE_DIR": str(tmp_path / "new")})
+    assert done.returncode == 0 and done.stdout.endswith("\nready\n")
+    assert "a kernel is compiled, and right" in done.stdout and list((tmp_path / "new").iterdir()) == []
+
+
+def test_doctor_is_not_ready_where_nothing_can_be_written(lhkit_command, tmp_path):
+    (tmp_path / "file").touch()
+    done = lhkit_command("doctor", "--ready", env={"LHKIT_STATE_DIR": str(tmp_path / "file" / "below")})
+    assert done.returncode == 1 and "ready" not in done.stdout.splitlines()
+    assert "set LHKIT_STATE_DIR to another folder" in done.stdout
+
+
 def test_lab_copies_notebooks_and_never_overwrites(tmp_path):
     copied = copy_notebooks(tmp_path / "copy")
     assert copied == sorted(p.name for p in shipped_folder("notebooks").glob("*.ipynb"))
