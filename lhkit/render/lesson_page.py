@@ -12,12 +12,15 @@ _DONE = "✓ done"
 
 def lessons_markdown(lessons: Sequence[Lesson]) -> str:
     """Return the page as Markdown, with links to the notebooks beside it."""
-    done = sum(lesson.is_done for lesson in lessons)
-    solved = sum(len(lesson.solved) for lesson in lessons)
-    exercises = sum(len(lesson.exercises) for lesson in lessons)
-    counted = f"**{done} of {len(lessons)} done**"
+    taught = [
+        lesson for lesson in lessons if "/" not in lesson.path
+    ]  # what lies in folders is there to be used
+    done = sum(lesson.is_done for lesson in taught)
+    solved = sum(len(lesson.solved) for lesson in taught)
+    exercises = sum(len(lesson.exercises) for lesson in taught)
+    counted = f"**{done} of {len(taught)} done**"
     counted += f", {solved} of {exercises} exercises solved." if exercises else "."
-    following = next((x for x in lessons if not x.is_done), None)
+    following = next((x for x in taught if not x.is_done), None)
     if following is not None:
         counted += f" Next: [{following.title}]({following.path})."
     return (

@@ -18,7 +18,7 @@ from lhkit.model.lesson import Lesson, LessonState
 from lhkit.session.autosaving import state_folder
 from lhkit.shipped import shipped_folder
 
-IDEAS_FILE = "lessons.json"
+WORDS_FILE = "lessons.json"
 _SOLVED_SCHEMA = "lhkit.exercises/1"
 _EXERCISE = re.compile(r"""\bexercises\.load\(\s*["'](\w+)["']""")
 _WORDS_A_MINUTE, _MINUTES_A_CELL, _MINUTES_A_QUESTION, _MINUTES_AN_EXERCISE = 120, 0.7, 1.0, 5.0
@@ -28,10 +28,16 @@ _SPENT = "before-reset"
 
 
 def shipped_notebooks() -> tuple[Path, ...]:
-    """Return the notebooks that come with lhkit, in order, those of folders last."""
+    """Return the notebooks that come with lhkit, in the order of ``lessons.json``; others after them, by name."""
     root = shipped_folder("notebooks")
     found = (p for p in root.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
-    return tuple(sorted(found, key=lambda p: (len(p.relative_to(root).parts), _below(p))))
+    places = {name: place for place, name in enumerate(_words())}
+
+    def place(path: Path) -> tuple[int, int, str]:
+        below = _below(path)
+        return below.count("/"), places.get(below.removesuffix(".ipynb"), len(places)), below
+
+    return tuple(sorted(found, key=place))
 
 
 def lessons_in(folder: Path | None = None) -> tuple[Lesson, ...]:
@@ -40,9 +46,9 @@ def lessons_in(folder: Path | None = None) -> tuple[Lesson, ...]:
     Args:
         folder: The private copy whose state they have; without one they are all new.
     """
-    ideas = _ideas()
+    words = _words()
     solved = solved_exercises()
-    return tuple(_lesson(source, folder, ideas, solved) for source in shipped_notebooks())
+    return tuple(_lesson(source, folder, words, solved) for source in shipped_notebooks())
 
 
 def solved_exercises() -> Mapping[str, str]:
@@ -116,21 +122,25 @@ def _free(path: Path) -> Path:
     raise usage_error(f"{path}: too many copies are kept", "Delete those that you do not need.")
 
 
-def _ideas() -> Mapping[str, str]:
-    data = _json_of(shipped_folder("notebooks") / IDEAS_FILE)
+def _words() -> Mapping[str, Mapping[str, Any]]:
+    """Return what is said of notebooks beside them: ``idea`` in a line, ``minutes`` where they are known."""
+    data = _json_of(shipped_folder("notebooks") / WORDS_FILE)
     return data if isinstance(data, dict) else {}
 
 
-def _lesson(source: Path, folder: Path | None, ideas: Mapping[str, str], solved: Mapping[str, str]) -> Lesson:
+def _lesson(
+    source: Path, folder: Path | None, words: Mapping[str, Mapping[str, Any]], solved: Mapping[str, str]
+) -> Lesson:
     cells = _cells(_json_of(source))
     path = _below(source)
     exercises = tuple(dict.fromkeys(name for _, text in cells for name in _EXERCISE.findall(text)))
     title, first = _opening(cells)
+    said = words.get(path.removesuffix(".ipynb"), {})
     return Lesson(
         path=path,
         title=title or source.stem,
-        idea=ideas.get(path.removesuffix(".ipynb"), first),
-        minutes=_minutes(cells, len(exercises)),
+        idea=said.get("idea", first),
+        minutes=said.get("minutes") or _minutes(cells, len(exercises)),
         state="new" if folder is None else _state(source, folder / path),
         exercises=exercises,
         solved=tuple(name for name in exercises if name in solved),
@@ -138,10 +148,10 @@ def _lesson(source: Path, folder: Path | None, ideas: Mapping[str, str], solved:
 
 
 def _opening(cells: list[tuple[str, str]]) -> tuple[str, str]:
-    """Return the first heading and the first sentence after it."""
+    """Return the first heading, and after it what is in italics at once or else the first sentence."""
     text = next((text for kind, text in cells if kind == "markdown"), "")
     heading, _, rest = text.partition("\n")
-    sentence = re.match(r".*?[.?!](?=\s|\*|$)\*?", " ".join(rest.split()))
+    sentence = re.match(r"\*[^*]+\*(?=\s|$)|[^*].*?[.?!](?=\s|$)", " ".join(rest.split()))
     words = sentence.group(0) if sentence else ""
     return heading.lstrip("# ").strip(), words if len(words) <= _MOST_IDEA else ""
 

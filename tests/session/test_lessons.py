@@ -36,7 +36,9 @@ def shipped(tmp_path, monkeypatch):
     (folder / "00_dead.ipynb").write_text(notebook(opening, code))
     (folder / "01_plain.ipynb").write_text(notebook(cell("markdown", ["# Plain\n", "\n", "words"])))
     (folder / "templates" / "compare.ipynb").write_text(notebook(cell("markdown", "# Compare\n\nOne idea.")))
-    (folder / "lessons.json").write_text(json.dumps({"01_plain": "The idea of it."}))
+    (folder / "lessons.json").write_text(
+        json.dumps({"00_dead": {}, "01_plain": {"idea": "The idea of it.", "minutes": 15}})
+    )
     monkeypatch.setattr(room, "shipped_folder", lambda kind: folder)
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path / "state"))
     return folder
@@ -63,7 +65,12 @@ def test_a_lesson_has_a_title_an_idea_and_its_exercises(shipped):
     assert dead.exercises == ("name_the_dead", "fuse_all") and dead.solved == ()
     assert plain.idea == "The idea of it."
     assert compare.path == "templates/compare.ipynb" and compare.idea == "One idea."
-    assert dead.minutes > plain.minutes >= 5
+    assert (dead.minutes, plain.minutes, compare.minutes) == (10, 15, 5)
+
+
+def test_lessons_come_in_the_order_of_the_file_beside_them(shipped):
+    (shipped / "lessons.json").write_text(json.dumps({"01_plain": {}, "templates/compare": {}}))
+    assert [x.path for x in lessons_in()] == ["01_plain.ipynb", "00_dead.ipynb", "templates/compare.ipynb"]
 
 
 def test_what_was_run_is_read_from_the_copy(shipped, tmp_path):
@@ -135,7 +142,7 @@ def test_the_page_lists_what_is_done_and_what_is_next(shipped, tmp_path):
     run(copy / "00_dead.ipynb")
     solve(tmp_path, "name_the_dead", "fuse_all")
     page = lessons_markdown(lessons_in(copy))
-    assert "**1 of 3 done**, 2 of 2 exercises solved. Next: [Plain](01_plain.ipynb)." in page
+    assert "**1 of 2 done**, 2 of 2 exercises solved. Next: [Plain](01_plain.ipynb)." in page
     assert "| [Dead handles](00_dead.ipynb) | *What kills a handle?* | 10 | ✓ done | 2 of 2 |" in page
     assert "## Templates" in page and all((copy / x).exists() for x in re.findall(r"\]\((.*?)\)", page))
 
