@@ -36,5 +36,9 @@ docs: .venv/installed-docs
 .venv/installed-test .venv/installed-docs: .venv/installed-%: pyproject.toml constraints.txt install.py
 	$(PYTHON) install.py --$*
 
+# Wheels of everything for a room without a network: docs/workshop.md.
+wheelhouse: .venv/installed
+	$(BIN)/python -m pip wheel --quiet -c constraints.txt -w wheelhouse .
+
 clean:
 	rm -rf .venv demo .mypy_cache .ruff_cache .pytest_cache

@@ -19,6 +19,7 @@ from lhkit.session.lessons import copy_notebooks, find_notebook, lessons_in, res
 LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
 DEFAULT_FOLDER = Path.home() / "lhkit-notebooks"
 INDEX = "index.md"
+_EVERY_SECONDS = 10
 # Pages of Markdown open as pages, and JupyterLab asks nobody for news.
 _SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
@@ -65,7 +66,7 @@ def command(
         jupyter_options, notebook = (notebook, *jupyter_options), None
     copied = copy_notebooks(folder)
     click.echo(f"{len(copied)} notebooks copied to {folder}" if copied else f"using {folder}", err=True)
-    write_file(folder / INDEX, lessons_markdown(lessons_in(folder)).encode())
+    write_index(folder)
     arguments = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(folder)]
     arguments += [f"--LabApp.extra_labextensions_path={LABEXTENSIONS}", *jupyter_options]
     if no_browser:
@@ -75,7 +76,30 @@ def command(
     else:
         arguments.append(str(find_notebook(folder, notebook)))
     with tempfile.TemporaryDirectory(prefix="lhkit-lab-") as config:
-        raise SystemExit(subprocess.call(arguments, env=lab_environment(Path(config))))
+        raise SystemExit(_run(arguments, lab_environment(Path(config)), folder))
+
+
+def _run(arguments: list[str], environment: dict[str, str], folder: Path) -> int:
+    """Run JupyterLab to its end, and keep the list of lessons up to date meanwhile; return its exit code."""
+    with subprocess.Popen(arguments, env=environment) as lab:
+        try:
+            while True:
+                try:
+                    return lab.wait(timeout=_EVERY_SECONDS)
+                except subprocess.TimeoutExpired:
+                    write_index(folder)
+        except BaseException:
+            lab.kill()
+            raise
+
+
+def write_index(folder: Path) -> bool:
+    """Write the list of lessons into a folder; return whether it has become another one."""
+    text, path = lessons_markdown(lessons_in(folder)).encode(), folder / INDEX
+    if path.is_file() and path.read_bytes() == text:
+        return False
+    write_file(path, text)
+    return True
 
 
 def lab_environment(config: Path) -> dict[str, str]:

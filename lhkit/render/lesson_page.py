@@ -27,8 +27,9 @@ def lessons_markdown(lessons: Sequence[Lesson]) -> str:
         "# Lessons\n\n"
         f"{counted}\n\n{_by_folder(lessons)}\n"
         "These are your own copies: change what you like. `lhkit lab --reset NAME` makes one new again and "
-        "keeps yours beside it. This page is written when `lhkit lab` starts: *run* means that every "
-        "cell was run, without an error, and saved; *done*, that its exercises are solved too.\n"
+        "keeps yours beside it. *Run* means that every cell was run, without an error, and saved; "
+        "*done*, that its exercises are solved too. `lhkit lab` writes this page anew while it runs: reload "
+        "the page of the browser to see it.\n"
     )
 
 

@@ -28,7 +28,7 @@ _SPENT = "before-reset"
 
 
 def shipped_notebooks() -> tuple[Path, ...]:
-    """Return the notebooks that come with lhkit, in the order of ``lessons.json``; others after them, by name."""
+    """Return the notebooks that come with lhkit, in the order of ``lessons.json``, others by name."""
     root = shipped_folder("notebooks")
     found = (p for p in root.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
     places = {name: place for place, name in enumerate(_words())}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lhkit.cli.lab import INDEX, lab_environment
+from lhkit.cli.lab import INDEX, lab_environment, write_index
 from lhkit.cli.main import run_program
 from lhkit.model.errors import UsageError
 from lhkit.model.lesson import Lesson
@@ -145,6 +145,14 @@ def test_the_page_lists_what_is_done_and_what_is_next(shipped, tmp_path):
     assert "**1 of 2 done**, 2 of 2 exercises solved. Next: [Plain](01_plain.ipynb)." in page
     assert "| [Dead handles](00_dead.ipynb) | *What kills a handle?* | 10 | ✓ done | 2 of 2 |" in page
     assert "## Templates" in page and all((copy / x).exists() for x in re.findall(r"\]\((.*?)\)", page))
+
+
+def test_the_page_is_written_when_something_has_changed(shipped, tmp_path):
+    copy = tmp_path / "copy"
+    copy_notebooks(copy)
+    assert write_index(copy) and not write_index(copy)
+    solve(tmp_path, "fuse_all")
+    assert write_index(copy) and "1 of 2 exercises solved" in (copy / INDEX).read_text()
 
 
 def test_a_bar_in_a_text_stays_in_its_cell():
