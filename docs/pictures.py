@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import lhkit
+from lhkit.analysis.schedule_flow import schedule_flow
 from lhkit.model.caches import CacheLevel
 from lhkit.render.graph import graph_svg
 from lhkit.render.layered import layout
@@ -13,6 +15,9 @@ from lhkit.render.tiles import tiles_svg
 from lhkit.render.timeline import timeline_drawing, timeline_svg
 from lhkit.session.flows import payload_flow_of
 from lhkit.session.tilings import tile_picture_of
+
+sys.path.insert(0, str(Path(__file__).parent))  # it is run as a file, and loaded by its place
+from rooms import rooms_graph
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
@@ -38,12 +43,28 @@ def graph() -> str:
     return graph_svg(layout(payload_flow_of(trace, tiling)))
 
 
+def consumed() -> str:
+    """Return what flows between the steps of the short schedule, what is dead struck through."""
+    return graph_svg(layout(schedule_flow(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir"))))
+
+
+def rooms() -> str:
+    """Return the rooms of the package and who imports whom."""
+    return graph_svg(layout(rooms_graph()))
+
+
 def drawn(name: str) -> str:
     """Return a picture as its file has it: places are named from the project's folder on."""
     return PICTURES[name]().replace(f"{ROOT}/", "") + "\n"
 
 
-PICTURES: Mapping[str, Callable[[], str]] = {"timeline": timeline, "tiles": tiles, "graph": graph}
+PICTURES: Mapping[str, Callable[[], str]] = {
+    "timeline": timeline,
+    "tiles": tiles,
+    "graph": graph,
+    "consumed": consumed,
+    "rooms": rooms,
+}
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)

@@ -46,8 +46,9 @@ def measure(
     Each entry is calibrated (a sample is the mean of a batch of calls of 5 ms or more, repeated in machine
     code) and repeated until its times settle. In every round each entry is then sampled once, in an order
     drawn anew, and so are the limits of the core. All share the same arguments, on one core, with Python's
-    garbage collector off. The rounds end when every ratio to the anchor is known to ±1 %, or when a budget
-    is used up. A NumPy reference can only be called from Python, which is part of what it costs.
+    garbage collector off. Rounds in which another process of this machine was timing too are marked. The
+    rounds end when every ratio to the anchor is known to ±1 %, or when a budget is used up. A NumPy
+    reference can only be called from Python, which is part of what it costs.
 
     Args:
         kernels: What to measure, by the name to show; all of one payload and in one worker.
@@ -126,6 +127,7 @@ def _measurement(
         calls=sampling.calls[index] if cache == "warm" else 1,
         timed_by="machine code" if kernel and all(t.is_static for t in kernel.function.results) else "Python",
         is_stable=sampling.stable[index],
+        disturbed_rounds=tuple(n for n, _ in sampling.samples[index] if n in sampling.disturbed),
     )
 
 

@@ -48,6 +48,7 @@ class Sampling:
         calls: How many calls make a batch of each entry.
         stable: Whether the times of each entry settled in the warm-up.
         samples: The samples of each entry as (round, ns).
+        disturbed: The rounds in which another process was timing on this machine.
     """
 
     worker: Worker
@@ -57,6 +58,7 @@ class Sampling:
     calls: list[int] = field(default_factory=list)
     stable: list[bool] = field(default_factory=list)
     samples: list[list[tuple[int, float]]] = field(default_factory=list)
+    disturbed: list[int] = field(default_factory=list)
     _limit_samples: list[dict[str, float]] = field(default_factory=list)
     _timing: int = 0
     _generation: int = -1
@@ -112,6 +114,8 @@ class Sampling:
             for index, value in answer["samples_ns"]:
                 self.samples[index].append((number, float(value)))
             self._limit_samples.append(answer["limits"])
+            if answer["is_disturbed"]:
+                self.disturbed.append(number)
             if progress is not None:
                 progress(number + 1, budget.rounds)
 

@@ -46,6 +46,7 @@ from lhkit.worker.arrays import (
     dtype_named,
     lay_out,
 )
+from lhkit.worker.neighbours import timing_sign
 from lhkit.worker.protocol import Message
 from lhkit.worker.references import call_function
 from lhkit.worker.timings import Timing
@@ -325,14 +326,19 @@ class Handlers:
         return Message({"timing": self._count, "core": timing.core})
 
     def _warm_up(self, fields: dict[str, Any], _body: bytes) -> Message:
-        return Message(self._timings[fields["timing"]].warm_up(fields["entry"], fields["batch_ns"]))
+        with timing_sign():
+            return Message(self._timings[fields["timing"]].warm_up(fields["entry"], fields["batch_ns"]))
 
     def _time_round(self, fields: dict[str, Any], _body: bytes) -> Message:
         timing, samples = self._timings[fields["timing"]], []
-        for index in fields["order"]:
-            self._send(Message({"progress": f"timing {fields['names'][index]}", "ir": None}))
-            samples.append([index, timing.sample(index, fields["round"])])
-        return Message({"samples_ns": samples, "limits": timing.sample_limits()})
+        with timing_sign() as is_another_timing:
+            is_disturbed = is_another_timing()
+            for index in fields["order"]:
+                self._send(Message({"progress": f"timing {fields['names'][index]}", "ir": None}))
+                samples.append([index, timing.sample(index, fields["round"])])
+                is_disturbed |= is_another_timing()
+            limits = timing.sample_limits()
+        return Message({"samples_ns": samples, "limits": limits, "is_disturbed": is_disturbed})
 
     def _release_timing(self, fields: dict[str, Any], _body: bytes) -> Message:
         self._timings.pop(fields["timing"], None)

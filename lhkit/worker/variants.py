@@ -17,6 +17,7 @@ from lhkit.compiler.memrefs import PreparedCall
 from lhkit.compiler.timing_loops import Repeater
 from lhkit.compiler.variants import Stage, VariantBuilder
 from lhkit.worker.arrays import Array
+from lhkit.worker.neighbours import timing_sign
 from lhkit.worker.pinning import pinned_to, quietest_core
 from lhkit.worker.timing import python_batches, without_garbage_collector
 from lhkit.worker.timings import Argument, Placement
@@ -146,7 +147,7 @@ class VariantBench:
 
     @contextlib.contextmanager
     def _undisturbed(self) -> Iterator[None]:
-        with pinned_to(self._core), without_garbage_collector():
+        with timing_sign(), pinned_to(self._core), without_garbage_collector():
             yield
 
 

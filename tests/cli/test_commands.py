@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from lhkit.cli.lab import copy_notebooks, find_notebook
 from lhkit.cli.main import run_program
+from lhkit.session.lessons import copy_notebooks, find_notebook
 from lhkit.shipped import shipped_folder
 
 
@@ -141,6 +141,19 @@ def test_doctor_without_bindings_says_how_to_get_them(lhkit_command):
     done = lhkit_command("doctor", env={"LHKIT_MLIR": "no_such_package"})
     assert done.returncode == 1
     assert "MISSING" in done.stdout and "pip install torch-mlir" in done.stdout
+
+
+def test_doctor_says_ready_once_everything_was_tried(lhkit_command, tmp_path):
+    done = lhkit_command("doctor", "--ready", env={"LHKIT_STATE_DIR": str(tmp_path / "new")})
+    assert done.returncode == 0 and done.stdout.endswith("\nready\n")
+    assert "a kernel is compiled, and right" in done.stdout and list((tmp_path / "new").iterdir()) == []
+
+
+def test_doctor_is_not_ready_where_nothing_can_be_written(lhkit_command, tmp_path):
+    (tmp_path / "file").touch()
+    done = lhkit_command("doctor", "--ready", env={"LHKIT_STATE_DIR": str(tmp_path / "file" / "below")})
+    assert done.returncode == 1 and "ready" not in done.stdout.splitlines()
+    assert "set LHKIT_STATE_DIR to another folder" in done.stdout
 
 
 def test_lab_copies_notebooks_and_never_overwrites(tmp_path):
