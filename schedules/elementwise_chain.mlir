@@ -10,6 +10,8 @@
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/rows.mlir
 // lhkit: require columns >= lanes
+// lhkit: default lanes = vector_bits / 32
+// lhkit: default columns = vector_bits / 8
 // What is done for ends of rows, and for ops that a payload does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 

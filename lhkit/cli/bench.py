@@ -12,6 +12,7 @@ from lhkit.cli.files import write_json, write_text
 from lhkit.cli.measuring import measure_with_bar, measuring_options, refuse_wrong_results
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
+    SCHEDULING,
     limit_options,
     load_all_scheduled,
     microkernel_option,
@@ -67,7 +68,7 @@ def command(
     and --library go for every schedule, --set for those that have the knob, --microkernel for those that
     call it.
     """
-    scheduling = {name: options.pop(name) for name in ("entry", "settings", "bind", "libraries", "ops")}
+    scheduling = {name: options.pop(name) for name in SCHEDULING}
     worker = Worker(limits, threads=threads)
     try:
         kernels = _compile(payload, schedules, function, microkernels, worker, limits, scheduling)
