@@ -100,7 +100,7 @@ def test_a_portable_export_holds_the_values_and_says_of_which_target(worker):
     text = portable_text(load("matmul.mlir", worker, target="neon"), worker=worker)
     assert text.startswith("// Knobs are set as for the target neon.\n")
     assert "lhkit: default" not in text and "tune.knob" not in text
-    assert "tile_sizes [8]" in text and "transform.param.constant 4 : i64" in text
+    assert "transform.param.constant 8 : i64" in text and "transform.param.constant 4 : i64" in text
 
 
 def test_a_tunable_export_keeps_rules_but_not_of_knobs_that_were_set(worker):
