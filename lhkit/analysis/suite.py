@@ -51,7 +51,7 @@ class JudgedGoal:
 
 
 def rival_ratios(row: SuiteRow) -> tuple[RivalRatio, ...]:
-    """Return the speed of a row's kernel against each other entry; paired by rounds, so that the clock cancels."""
+    """Return the speed of a row's kernel as a multiple of each other entry's, paired by rounds."""
     if row.comparison is None:
         return ()
     ours = row.comparison.measurement(OURS)

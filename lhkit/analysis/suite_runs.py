@@ -1,4 +1,4 @@
-"""Two runs of the suite against each other: the speed of each kernel, relative to what both were measured beside."""
+"""Two runs of the suite against each other: the speed of each kernel, relative to NumPy's in the same run."""
 
 from __future__ import annotations
 
