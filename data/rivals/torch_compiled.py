@@ -1,4 +1,7 @@
-"""PyTorch with ``torch.compile(mode="max-autotune")``, one compilation for each shape."""
+"""PyTorch with ``torch.compile(mode="max-autotune")``, one compilation for each shape.
+
+What is laid out anew, such as filters of a convolution, is so once, which is no part of the time.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,6 +29,28 @@ def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
     return bind
 
 
+def prepare_linear(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
+    """Return the same for layers whose weights lie as ``nn.Linear`` keeps them, outputs×inputs."""
+    torch.set_num_threads(task.threads)
+    torch.compiler.reset()
+    compiled = torch.compile(LINEAR[task.family], mode="max-autotune", fullgraph=True, dynamic=False)
+
+    def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
+        # Every second argument is a matrix of weights.
+        tensors = [
+            torch.from_numpy(a).T.contiguous() if i % 2 else torch.from_numpy(a) for i, a in enumerate(arrays)
+        ]
+        return lambda: compiled(*tensors)
+
+    return bind
+
+
+def _linear_mlp(x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+    w0, b0, w1, b1, w2, b2 = weights
+    linear = torch.nn.functional.linear
+    return linear(torch.relu(linear(torch.relu(linear(x, w0, b0)), w1, b1)), w2, b2)
+
+
 def _mlp(x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
     w0, b0, w1, b1, w2, b2 = weights
     hidden = torch.relu(x @ w0 + b0)
@@ -45,4 +70,8 @@ FAMILIES = {
     "softmax": lambda source: torch.softmax(source, -1),
     "layernorm": _layernorm,
     "elementwise_chain": lambda a, b, c: torch.relu(a * b + c),
+}
+LINEAR = {
+    "fc_relu": lambda lhs, rhs, bias: torch.relu(torch.nn.functional.linear(lhs, rhs) + bias),
+    "mlp": _linear_mlp,
 }

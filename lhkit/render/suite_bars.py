@@ -23,8 +23,8 @@ _MARKS = (
     ((-1.4, -0.5), (1.4, -0.5), (1.4, 0.5), (-1.4, 0.5)),
 )
 # In pixels.
-_WIDTH, _LABEL, _RIVAL, _TEXT = 820, 150, 110, 150
-_LINE, _HEAD, _GAP, _EDGE = 17, 24, 10, 26
+_WIDTH, _LABEL, _RIVAL, _TEXT = 880, 140, 130, 190
+_LINE, _HEAD, _GAP, _EDGE = 17, 24, 8, 26
 _LEAST, _MOST = 1 / 8, 64.0
 
 
@@ -51,10 +51,16 @@ class RatioBar:
 
 @dataclass(frozen=True, slots=True)
 class BarGroup:
-    """Bars under one heading."""
+    """Bars under one heading; without one where it is empty."""
 
     title: str
     bars: tuple[RatioBar, ...]
+
+    @property
+    def height(self) -> float:
+        """How high it is drawn, in pixels."""
+        inner = sum(1 for bar in self.bars[1:] if bar.label)
+        return (_HEAD if self.title else 0) + _LINE * len(self.bars) + _GAP * (1 + inner)
 
 
 def row_group(title: str, rows: Sequence[SuiteRow]) -> BarGroup:
@@ -85,25 +91,34 @@ def family_groups(result: SuiteResult, families: Sequence[SuiteFamily]) -> tuple
     return tuple(groups)
 
 
-def ratio_svg(groups: Sequence[BarGroup], label: str) -> str:
+def rivals_in_order(result: SuiteResult) -> tuple[str, ...]:
+    """Return the names of all that kernels are compared with, so that each looks the same in all drawings."""
+    found = [ratio.rival for row in result.rows for ratio in rival_ratios(row)]
+    known = [rival.name for rival in result.rivals]
+    return tuple(sorted(dict.fromkeys(found), key=lambda n: (n in known, known.index(n) if n in known else 0)))
+
+
+def ratio_svg(groups: Sequence[BarGroup], rivals: Sequence[str], label: str) -> str:
     """Return groups of bars as one drawing.
 
     Args:
         groups: What to draw.
+        rivals: The rivals in the order of their colours and marks.
         label: What it shows, for a reader that does not see it.
     """
-    rivals = list(dict.fromkeys(bar.rival for group in groups for bar in group.bars))
     ends = [e for group in groups for bar in group.bars for e in (bar.low, bar.high)]
     low = max(min([0.5, *ends]), _LEAST)
     high = min(max([2.0, *ends]), _MOST)
     axis = _Axis(math.floor(math.log2(low)), math.ceil(math.log2(high)))
-    height = 2 * _EDGE + sum(_HEAD + _LINE * len(g.bars) + _GAP for g in groups)
+    height = 2 * _EDGE + sum(group.height for group in groups)
     drawn = [axis.grid(height)]
     top = float(_EDGE)
     for group in groups:
-        drawn.append(_words(0, top + 15, fitted(group.title, _WIDTH, 12, mono=False), font_weight="bold"))
-        top += _HEAD
-        for bar in group.bars:
+        if group.title:
+            drawn.append(_words(0, top + 15, fitted(group.title, _WIDTH, 12, mono=False), font_weight="bold"))
+            top += _HEAD
+        for i, bar in enumerate(group.bars):
+            top += _GAP if i and bar.label else 0
             drawn.append(_bar(bar, top, axis, rivals.index(bar.rival)))
             top += _LINE
         top += _GAP

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lhkit.analysis.suite import judge_goals
 from lhkit.model.suite import SuiteFamily, SuiteResult
 from lhkit.render.page import html_document
-from lhkit.render.suite_bars import family_groups, ratio_svg, row_group
+from lhkit.render.suite_bars import family_groups, ratio_svg, rivals_in_order, row_group
 from lhkit.render.suite_tables import family_table, goal_table, result_lines
 from lhkit.render.svg import element, escaped
 from lhkit.render.tables import Table, table_html
@@ -29,6 +29,7 @@ def suite_page(result: SuiteResult, families: Sequence[SuiteFamily], command: st
         command: The command that makes it again.
     """
     shown = [family for family in families if any(r.family == family.name for r in result.rows)]
+    rivals = rivals_in_order(result)
     sections = [
         element("h1", "lhkit's schedules beside NumPy, PyTorch and IREE"),
         element("p", escaped(_HOW)),
@@ -36,13 +37,13 @@ def suite_page(result: SuiteResult, families: Sequence[SuiteFamily], command: st
     ]
     if len(shown) > 1:
         overview = "Geometric means by family; whiskers from the least shape to the greatest."
-        sections.append(_figure(ratio_svg(family_groups(result, shown), overview), overview))
+        sections.append(_figure(ratio_svg(family_groups(result, shown), rivals, overview), overview))
     for family in shown:
         rows = [row for row in result.rows if row.family == family.name]
         sections.append(element("h2", escaped(family.title)))
         if any(row.comparison is not None for row in rows):
             caption = f"{family.title}: speed as a multiple of each rival's."
-            sections.append(_figure(ratio_svg([row_group("", rows)], caption), caption))
+            sections.append(_figure(ratio_svg([row_group("", rows)], rivals, caption), caption))
         sections.append(table_html(family_table(rows)))
     if not result.is_quick:
         sections += [element("h2", "Goals"), table_html(goal_table(judge_goals(result, shown)))]
