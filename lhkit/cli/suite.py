@@ -26,7 +26,7 @@ from lhkit.render.tables import table_text
 from lhkit.session.sampling import Progress
 from lhkit.session.targets import find_target
 from lhkit.suite.running import SuiteOptions, SuiteRun
-from lhkit.suite.table import choose_families, choose_rivals, load_table
+from lhkit.suite.table import choose_families, choose_rivals, load_table, with_rivals_of
 from lhkit.worker.limits import Limits
 
 # Options of ``lhkit bench`` that mean something for the suite, besides its own.
@@ -134,6 +134,7 @@ def run_suite(
     check_single_stdout(json_file, asked.html_file)
     table = choose_rivals(load_table(Path(asked.table_file) if asked.table_file else None), asked.rivals)
     chosen = choose_families(table, families)
+    table = with_rivals_of(table, chosen)
     target = find_target(options["target"]).name
     how = SuiteOptions(asked.is_quick, options["rounds"], asked.seconds, seed, target, limits)
     rows: list[SuiteRow] = []

@@ -87,3 +87,9 @@ def choose_rivals(table: SuiteTable, names: Sequence[str]) -> SuiteTable:
     )
     rivals = tuple(rival for rival in table.rivals if rival.name in chosen)
     return dataclasses.replace(table, families=families, rivals=rivals)
+
+
+def with_rivals_of(table: SuiteTable, families: Sequence[SuiteFamily]) -> SuiteTable:
+    """Return a table with the rivals that these families are measured beside."""
+    wanted = {name for family in families for name in family.rivals}
+    return dataclasses.replace(table, rivals=tuple(r for r in table.rivals if r.name in wanted))
