@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import platform
 from typing import Any
 
@@ -12,9 +13,11 @@ import click
 from lhkit.cli.files import write_json
 from lhkit.cli.readiness import Finding, tried_findings
 from lhkit.model.errors import LhkitError
-from lhkit.render.tables import Table, table_text
+from lhkit.render.tables import Table, format_bytes, table_text
 from lhkit.session.environment import cpu_name, vector_extensions
 from lhkit.session.opt_host import VARIABLE, opt_host
+from lhkit.session.targets import VARIABLE as TARGET_VARIABLE
+from lhkit.session.targets import find_target
 from lhkit.session.workers import shared_worker
 from lhkit.worker.limits import available_cores, default_memory_bytes
 
@@ -78,9 +81,21 @@ def _machine() -> list[Finding]:
         Finding("lhkit", f"{importlib.metadata.version('lhkit')} on Python {platform.python_version()}"),
         Finding("CPU", f"{cpu_name()} ({platform.machine()})"),
         Finding("vector extensions", extensions or "not reported by this system", True if extensions else None),
+        _target(),
         Finding("cores", f"{available_cores()} available"),
         Finding("memory limit of a worker", f"{default_memory_bytes() / (1 << 30):.1f} GiB"),
     ]
+
+
+def _target() -> Finding:
+    try:
+        target = find_target()
+    except LhkitError as error:
+        return Finding("target", error.failure.message, False, error.failure.advice or "")
+    vectors = f"{target.vector_registers} vector registers of {target.vector_bits} bits"
+    caches = f"L1 {format_bytes(target.l1_bytes)}, L2 {format_bytes(target.l2_bytes)}"
+    said = f", which {TARGET_VARIABLE} names" if os.environ.get(TARGET_VARIABLE) else ""
+    return Finding("target", f"{target.name}{said}: {vectors}, {caches}; defaults of knobs follow it")
 
 
 def _bindings() -> list[Finding]:

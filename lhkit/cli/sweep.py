@@ -9,7 +9,13 @@ import click
 
 from lhkit.analysis.confirmation import describe_confirmation
 from lhkit.cli.files import write_json, write_text
-from lhkit.cli.options import limit_options, load_scheduled, microkernel_option, schedule_options
+from lhkit.cli.options import (
+    SCHEDULING,
+    limit_options,
+    load_scheduled,
+    microkernel_option,
+    schedule_options,
+)
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Failure, FailureKind
 from lhkit.model.sweep import SweepResult, SweepStatus, record_to_json
@@ -92,7 +98,7 @@ def command(
     Every variant is kept in the store as soon as it is done: a sweep that was stopped, interrupted or killed
     goes on where it was. --timeout and --memory are for one variant.
     """
-    scheduling = {name: options.pop(name) for name in ("entry", "settings", "bind", "libraries", "ops")}
+    scheduling = {name: options.pop(name) for name in SCHEDULING}
     knobs = dict(_knob(text) for text in narrowed)
     worker = Worker(limits)
     try:

@@ -15,7 +15,7 @@ from lhkit.model.signature import Function
 from lhkit.session.environment import describe_environment, widest_vector_bits
 from lhkit.session.inputs import default_arguments
 from lhkit.session.kernels import Kernel
-from lhkit.session.sampling import Budget, Progress, Sampling
+from lhkit.session.sampling import Budget, Outsider, Progress, Sampling
 from lhkit.session.verifying import verify
 from lhkit.session.work import payload_work
 from lhkit.worker.arrays import dtype_named
@@ -40,6 +40,7 @@ def measure(
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress | None = None,
+    outsiders: Sequence[Outsider] = (),
 ) -> Comparison:
     """Verify kernels of one payload and time them, interleaved, beside the NumPy reference if there is one.
 
@@ -63,6 +64,8 @@ def measure(
         seed: What order and arguments are drawn from.
         limits: Time and memory for each request, such as a round.
         progress: Called after each round with (rounds done, most rounds).
+        outsiders: What is sampled in the same rounds in processes of its own, on the same core; its results
+            were checked before. One whose process dies is not among the measurements; its ``failure`` says why.
 
     Returns:
         All samples; the anchor of ratios is NumPy if there is a reference, else the first kernel.
@@ -75,6 +78,7 @@ def measure(
     inputs = [np.asarray(a) for a in arguments or default_arguments(first.payload, first.function, seed)]
     verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
     names = [*([REFERENCE_NAME] if first.payload.reference is not None else []), *kernels]
+    names += [outsider.name for outsider in outsiders]
     asked = {
         "cache": cache,
         "alignment_bytes": alignment_bytes,
@@ -82,14 +86,20 @@ def measure(
         "vector_bits": widest_vector_bits(),
     }
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
-    sampling = Sampling(first.worker, names, limits)
+    sampling = Sampling(first.worker, names, limits, outsiders)
     sampling.prepare(kernels, inputs, asked)
     try:
         sampling.warm_up(_BATCH_NS)
         sampling.run(Budget(rounds, seconds), random.Random(seed), progress)
     finally:
         sampling.release()
-    measurements = tuple(_measurement(i, kernels, verdicts, sampling, cache) for i, _ in enumerate(names))
+    inside = len(names) - len(outsiders)
+    measurements = tuple(_measurement(i, kernels, verdicts, sampling, cache) for i in range(inside))
+    measurements += tuple(
+        outsider.measurement(sampling.samples[i], sampling.calls[i], sampling.stable[i])
+        for i, outsider in enumerate(outsiders, inside)
+        if outsider.failure is None
+    )
     return Comparison(
         payload=first.payload.source,
         payload_sha256=first.payload.sha256,

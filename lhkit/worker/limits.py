@@ -60,3 +60,15 @@ def thread_environment(threads: int = 1) -> dict[str, str]:
     """Return the variables that hold the thread pools of numerical libraries at so many threads."""
     names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
     return {f"{name}_NUM_THREADS": str(threads) for name in names}
+
+
+def process_environment(threads: int) -> dict[str, str]:
+    """Return the environment of a process beside this one: threads of libraries, and lhkit importable."""
+    home = str(Path(__file__).parents[2])
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    return {
+        **os.environ,
+        **thread_environment(threads),
+        "PYTHONPATH": os.pathsep.join([*paths, home]),
+        "PYTHONUTF8": "1",
+    }

@@ -8,17 +8,28 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO, Protocol
 
 from lhkit.model.errors import LhkitError
 from lhkit.model.failure import Failure
 from lhkit.model.jsonable import to_json
 from lhkit.worker.protocol import Message, read_message, write_message
 
-if TYPE_CHECKING:
-    from lhkit.worker.handlers import Handlers
+Send = Callable[[Message], None]
+
+
+class Handlers(Protocol):
+    """Answers requests."""
+
+    def answer(self, request: Message) -> Message:
+        """Return the answer to a request.
+
+        Raises:
+            LhkitError: It fails, in a way that the client is told.
+        """
+
 
 # The client stops a request that takes too long; this is for a worker whose client is gone.
 _ORPHAN_GRACE_SECONDS = 5.0
@@ -34,10 +45,25 @@ def main(arguments: list[str] | None = None) -> int:
         from lhkit.worker.replay import replay
 
         return replay(Path(arguments[0]))
+    return serve(_compiler_handlers)
+
+
+def serve(make_handlers: Callable[[Send], Handlers]) -> int:
+    """Serve requests on standard input and output until they end; return the exit code.
+
+    Args:
+        make_handlers: Makes what answers requests; it gets what sends notes before an answer.
+    """
     requests, answers = _private_streams()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _forbid_core_dumps()
-    return _serve(requests, answers)
+    return _serve(requests, answers, make_handlers)
+
+
+def _compiler_handlers(send: Send) -> Handlers:
+    from lhkit.worker import handlers
+
+    return handlers.Handlers(send)
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
@@ -54,14 +80,12 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     return requests, answers
 
 
-def _serve(requests: BinaryIO, answers: BinaryIO) -> int:
+def _serve(requests: BinaryIO, answers: BinaryIO, make_handlers: Callable[[Send], Handlers]) -> int:
     def send(message: Message) -> None:
         write_message(answers, message)
 
     try:
-        from lhkit.worker.handlers import Handlers
-
-        handlers = Handlers(send)
+        handlers = make_handlers(send)
     except LhkitError as error:
         send(Message({"failure": to_json(error.failure)}))
         return 1

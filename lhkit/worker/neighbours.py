@@ -76,6 +76,6 @@ def _is_alive(name: str) -> bool:
     if not (number.isdigit() and began_s.isdigit()):
         return False
     try:
-        return abs(psutil.Process(int(number)).create_time() - int(began_s)) < _CLOCK_STEP_S
+        return bool(abs(psutil.Process(int(number)).create_time() - int(began_s)) < _CLOCK_STEP_S)
     except psutil.Error:
         return False
