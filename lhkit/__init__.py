@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lhkit.session.sweeping import sweep as sweep
     from lhkit.session.tracing import trace_schedule as trace
     from lhkit.session.verifying import verify
+    from lhkit.widgets.workbench import explore as explore
     from lhkit.worker.limits import Limits
 
     load_ops = load_own_ops
@@ -61,9 +62,10 @@ _PLACES = {
     "verify": "lhkit.session.verifying:verify",
 }
 _NAMESPACES = ("ops", "payloads", "show")
-# How schedules are made and their knobs chosen, beside the names that say what is done with them.
+# How schedules are made, explored, and their knobs chosen, beside the names that say what is done with them.
 _MAKERS = {
     "building": "lhkit.session.building:building",
+    "explore": "lhkit.widgets.workbench:explore",
     "load_ops": "lhkit.session.own_ops:load_own_ops",
     "sweep": "lhkit.session.sweeping:sweep",
 }

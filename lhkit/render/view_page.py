@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lhkit.render.page import html_document
 from lhkit.render.svg import element, escaped
 from lhkit.render.tables import Table, table_html
-from lhkit.render.viewer import View, static_text, view_content, view_html
+from lhkit.render.viewer import View, script, view_content, view_html
 
 # What the script asks of a widget's model, for a page that has none.
 _STAND_IN = """
@@ -43,6 +43,6 @@ def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str
         element("h2", "How this was made"),
         made,
         element("script", data, type="application/json", id="lh-data"),
-        element("script", static_text("lhkit.js") + _STAND_IN, type="module"),
+        element("script", script("lhkit.js") + _STAND_IN, type="module"),
     )
     return html_document(title, parts, style=_STYLE)

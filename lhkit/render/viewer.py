@@ -1,6 +1,7 @@
 """Views: panes of drawings with steps to go through and one selection, as data for the script and as HTML.
 
-What a browser does with a view is written in ``lhkit/widgets/static/lhkit.js``, for notebooks and pages alike.
+What a browser does with a view is written in ``lhkit/widgets/static/lhkit.js``, for notebooks and pages alike;
+``parts.js`` beside it has what other widgets need too.
 What is shown without it (a saved notebook, a published one) is `view_html`.
 """
 
@@ -95,6 +96,11 @@ def static_text(name: str) -> str:
     return (_STATIC / name).read_text(encoding="utf-8")
 
 
+def script(*names: str) -> str:
+    """Return scripts as one module: what all drawings share, then these files, in order."""
+    return "\n".join(static_text(name) for name in ("parts.js", *names))
+
+
 def view_style() -> str:
     """Return the style sheet of views, with the colours of the theme."""
     return f"{theme_style()}\n{ir_style()}\n{static_text('lhkit.css')}"
@@ -135,14 +141,18 @@ def view_id(view: View) -> str:
     return drawing_id(view.key, str(view.start), json.dumps(panes))
 
 
-def view_html(view: View) -> str:
+def view_html(view: View, *, id_: str | None = None) -> str:
     """Return a view as HTML that needs no script: each pane at the step that is shown first.
 
     It reads well where styles and inline SVG are stripped too, as notebooks do that are not trusted.
+
+    Args:
+        view: The view.
+        id_: What a live model knows it by; default what equal views have in common.
     """
     panes = "".join(_pane_html(pane, view.start) for pane in view.panes)
     style = element("style", view_style())
-    return element("div", style, panes, class_="lh lh-view", data_lh_view=view_id(view))
+    return element("div", style, panes, class_="lh lh-view", data_lh_view=id_ or view_id(view))
 
 
 def _pane_html(pane: Pane, start: int) -> str:

@@ -183,8 +183,12 @@ class Session:
         if text != self.text:
             self._change(self._version_of(self.schedule, text, title))
 
-    def set_knobs(self, settings: Mapping[str, KnobValue]) -> None:
+    def set_knobs(self, settings: Mapping[str, KnobValue], *, amends: bool = False) -> None:
         """Set knobs; the others stay.
+
+        Args:
+            settings: Values by name.
+            amends: Put the new version in place of the current one: a slider that moves is one change.
 
         Raises:
             UsageError: No such knob, or a value that it does not allow.
@@ -192,7 +196,8 @@ class Session:
         version = self.version
         schedule = version.schedule.with_knobs(settings)
         title = "set " + ", ".join(f"{n} = {v}" for n, v in settings.items())
-        self._change(Version(schedule, version.text, title, version.failure, version.script))
+        made = Version(schedule, version.text, title, version.failure, version.script)
+        self._move((self.history.amended if amends else self.history.with_version)(made), "edited", title)
 
     def undo(self) -> bool:
         """Go back one version; return False where there is none."""

@@ -71,6 +71,10 @@ class History:
         versions = (*kept, version)[-MOST_VERSIONS:]
         return History(versions, len(versions) - 1)
 
+    def amended(self, version: Version) -> History:
+        """Return the history with another version in place of the current one; what could be redone is gone."""
+        return History((*self.versions[: self.at], version), self.at)
+
     def undone(self) -> History:
         """Return the history one version back; the caller has asked `can_undo`."""
         return History(self.versions, max(self.at - 1, 0))

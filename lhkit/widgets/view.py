@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import anywidget
 import traitlets
 
-from lhkit.render.viewer import View, view_content, view_id, view_style
+from lhkit.render.viewer import View, script, view_content, view_id, view_style
 from lhkit.widgets.selection import Selection, selection_of
-
-_STATIC = Path(__file__).parent / "static"
 
 
 class ViewWidget(anywidget.AnyWidget):
@@ -28,7 +25,7 @@ class ViewWidget(anywidget.AnyWidget):
         shared: What all views of the trace have selected.
     """
 
-    _esm = _STATIC / "lhkit.js"
+    _esm = script("lhkit.js")
     _css = view_style()
     content = traitlets.Dict().tag(sync=True)
     view_id = traitlets.Unicode().tag(sync=True)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 ROOT = Path(__file__).parents[2]
 FLAGS = (
@@ -160,7 +161,7 @@ def _served(folder):
 
 def _wait(process, address, log):
     """Wait until the server answers: each try is a request with a time limit of its own."""
-    for _ in range(600):
+    for _ in range(1800):
         assert process.poll() is None, log.read_text()
         try:
             with urllib.request.urlopen(address, timeout=5):
@@ -179,3 +180,45 @@ def server(tmp_path_factory):
     executable()
     with _served(tmp_path_factory.mktemp("server")) as running:
         yield running
+
+
+# Waits until the notebook that the application opened has its kernel.
+READY = """async () => {
+  const app = window.jupyterapp;
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const panel = () => app.shell.currentWidget;
+  while (!panel()?.sessionContext || !panel()?.content?.widgets?.length) await frame();
+  await panel().sessionContext.ready;
+  await panel().sessionContext.session.kernel.info;
+}"""
+
+
+def notebook_of(cells):
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    return new_notebook(metadata={"kernelspec": kernel}, cells=[new_code_cell(cell) for cell in cells])
+
+
+def opened(watched, server, application, name, **options):
+    """Open a notebook; what the application says while it starts is its own."""
+    page = watched(**options)
+    page.page.goto(getattr(server, application)(name))
+    page.page.wait_for_function("window.jupyterapp")
+    page.page.evaluate(READY)
+    page.errors.clear()
+    return page
+
+
+def run_all(page):
+    page.page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+
+
+def run_cell(page, number):
+    page.page.evaluate(
+        "async (n) => { const content = window.jupyterapp.shell.currentWidget.content;"
+        " content.activeCellIndex = n; await window.jupyterapp.commands.execute('notebook:run-cell'); }",
+        number,
+    )
+
+
+def output(page, number):
+    return page.page.locator(".jp-Notebook .jp-Cell").nth(number).locator(".jp-OutputArea-output").first

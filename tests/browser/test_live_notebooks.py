@@ -4,9 +4,8 @@ import copy
 
 import nbformat
 import pytest
-from conftest import SCREENSHOTS
+from conftest import SCREENSHOTS, notebook_of, opened, output, run_cell
 from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell, new_notebook
 
 import lhkit
 from lhkit.session.publishing import WIDGET_VIEW
@@ -35,46 +34,6 @@ LINKED = ("trace", "timeline", "diff")
 SAID = "print(lhkit.show.timeline(trace).selection.value)"
 SET = "lhkit.show.timeline(trace).selection.select('step', '5')"
 APPLICATIONS = ("lab", "notebook")
-# Waits until the notebook that the application opened has its kernel.
-READY = """async () => {
-  const app = window.jupyterapp;
-  const frame = () => new Promise((done) => requestAnimationFrame(done));
-  const panel = () => app.shell.currentWidget;
-  while (!panel()?.sessionContext || !panel()?.content?.widgets?.length) await frame();
-  await panel().sessionContext.ready;
-  await panel().sessionContext.session.kernel.info;
-}"""
-
-
-def notebook_of(cells):
-    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-    return new_notebook(metadata={"kernelspec": kernel}, cells=[new_code_cell(cell) for cell in cells])
-
-
-def opened(watched, server, application, name, **options):
-    """Open a notebook; what the application says while it starts is its own."""
-    page = watched(**options)
-    page.page.goto(getattr(server, application)(name))
-    page.page.wait_for_function("window.jupyterapp")
-    page.page.evaluate(READY)
-    page.errors.clear()
-    return page
-
-
-def run_all(page):
-    page.page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
-
-
-def run_cell(page, number):
-    page.page.evaluate(
-        "async (n) => { const content = window.jupyterapp.shell.currentWidget.content;"
-        " content.activeCellIndex = n; await window.jupyterapp.commands.execute('notebook:run-cell'); }",
-        number,
-    )
-
-
-def output(page, number):
-    return page.page.locator(".jp-Notebook .jp-Cell").nth(number).locator(".jp-OutputArea-output").first
 
 
 @pytest.fixture(scope="module")

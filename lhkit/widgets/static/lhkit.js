@@ -5,87 +5,7 @@
 // what they stand for is in data-step, data-handle and data-op.
 
 const CHANNEL = "lhkit:selected"; // event of the window, by which outputs of one trace share what is selected
-const MARKED = "[data-step],[data-handle],[data-op]";
-const KINDS = ["step", "handle", "op"];
 const FRAMES_KEPT = 6; // frames of a pane that stay built, so that going back and forth is quick
-const PLAY_MS = 600;
-
-// Large parts travel as {z: base64 of zlib}.
-async function unpacked(part) {
-  if (typeof part === "string") return part;
-  const bytes = Uint8Array.from(atob(part.z), (c) => c.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).text();
-}
-
-function make(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== undefined) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children);
-  return node;
-}
-
-// Elements by "kind:id": a selection costs what it lights, not what there is.
-function indexed(root) {
-  const index = new Map();
-  for (const node of root.querySelectorAll(MARKED)) {
-    for (const kind of KINDS) {
-      const ids = node.dataset[kind];
-      if (ids === undefined) continue;
-      for (const id of ids.split(" ")) {
-        const key = `${kind}:${id}`;
-        const found = index.get(key);
-        if (found) found.push(node);
-        else index.set(key, [node]);
-      }
-    }
-  }
-  return index;
-}
-
-// What a click on an element selects. A mark of a handle at a step means the handle, at that step.
-function meaning(node) {
-  const { step, handle, op, kind } = node.dataset;
-  const means = kind ?? (handle !== undefined ? "handle" : op !== undefined ? "op" : "step");
-  const ids = node.dataset[means];
-  // A line of IR has its op first, and then those that are printed inside of it.
-  const selection = { kind: means, id: means === "op" ? ids.split(" ")[0] : ids };
-  const goes = means === "step" || (means === "handle" && op === undefined);
-  return { selection, step: goes && step !== undefined ? Number(step) : null };
-}
-
-function same(a, b) {
-  return a?.kind === b?.kind && a?.id === b?.id;
-}
-
-// Buttons and a slider over positions 0 … count - 1.
-class Slider {
-  constructor(count, label, go) {
-    this.input = make("input", {
-      type: "range", min: 0, max: count - 1, step: 1, "aria-label": label, oninput: () => go(Number(this.input.value)),
-    });
-    this.count = count;
-    this.at = 0;
-    const move = (by) => () => go(Math.min(Math.max(this.at + by, 0), this.count - 1));
-    this.node = make(
-      "span", { class: "lh-slider" },
-      make("button", { type: "button", title: `back (←): ${label}`, "aria-label": `${label}: back`, onclick: move(-1) }, "‹"),
-      this.input,
-      make("button", { type: "button", title: `on (→): ${label}`, "aria-label": `${label}: on`, onclick: move(1) }, "›"),
-    );
-    this.move = move;
-  }
-
-  set(at, text) {
-    this.at = at;
-    this.input.max = this.count - 1;
-    this.input.value = at;
-    this.input.setAttribute("aria-valuetext", text);
-  }
-}
 
 // One pane: a fragment, or frames of which one is shown.
 class Pane {
@@ -260,8 +180,7 @@ class View {
     this.panes = this.data.panes.map((pane) => new Pane(pane, this));
     this.knobs = model.get("controls") ? [new Knobs(model)] : [];
     el.classList.add("lh", "lh-view", "lh-live");
-    // Keys that mean something here are not commands of the notebook.
-    el.dataset.lmSuppressShortcuts = "true";
+    keepKeys(el);
     const styles = el.querySelectorAll(":scope > style"); // they came with the static picture
     const bars = [...this.bar(), ...this.knobs.map((knobs) => knobs.node)];
     el.replaceChildren(...styles, ...bars, make("div", { class: "lh-panes" }, ...this.panes.map((pane) => pane.node)));
@@ -337,56 +256,10 @@ class View {
     else if (changed) this.light();
   }
 
-  // The payload ops of a handle when a step has ended.
-  opsOf(handle) {
-    const end = this.lookup.ends[this.step] ?? -1;
-    let ops = "";
-    for (const [at, held] of this.lookup.held[handle] ?? []) if (at <= end) ops = held;
-    return ops ? ops.split(" ") : [];
-  }
-
-  // Keys of the selection and of what belongs to it: a handle's ops, an op's handles.
-  keys() {
-    if (!this.selection) return [];
-    const { kind, id } = this.selection;
-    const ids = String(id).split(" ");
-    const keys = ids.map((each) => `${kind}:${each}`);
-    if (kind === "handle") for (const each of ids) keys.push(...this.opsOf(each).map((op) => `op:${op}`));
-    if (kind === "op") {
-      const holds = (handle) => this.opsOf(handle).some((op) => ids.includes(op));
-      keys.push(...Object.keys(this.lookup.held).filter(holds).map((handle) => `handle:${handle}`));
-    }
-    return keys;
-  }
-
   light() {
-    for (const node of this.lit) node.classList.remove("lh-selected", "lh-now");
-    this.lit = [];
-    for (const pane of this.panes) {
-      for (const node of pane.index.get(`step:${this.step}`) ?? []) {
-        if (node.dataset.handle !== undefined || node.dataset.op !== undefined) continue; // a mark, not the step
-        node.classList.add("lh-now");
-        this.lit.push(node);
-      }
-    }
-    for (const key of this.keys()) {
-      for (const pane of this.panes) {
-        for (const node of pane.index.get(key) ?? []) {
-          node.classList.add("lh-selected");
-          this.lit.push(node);
-        }
-      }
-    }
-    this.chosen.textContent = this.inWords();
-  }
-
-  inWords() {
-    if (!this.selection) return "";
-    const { kind, id } = this.selection;
-    if (kind === "step") return `selected: step ${id}`;
-    const names = String(id).split(" ").map((each) => this.lookup.names[each] ?? each);
-    const more = names.length > 3 ? `, … ${names.length - 3} more` : "";
-    return `selected: ${names.slice(0, 3).join(", ")}${more}`;
+    const keys = keysOf(this.lookup, this.step, this.selection);
+    this.lit = relight(this.lit, this.panes.map((pane) => pane.index), this.step, keys);
+    this.chosen.textContent = inWords(this.lookup, this.selection);
   }
 
   select(node) {
@@ -426,39 +299,8 @@ async function render({ model, el }) {
   return () => view.stop();
 }
 
-// Static pictures of the document that live models take over: the output itself holds no widget, so a notebook that
-// is opened without its kernel shows the picture and no error. One observer serves all models.
-function takeovers() {
-  const mounts = new Map();
-  const take = (el) => {
-    const mount = mounts.get(el.dataset.lhView);
-    if (mount && !el.classList.contains("lh-live")) mount(el);
-  };
-  const search = (root) => {
-    if (root.nodeType !== Node.ELEMENT_NODE || root.closest(".lh-live")) return;
-    if (root.matches("[data-lh-view]")) take(root);
-    root.querySelectorAll("[data-lh-view]").forEach(take);
-  };
-  new MutationObserver((records) => {
-    for (const record of records) record.addedNodes.forEach(search);
-  }).observe(document.documentElement, { childList: true, subtree: true });
-  return {
-    add(id, mount) {
-      mounts.set(id, mount);
-      search(document.documentElement);
-    },
-    remove(id, mount) {
-      if (mounts.get(id) === mount) mounts.delete(id);
-    },
-  };
-}
-
 function initialize({ model }) {
-  const all = (window.lhkitTakeovers ??= takeovers());
-  const id = model.get("view_id");
-  const mount = (el) => render({ model, el });
-  all.add(id, mount);
-  return () => all.remove(id, mount);
+  return takeOver(model.get("view_id"), (el) => render({ model, el }));
 }
 
 export default { initialize, render };

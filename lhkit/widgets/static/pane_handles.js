@@ -1,0 +1,68 @@
+// What became of handles, and pictures: tiles, the graph of the schedule.
+
+class TimelinePane extends BenchPane {
+  static key = "timeline";
+  static title = "Handles";
+  static area = "handles";
+  static shows = ["timeline"];
+
+  update() {
+    return this.place(this.bench.part("timeline"));
+  }
+}
+
+class TilesPane extends BenchPane {
+  static key = "tiles";
+  static title = "Tiles";
+  static area = "pictures";
+  static shows = ["tiles"];
+
+  constructor(bench) {
+    super(bench);
+    this.slider = new Slider(1, "iteration", (at) => this.go(at));
+    this.said = make("output", { class: "lh-said" });
+    this.play = make("button", { type: "button", onclick: () => this.toggle() }, "▶ play");
+    this.bar = make("div", { class: "lhw-bar" }, this.slider.node, this.play, this.said);
+    this.frame = make("div", { class: "lhw-frame" });
+    this.node.prepend(this.bar);
+    this.body.append(this.frame);
+  }
+
+  update() {
+    const { frames } = this.bench.part("tiles");
+    this.frames = frames;
+    this.bar.hidden = frames.length < 2;
+    this.slider.count = frames.length;
+    return this.go(Math.min(this.slider.at, Math.max(frames.length - 1, 0)));
+  }
+
+  go(at) {
+    const frame = this.frames[at];
+    if (!frame) return this.place("", this.frame);
+    this.slider.set(at, frame.label);
+    this.said.textContent = frame.label;
+    return this.place(frame.html, this.frame);
+  }
+
+  toggle() {
+    clearInterval(this.timer);
+    this.timer = this.timer ? null : setInterval(() => {
+      if (this.node.isConnected) this.go((this.slider.at + 1) % this.frames.length);
+      else this.toggle();
+    }, PLAY_MS);
+    this.play.textContent = this.timer ? "■ stop" : "▶ play";
+  }
+}
+
+class ScheduleGraphPane extends BenchPane {
+  static key = "schedule_graph";
+  static title = "Schedule graph";
+  static area = "pictures";
+  static shows = ["schedule_graph"];
+
+  update() {
+    return this.place(this.bench.part("schedule_graph"));
+  }
+}
+
+PANES.push(TimelinePane, TilesPane, ScheduleGraphPane);

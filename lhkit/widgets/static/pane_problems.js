@@ -1,0 +1,25 @@
+// What is wrong, with its repairs as buttons.
+
+class ProblemsPane extends BenchPane {
+  static key = "problems";
+  static title = "Problems";
+  static area = "bottom";
+  static shows = ["problems"];
+
+  update() {
+    const { html, status } = this.bench.part("problems");
+    this.node.dataset.status = status;
+    const wanted = make("div", {});
+    wanted.append(fragmentOf(html));
+    if (!this.list) this.body.append((this.list = make("div", {})));
+    morph(this.list, wanted);
+    this.reindex();
+  }
+
+  badge() {
+    const { count, status } = this.bench.part("problems");
+    return status === "ok" ? "✓" : `${status === "failed" ? "✕" : "!"} ${count}`;
+  }
+}
+
+PANES.push(ProblemsPane);

@@ -1,0 +1,152 @@
+// The steps of the schedule: walked, moved, switched, changed; knobs are sliders among them.
+
+class StepsPane extends BenchPane {
+  static key = "steps";
+  static title = "Steps";
+  static area = "left";
+  static shows = ["steps"];
+
+  constructor(bench) {
+    super(bench);
+    this.list = make("div", { class: "lhw-list" });
+    this.body.append(this.list);
+    this.gestures = 0;
+    this.body.addEventListener("pointerdown", (event) => this.press(event.target));
+    this.body.addEventListener("input", (event) => event.target.matches("[data-knob][data-values]") && this.turned(event.target));
+    this.body.addEventListener("change", (event) => {
+      if (event.target.matches("[data-knob]:not([data-values])")) this.typed(event.target);
+      else if (event.target.matches("[data-knob]")) this.begin();
+    });
+    this.body.addEventListener("dragstart", (event) => this.dragStart(event));
+    this.body.addEventListener("dragover", (event) => this.dragOver(event));
+    this.body.addEventListener("drop", (event) => this.drop(event));
+    this.body.addEventListener("dragend", () => this.dragEnd());
+  }
+
+  async update() {
+    const turn = ++this.turn;
+    const html = await unpacked(this.bench.part("steps").html);
+    if (turn !== this.turn || html === this.html) return;
+    this.html = html;
+    const wanted = make("div", { class: "lhw-list" });
+    wanted.append(fragmentOf(html));
+    morph(this.list, wanted);
+    this.reindex();
+    this.showStep();
+  }
+
+  showStep() {
+    const now = this.list.querySelector(".lhw-row.lh-now");
+    now?.scrollIntoView({ block: "nearest" });
+    for (const main of this.mains()) main.removeAttribute("aria-current");
+    const main = now?.querySelector(".lhw-main");
+    main?.setAttribute("aria-current", "step");
+    if (main && document.activeElement?.matches(".lhw-main") && this.list.contains(document.activeElement)) main.focus();
+  }
+
+  mains() {
+    return [...this.list.querySelectorAll(".lhw-main")];
+  }
+
+  row(number) {
+    return this.list.querySelector(`.lhw-row[data-number="${number}"][data-kind="step"]`);
+  }
+
+  // A row is dragged by anything but its controls: a slider's thumb has to follow the pointer itself.
+  press(target) {
+    const row = target.closest('.lhw-row[data-kind="step"]');
+    if (row) row.draggable = !target.closest("label, .lhw-tools");
+    if (target.matches("[data-knob]")) this.begin();
+  }
+
+  // One drag of a slider, or one run of its keys, is one change of the schedule.
+  begin() {
+    this.gestures += 1;
+  }
+
+  turned(input) {
+    const value = JSON.parse(input.dataset.values)[Number(input.value)];
+    input.setAttribute("aria-valuetext", String(value));
+    const said = input.parentNode.querySelector("output");
+    if (said) said.textContent = String(value);
+    this.bench.latest({ do: "set_knobs", knobs: { [input.dataset.knob]: value }, gesture: `${this.bench.id}-${this.gestures}` });
+  }
+
+  typed(input) {
+    const number = Number(input.value);
+    const value = input.value.trim() !== "" && Number.isFinite(number) ? number : input.value;
+    this.bench.do({ do: "set_knobs", knobs: { [input.dataset.knob]: value } });
+  }
+
+  key(event) {
+    const row = event.target.closest(".lhw-row");
+    const isMain = event.target.matches(".lhw-main");
+    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (by && event.altKey && row?.dataset.kind === "step") return this.move(row, by);
+    if (event.altKey || event.ctrlKey || event.metaKey) return false;
+    if (by && isMain) return this.walk(event.target, by);
+    if (!isMain) return false;
+    if (event.key === "Enter") return this.walk(event.target, 0);
+    const press = { Delete: "[data-do*=remove_step]", " ": ".lhw-switch", e: "[data-edit]", F2: "[data-edit]" }[event.key];
+    const button = press && row.querySelector(press);
+    button?.click();
+    return Boolean(button);
+  }
+
+  walk(main, by) {
+    const mains = this.mains();
+    const next = mains[mains.indexOf(main) + by];
+    if (next) {
+      next.focus();
+      if (next.dataset.goto !== undefined) this.bench.goTo(Number(next.dataset.goto));
+    }
+    return true;
+  }
+
+  move(row, by) {
+    const button = row.querySelector(`[data-do*='"by":${by},']`);
+    if (button) this.bench.do(JSON.parse(button.dataset.do)).then(() => this.focusNow());
+    return true;
+  }
+
+  focusNow() {
+    this.list.querySelector(".lhw-row.lh-now .lhw-main")?.focus();
+  }
+
+  dragStart(event) {
+    const row = event.target.closest?.('.lhw-row[data-kind="step"]');
+    if (!row) return event.preventDefault();
+    this.dragged = row;
+    event.dataTransfer.effectAllowed = "move";
+    event.dataTransfer.setData("text/plain", row.dataset.number);
+  }
+
+  dragOver(event) {
+    const row = event.target.closest?.('.lhw-row[data-kind="step"]');
+    if (!this.dragged || !row || row === this.dragged) return;
+    event.preventDefault();
+    this.clearDrop();
+    const box = row.getBoundingClientRect();
+    row.dataset.drop = event.clientY < box.top + box.height / 2 ? "before" : "after";
+  }
+
+  drop(event) {
+    const row = this.list.querySelector("[data-drop]");
+    if (!this.dragged || !row) return;
+    event.preventDefault();
+    const command = { do: "move_step", step: Number(this.dragged.dataset.number), [row.dataset.drop]: Number(row.dataset.number) };
+    this.bench.do({ ...command, version: this.bench.part("steps").version });
+    this.dragEnd();
+  }
+
+  dragEnd() {
+    this.dragged = null;
+    this.clearDrop();
+  }
+
+  clearDrop() {
+    for (const row of this.list.querySelectorAll("[data-drop]")) delete row.dataset.drop;
+  }
+}
+
+PANES.push(StepsPane);

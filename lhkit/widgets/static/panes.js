@@ -1,0 +1,90 @@
+// The registry of the workbench's panes, and what they have in common. Each pane has a file of its own, pane_….js,
+// that adds its class to PANES; workbench.js stands last and puts them on the screen.
+
+const PANES = [];
+const AREAS = ["left", "middle", "handles", "pictures", "bottom"];
+
+// A pane of the workbench. Classes say statically: key, title, area, and `shows`, the parts they are made of.
+class BenchPane {
+  constructor(bench) {
+    this.bench = bench;
+    this.index = new Map(); // elements by what they stand for
+    this.turn = 0;
+    const { key, title } = this.constructor;
+    this.body = make("div", { class: "lhw-body", tabindex: 0, role: "group", "aria-label": title });
+    this.node = make("div", { class: "lhw-pane", id: bench.idOf(key), "data-pane": key, role: "tabpanel", "aria-label": title }, this.body);
+  }
+
+  // Parts have changed, or the pane came to the front; only panes in front are asked.
+  async update() {}
+
+  // Another step is shown.
+  async showStep() {}
+
+  // A key was pressed inside; true if it meant something.
+  key() {
+    return false;
+  }
+
+  // What the tab says beside its title.
+  badge() {
+    return "";
+  }
+
+  // Put a fragment into an element, unless a newer one came while this one was unpacked.
+  async place(part, into = this.body) {
+    const turn = ++this.turn;
+    const html = await unpacked(part);
+    if (turn !== this.turn) return false;
+    if (into.lhHtml !== html) {
+      into.lhHtml = html;
+      const { scrollTop, scrollLeft } = this.body;
+      into.innerHTML = html;
+      this.body.scrollTo(scrollLeft, scrollTop);
+      this.reindex();
+    }
+    return true;
+  }
+
+  reindex() {
+    this.index = indexed(this.body);
+    this.bench.light();
+  }
+}
+
+// Make an element like another one by changing only what differs: focus, scroll and a slider in hand stay.
+function morph(from, to) {
+  for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && !KEPT.has(name)) from.removeAttribute(name);
+  for (const { name, value } of to.attributes) {
+    if (name === "class") morphClasses(from, value);
+    else if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+  }
+  if (from.matches("input") && from !== document.activeElement && from.value !== to.getAttribute("value")) from.value = to.getAttribute("value") ?? "";
+  const olds = [...from.childNodes];
+  const news = [...to.childNodes];
+  news.forEach((wanted, i) => {
+    const old = olds[i];
+    if (!old) from.append(wanted);
+    else if (old.nodeType !== wanted.nodeType || old.nodeName !== wanted.nodeName) old.replaceWith(wanted);
+    else if (old.nodeType === Node.TEXT_NODE) {
+      if (old.data !== wanted.data) old.data = wanted.data;
+    } else morph(old, wanted);
+  });
+  for (const old of olds.slice(news.length)) old.remove();
+}
+
+const KEPT = new Set(["open", "data-lm-suppress-shortcuts", "aria-current", "draggable"]); // what the reader and the script did to it stays
+const LIT = ["lh-selected", "lh-now"];
+
+function morphClasses(node, classes) {
+  const lit = LIT.filter((name) => node.classList.contains(name));
+  const wanted = [...new Set([...classes.split(" "), ...lit])].join(" ");
+  if (node.className.baseVal !== undefined) node.setAttribute("class", wanted);
+  else if (node.className !== wanted) node.className = wanted;
+}
+
+function fragmentOf(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content;
+}

@@ -1,0 +1,177 @@
+"""The workbench in a notebook: ``lhkit.explore(payload, schedule)``."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import anywidget
+import traitlets
+
+from lhkit.model.errors import LhkitError
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.model.trace import Trace
+from lhkit.render.svg import drawing_id
+from lhkit.render.trace_view import whole_trace_view
+from lhkit.render.viewer import script, static_text, view_html, view_style
+from lhkit.session.catalogues import known_help
+from lhkit.session.composing import Session
+from lhkit.session.loading import as_payload, as_schedule
+from lhkit.widgets.view import is_live
+from lhkit.workbench.jobs import InlineJobs, ThreadJobs
+from lhkit.workbench.notices import Notice
+from lhkit.workbench.parts import PARTS
+from lhkit.workbench.workbench import Workbench
+
+PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
+PANE_FILES = ("pane_steps.js", "pane_payload.js", "pane_handles.js", "pane_problems.js")
+
+
+class WorkbenchWidget(anywidget.AnyWidget):
+    """A schedule on screen, alive: stepped, edited, understood.
+
+    Every part of the screen is a trait, ``part_steps`` and so on, so that a page that is loaded again shows
+    what it showed; commands come as messages. What it does is in ``lhkit.workbench``.
+
+    Attributes:
+        workbench: What is on the screen.
+        view_id: Pictures with this id become the workbench.
+    """
+
+    _esm = script("panes.js", *PANE_FILES, "workbench.js")
+    _css = f"{view_style()}\n{static_text('workbench.css')}"
+    view_id = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, session: Session) -> None:
+        """Show a session; its trace is taken."""
+        self._loop = _running_loop()
+        self.jobs = ThreadJobs(self._report) if self._loop else InlineJobs()
+        self.workbench = Workbench(session, jobs=self.jobs)
+        self.add_traits(**{_trait(part.name): traitlets.Any().tag(sync=True) for part in PARTS})
+        parts = {_trait(name): value for name, value in self.workbench.parts.items()}
+        super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **parts)
+        self.workbench.changed = self._changed
+        self.on_msg(self._hear)
+
+    @property
+    def session(self) -> Session:
+        """The session: payload, schedule, versions."""
+        return self.workbench.session
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule as it stands, knobs set."""
+        return self.session.schedule
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace that is shown."""
+        return self.workbench.trace
+
+    def do(self, command: Mapping[str, Any]) -> None:
+        """Carry out a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.commands`."""
+        self.workbench.do(command)
+
+    def close(self) -> None:
+        """End the session and take the workbench from the screen."""
+        if isinstance(self.jobs, ThreadJobs):
+            self.jobs.close()
+        self.workbench.close()
+        super().close()
+
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
+        trace = self.trace
+        words = f"workbench: {self.schedule.source} on {self.session.payload.source}"
+        if not is_live() or trace is None:
+            return {"text/plain": words}, {}
+        # The output holds a picture that the widget takes over: read without a kernel it is a picture.
+        picture = view_html(whole_trace_view(trace, known_help()), id_=self.view_id)
+        return {"text/html": picture, "text/plain": words}, {}
+
+    # Commands come on the kernel's thread and are carried out on the workbench's; parts go back.
+
+    def _hear(self, _widget: object, content: Mapping[str, Any], _buffers: Sequence[bytes]) -> None:
+        self.jobs.post(functools.partial(self._answer, content))
+
+    def _answer(self, content: Mapping[str, Any]) -> None:
+        number = content.get("id")
+        if "ask" in content:
+            try:
+                answer = {"reply": number, "value": self.workbench.ask(content)}
+            except LhkitError as error:
+                answer = {"reply": number, "error": error.failure.message}
+            self._here(functools.partial(self.send, answer))
+            return
+        try:
+            self.workbench.do(content)
+        finally:
+            self._here(functools.partial(self.send, {"done": number}))
+
+    def _changed(self, names: Collection[str]) -> None:
+        parts = {_trait(name): self.workbench.parts[name] for name in names}
+        self._here(functools.partial(self._set, parts))
+
+    def _set(self, parts: Mapping[str, Any]) -> None:
+        with self.hold_sync():
+            for name, value in parts.items():
+                self.set_trait(name, value)
+
+    def _here(self, act: Callable[[], None]) -> None:
+        """Act on the kernel's thread, in order."""
+        if self._loop is None:
+            act()
+        else:
+            self._loop.call_soon_threadsafe(act)
+
+    def _report(self, error: Exception) -> None:
+        """Show a defect of lhkit's own; the workbench goes on."""
+        message = f"lhkit itself failed: {type(error).__name__}: {error}"
+        notice = Notice("defect", message, "The kernel's log has the details; what was on screen is unharmed.")
+        self._here(functools.partial(self._set, {_trait("notice"): notice.to_json()}))
+
+
+def _trait(part: str) -> str:
+    return f"part_{part}"
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def explore(
+    payload: Payload | str | os.PathLike[str] | None = None,
+    schedule: Schedule | str | os.PathLike[str] | None = None,
+) -> WorkbenchWidget:
+    """Return a workbench: a schedule to step through, to edit and to understand, in a notebook.
+
+    ::
+
+        lhkit.explore()                                  # a fully connected layer with a ReLU
+        lhkit.explore(payload, "schedule.mlir")
+
+    Args:
+        payload: What the schedule is applied to; default ``fc_relu.mlir``.
+        schedule: Where to begin; default ``fc_relu_handles.mlir`` for the default payload, else an empty one.
+
+    Raises:
+        UsageError: There is no such file, or it does not parse.
+    """
+    loaded = as_payload(PAYLOAD if payload is None else payload)
+    if schedule is None:
+        schedule = SCHEDULE if payload is None else EMPTY
+    return WorkbenchWidget(Session(loaded, as_schedule(schedule)))
+
+
+EMPTY = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    transform.yield
+  }
+}
+"""

@@ -1,0 +1,18 @@
+"""All commands by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lhkit.workbench import commands_history, commands_knobs, commands_screen, commands_steps
+
+if TYPE_CHECKING:
+    from lhkit.workbench.workbench import Workbench
+
+COMMANDS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], None]] = {
+    **commands_screen.COMMANDS,
+    **commands_history.COMMANDS,
+    **commands_knobs.COMMANDS,
+    **commands_steps.COMMANDS,
+}

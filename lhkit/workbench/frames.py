@@ -1,0 +1,24 @@
+"""The payload after a step as a fragment: against the one before, or whole."""
+
+from __future__ import annotations
+
+from lhkit.analysis.op_diff import ir_at, ir_diff
+from lhkit.model.trace import Trace
+from lhkit.render.ir_html import ir_html, payload_html
+from lhkit.render.svg import element
+
+
+def payload_frame(trace: Trace, step: int, *, whole: bool) -> str:
+    """Return the payload after a step as HTML.
+
+    Args:
+        trace: The trace.
+        step: Index of the step, -1 for the payload as given.
+        whole: As text, instead of what the step did to it.
+
+    Raises:
+        UsageError: There is no such step.
+    """
+    if not trace.snapshots:
+        return element("p", "There is no payload: nothing ran.", class_="lh-note")
+    return payload_html(ir_at(trace, step)) if whole else ir_html(ir_diff(trace, step))

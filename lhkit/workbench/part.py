@@ -1,0 +1,45 @@
+"""What a part of the screen is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lhkit.model.trace import Trace
+
+if TYPE_CHECKING:
+    from lhkit.workbench.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the screen.
+
+    Attributes:
+        name: What it is called.
+        key: What it is made of, to be compared: while that stays, the part stays.
+        make: Makes it, as JSON.
+    """
+
+    name: str
+    key: Callable[[Workbench], Hashable]
+    make: Callable[[Workbench], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Same:
+    """A trace by its identity: comparing two of a thousand steps would take longer than drawing them."""
+
+    trace: Trace | None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.trace is self.trace
+
+    def __hash__(self) -> int:
+        return id(self.trace)
+
+
+def same_trace(workbench: Workbench) -> Same:
+    """Return the trace that is shown, by its identity."""
+    return Same(workbench.trace)

@@ -1,0 +1,92 @@
+"""Parts of the frame: the top bar, what is looked at, the notice, the steps to walk."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from lhkit.render.trace_view import trace_view
+from lhkit.render.viewer import view_content
+from lhkit.workbench.part import Part, same_trace
+
+if TYPE_CHECKING:
+    from lhkit.workbench.workbench import Workbench
+
+_WORDS = {
+    "ok": "applies",
+    "failed": "fails",
+    "crashed": "crashes the compiler",
+    "timeout": "takes too long",
+    "out-of-memory": "takes too much memory",
+    "cancelled": "was stopped",
+}
+
+
+def _head(workbench: Workbench) -> dict[str, Any]:
+    session, trace = workbench.session, workbench.trace
+    history = session.history
+    outcome = trace.outcome if trace else None
+    return {
+        "payload": PurePath(session.payload.source).name,
+        "schedule": PurePath(session.schedule.source).name,
+        "undo": history.current.title if history.can_undo else None,
+        "redo": history.redone().current.title if history.can_redo else None,
+        "checkpoints": list(session.checkpoints),
+        "status": outcome.status if outcome else "failed",
+        "outcome": _outcome_words(workbench),
+        "stale": _stale_words(workbench),
+        "version": workbench.version_id,
+    }
+
+
+def _outcome_words(workbench: Workbench) -> str:
+    trace = workbench.trace
+    if trace is None:
+        return "cannot be traced"
+    outcome = trace.outcome
+    ran = sum(s.status != "not-run" for s in trace.step_records)
+    where = f" at step {outcome.failed_step}" if outcome.failed_step is not None else f" in {ran} steps"
+    return f"{_WORDS[outcome.status]}{where}"
+
+
+def _stale_words(workbench: Workbench) -> str:
+    session = workbench.session
+    if not session.is_stale:
+        return ""
+    if session.version.is_draft:
+        return "the text does not parse: shown is the last that did"
+    return "shown is an earlier version" if session.failure is None else "it cannot be traced"
+
+
+def _trace(workbench: Workbench) -> dict[str, Any]:
+    trace = workbench.trace
+    if trace is None:
+        return {"key": "", "start": -1, "steps": [], "panes": [], "lookup": "{}"}
+    return view_content(trace_view(trace, ()))
+
+
+def _notice(workbench: Workbench) -> dict[str, Any] | None:
+    return workbench.notice.to_json() if workbench.notice else None
+
+
+def _head_key(workbench: Workbench) -> Any:
+    session = workbench.session
+    history = session.history
+    return (
+        same_trace(workbench),
+        session.is_stale,
+        session.failure,
+        session.text,
+        history.at,
+        history.current.title,
+        history.can_redo,
+        tuple(session.checkpoints),
+    )
+
+
+PARTS = (
+    Part("head", _head_key, _head),
+    Part("trace", same_trace, _trace),
+    Part("screen", lambda w: w.screen, lambda w: w.screen.to_json()),
+    Part("notice", lambda w: w.notice, _notice),
+)

@@ -1,0 +1,40 @@
+"""The part ``steps``: the rows of the schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lhkit.model.errors import UsageError
+from lhkit.model.knob import KnobValue
+from lhkit.model.schedule import Schedule
+from lhkit.render.viewer import packed
+from lhkit.session.catalogues import known_help
+from lhkit.workbench.part import Part, same_trace
+from lhkit.workbench.step_rows import step_rows
+from lhkit.workbench.steps_html import steps_html
+
+if TYPE_CHECKING:
+    from lhkit.workbench.workbench import Workbench
+
+
+def _make(workbench: Workbench) -> dict[str, Any]:
+    session = workbench.session
+    schedule = session.schedule
+    trace = workbench.trace
+    # A trace of another text knows other places; its rows would name steps that are somewhere else.
+    is_of_text = trace is not None and trace.schedule.sha256 == schedule.sha256
+    rows = step_rows(workbench.script, trace if is_of_text else None, schedule.knobs, known_help())
+    html = steps_html(rows, knob_values(schedule), workbench.version_id)
+    return {"html": packed(html), "version": workbench.version_id}
+
+
+def knob_values(schedule: Schedule) -> dict[str, KnobValue]:
+    """Return the value of every knob that has one."""
+    try:
+        return schedule.values
+    except UsageError:  # one without default was not set: the screen has to show it to have it set
+        given = {k.name: k.default for k in schedule.knobs if k.default is not None}
+        return {**given, **dict(schedule.settings)}
+
+
+PARTS = (Part("steps", lambda w: (same_trace(w), w.session.schedule, w.session.text), _make),)

@@ -1,0 +1,37 @@
+"""Questions for what is drawn of one step only: the payload after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lhkit.model.errors import usage_error
+from lhkit.model.trace import Trace
+from lhkit.render.trace_view import trace_key
+from lhkit.render.viewer import packed
+from lhkit.workbench.fields import flag, integer
+from lhkit.workbench.frames import payload_frame
+
+if TYPE_CHECKING:
+    from lhkit.workbench.workbench import Workbench
+
+
+def shown_trace(workbench: Workbench, question: Mapping[str, Any]) -> Trace:
+    """Return the trace that a question is about.
+
+    Raises:
+        UsageError: It is another one than the one that is shown now.
+    """
+    trace = workbench.trace
+    if trace is None or question.get("key") != trace_key(trace):
+        raise usage_error("another trace is shown by now")
+    return trace
+
+
+def _frame(workbench: Workbench, question: Mapping[str, Any]) -> Any:
+    """``{"key": of the trace, "step": index, "whole": bool}`` → the payload after the step, packed."""
+    trace = shown_trace(workbench, question)
+    return packed(payload_frame(trace, integer(question, "step"), whole=flag(question, "whole")))
+
+
+QUESTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], Any]] = {"frame": _frame}

@@ -1,0 +1,163 @@
+"""A workbench: commands in, parts of a screen out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import Any
+
+from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.failure import Failure
+from lhkit.model.trace import Trace
+from lhkit.render.svg import drawing_id
+from lhkit.schedule.script import Script
+from lhkit.session.composing import Session
+from lhkit.workbench.carrying import carried, first_step
+from lhkit.workbench.commands import COMMANDS
+from lhkit.workbench.jobs import InlineJobs, Jobs
+from lhkit.workbench.notices import Notice
+from lhkit.workbench.parts import PARTS
+from lhkit.workbench.problems import Problems
+from lhkit.workbench.questions import QUESTIONS
+from lhkit.workbench.screen import Screen
+
+Json = Any
+Command = Mapping[str, Any]
+
+
+class Workbench:
+    """A session on a screen, without the screen.
+
+    Attributes:
+        session: The payload and the schedule that is being written.
+        screen: What is looked at.
+        notice: What came of the last command, where that has to be said.
+        problems: The repairs that were found, and whether they are still looked for.
+        parts: What the screen shows, by the name of the part; values that are never changed, only replaced.
+        jobs: Where work is done.
+    """
+
+    session: Session
+    screen: Screen
+    problems: Problems
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        screen: Screen | None = None,
+        jobs: Jobs | None = None,
+        changed: Callable[[Collection[str]], None] | None = None,
+    ) -> None:
+        """Open a session; its trace is taken.
+
+        Args:
+            session: The session.
+            screen: What is looked at; default the first step that does something.
+            jobs: Where work is done; default at once, where it is asked for.
+            changed: Called with the names of parts that are new.
+        """
+        self.session = session
+        self.jobs = jobs or InlineJobs()
+        self.changed = changed or (lambda _: None)
+        self.notice: Notice | None = None
+        self.problems = Problems()
+        self.parts: dict[str, Json] = {}
+        self.gesture: Hashable = None
+        self._keys: dict[str, Hashable] = {}
+        trace = session.trace
+        self._looked_at = trace
+        self.screen = screen or Screen(first_step(trace) if trace else -1)
+        self._after_a_change()
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace that is shown; the last good one where the text does not parse."""
+        return self.session.trace
+
+    @property
+    def script(self) -> Script:
+        """The schedule's text, to be read and edited; the last that parsed."""
+        version = self.session.version
+        return version.script or Script(version.schedule.text, version.schedule.source)
+
+    @property
+    def version_id(self) -> str:
+        """What tells the text that stands from others: numbers of steps mean something in one text only."""
+        return drawing_id(self.session.text)
+
+    def do(self, command: Command) -> None:
+        """Carry out a command; what is refused is said in the part ``notice``, and nothing else changes.
+
+        Args:
+            command: ``{"do": name, …}``, as JSON holds it; the names are those of ``lhkit.workbench.commands``.
+        """
+        self.notice = None
+        name = command.get("do")
+        try:
+            act = COMMANDS.get(str(name))
+            if act is None:
+                raise usage_error(f"there is no command {name!r}", f"There are: {', '.join(sorted(COMMANDS))}.")
+            if name not in ("set_knobs", "select"):
+                self.gesture = None
+            act(self, command)
+        except LhkitError as error:
+            self.say(error.failure)
+        self._after_a_change()
+
+    def ask(self, question: Command) -> Json:
+        """Return the answer to a question, which changes nothing.
+
+        Args:
+            question: ``{"ask": name, …}``, as JSON holds it; the names are those of
+                ``lhkit.workbench.questions``.
+
+        Raises:
+            LhkitError: It cannot be answered.
+        """
+        name = question.get("ask")
+        answer = QUESTIONS.get(str(name))
+        if answer is None:
+            raise usage_error(f"there is no question {name!r}", f"There are: {', '.join(sorted(QUESTIONS))}.")
+        return answer(self, question)
+
+    def say(self, failure: Failure) -> None:
+        """Say on the screen what was refused and why."""
+        self.notice = Notice("refused", failure.message, failure.advice or "")
+
+    def look(self, **changes: Any) -> None:
+        """Look at something else: fields of `Screen`."""
+        self.screen = dataclasses.replace(self.screen, **changes)
+
+    def refresh(self) -> None:
+        """Make the parts anew whose sources have changed, and tell which they are."""
+        new = []
+        for part in PARTS:
+            key = part.key(self)
+            if part.name in self._keys and self._keys[part.name] == key:
+                continue
+            self._keys[part.name] = key
+            made = part.make(self)
+            if part.name not in self.parts or made != self.parts[part.name]:
+                self.parts[part.name] = made
+                new.append(part.name)
+        if new:
+            self.changed(tuple(new))
+
+    def close(self) -> None:
+        """End the session: what was saved for a crash is deleted."""
+        self.jobs.stop("repairs")
+        self.session.close()
+
+    def _after_a_change(self) -> None:
+        trace, before = self.session.trace, self._looked_at
+        if trace is not before:
+            self._looked_at = trace
+            if trace is not None:
+                start = Screen(first_step(trace), front=self.screen.front)
+                self.screen = carried(self.screen, before, trace) if before is not None else start
+                failed = trace.outcome.failed_step
+                if failed is not None and (before is None or before.outcome.failed_step is None):
+                    self.look(step=failed)
+        self.problems.follow(self)
+        self.refresh()

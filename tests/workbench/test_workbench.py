@@ -1,0 +1,249 @@
+"""Commands and what they change of the screen, without a screen."""
+
+import json
+
+import pytest
+from conftest import FUSE, FUSED, KNOB, RELU, SUM, TILE
+
+from lhkit.model.errors import UsageError
+from lhkit.workbench.commands import COMMANDS
+from lhkit.workbench.parts import PARTS
+
+CRASH = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %l, %h, %s = transform.structured.multitile_sizes %op {dimension = 0, target_size = 0} : (!transform.any_op) -> !transform.param<i64>
+    transform.yield
+  }
+}
+"""
+GENERALIZE = "%general = transform.structured.generalize %relu : (!transform.any_op) -> !transform.any_op"
+
+
+def test_parts_are_json_and_all_there(bench):
+    assert set(bench.workbench.parts) == {part.name for part in PARTS}
+    assert json.loads(json.dumps(bench.workbench.parts)) == bench.workbench.parts
+
+
+def test_it_opens_at_the_first_step_that_does_something(bench):
+    step = bench.part("screen")["step"]
+    assert bench.workbench.trace.step_records[step].op == "transform.structured.tile_using_forall"
+    assert bench.part("payload")["step"] == step
+
+
+def test_rows_have_numbers_handles_and_knobs(bench):
+    html = bench.part("steps")["html"]
+    html = html if isinstance(html, str) else _unpacked(html)
+    trace = bench.workbench.trace
+    relu = next(h.id for h in trace.handle_records if h.name == "%relu")
+    assert f'data-handle="{relu}"' in html
+    assert 'data-knob="tile"' in html and 'data-values="[4, 8, 16]"' in html
+    assert "tile_using_forall" in html and "transform.yield" not in html
+
+
+def _unpacked(part):
+    import base64
+    import zlib
+
+    return zlib.decompress(base64.b64decode(part["z"])).decode()
+
+
+def test_looking_elsewhere_changes_the_screen_and_nothing_else(bench):
+    assert bench.do("select", step=1, kind="handle", ids="h1", by="me") == {"screen"}
+    assert bench.part("screen")["selection"] == {"kind": "handle", "id": "h1"}
+    assert bench.part("screen")["by"] == "me"
+    assert bench.do("select", step=1, kind="handle", ids="h1", by="me") == set()
+
+
+@pytest.mark.parametrize(
+    "fields", [{"step": 99, "kind": "", "ids": ""}, {"step": 0, "kind": "x", "ids": ""}, {}]
+)
+def test_what_is_not_there_cannot_be_selected(bench, fields):
+    assert bench.do("select", **fields) == {"notice"}
+    assert bench.notice.kind == "refused"
+
+
+def test_a_knob_changes_trace_text_stays(bench):
+    changed = bench.do("set_knobs", knobs={"tile": 16}, gesture=1)
+    assert {"head", "steps", "payload", "timeline"} <= changed
+    assert bench.session.schedule.values == {"tile": 16}
+    assert bench.session.text == FUSED
+
+
+def test_a_drag_is_one_change(bench):
+    for value in (4, 16, 4, 16):
+        bench.do("set_knobs", knobs={"tile": value}, gesture="drag")
+        bench.do("select", step=1, kind="", ids="")
+    bench.do("set_knobs", knobs={"tile": 4}, gesture="another")
+    bench.do("undo")
+    assert bench.session.schedule.values == {"tile": 16}
+    bench.do("undo")
+    assert bench.session.schedule.values == {"tile": 8}
+    assert not bench.session.history.can_undo
+
+
+def test_a_drag_after_an_undo_does_not_amend_what_stood_before(bench):
+    bench.do("set_knobs", knobs={"tile": 4}, gesture="drag")
+    bench.do("undo")
+    bench.do("set_knobs", knobs={"tile": 16}, gesture="drag")
+    assert bench.session.history.can_undo
+    bench.do("undo")
+    assert bench.session.schedule.values == {"tile": 8}
+
+
+def test_a_value_that_is_not_allowed_is_refused(bench):
+    assert bench.do("set_knobs", knobs={"tile": 5}) == {"notice"}
+    assert "cannot be '5'" in bench.part("notice")["message"]
+    bench.do("select", step=0, kind="", ids="")
+    assert bench.part("notice") is None
+
+
+def test_undo_and_redo_say_what_they_do(bench):
+    bench.do("set_knobs", knobs={"tile": 4})
+    assert bench.part("head")["undo"] == "set tile = 4"
+    bench.do("undo")
+    assert bench.part("head")["redo"] == "set tile = 4"
+    bench.do("redo")
+    assert bench.session.schedule.values == {"tile": 4}
+    assert bench.do("redo") == {"notice"}
+
+
+def test_checkpoints(bench):
+    bench.do("checkpoint")
+    bench.do("checkpoint", name="mine")
+    assert bench.part("head")["checkpoints"] == ["checkpoint 1", "mine"]
+    bench.do("set_knobs", knobs={"tile": 4})
+    bench.do("restore", name="mine")
+    assert bench.session.schedule.values == {"tile": 8}
+    bench.do("restore", name="nowhere")
+    assert bench.notice.kind == "refused"
+
+
+def test_a_step_that_others_need_goes_with_them_or_not_at_all(bench):
+    bench.do("remove_step", step=SUM, version=bench.workbench.version_id)
+    assert bench.session.text == FUSED
+    ((label, command),) = bench.notice.actions
+    assert label == "remove it and the one that depends on it"
+    bench.workbench.do(command)
+    assert "fuse_into" not in bench.session.text and "%sum" not in bench.session.text
+    assert "removed step" in bench.notice.message
+
+
+def test_switching_off_and_on_again(bench):
+    bench.do("switch_off", step=FUSE)
+    assert len(bench.workbench.trace.step_records) == 4
+    bench.do("switch_on", off=0)
+    assert bench.session.text == FUSED
+
+
+def test_moving_a_step_keeps_it_selected(bench):
+    trace = bench.workbench.trace
+    sum_step = next(s.index for s in trace.step_records if s.op.endswith("get_producer_of_operand"))
+    bench.do("select", step=sum_step, kind="step", ids=str(sum_step))
+    bench.do("move_step", step=SUM, by=1, version=bench.workbench.version_id)
+    shown = bench.workbench.screen.step
+    assert shown == sum_step + 1
+    assert bench.workbench.trace.step_records[shown].op == "transform.get_producer_of_operand"
+    assert bench.workbench.screen.ids == str(shown)
+
+
+def test_a_move_by_drop(bench):
+    bench.do("move_step", step=KNOB, before=RELU)
+    lines = bench.session.text.splitlines()
+    assert "tune.knob" in lines[2]
+
+
+@pytest.mark.parametrize(("step", "by"), [(RELU, -1), (FUSE, 1), (RELU, 1)])
+def test_a_move_that_cannot_be_is_refused(bench, step, by):
+    assert bench.do("move_step", step=step, by=by) == {"notice"}
+    assert bench.session.text == FUSED
+
+
+def test_a_command_for_another_text_does_nothing(bench):
+    stale = bench.workbench.version_id
+    bench.do("move_step", step=KNOB, before=RELU)
+    text = bench.session.text
+    bench.do("remove_step", step=FUSE, version=stale)
+    assert bench.session.text == text and "changed meanwhile" in bench.notice.message
+
+
+def test_duplicating_and_adding_text(bench):
+    bench.do("duplicate_step", step=RELU)
+    assert "%relu_1" in bench.session.text
+    bench.do("undo")
+    bench.do("add_text", text=GENERALIZE, after=RELU)
+    assert "generalize %relu" in bench.session.text
+
+
+def test_a_death_is_shown_with_repairs_and_one_mends_it(bench):
+    bench.do("add_text", text=GENERALIZE, after=TILE)
+    failed = bench.workbench.trace.outcome.failed_step
+    assert bench.part("head")["status"] == "failed"
+    assert bench.workbench.screen.step == failed
+    problems = bench.part("problems")
+    assert problems["status"] == "failed" and "%relu is dead" in problems["html"]
+    found = bench.workbench.problems.found
+    assert found and found[0].title in _text(problems["html"])
+    bench.do("take_repair", number=0, title="of another problem")
+    assert bench.notice.kind == "refused"
+    bench.do("take_repair", number=0, title=found[0].title)
+    assert bench.part("head")["status"] == "ok" and bench.part("problems")["status"] == "ok"
+    bench.do("undo")
+    assert bench.part("head")["status"] == "failed"
+
+
+def _text(html):
+    import html as html_module
+
+    return html_module.unescape(html)
+
+
+def test_a_text_that_does_not_parse_keeps_the_last_trace(bench):
+    trace = bench.workbench.trace
+    bench.session.set_text(FUSED.replace("%relu tile_sizes", "%rel tile_sizes"))
+    bench.workbench.do({"do": "set_large", "large": False})
+    assert bench.workbench.trace is trace
+    assert "does not parse" in bench.part("head")["stale"]
+    assert bench.part("problems")["status"] == "failed"
+    (repair, *_) = bench.workbench.problems.found
+    bench.do("take_repair", number=0, title=repair.title)
+    assert bench.session.text == FUSED and bench.part("head")["stale"] == ""
+
+
+def test_a_crash_is_a_red_step_and_the_workbench_goes_on(open_bench):
+    bench = open_bench(CRASH)
+    assert bench.part("head")["status"] == "crashed"
+    assert 'data-status="crashed"' in _html(bench, "steps")
+    assert "died of signal" in bench.part("problems")["html"]
+    bench.do("remove_step", step=2)
+    assert bench.part("head")["status"] == "ok"
+
+
+def _html(bench, name):
+    html = bench.part(name)["html"]
+    return html if isinstance(html, str) else _unpacked(html)
+
+
+def test_frames_are_asked_for_by_the_trace_that_is_shown(bench):
+    part = bench.part("payload")
+    frame = bench.ask("frame", key=part["key"], step=part["step"], whole=False)
+    assert frame == part["html"]
+    whole = bench.ask("frame", key=part["key"], step=-1, whole=True)
+    assert whole != frame
+    with pytest.raises(UsageError, match="another trace"):
+        bench.ask("frame", key="of nothing", step=0, whole=False)
+
+
+def test_what_nobody_sees_is_not_drawn(bench):
+    assert bench.part("schedule_graph") == ""
+    changed = bench.do("open", area="pictures", pane="schedule_graph", by="me")
+    assert "schedule_graph" in changed and bench.part("schedule_graph")
+    assert bench.part("tiles")["frames"] == []
+
+
+def test_unknown_commands_and_questions_are_refused(bench):
+    bench.do("dance")
+    assert "there is no command" in bench.notice.message
+    assert all(name in bench.notice.advice for name in COMMANDS)
+    with pytest.raises(UsageError, match="no question"):
+        bench.ask("why")
