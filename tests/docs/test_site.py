@@ -105,6 +105,7 @@ def test_every_public_name_is_described(pages):
 
 def test_every_command_and_option_is_described(site):
     text = (site / "commands.html").read_text(encoding="utf-8")
+    assert re.search(r"[–—](entry|set|out)\b", text) is None, "two hyphens have become a dash"
     with program.make_context("lhkit", [], resilient_parsing=True) as context:
         for name in program.list_commands(context):
             command = program.get_command(context, name)
