@@ -30,7 +30,7 @@ def site(tmp_path_factory):
         [*sphinx, "-d", folder / "doctrees", ROOT / "docs", folder / "html"], check=True, timeout=240
     )
     publish = [sys.executable, "-m", "lhkit", "publish", "--out", str(folder / "html" / "notebooks")]
-    subprocess.run(publish, check=True, timeout=120, cwd=ROOT)
+    subprocess.run(publish, check=True, cwd=ROOT)
     return folder / "html"
 
 
