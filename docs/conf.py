@@ -53,5 +53,7 @@ html_static_path: list[str] = []
 html_copy_source = False
 html_show_sphinx = False
 pygments_style, pygments_dark_style = "default", "github-dark"
+# Options are written with two hyphens.
+smartquotes = False
 # Pygments has no lexer for MLIR; its texts are shown as they are.
 highlight_language = "text"

@@ -88,7 +88,7 @@ def sweep(
             ``pin`` and ``deduplicate``; see `Preparation`.
 
     Returns:
-        The sweep: live where a loop is running, else at its end.
+        The sweep; live where a loop is running, else at its end.
 
     Raises:
         UsageError: A knob, value, constraint, strategy or store that cannot be used.
