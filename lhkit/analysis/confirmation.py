@@ -18,6 +18,23 @@ ConfirmationEnd = Literal["decided", "out of processes", "out of time", "stopped
 
 
 @dataclass(frozen=True, slots=True)
+class ConfirmingEvent:
+    """How far a confirmation has come: at its beginning, and after each process.
+
+    Attributes:
+        processes: How many are done, those of an interrupted run among them.
+        most: How many there will be at most.
+        contenders: Who is still in the race.
+        seconds: How long it may take, or None.
+    """
+
+    processes: int
+    most: int
+    contenders: tuple[str, ...]
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class SpeedUp:
     """The leader's speed as a multiple of another program's, with a 95 % interval over processes."""
 
@@ -41,6 +58,7 @@ class Confirmation(Showable):
         seconds: How long it took.
         runs: What was measured, a comparison a process.
         problem: Why processes failed, or None.
+        known: How many of the processes an earlier run, in whole or in part, had measured.
     """
 
     verdict: Verdict
@@ -54,6 +72,7 @@ class Confirmation(Showable):
     seconds: float
     runs: tuple[Comparison, ...]
     problem: str | None = None
+    known: int = 0
 
     @property
     def leader_key(self) -> str:
@@ -110,7 +129,8 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
         lines.append(f"bound: {confirmation.bound}")
     count, seconds = verdict.processes, confirmation.seconds
     processes = "1 fresh process" if count == 1 else f"{count} fresh processes"
-    lines.append(f"timed side by side in {processes}, {seconds:.3g} s; {confirmation.end}")
+    known = f" ({confirmation.known} of them before)" if confirmation.known else ""
+    lines.append(f"timed side by side in {processes}{known}, {seconds:.3g} s; {confirmation.end}")
     if confirmation.problem is not None:
         lines.append(f"a process failed: {confirmation.problem}")
     return lines

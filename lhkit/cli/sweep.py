@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any
 
 import click
 
-from lhkit.analysis.confirmation import describe_confirmation
 from lhkit.cli.files import write_json, write_text
 from lhkit.cli.options import (
     SCHEDULING,
@@ -21,13 +21,16 @@ from lhkit.model.failure import Failure, FailureKind
 from lhkit.model.sweep import SweepResult, SweepStatus, record_to_json
 from lhkit.render.sweep_table import sweep_lines, sweep_table
 from lhkit.render.tables import format_ns, table_text
+from lhkit.session.confirming import DEFAULT_SECONDS
+from lhkit.session.live_sweep import Sweep
 from lhkit.session.loading import load_payload
-from lhkit.session.sweeping import VARIANT_LIMITS, Sweep, prepare_sweep
+from lhkit.session.sweeping import VARIANT_LIMITS, prepare_sweep
 from lhkit.sweeping.engine import SweepEvent
 from lhkit.sweeping.strategies import STRATEGIES
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
+_CONFIRMING = "confirming"
 _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.mlir --knob tile_m=2,4,8"
 # If no variant is ok, this is what became of the sweep.
 _KINDS: dict[SweepStatus, FailureKind] = {
@@ -54,7 +57,9 @@ _KINDS: dict[SweepStatus, FailureKind] = {
 @click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Leave out what does not meet it.")
 @click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid", show_default=True)
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="How many variants, known ones too.")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long, once it is ready.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="How long to try variants, once it is ready."
+)
 @click.option("--store", metavar="FILE", help="Keep the records here (default: in the state folder).")
 @click.option("--fresh", is_flag=True, help="Try again what the store knows already.")
 @click.option(
@@ -70,9 +75,16 @@ _KINDS: dict[SweepStatus, FailureKind] = {
 @click.option(
     "--confirm/--no-confirm",
     "is_confirmed",
-    default=False,
+    default=True,
     show_default=True,
     help="Time the best few again, side by side in fresh processes, until one wins or there is no difference.",
+)
+@click.option(
+    "--confirm-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=DEFAULT_SECONDS,
+    show_default=True,
+    help="How long that may take.",
 )
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
 @click.option("--json", "json_file", metavar="FILE", help="Save all records as JSON; - is standard output.")
@@ -88,6 +100,7 @@ def command(
     seconds: float | None,
     fresh: bool,
     is_confirmed: bool,
+    confirm_seconds: float,
     best_file: str | None,
     json_file: str | None,
     limits: Limits,
@@ -96,7 +109,8 @@ def command(
     """Try the variants of SCHEDULE's knobs on PAYLOAD: verify and time each, and show the best.
 
     Every variant is kept in the store as soon as it is done: a sweep that was stopped, interrupted or killed
-    goes on where it was. --timeout and --memory are for one variant.
+    goes on where it was. In the end the best few are timed again beside the default, until one wins or they
+    are declared equal. --timeout and --memory are for one variant.
     """
     scheduling = {name: options.pop(name) for name in SCHEDULING}
     knobs = dict(_knob(text) for text in narrowed)
@@ -109,7 +123,8 @@ def command(
         found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)
         click.echo(f"lhkit: records are kept in {found.store_path}", err=True)
         try:
-            _run_with_bar(found, seconds=seconds, resume=not fresh)
+            confirming = {"is_confirmed": is_confirmed, "confirm_seconds": confirm_seconds}
+            _run_with_bars(found, seconds=seconds, resume=not fresh, **confirming)
         except KeyboardInterrupt:
             _show(found.result(), None)
             raise
@@ -119,10 +134,6 @@ def command(
         worker.close()
     result = found.result()
     _show(result, json_file)
-    if is_confirmed and result.best is not None:
-        lines = describe_confirmation(found.confirm().result())
-        click.echo("\n".join(lines), err=json_file == "-")
-        result = found.result()
     _write(result, None, best_file)
     _refuse_failure(result)
 
@@ -134,17 +145,46 @@ def _knob(text: str) -> tuple[str, str]:
     return name, values
 
 
-def _run_with_bar(found: Sweep, **options: Any) -> None:
-    """Run a sweep to its end, with a progress bar if somebody sees it."""
+def _run_with_bars(found: Sweep, **options: Any) -> None:
+    """Run a sweep to its end; progress bars if somebody sees them, else a line where the second half begins."""
     if not sys.stderr.isatty():
+        found.subscribe(_say_what_is_confirmed)
         return found.start(**options)
     length = found.total or int(found.space.count())
-    with click.progressbar(length=length, label="sweeping", file=sys.stderr, item_show_func=str) as bar:
-        unsubscribe = found.subscribe(lambda event: bar.update(event.record is not None, _best(event)))
+    bars = contextlib.ExitStack()
+    with bars:
+        bar = bars.enter_context(_bar(length, "sweeping"))
+
+        def show(event: SweepEvent) -> None:
+            nonlocal bar
+            step = event.confirming
+            if step is None:
+                bar.update(event.record is not None, _best(event))
+                return
+            if bar.label != _CONFIRMING or bar.length != step.most:  # of each payload there is another
+                bars.close()
+                bar = bars.enter_context(_bar(step.most, _CONFIRMING))
+            bar.update(step.processes - bar.pos, f"{len(step.contenders)} in the race")
+
+        unsubscribe = found.subscribe(show)
         try:
             found.start(**options)
         finally:
             unsubscribe()
+
+
+def _bar(length: int, label: str) -> Any:
+    return click.progressbar(length=length, label=label, file=sys.stderr, item_show_func=str)
+
+
+def _say_what_is_confirmed(event: SweepEvent) -> None:
+    step = event.confirming
+    if step is not None and step.processes == 0:
+        count = len(step.contenders)
+        who = "the best variant" if count == 1 else f"the best {count} variants"
+        budget = "" if step.seconds is None else f", {step.seconds:.3g} s"
+        words = f"timing {who} again in fresh processes (at most {step.most}{budget}; not with --no-confirm)"
+        click.echo(f"lhkit: {words}", err=True)
 
 
 def _best(event: SweepEvent) -> str:

@@ -14,6 +14,8 @@ from lhkit.model.schedule import Schedule
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lhkit.analysis.confirmation import Confirmation
+
 SCHEMA: Literal["lhkit.sweep/1"] = "lhkit.sweep/1"
 SweepStatus = Literal[
     "ok",
@@ -107,8 +109,11 @@ class SweepResult(Showable):
         known: How many of the variants were in the store before.
         end: How it ended, or None while it runs.
         spent_ns: Time by what it was spent on: ``prepare``, then ``apply``, ``compile``, ``verify`` and
-            ``time`` of variants, and ``engine`` for everything beside them.
+            ``time`` of variants, ``engine`` for everything beside them, and ``confirm``.
         store: The file of the records.
+        confirmations: What the best few were found to be when they were timed again, by payload; of a single
+            one by ``""``.
+        unconfirmed: Why they could not be timed again, or None.
     """
 
     payloads: tuple[str, ...]
@@ -120,6 +125,13 @@ class SweepResult(Showable):
     end: SweepEnd | None
     spent_ns: tuple[tuple[str, int], ...]
     store: str
+    confirmations: tuple[tuple[str, Confirmation], ...] = ()
+    unconfirmed: str | None = None
+
+    @property
+    def confirmation(self) -> Confirmation | None:
+        """What the confirmation of the only payload found, or None."""
+        return dict(self.confirmations).get("")
 
     @property
     def failures(self) -> dict[SweepStatus, tuple[SweepRecord, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lhkit.analysis.confirmation import describe_confirmation
 from lhkit.model.sweep import SweepRecord, SweepResult
 from lhkit.render.tables import Table, format_ns, format_share
 
@@ -54,7 +55,20 @@ def sweep_lines(result: SweepResult) -> list[str]:
         lines.append(f"knob {name!r} made no difference: variants that differ in it alone are one program")
     if result.end != "finished":
         lines.append(f"the sweep was not finished ({result.end}); run again, it goes on where it was")
-    return [*lines, *_time_lines(result)]
+    return [*lines, *_time_lines(result), *confirmation_lines(result)]
+
+
+def confirmation_lines(result: SweepResult) -> list[str]:
+    """Return who won when the best few were timed again, or that nobody did that."""
+    if result.unconfirmed is not None:
+        return [f"the best few were not timed again: {result.unconfirmed}"]
+    lines = []
+    for name, found in result.confirmations:
+        own = describe_confirmation(found)
+        lines += own if not name else [f"{name}: {own[0]}", *(f"  {line}" for line in own[1:])]
+    if not lines and result.best is not None:
+        lines.append("the best few were not timed again: whether the first is really the fastest is not known")
+    return lines
 
 
 def _time_lines(result: SweepResult) -> list[str]:

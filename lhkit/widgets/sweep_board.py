@@ -16,7 +16,7 @@ from lhkit.analysis.sweep_summary import FAILED
 from lhkit.model.sweep import SweepRecord
 from lhkit.render.sweep_heat import MOST_KNOBS, HeatMap, heat_map
 from lhkit.render.tables import format_ns
-from lhkit.session.sweeping import Sweep
+from lhkit.session.live_sweep import Sweep
 from lhkit.sweeping.engine import SweepEvent
 from lhkit.widgets.view import is_live
 

@@ -47,7 +47,7 @@ def test_of_one_program_no_variant_wins(tmp_path):
     winners, processes = 0, []
     for seed in range(RUNS):
         store = tmp_path / f"{seed}.jsonl"
-        sweep = lhkit.sweep(payload, schedule, store=store, seed=seed, deduplicate=False)
+        sweep = lhkit.sweep(payload, schedule, store=store, seed=seed, deduplicate=False, confirm=False)
         assert {r.status for r in sweep.records} == {"ok"}
         found = sweep.confirm(seconds=None).result()
         winners += found.verdict.winner is not None and len(found.verdict.standings) > 1
@@ -65,7 +65,7 @@ def test_5_percent_more_work_is_found(tmp_path):
     schedule = lhkit.load_schedule(PADDED)
     right, wrong, processes, leads = 0, 0, [], []
     for seed in range(RUNS):
-        sweep = lhkit.sweep(payload, schedule, store=tmp_path / f"{seed}.jsonl", seed=seed)
+        sweep = lhkit.sweep(payload, schedule, store=tmp_path / f"{seed}.jsonl", seed=seed, confirm=False)
         assert {r.status for r in sweep.records} == {"ok"}
         verdict = sweep.confirm(seconds=None).result().verdict
         right += verdict.winner == "rows=80"
