@@ -19,8 +19,8 @@ from lhkit.cli.options import (
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Failure, FailureKind
 from lhkit.model.sweep import SweepResult, SweepStatus, record_to_json
-from lhkit.render.sweep_table import sweep_lines, sweep_table
-from lhkit.render.tables import format_ns, table_text
+from lhkit.render.sweep_bundle import sweep_text
+from lhkit.render.tables import format_ns
 from lhkit.session.confirming import DEFAULT_SECONDS
 from lhkit.session.live_sweep import Sweep
 from lhkit.session.loading import load_payload
@@ -195,10 +195,7 @@ def _best(event: SweepEvent) -> str:
 def _show(result: SweepResult, json_file: str | None) -> None:
     if json_file == "-":
         return
-    table = sweep_table(result)
-    if table.rows:
-        click.echo(table_text(table))
-    click.echo("\n".join(sweep_lines(result)))
+    click.echo(sweep_text(result))
 
 
 def _write(result: SweepResult, json_file: str | None, best_file: str | None) -> None:

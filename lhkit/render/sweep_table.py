@@ -41,7 +41,12 @@ def sweep_table(result: SweepResult, *, most_rows: int = _MOST_ROWS) -> Table:
 
 
 def sweep_lines(result: SweepResult) -> list[str]:
-    """Return what belongs under the table: counts, failures with a reason each, knobs without effect, time."""
+    """Return what belongs under the table: the course of the sweep, then who won."""
+    return [*course_lines(result), *confirmation_lines(result)]
+
+
+def course_lines(result: SweepResult) -> list[str]:
+    """Return counts, failures with a reason each, knobs without effect, and where the time went."""
     counts: dict[str, int] = {}
     for record in result.records:
         counts[record.status] = counts.get(record.status, 0) + 1
@@ -55,7 +60,7 @@ def sweep_lines(result: SweepResult) -> list[str]:
         lines.append(f"knob {name!r} made no difference: variants that differ in it alone are one program")
     if result.end != "finished":
         lines.append(f"the sweep was not finished ({result.end}); run again, it goes on where it was")
-    return [*lines, *_time_lines(result), *confirmation_lines(result)]
+    return [*lines, *_time_lines(result)]
 
 
 def confirmation_lines(result: SweepResult) -> list[str]:

@@ -1,5 +1,6 @@
 """``lhkit sweep``: exit codes, files, and sweeps that are killed or interrupted and go on where they were."""
 
+import contextlib
 import json
 import os
 import random
@@ -103,7 +104,7 @@ class Killed:
     def __init__(self, folder):
         self.store, self.log = folder / "s.jsonl", folder / "s.confirmed.jsonl"
         command = [sys.executable, "-m", "lhkit", "sweep", folder / "p.mlir", folder / "s.mlir"]
-        self._command = [*map(str, command), "--store", str(self.store), "--confirm-seconds", "2"]
+        self._command = [*map(str, command), "--store", str(self.store), "--confirm-seconds", "1"]
         self._environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def start(self):
@@ -123,14 +124,16 @@ class Killed:
         return file.read_bytes().count(b"\n") if file.exists() else 0
 
     def kill(self, line, delay, *, kill_worker=False):
-        """Kill a sweep, or first its worker, a moment after a line was written; check what is left."""
+        """Kill a sweep, or first its worker, a moment after a line was written; check what is left.
+
+        Returns whether it was killed before it ended.
+        """
         before = [whole_lines(file) for file in (self.store, self.log)]
         process = self.start()
         self.wait_for_lines(process, line)
         time.sleep(delay)
-        for worker in workers_of(process) if kill_worker else ():
-            worker.kill()
         if kill_worker:
+            kill_workers_of(process)
             self.wait_for_lines(process, self.count() + 1)
         process.kill()
         process.communicate()
@@ -139,6 +142,7 @@ class Killed:
             assert found[: len(kept)] == kept
             assert len(set(found)) == len(found)
         self.check()
+        return process.returncode == -signal.SIGKILL
 
     def check(self):
         """Check that no line is damaged, and that no variant and no process was measured twice."""
@@ -174,25 +178,27 @@ def whole_lines(file):
     return content[: content.rfind(b"\n") + 1].splitlines()
 
 
-def workers_of(process):
-    return [p for p in psutil.Process(process.pid).children() if "lhkit.worker" in p.cmdline()]
+def kill_workers_of(process):
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(process.pid).children():
+            if "lhkit.worker" in child.cmdline():
+                child.kill()
 
 
 def test_a_sweep_that_is_killed_loses_nothing_and_runs_nothing_twice(folder):
-    """Three times among its variants, with a worker killed once, and twice in its confirmation."""
+    """Three times among its variants, with a worker killed once, and once in its confirmation."""
     rng = random.Random(9)
     killed = Killed(folder)
     for i in range(3):
         before = killed.count()
         killed.kill(before + rng.randrange(2, 5), rng.random() * 0.05, kill_worker=i == 1)
         assert killed.count() > before
-    for line in (26, 27):
-        killed.kill(line, rng.random() * 0.05)
-        assert killed.count_of(killed.store) == 25
+    killed.kill(26, rng.random() * 0.05)
+    assert killed.count_of(killed.store) == 25
     known = len([line for line in whole_lines(killed.log) if json.loads(line)["run"]])
     out = killed.finish()
     assert "variants: 25 (" in out and "25 of them known before" in out
-    assert f"({known} of them before)" in out and known >= 2
+    assert f"({known} of them before)" in out and known >= 1
 
 
 @pytest.mark.heavy
@@ -202,22 +208,26 @@ def test_sweeps_that_are_killed_at_50_moments(folder):
     rng = random.Random(50)
     killed = Killed(folder)
     ended, moments = 0, Counter()
-    for i in range(50):
+    while moments.total() < 50:
         before = killed.count_of(killed.store)
-        lines, delay, is_worker = rng.randrange(6), rng.random() * 0.5, i % 3 == 0
-        killed.kill(killed.count() + lines, delay, kill_worker=is_worker)
+        lines, delay = rng.randrange(6), rng.random() * 0.5
+        was_killed = killed.kill(killed.count() + lines, delay, kill_worker=moments.total() % 3 == 0)
         after = killed.count_of(killed.store)
-        moments[
-            "in the confirmation" if before == after == 25 else "among variants" if after else "before"
-        ] += 1
-        if killed.count_of(killed.log) > 6:
+        if was_killed:
+            where = (
+                "among variants" if after < 25 else "in the confirmation" if before == 25 else "between both"
+            )
+            moments[where if after else "before the first variant"] += 1
+        if not was_killed or killed.count_of(killed.log) > 8:
             killed.finish()
             ended += 1
             killed.store.unlink()
             killed.log.unlink()
     killed.finish()
     how = ", ".join(f"{count} {when}" for when, count in moments.items())
-    print(f"\nkilled at 50 moments ({how}), {ended + 1} sweeps ended: no line lost, nothing run twice")
+    print(
+        f"\nkilled at 50 moments: {how}; {ended + 1} sweeps came to their end: no line lost, nothing run twice"
+    )
 
 
 def test_an_interrupted_sweep_keeps_everything(folder):
