@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 import click
@@ -18,6 +20,7 @@ from lhkit.cli.options import (
 )
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Failure, FailureKind
+from lhkit.model.payload import Payload
 from lhkit.model.sweep import SweepResult, SweepStatus, record_to_json
 from lhkit.render.sweep_bundle import sweep_text
 from lhkit.render.tables import format_ns
@@ -54,6 +57,12 @@ _KINDS: dict[SweepStatus, FailureKind] = {
     metavar="NAME=V1,V2,…",
     help="Try these values of a knob alone (also 1..64, 8..256*2); otherwise all that the schedule lists.",
 )
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="PAYLOAD",
+    help="Sweep this payload too: best knobs for each, and one choice for all with its regret.",
+)
 @click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Leave out what does not meet it.")
 @click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid", show_default=True)
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="How many variants, known ones too.")
@@ -87,6 +96,9 @@ _KINDS: dict[SweepStatus, FailureKind] = {
     help="How long that may take.",
 )
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
+@click.option(
+    "--by-payload", metavar="FILE", help="With --also: save the table from payload to knobs, .csv or .json."
+)
 @click.option("--json", "json_file", metavar="FILE", help="Save all records as JSON; - is standard output.")
 @schedule_options
 @microkernel_option
@@ -95,6 +107,7 @@ def command(
     payload: str,
     schedule: str,
     narrowed: tuple[str, ...],
+    also: tuple[str, ...],
     constraints: tuple[str, ...],
     budget: int | None,
     seconds: float | None,
@@ -102,6 +115,7 @@ def command(
     is_confirmed: bool,
     confirm_seconds: float,
     best_file: str | None,
+    by_payload: str | None,
     json_file: str | None,
     limits: Limits,
     **options: Any,
@@ -116,7 +130,7 @@ def command(
     knobs = dict(_knob(text) for text in narrowed)
     worker = Worker(limits)
     try:
-        loaded = load_payload(payload, worker=worker)
+        loaded = _load_payloads((payload, *also), worker, by_payload)
         scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
         variant_limits = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
         asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
@@ -135,7 +149,23 @@ def command(
     result = found.result()
     _show(result, json_file)
     _write(result, None, best_file)
+    if by_payload is not None and result.best is not None:
+        result.save_by_payload(by_payload)
     _refuse_failure(result)
+
+
+def _load_payloads(
+    paths: Sequence[str], worker: Worker, by_payload: str | None
+) -> Payload | dict[str, Payload]:
+    """Return the payload, or several by the stems of their files."""
+    if by_payload is not None and (len(paths) == 1 or PurePath(by_payload).suffix not in (".csv", ".json")):
+        raise usage_error(
+            f"--by-payload {by_payload}", "It needs --also, and a name that ends in .csv or .json."
+        )
+    loaded = {PurePath(path).stem: load_payload(path, worker=worker) for path in paths}
+    if len(loaded) < len(paths):
+        raise usage_error("--also: payloads are called as their files, and two have the same name")
+    return loaded if len(paths) > 1 else next(iter(loaded.values()))
 
 
 def _knob(text: str) -> tuple[str, str]:

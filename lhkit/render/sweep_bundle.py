@@ -51,12 +51,12 @@ def draw_knobs(result: SweepResult) -> Figure:
     Raises:
         UsageError: No knob was varied.
     """
-    winner = result.best.key if result.best is not None else None
+    winners = {found.leader_key for _, found in result.confirmations}
     if can_be_mapped(result.records):
         varied = varied_knobs(result.records)
         values = {name: own for name, own in result.axes if name in varied}
-        return draw_heat_map(heat_map(result.records, values=values, winner=winner))
-    return draw_parallel_coordinates(parallel_coordinates(result.records, winner=winner))
+        return draw_heat_map(heat_map(result.records, values=values, winners=winners))
+    return draw_parallel_coordinates(parallel_coordinates(result.records, winners=winners))
 
 
 def _draw_history(result: SweepResult) -> Figure:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lhkit.analysis.knob_importance import KnobImportance, knob_importance
-from lhkit.analysis.sweep_summary import knob_values, median_times
+from lhkit.analysis.sweep_summary import best_by_payload, knob_values, relative_times
 from lhkit.model.errors import usage_error
 from lhkit.model.sweep import SweepRecord
 from lhkit.render.theme import BLUE, GREY, VERMILION
@@ -64,12 +64,14 @@ class ParallelCoordinates:
     importance: KnobImportance
 
 
-def parallel_coordinates(records: Sequence[SweepRecord], *, winner: str | None = None) -> ParallelCoordinates:
+def parallel_coordinates(
+    records: Sequence[SweepRecord], *, winners: Collection[str] = ()
+) -> ParallelCoordinates:
     """Return what to draw of a sweep.
 
     Args:
         records: Its records.
-        winner: The key of the variant that won; without it the best is drawn thick.
+        winners: The keys of the variants that won, one a payload; without them the best are drawn thick.
 
     Raises:
         UsageError: No knob was varied.
@@ -80,19 +82,17 @@ def parallel_coordinates(records: Sequence[SweepRecord], *, winner: str | None =
         raise usage_error("no knob was varied, so there is nothing to draw against one another")
     ranked = [i.knob for i in importance.knobs]
     names = sorted(values, key=lambda n: ranked.index(n) if n in ranked else len(ranked))
-    times = median_times(records, hopeless=True)
-    sound = median_times(records)
-    best = min(sound.values(), default=1)
-    framed = winner or min(sound, key=lambda key: sound[key], default=None)
-    worst = max(times.values(), default=best) / best
+    times = relative_times(records, hopeless=True)
+    framed = winners or {key for key, _ in best_by_payload(records).values()}
+    worst = max(times.values(), default=1.0)
     scale = math.log(worst) or 1.0
     lines = []
     for record in records:
-        time_ns = times.get(record.key)
-        level = None if time_ns is None else min(max(1 - math.log(time_ns / best) / scale, 0.0), 1.0)
+        ratio = times.get(record.key)
+        level = None if ratio is None else min(max(1 - math.log(ratio) / scale, 0.0), 1.0)
         own = record.values
         places = tuple(list(values[n]).index(own[n]) for n in names)
-        lines.append(ParallelLine(places, level, record.key == framed))
+        lines.append(ParallelLine(places, level, record.key in framed))
     lines.sort(key=lambda line: (line.is_best, -1.0 if line.level is None else line.level))
     kept = _thinned(lines)
     axes = tuple(ParallelAxis(n, tuple(map(str, values[n]))) for n in names)

@@ -280,6 +280,14 @@ class Sweep(Showable):
             store=str(self.store_path),
             confirmations=tuple(self.confirmations.items()),
             unconfirmed=self.confirming_failure.message if self.confirming_failure else None,
+            signatures=self._signatures(),
+        )
+
+    def _signatures(self) -> tuple[tuple[str, str], ...]:
+        """Return what each payload takes."""
+        functions = {name: p.function(self._preparation.function) for name, p in self._payloads.items()}
+        return tuple(
+            (name, ", ".join(t.describe() for t in function.arguments)) for name, function in functions.items()
         )
 
     def confirm(self, *, payload: str | None = None, resume: bool = False, **options: Any) -> ConfirmationRun:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import importlib.util
+import io
 import json
 import os
 import re
@@ -12,11 +14,13 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from lhkit.analysis.sweep_frames import frame_of_records
+from lhkit.analysis.sweep_payloads import payload_rows
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.sweep import SCHEMA, SweepRecord, record_from_json
+from lhkit.model.sweep import SCHEMA, SweepRecord, SweepResult, record_from_json
 from lhkit.session.autosaving import state_folder
+from lhkit.session.files import write_file
 from lhkit.sweeping.keys import schedule_facts, sha256_of
 from lhkit.sweeping.store import Store, merge_stores
 
@@ -69,6 +73,23 @@ def export_store(path: PathLike, target: PathLike) -> None:
             frame.to_parquet(target, index=False)
     except OSError as error:
         raise usage_error(f"{target} cannot be written: {error.strerror or error}") from None
+
+
+def save_by_payload(result: SweepResult, path: PathLike) -> Path:
+    """Write the table from size to knobs; see `SweepResult.save_by_payload`."""
+    target, rows = Path(path), payload_rows(result)
+    if target.suffix == ".json":
+        text = json.dumps(rows, indent=1) + "\n"
+    elif target.suffix == ".csv":
+        file = io.StringIO()
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        text = file.getvalue()
+    else:
+        raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.json.")
+    write_file(target, text.encode())
+    return target
 
 
 def merge_files(target: PathLike, *sources: PathLike) -> int:

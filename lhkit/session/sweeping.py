@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lhkit.analysis.sweep_summary import PAYLOAD_AXIS
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
@@ -25,7 +26,6 @@ from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
 VARIANT_LIMITS = Limits(seconds=20.0)
-_PAYLOAD_AXIS = "payload"
 
 PayloadLike = Payload | str | os.PathLike[str]
 
@@ -162,7 +162,7 @@ def _payloads(
 ) -> tuple[dict[str, Payload], str | None]:
     if not isinstance(given, Mapping):
         return {"": as_payload(given, worker)}, None
-    return {name: as_payload(each, worker) for name, each in given.items()}, _PAYLOAD_AXIS
+    return {name: as_payload(each, worker) for name, each in given.items()}, PAYLOAD_AXIS
 
 
 def _total(space: Space, budget: int | None) -> int | None:

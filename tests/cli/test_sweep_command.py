@@ -98,6 +98,20 @@ def test_exit_codes_say_what_became_of_it(folder, capsys):
     assert (folder / "p.mlir").read_text() == PAYLOAD
 
 
+def test_several_payloads_have_a_table_from_payload_to_knobs(folder, capsys):
+    (folder / "q.mlir").write_text(PAYLOAD.replace("64x64", "32x64"))
+    options = ("--also", folder / "q.mlir", "--knob", "m=4,8", "--knob", "n=8", "--by-payload")
+    assert sweep(folder, *options, folder / "t.csv") == 0
+    out = capsys.readouterr().out
+    assert "regret of one choice" in out and "one choice for all: m = " in out
+    header, *rows = (folder / "t.csv").read_text().splitlines()
+    assert header == "payload,arguments,m,n,median_ns,confirmed,regret_of_one_choice"
+    assert [row.split(",")[0] for row in rows] == ["p", "q"] and '"32x64xfloat32, 32x64xfloat32"' in rows[1]
+    assert sweep(folder, *options, folder / "t.txt") == 2
+    assert sweep(folder, "--also", folder / "p.mlir") == 2
+    assert "two have the same name" in capsys.readouterr().err
+
+
 class Killed:
     """Sweeps of one store in processes that are killed, one after the other; their winner is confirmed."""
 

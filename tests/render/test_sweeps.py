@@ -35,7 +35,7 @@ def test_cells_hold_multiples_of_the_best_and_marks_of_failures():
 
 def test_the_winner_is_framed_where_there_is_one():
     records = two()
-    heat = heat_map(records, winner=records[0].key)
+    heat = heat_map(records, winners={records[0].key})
     assert [(c.column, c.row) for c in heat.facets[0].cells if c.is_framed] == [(0, 0)]
 
 
