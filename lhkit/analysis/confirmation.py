@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -115,12 +116,12 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     """Return the outcome in lines: verdict, choice, speed-ups, throughput, bound, and how it was found."""
     verdict = confirmation.verdict
     choice = _knobs_text(dict(confirmation.knobs)[verdict.leader.name])
-    head = "winner" if verdict.winner else "no difference"
-    lines = [f"{head}: {verdict.reason}"]
+    lines = [f"{_headline(confirmation)}: {verdict.reason}"]
     lines.append(f"{'it has' if verdict.winner else 'any of them will do; the one ahead has'} {choice}")
     for s in confirmation.speed_ups:
-        interval = f"{_multiple(s.speed.low)} – {_multiple(s.speed.high)}"
-        lines.append(f"speed: {_multiple(s.speed.middle)}× that of {s.over} (95 % interval {interval})")
+        interval = f"95 % interval {_multiple(s.speed.low)} – {_multiple(s.speed.high)}"
+        known = interval if math.isfinite(s.speed.high) else "of one process, which tells no interval"
+        lines.append(f"speed: {_multiple(s.speed.middle)}× that of {s.over} ({known})")
     if confirmation.gflops is not None:
         share = confirmation.of_peak
         of_peak = "" if share is None else f", {100 * share:.0f} % of the core's FMA peak"
@@ -134,6 +135,16 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     if confirmation.problem is not None:
         lines.append(f"a process failed: {confirmation.problem}")
     return lines
+
+
+def _headline(confirmation: Confirmation) -> str:
+    """Return the outcome in a word: what was cut short is not the same as equal."""
+    verdict = confirmation.verdict
+    if verdict.winner is not None:
+        return "winner"
+    if confirmation.end in ("decided", "out of processes"):
+        return "no difference"
+    return "undecided"
 
 
 def _multiple(value: float) -> str:

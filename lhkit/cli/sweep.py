@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
@@ -18,33 +16,19 @@ from lhkit.cli.options import (
     microkernel_option,
     schedule_options,
 )
-from lhkit.model.errors import error_for, usage_error
-from lhkit.model.failure import Failure, FailureKind
+from lhkit.cli.sweeping import refuse_failed_sweep, run_with_bars
+from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
-from lhkit.model.sweep import SweepResult, SweepStatus, record_to_json
+from lhkit.model.sweep import SweepResult, record_to_json
 from lhkit.render.sweep_bundle import sweep_text
-from lhkit.render.tables import format_ns
 from lhkit.session.confirming import DEFAULT_SECONDS
-from lhkit.session.live_sweep import Sweep
 from lhkit.session.loading import load_payload
 from lhkit.session.sweeping import VARIANT_LIMITS, prepare_sweep
-from lhkit.sweeping.engine import SweepEvent
 from lhkit.sweeping.strategies import STRATEGIES
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
-_CONFIRMING = "confirming"
 _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.mlir --knob tile_m=2,4,8"
-# If no variant is ok, this is what became of the sweep.
-_KINDS: dict[SweepStatus, FailureKind] = {
-    "invalid-config": "usage",
-    "schedule-failed": "definite",
-    "compile-failed": "lowering",
-    "wrong-result": "wrong-result",
-    "crashed": "crash",
-    "timeout": "timeout",
-    "out-of-memory": "memory",
-}
 
 
 @click.command("sweep", epilog=f"Example: {_EXAMPLE}")
@@ -138,7 +122,7 @@ def command(
         click.echo(f"lhkit: records are kept in {found.store_path}", err=True)
         try:
             confirming = {"is_confirmed": is_confirmed, "confirm_seconds": confirm_seconds}
-            _run_with_bars(found, seconds=seconds, resume=not fresh, **confirming)
+            run_with_bars(found, seconds=seconds, resume=not fresh, **confirming)
         except KeyboardInterrupt:
             _show(found.result(), None)
             raise
@@ -151,7 +135,7 @@ def command(
     _write(result, None, best_file)
     if by_payload is not None and result.best is not None:
         result.save_by_payload(by_payload)
-    _refuse_failure(result)
+    refuse_failed_sweep(result)
 
 
 def _load_payloads(
@@ -175,53 +159,6 @@ def _knob(text: str) -> tuple[str, str]:
     return name, values
 
 
-def _run_with_bars(found: Sweep, **options: Any) -> None:
-    """Run a sweep to its end; progress bars if somebody sees them, else a line where the second half begins."""
-    if not sys.stderr.isatty():
-        found.subscribe(_say_what_is_confirmed)
-        return found.start(**options)
-    length = found.total or int(found.space.count())
-    bars = contextlib.ExitStack()
-    with bars:
-        bar = bars.enter_context(_bar(length, "sweeping"))
-
-        def show(event: SweepEvent) -> None:
-            nonlocal bar
-            step = event.confirming
-            if step is None:
-                bar.update(event.record is not None, _best(event))
-                return
-            if bar.label != _CONFIRMING or bar.length != step.most:  # of each payload there is another
-                bars.close()
-                bar = bars.enter_context(_bar(step.most, _CONFIRMING))
-            bar.update(step.processes - bar.pos, f"{len(step.contenders)} in the race")
-
-        unsubscribe = found.subscribe(show)
-        try:
-            found.start(**options)
-        finally:
-            unsubscribe()
-
-
-def _bar(length: int, label: str) -> Any:
-    return click.progressbar(length=length, label=label, file=sys.stderr, item_show_func=str)
-
-
-def _say_what_is_confirmed(event: SweepEvent) -> None:
-    step = event.confirming
-    if step is not None and step.processes == 0:
-        count = len(step.contenders)
-        who = "the best variant" if count == 1 else f"the best {count} variants"
-        budget = "" if step.seconds is None else f", {step.seconds:.3g} s"
-        words = f"timing {who} again in fresh processes (at most {step.most}{budget}; not with --no-confirm)"
-        click.echo(f"lhkit: {words}", err=True)
-
-
-def _best(event: SweepEvent) -> str:
-    time = event.best.time_ns if event.best else None
-    return f"best {format_ns(time.median)}" if time else ""
-
-
 def _show(result: SweepResult, json_file: str | None) -> None:
     if json_file == "-":
         return
@@ -233,14 +170,3 @@ def _write(result: SweepResult, json_file: str | None, best_file: str | None) ->
         write_json(json_file, [record_to_json(record) for record in result.records])
     if best_file is not None and result.best is not None:
         write_text(best_file, result.best_schedule())
-
-
-def _refuse_failure(result: SweepResult) -> None:
-    """Raise if no variant is sound.
-
-    Raises:
-        LhkitError: None is; of the kind of the first failure.
-    """
-    for status, failed in result.failures.items() if result.best is None else ():
-        what = f"no variant is ok; the first is {status}: {failed[0].message}"
-        raise error_for(Failure(kind=_KINDS[status], message=what))

@@ -56,7 +56,7 @@ class Confirming:
         schedule: The schedule whose knobs were swept.
         contenders: The records of the best few, all of this payload.
         rule: When a winner is named.
-        seconds: How long it may take, or None; the process that is running then is the last.
+        seconds: How long it may take, or None; after the first process none is begun that would take longer.
         rounds: Samples of each program in a process.
         seed: What orders, and arguments that are not given, are drawn from.
         arguments: What to run on.
@@ -115,6 +115,7 @@ class Confirming:
         self._runs: list[Comparison] = []
         self._failures: list[Failure] = []
         self._started = time.monotonic()
+        self._longest_s = 0.0
 
     def _add_baseline(self, schedule: Schedule) -> str | None:
         """Return the name of the schedule as it was given, or None where one of its knobs has no value."""
@@ -215,11 +216,14 @@ class Confirming:
             self._known.clear()
             self._known_before = len(self._runs)
         while not self._is_over():
+            begun = time.monotonic()
             try:
                 run = self._process(alive)
             except LhkitError as error:
                 self._failures.append(error.failure)
                 continue
+            finally:
+                self._longest_s = max(self._longest_s, time.monotonic() - begun)
             if not self._keep(run):
                 break
             self._tell(alive)
@@ -243,8 +247,13 @@ class Confirming:
             self._on_event(ConfirmingEvent(done, self.most_processes, alive, self._seconds))
 
     def _is_over(self) -> bool:
-        is_late = self._seconds is not None and time.monotonic() - self._started >= self._seconds
-        return self._is_stopped or len(self._failures) > _MOST_FAILURES or (is_late and bool(self._runs))
+        return self._is_stopped or len(self._failures) > _MOST_FAILURES or self._is_late()
+
+    def _is_late(self) -> bool:
+        """Return whether another process would not end in time; the first of a run always may."""
+        if self._seconds is None or not self._longest_s:
+            return False
+        return time.monotonic() - self._started + self._longest_s >= self._seconds
 
     def _process(self, alive: tuple[str, ...]) -> Comparison:
         """Measure contenders, and at first the baseline, in a fresh process."""

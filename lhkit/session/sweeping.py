@@ -80,7 +80,8 @@ def sweep(
         sync: Have every record on the disk before the next variant, should the machine itself die.
         confirm: Whether to confirm the winner. With several payloads that is done for each. A sweep that was
             stopped, or tried on machines of another kind, has no confirmation.
-        confirm_seconds: How long that may take, or None; the process that is running then is the last.
+        confirm_seconds: How long that may take, or None; no process is begun that would take longer, but for
+            the first.
         worker: A worker to use instead of one of the sweep's own.
         on_event: Called with a `SweepEvent` after every variant and at the end.
         **how: ``function``, ``arguments``, ``opt_level`` (3, as for ``lhkit.compile``), ``microkernels``,
