@@ -85,6 +85,7 @@ class HeatMap:
         worst: The largest of these multiples.
         legend: The marks that occur, with what they stand for.
         is_timed: Whether any variant was timed.
+        is_confirmed: Whether what is framed was ahead when the best few were timed again.
     """
 
     x_name: str
@@ -96,6 +97,7 @@ class HeatMap:
     worst: float
     legend: tuple[tuple[str, str], ...]
     is_timed: bool
+    is_confirmed: bool
 
 
 def heat_map(
@@ -139,6 +141,7 @@ def heat_map(
         worst=painter.worst,
         legend=tuple((mark, status) for status, mark in MARKS.items() if status in shown),
         is_timed=bool(painter.best),
+        is_confirmed=bool(winners),
     )
 
 
@@ -205,8 +208,11 @@ def _title(heat: HeatMap) -> str:
     if not heat.is_timed:
         return "no variant was timed"
     if heat.best_ns is None:
-        return "time as a multiple of the best of each payload (framed)"
-    return f"time as a multiple of the best ({format_ns(heat.best_ns)}, framed)"
+        best = "the best of each payload"
+    else:
+        best = f"the best, {format_ns(heat.best_ns)}"
+    framed = "ahead when timed again" if heat.is_confirmed else "the best"
+    return f"time as a multiple of {best} (framed: {framed})"
 
 
 def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
