@@ -207,10 +207,7 @@ def draw_heat_map(heat: HeatMap) -> Figure:
 def _title(heat: HeatMap) -> str:
     if not heat.is_timed:
         return "no variant was timed"
-    if heat.best_ns is None:
-        best = "the best of each payload"
-    else:
-        best = f"the best, {format_ns(heat.best_ns)}"
+    best = "the best of each payload" if heat.best_ns is None else f"the best, {format_ns(heat.best_ns)}"
     framed = "ahead when timed again" if heat.is_confirmed else "the best"
     return f"time as a multiple of {best} (framed: {framed})"
 
