@@ -86,6 +86,11 @@ class Confirmation(Showable):
         return self.leader_key if self.verdict.winner is not None else None
 
     @property
+    def is_settled(self) -> bool:
+        """Whether it came to its end; what was cut short may be decided by going on."""
+        return self.end in ("decided", "out of processes")
+
+    @property
     def bound(self) -> str | None:
         """What bounds the leader's heaviest innermost loop, in words, or None."""
         return self.hot_loops.loops[0].sentence if self.hot_loops and self.hot_loops.loops else None
@@ -117,7 +122,7 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     verdict = confirmation.verdict
     choice = _knobs_text(dict(confirmation.knobs)[verdict.leader.name])
     lines = [f"{_headline(confirmation)}: {verdict.reason}"]
-    lines.append(f"{'it has' if verdict.winner else 'any of them will do; the one ahead has'} {choice}")
+    lines.append(f"{_CHOICES[_headline(confirmation)]} {choice}")
     for s in confirmation.speed_ups:
         interval = f"95 % interval {_multiple(s.speed.low)} – {_multiple(s.speed.high)}"
         known = interval if math.isfinite(s.speed.high) else "of one process, which tells no interval"
@@ -132,6 +137,8 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     processes = "1 fresh process" if count == 1 else f"{count} fresh processes"
     known = f" ({confirmation.known} of them before)" if confirmation.known else ""
     lines.append(f"timed side by side in {processes}{known}, {seconds:.3g} s; {confirmation.end}")
+    if not confirmation.is_settled:
+        lines.append("run the sweep again, with more time for it, and the confirmation goes on where it was")
     if confirmation.problem is not None:
         lines.append(f"a process failed: {confirmation.problem}")
     return lines
@@ -139,12 +146,16 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
 
 def _headline(confirmation: Confirmation) -> str:
     """Return the outcome in a word: what was cut short is not the same as equal."""
-    verdict = confirmation.verdict
-    if verdict.winner is not None:
+    if confirmation.verdict.winner is not None:
         return "winner"
-    if confirmation.end in ("decided", "out of processes"):
-        return "no difference"
-    return "undecided"
+    return "no difference" if confirmation.is_settled else "undecided"
+
+
+_CHOICES = {
+    "winner": "it has",
+    "no difference": "any of them will do; the one ahead has",
+    "undecided": "the one ahead so far has",
+}
 
 
 def _multiple(value: float) -> str:

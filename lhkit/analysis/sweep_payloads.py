@@ -83,8 +83,9 @@ def choices_of(result: SweepResult) -> tuple[Choice, ...]:
 def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None]]:
     """Return a row a payload: its arguments, its best knobs, their time, and the regret of one choice for all.
 
-    The best knobs of a payload are those that won when the best few were timed again, or that were ahead then;
-    ``confirmed`` says which. The regret is None where no choice was timed on all payloads.
+    The best knobs of a payload are those that won when the best few were timed again, or that were ahead then
+    where there was no difference; ``confirmed`` says which. The regret is None where no choice was timed on
+    all payloads.
 
     Raises:
         UsageError: The sweep had no several payloads, or no variant was timed.
@@ -101,14 +102,15 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     times = _times(records, PAYLOAD_AXIS)
     for payload, (knobs, _) in best_per_payload(records).items():
         confirmation = found.get(str(payload))
-        chosen = knobs if confirmation is None else knobs_of.get(confirmation.leader_key, knobs)
+        is_settled = confirmation is not None and (confirmation.winner_key or confirmation.is_settled)
+        chosen = knobs_of.get(confirmation.leader_key, knobs) if confirmation and is_settled else knobs
         rows.append(
             {
                 PAYLOAD_AXIS: payload,
                 "arguments": signatures.get(str(payload)),
                 **dict(chosen),
                 "median_ns": times[payload][chosen],
-                "confirmed": None if confirmation is None else confirmation.verdict.outcome,
+                "confirmed": confirmation.verdict.outcome if confirmation and is_settled else None,
                 "regret_of_one_choice": one.get(payload),
             }
         )

@@ -23,6 +23,7 @@ from lhkit.model.sweep import SweepResult, record_to_json
 from lhkit.render.sweep_bundle import sweep_text
 from lhkit.session.confirming import DEFAULT_SECONDS
 from lhkit.session.loading import load_payload
+from lhkit.session.sweep_files import check_table
 from lhkit.session.sweeping import VARIANT_LIMITS, prepare_sweep
 from lhkit.sweeping.strategies import STRATEGIES
 from lhkit.worker.client import Worker
@@ -54,6 +55,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     "--seconds", type=click.FloatRange(min=0, min_open=True), help="How long to try variants, once it is ready."
 )
 @click.option("--store", metavar="FILE", help="Keep the records here (default: in the state folder).")
+@click.option("--known", multiple=True, metavar="STORE", help="Take in the records of this store first.")
 @click.option("--fresh", is_flag=True, help="Try again what the store knows already.")
 @click.option(
     "--executor",
@@ -80,6 +82,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     help="How long that may take.",
 )
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
+@click.option("--table", metavar="FILE", help="Save a row a variant: .csv, or .parquet (needs pyarrow).")
 @click.option(
     "--by-payload", metavar="FILE", help="With --also: save the table from payload to knobs, .csv or .json."
 )
@@ -95,10 +98,12 @@ def command(
     constraints: tuple[str, ...],
     budget: int | None,
     seconds: float | None,
+    known: tuple[str, ...],
     fresh: bool,
     is_confirmed: bool,
     confirm_seconds: float,
     best_file: str | None,
+    table: str | None,
     by_payload: str | None,
     json_file: str | None,
     limits: Limits,
@@ -110,6 +115,8 @@ def command(
     goes on where it was. In the end the best few are timed again beside the default, until one wins or they
     are declared equal. --timeout and --memory are for one variant.
     """
+    if table is not None:
+        check_table(table)
     scheduling = {name: options.pop(name) for name in SCHEDULING}
     knobs = dict(_knob(text) for text in narrowed)
     worker = Worker(limits)
@@ -122,7 +129,7 @@ def command(
         click.echo(f"lhkit: records are kept in {found.store_path}", err=True)
         try:
             confirming = {"is_confirmed": is_confirmed, "confirm_seconds": confirm_seconds}
-            run_with_bars(found, seconds=seconds, resume=not fresh, **confirming)
+            run_with_bars(found, seconds=seconds, resume=not fresh, known=known, **confirming)
         except KeyboardInterrupt:
             _show(found.result(), None)
             raise
@@ -133,6 +140,8 @@ def command(
     result = found.result()
     _show(result, json_file)
     _write(result, None, best_file)
+    if table is not None:
+        result.save(table)
     if by_payload is not None and result.best is not None:
         result.save_by_payload(by_payload)
     refuse_failed_sweep(result)

@@ -159,6 +159,15 @@ class SweepResult(Showable):
         """
         return str(call(self, "best_schedule"))
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table of `frame` and return its path: CSV, or Parquet where the name ends in ``.parquet``.
+
+        Raises:
+            UsageError: A name that ends otherwise, no pyarrow for Parquet, or a file that cannot be written.
+        """
+        written: Path = call(self, "save", path)
+        return written
+
     def choices(self) -> tuple[Choice, ...]:
         """Return the choices of knobs that were timed on every payload, the least mean regret first.
 

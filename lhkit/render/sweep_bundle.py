@@ -51,7 +51,7 @@ def draw_knobs(result: SweepResult) -> Figure:
     Raises:
         UsageError: No knob was varied.
     """
-    winners = {found.leader_key for _, found in result.confirmations}
+    winners = {found.leader_key for _, found in result.confirmations if found.winner_key or found.is_settled}
     if can_be_mapped(result.records):
         varied = varied_knobs(result.records)
         values = {name: own for name, own in result.axes if name in varied}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+import os
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from lhkit.analysis.confirmation import Confirmation, ConfirmingEvent
@@ -25,7 +27,7 @@ from lhkit.session.workers import shared_worker
 from lhkit.sweeping.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
 from lhkit.sweeping.executor import Executor, LocalExecutor
 from lhkit.sweeping.space import Space
-from lhkit.sweeping.store import Store
+from lhkit.sweeping.store import Store, merge_stores
 from lhkit.sweeping.strategies.proposing import Strategy
 from lhkit.sweeping.task import Task
 from lhkit.worker.client import Worker
@@ -107,9 +109,13 @@ class Sweep(Showable):
         sync: bool = False,
         is_confirmed: bool = True,
         confirm_seconds: float | None = DEFAULT_SECONDS,
+        known: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         """Begin; `sweep` has done that. The arguments are its; ``is_confirmed`` is its ``confirm``."""
+        others = [Store(path, read_only=True) for path in known]
         store = Store(self.store_path, sync=sync)
+        with _closed_on_error(store):
+            merge_stores(store, others)
         budget = Budget(seconds, resume, is_confirmed, confirm_seconds)
         run = self._run(store, budget)
         try:
@@ -295,7 +301,7 @@ class Sweep(Showable):
 
         A sweep does that by itself at its end, unless told not to. Where an event loop is running it returns at
         once; ``await`` gives the `Confirmation`. The one that is ahead in the end is `best` from then on,
-        whether it won or cannot be told from others.
+        whether it won or cannot be told from others; what was cut short before that changes nothing.
 
         Args:
             payload: Which payload, where there are several.
@@ -320,7 +326,9 @@ class Sweep(Showable):
     def _take_confirmation(self, name: str, found: Confirmation) -> None:
         self.confirmations[name] = found
         self.confirming_failure = None
-        if self._payload_axis is None:
+        # Who is ahead after the first look or two at an open race says less than the sweep itself.
+        says_more = found.verdict.winner is not None or found.is_settled
+        if self._payload_axis is None and says_more:
             self._winner = next(r for r in self.records if r.key == found.leader_key)
 
     def best_schedule(self) -> str:
@@ -337,12 +345,23 @@ class Sweep(Showable):
         of = f" of {self.total}" if self.total is not None else ""
         how = "broke off" if self.failure else self.end or ("confirming" if self.confirming else "running")
         best = f", best {_shown(self.best)}" if self.best else ""
-        return f"Sweep({self.schedule.source}: {len(progress.records)}{of} variants, {how}{best})"
+        return (
+            f"Sweep({PurePath(self.schedule.source).name}: {len(progress.records)}{of} variants, {how}{best})"
+        )
 
 
 def _shown(record: SweepRecord) -> str:
     values = " ".join(f"{name}={value}" for name, value in record.knobs)
     return f"{values} at {record.time_ns.median / 1e3:.4g} µs" if record.time_ns else values
+
+
+@contextlib.contextmanager
+def _closed_on_error(store: Store) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        store.close()
+        raise
 
 
 async def _unless(stop: asyncio.Event, work: asyncio.Future[Any], executor: Executor) -> Any:

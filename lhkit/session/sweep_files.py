@@ -59,13 +59,32 @@ def export_store(path: PathLike, target: PathLike) -> None:
     Raises:
         UsageError: No such store, a name that ends otherwise, no pyarrow for Parquet, or a full disk.
     """
-    target = Path(target)
+    check_table(target)
+    _write_frame(store_frame(path), Path(target))
+
+
+def save_result(result: SweepResult, path: PathLike) -> Path:
+    """Write a row a variant; see `SweepResult.save`."""
+    check_table(path)
+    _write_frame(result.frame(), Path(path))
+    return Path(path)
+
+
+def check_table(path: PathLike) -> None:
+    """Refuse the name of a table that cannot be written.
+
+    Raises:
+        UsageError: It ends neither in ``.csv`` nor in ``.parquet``, or the latter needs pyarrow.
+    """
+    target = Path(path)
     if target.suffix not in (".csv", ".parquet"):
         raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.parquet.")
     if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         advice = "pip install pyarrow, or name a file that ends in .csv."
         raise usage_error("Parquet needs pyarrow, which is not installed", advice)
-    frame = store_frame(path)
+
+
+def _write_frame(frame: pd.DataFrame, target: Path) -> None:
     try:
         if target.suffix == ".csv":
             frame.to_csv(target, index=False)

@@ -40,6 +40,7 @@ def sweep(
     budget: int | None = None,
     seconds: float | None = None,
     store: str | os.PathLike[str] | None = None,
+    known: Sequence[str | os.PathLike[str]] = (),
     seed: int = 0,
     executor: str = "local",
     limits: Limits | None = None,
@@ -71,6 +72,7 @@ def sweep(
         budget: How many variants, those that are known among them.
         seconds: How long variants are tried, from the first one on.
         store: The file of the records; without one it is the same file for the same payload and schedule.
+        known: Other stores, whose records are first taken into this one.
         seed: What the order of the variants and the arguments are drawn from.
         executor: Where variants are tried: ``local``; ``dask:ADDRESS``, on the machines of the Dask cluster
             with that scheduler, one variant at a time each; ``dask``, on a cluster of this machine (in a
@@ -111,7 +113,12 @@ def sweep(
     if on_event is not None:
         found.subscribe(on_event)
     found.start(
-        seconds=seconds, resume=resume, sync=sync, confirm_seconds=confirm_seconds, is_confirmed=confirm
+        seconds=seconds,
+        resume=resume,
+        sync=sync,
+        confirm_seconds=confirm_seconds,
+        is_confirmed=confirm,
+        known=known,
     )
     return found
 

@@ -85,7 +85,7 @@ def test_of_one_program_no_variant_wins(tmp_path):
     for seed in outcomes.missing():
         store = tmp_path / f"{seed}.jsonl"
         sweep = lhkit.sweep(payload, schedule, store=store, seed=seed, deduplicate=False, confirm_seconds=None)
-        assert {r.status for r in sweep.records} == {"ok"}
+        assert {r.status for r in sweep.records} <= {"ok", "stopped-early"}  # the latter of a disturbance
         outcomes.add(seed, sweep.confirmation)
         print(f"\n{seed}: {sweep.confirmation.verdict.reason}")
         print(outcomes.say(f"A against A: {len(outcomes.winners())} have a winner"), flush=True)
@@ -101,7 +101,7 @@ def test_5_percent_more_work_is_found(tmp_path):
     for seed in outcomes.missing():
         store = tmp_path / f"{seed}.jsonl"
         sweep = lhkit.sweep(payload, schedule, store=store, seed=seed, confirm_seconds=None)
-        assert {r.status for r in sweep.records} == {"ok"}
+        assert {r.status for r in sweep.records} <= {"ok", "stopped-early"}  # the latter of a disturbance
         outcomes.add(seed, sweep.confirmation)
         print(f"\n{seed}: {sweep.confirmation.verdict.reason}")
         print(figures_of(outcomes), flush=True)

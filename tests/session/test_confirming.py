@@ -107,7 +107,10 @@ def test_after_a_stop_what_is_known_is_told():
 
 def test_time_that_is_up_ends_a_run_after_its_process():
     found = Scripted([(1.0, 1.0)] * 9, 8, 32, seconds=0.0).run()
-    assert (found.end, found.verdict.processes) == ("out of time", 1)
+    assert (found.end, found.verdict.processes, found.is_settled) == ("out of time", 1, False)
+    lines = describe_confirmation(found)
+    assert lines[0].startswith("undecided: ") and lines[1].startswith("the one ahead so far has ")
+    assert lines[-1].startswith("run the sweep again, ")
 
 
 def test_what_cannot_be_told_apart_ends_with_the_processes():
@@ -126,7 +129,7 @@ def test_a_sweep_is_confirmed_and_its_leader_is_its_best(tmp_path):
     knobs = {"tile_m": [8, 32], "tile_n": [64], "tile_k": [64]}
     sweep = lhkit.sweep(PAYLOAD, SCHEDULE, knobs=knobs, store=tmp_path / "s.jsonl", confirm=False)
     found = sweep.confirm(rule=Rule(looks=(1,))).result()
-    assert sweep.confirmation is found and sweep.best.key == found.leader_key
+    assert found.is_settled and sweep.confirmation is found and sweep.best.key == found.leader_key
     assert sweep.result().best == sweep.best
     several = lhkit.sweep(
         {"a": PAYLOAD, "b": PAYLOAD}, SCHEDULE, knobs=knobs, store=tmp_path / "t.jsonl", budget=1, confirm=False
