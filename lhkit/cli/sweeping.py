@@ -57,7 +57,13 @@ def run_with_bars(found: Sweep, **options: Any) -> None:
 
 
 def _bar(length: int, label: str) -> Any:
-    return click.progressbar(length=length, label=label, file=sys.stderr, item_show_func=str)
+    return click.progressbar(
+        length=length,
+        label=label,
+        file=sys.stderr,
+        item_show_func=lambda shown: shown or "",
+        show_eta=label != _CONFIRMING,  # how many processes it takes is not known
+    )
 
 
 def _say_what_is_confirmed(event: SweepEvent) -> None:

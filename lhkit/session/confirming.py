@@ -295,6 +295,8 @@ class Confirming:
             worker.close()
 
     def _compile(self, name: str, worker: Worker) -> Kernel:
+        if self._is_stopped:  # while the process started
+            raise error_for(Failure(kind="cancelled", message="the confirmation was stopped"))
         options = {"worker": worker, "limits": self._limits, **self._compiling}
         return compile_kernel(self._payload, self._schedules[name], **options)
 
