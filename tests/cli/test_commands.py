@@ -115,6 +115,10 @@ def test_demo_writes_table_csv_plots_and_page(lhkit_command, tmp_path):
     own = re.sub(r'<a href="trace_\w+\.html">|xlink:href="#|url\(#', "", page)
     assert not re.search(r"""(src|href)\s*=|url\(|@import""", own)
     assert sum(f.stat().st_size for f in (tmp_path / "out").glob("*.html")) < 3_000_000
+    assert "variants: 9 (" in done.stdout and "timed side by side in" in done.stdout
+    assert "Tile sizes" in page and ">tile_m<" in page
+    assert len(list(csv.DictReader((tmp_path / "out" / "sweep.csv").open()))) == 9
+    assert (tmp_path / "out" / "sweep.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_vectorized_schedule_is_clearly_faster(lhkit_command, tmp_path):
