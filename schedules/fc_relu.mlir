@@ -1,7 +1,20 @@
-// Payload: data/fc_relu.mlir
+// Payload: data/fc_relu.mlir, or another layer: a linalg.matmul of f32 that starts from zeros, in any shape from 1x1x1
+//          on, static or dynamic, and ops that work on its result by elements, such as the addition of a bias (a
+//          matrix, or a row that linalg.broadcast repeats) and the maximum with zero. Its operands are computed
+//          by no op of linalg.
+// Idea:    bias and maximum are applied to a tile while it is in vector registers, so that the result is written once
+//          and never read: what follows the matmul becomes one op, and the matmul is fused into its tiles. Otherwise as
+//          matmul.mlir: a tile stays in registers for the whole reduction; the weights that a strip of tiles reads
+//          are copied once into a panel without gaps, unless there are at most 12 rows or 32 steps; ends are
+//          peeled; the columns at the end that fill no vector are computed beside their place.
+// Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
+//          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
+//          6, 16, 8 for AVX2; 8, 8, 4 for NEON. narrow_tile_m: rows of a tile that is one vector wide.
+// Result:  RESULT
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: require tile_n % lanes == 0
+// What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
 module attributes {transform.with_named_sequence} {
@@ -11,37 +24,28 @@ module attributes {transform.with_named_sequence} {
     %narrow_tile_m = transform.tune.knob<"narrow_tile_m"> = 12 : i64 from options = [4, 6, 8, 12, 16] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
 
+    // Bias, maximum and the like become one op, the epilogue of the layer.
     transform.include @merge_epilogues failures(propagate) (%root) : (!transform.any_op) -> ()
-    %matmuls = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
-    %wide, %narrow, %last = transform.include @cut_layers_into_strips failures(propagate) (%root, %matmuls, %tile_n, %lanes)
-      : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    %packed = transform.include @pack_panels failures(propagate) (%wide, %tile_n) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %packed_1 = transform.include @pack_panels failures(propagate) (%narrow, %lanes) : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    %tiles = transform.include @cut_layers_into_tiles failures(propagate) (%root, %packed, %tile_m) : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %tiles_1 = transform.include @cut_layers_into_tiles failures(propagate) (%root, %packed_1, %narrow_tile_m) : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
-    transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    %epilogues = transform.structured.match ops{["linalg.generic"]} in %root : (!transform.any_op) -> !transform.any_op
-    transform.include @vectorize_tiles failures(propagate) (%root) : (!transform.any_op) -> ()
-    transform.structured.vectorize %epilogues : !transform.any_op
-    transform.include @keep_tile_in_registers failures(propagate) (%root) : (!transform.any_op) -> ()
+    // Tiles of the epilogue, and the matmul within them, over packed weights.
+    transform.include @tile_layers failures(propagate) (%root, %tile_m, %tile_n, %narrow_tile_m, %lanes)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
+    // Vectors for what has at most so many rows and columns; anything larger is refused, as is what lost its contraction.
+    %most_rows = transform.param.constant 16 : i64 -> !transform.param<i64>
+    %most_columns = transform.param.constant 64 : i64 -> !transform.param<i64>
+    transform.include @vectorize_layers failures(propagate) (%root, %most_rows, %most_columns)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
     transform.include @lower_contractions failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @refuse_scalar_code failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
-  // In parts/cpu.mlir:
-  transform.named_sequence private @clean_up(!transform.any_op {transform.readonly})
-  transform.named_sequence private @vectorize_tiles(!transform.any_op {transform.readonly})
-  transform.named_sequence private @keep_tile_in_registers(!transform.any_op {transform.readonly})
-  transform.named_sequence private @lower_contractions(!transform.any_op {transform.readonly})
+
   // In parts/layers.mlir:
   transform.named_sequence private @merge_epilogues(!transform.any_op {transform.readonly})
-  transform.named_sequence private @cut_layers_into_strips(!transform.any_op {transform.readonly}, !transform.any_op {transform.readonly},
+  transform.named_sequence private @tile_layers(!transform.any_op {transform.readonly}, !transform.param<i64> {transform.readonly},
+    !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
+  transform.named_sequence private @vectorize_layers(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
-    -> (!transform.any_op, !transform.any_op, !transform.any_op)
-  transform.named_sequence private @pack_panels(!transform.any_op {transform.consumed},
-    !transform.param<i64> {transform.readonly}) -> !transform.any_op
-  transform.named_sequence private @cut_layers_into_tiles(!transform.any_op {transform.readonly}, !transform.any_op {transform.readonly},
-      !transform.param<i64> {transform.readonly}) -> !transform.any_op
+  // In parts/cpu.mlir:
+  transform.named_sequence private @lower_contractions(!transform.any_op {transform.readonly})
+  transform.named_sequence private @refuse_scalar_code(!transform.any_op {transform.readonly})
 }
