@@ -28,35 +28,40 @@ module attributes {transform.with_named_sequence} {
     %all = transform.foreach_match in %function
       @has_few_rows -> @go_without_panels, @has_few_steps -> @go_without_panels, @is_layer -> @go_with_panels
       : (!transform.any_op) -> !transform.any_op
-    %by_rows = transform.structured.match attributes {layer = "rows"} in %all : (!transform.any_op) -> !transform.any_op
-    %by_panels = transform.structured.match attributes {layer = "panels"} in %all : (!transform.any_op) -> !transform.any_op
-
-    // Without panels, rows come first: a tile of rows then writes the result from left to right.
-    %layers_by_rows = transform.include @epilogues_of failures(propagate) (%by_rows) : (!transform.any_op) -> !transform.any_op
-    %unpacked = transform.include @cut_into_tiles failures(propagate) (%root, %layers_by_rows, %tile_m)
-      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %wide_0, %narrow_0, %last_0 = transform.include @cut_layers_into_strips failures(propagate) (%root, %unpacked, %tile_n, %lanes)
-      : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op, !transform.any_op)
-
-    // With panels, strips of columns come first.
-    %wide, %narrow, %last_1 = transform.include @cut_layers_into_strips failures(propagate) (%root, %by_panels, %tile_n, %lanes)
-      : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
-      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %layers = transform.structured.match ops{["linalg.matmul"]} in %all : (!transform.any_op) -> !transform.any_op
+    // Always from the first layer to the last, and without cleaning up in between: loops around a layer are what keeps
+    // it from being fused into the next.
+    %wide, %narrow, %last_0, %last_1 = transform.foreach %layers
+      : !transform.any_op -> !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op {
+    ^bb0(%layer: !transform.any_op):
+      %by_rows = transform.structured.match attributes {layer = "rows"} in %layer : (!transform.any_op) -> !transform.any_op
+      %by_panels = transform.structured.match attributes {layer = "panels"} in %layer : (!transform.any_op) -> !transform.any_op
+      // Without panels, rows come first: a tile of rows then writes the result from left to right.
+      %epilogue = transform.include @epilogues_of failures(propagate) (%by_rows) : (!transform.any_op) -> !transform.any_op
+      %unpacked = transform.include @cut_into_tiles failures(propagate) (%root, %epilogue, %tile_m)
+        : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
+      %wide_of_rows, %narrow_of_rows, %last_of_rows = transform.include @cut_into_strips failures(propagate) (%root, %unpacked, %tile_n, %lanes)
+        : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
+        -> (!transform.any_op, !transform.any_op, !transform.any_op)
+      // With panels, strips of columns come first.
+      %wide_of_all, %narrow_of_all, %last_of_all = transform.include @cut_into_strips failures(propagate) (%root, %by_panels, %tile_n, %lanes)
+        : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
+        -> (!transform.any_op, !transform.any_op, !transform.any_op)
+      transform.yield %wide_of_all, %narrow_of_all, %last_of_rows, %last_of_all
+        : !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op
+    }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    %wide_layers = transform.include @pack_panels failures(propagate) (%wide, %tile_n)
-      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %narrow_layers = transform.include @pack_panels failures(propagate) (%narrow, %lanes)
-      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
 
-    // What is narrower than a vector is filled up with zeros; its epilogue runs over it at the end, row by row.
-    %last = transform.merge_handles %last_0, %last_1 : !transform.any_op
-    %last_epilogues = transform.include @epilogues_of failures(propagate) (%last) : (!transform.any_op) -> !transform.any_op
-    transform.include @vectorize_rows failures(propagate) (%last_epilogues, %lanes)
-      : (!transform.any_op, !transform.param<i64>) -> ()
-    %filled_up, %pads, %copy_back = transform.structured.pad %last pad_to_multiple_of [%lanes]
-      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
-      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %wide_epilogues = transform.include @pack_panels failures(propagate) (%wide, %tile_n)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %narrow_epilogues = transform.include @pack_panels failures(propagate) (%narrow, %lanes)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %filled_up_0 = transform.include @fill_up failures(propagate) (%last_0, %lanes)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %filled_up = transform.include @fill_up failures(propagate) (%last_1, %lanes)
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
+    transform.include @mark_strips failures(propagate) (%wide_epilogues, %narrow_epilogues, %filled_up)
+      : (!transform.any_op, !transform.any_op, !transform.any_op) -> ()
     // A fill that is padded becomes a wider fill.
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     %panels = transform.structured.match ops{["tensor.pad"]} in %root : (!transform.any_op) -> !transform.any_op
@@ -65,12 +70,16 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
     // Tiles of rows, and what is left at the bottom: as it is, or row by row if nobody knows how many there are.
-    %tiles = transform.include @cut_into_tiles failures(propagate) (%root, %wide_layers, %tile_m)
-      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %tiles_1 = transform.include @cut_into_tiles failures(propagate) (%root, %narrow_layers, %narrow_tile_m)
-      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %tiles_2 = transform.include @cut_into_tiles failures(propagate) (%root, %filled_up, %narrow_tile_m)
-      : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
+    %strips = transform.structured.match attributes {is_strip} in %root : (!transform.any_op) -> !transform.any_op
+    transform.foreach %strips : !transform.any_op {
+    ^bb0(%strip: !transform.any_op):
+      %high = transform.structured.match attributes {strip = "wide"} in %strip : (!transform.any_op) -> !transform.any_op
+      %low = transform.structured.match attributes {strip = "narrow"} in %strip : (!transform.any_op) -> !transform.any_op
+      %tiles = transform.include @cut_into_tiles failures(propagate) (%root, %high, %tile_m)
+        : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
+      %tiles_1 = transform.include @cut_into_tiles failures(propagate) (%root, %low, %narrow_tile_m)
+        : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
+    }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     %of_unknown_height = transform.collect_matching @has_unknown_height in %root
       : (!transform.any_op) -> !transform.any_op
@@ -107,8 +116,11 @@ module attributes {transform.with_named_sequence} {
     transform.yield %epilogues : !transform.any_op
   }
 
-  // The matmuls in loops.
-  transform.named_sequence private @matmuls_in(%loops: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  // The matmuls in loops, without the copies that fusing left behind unused.
+  transform.named_sequence private @matmuls_in(%root: !transform.any_op {transform.readonly},
+      %loops: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.apply_dce to %function : !transform.any_op
     %matmuls = transform.foreach %loops : !transform.any_op -> !transform.any_op {
     ^bb0(%each: !transform.any_op):
       %matmul = transform.structured.match ops{["linalg.matmul"]} in %each : (!transform.any_op) -> !transform.any_op
@@ -119,19 +131,21 @@ module attributes {transform.with_named_sequence} {
 
   // Cut layers into strips of columns; gives the matmuls of wide ones, of ones as wide as a vector, and of the
   // narrower one at the end.
-  transform.named_sequence private @cut_layers_into_strips(%root: !transform.any_op {transform.readonly}, %matmuls: !transform.any_op {transform.readonly},
+  transform.named_sequence private @cut_into_strips(%root: !transform.any_op {transform.readonly}, %matmuls: !transform.any_op {transform.readonly},
       %tile_n: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly})
       -> (!transform.any_op, !transform.any_op, !transform.any_op) {
     %layers = transform.include @epilogues_of failures(propagate) (%matmuls) : (!transform.any_op) -> !transform.any_op
     %strip, %strips = transform.structured.fuse %layers tile_sizes [0, %tile_n]
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %in_strips = transform.include @matmuls_in failures(propagate) (%strips) : (!transform.any_op) -> !transform.any_op
+    %in_strips = transform.include @matmuls_in failures(propagate) (%root, %strips)
+      : (!transform.any_op, !transform.any_op) -> !transform.any_op
     %wide, %others = transform.include @split_off_rest failures(propagate) (%root, %in_strips, %strips)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     %layers_1 = transform.include @epilogues_of failures(propagate) (%others) : (!transform.any_op) -> !transform.any_op
     %strip_1, %strips_1 = transform.structured.fuse %layers_1 tile_sizes [0, %lanes]
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %in_strips_1 = transform.include @matmuls_in failures(propagate) (%strips_1) : (!transform.any_op) -> !transform.any_op
+    %in_strips_1 = transform.include @matmuls_in failures(propagate) (%root, %strips_1)
+      : (!transform.any_op, !transform.any_op) -> !transform.any_op
     %narrow, %last = transform.include @split_off_rest failures(propagate) (%root, %in_strips_1, %strips_1)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.yield %wide, %narrow, %last : !transform.any_op, !transform.any_op, !transform.any_op
@@ -143,7 +157,8 @@ module attributes {transform.with_named_sequence} {
       %tile_m: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     %tile, %tiles = transform.structured.fuse %ops tile_sizes [%tile_m] {apply_cleanup}
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %in_tiles = transform.include @matmuls_in failures(propagate) (%tiles) : (!transform.any_op) -> !transform.any_op
+    %in_tiles = transform.include @matmuls_in failures(propagate) (%root, %tiles)
+      : (!transform.any_op, !transform.any_op) -> !transform.any_op
     %whole, %bottom = transform.include @split_off_rest failures(propagate) (%root, %in_tiles, %tiles)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
     %both = transform.merge_handles %whole, %bottom : !transform.any_op
@@ -161,6 +176,32 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_rows failures(propagate) (%panels, %columns)
       : (!transform.any_op, !transform.param<i64>) -> ()
     transform.yield %epilogues : !transform.any_op
+  }
+
+  // Fill up with zeros what is narrower than a vector, so that it is computed beside its place; the epilogue runs
+  // over it at the end, row by row. Gives the matmuls again.
+  transform.named_sequence private @fill_up(%matmuls: !transform.any_op {transform.consumed},
+      %lanes: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
+    %epilogues = transform.include @epilogues_of failures(propagate) (%matmuls) : (!transform.any_op) -> !transform.any_op
+    transform.include @vectorize_rows failures(propagate) (%epilogues, %lanes)
+      : (!transform.any_op, !transform.param<i64>) -> ()
+    %filled_up, %pads, %copy_back = transform.structured.pad %matmuls pad_to_multiple_of [%lanes]
+      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield %filled_up : !transform.any_op
+  }
+
+  // Mark the ops at which strips are cut into tiles of rows.
+  transform.named_sequence private @mark_strips(%wide: !transform.any_op {transform.readonly},
+      %narrow: !transform.any_op {transform.readonly}, %last: !transform.any_op {transform.readonly}) {
+    %is_wide = transform.param.constant "wide" -> !transform.any_param
+    %is_narrow = transform.param.constant "narrow" -> !transform.any_param
+    %as_narrow = transform.merge_handles %narrow, %last : !transform.any_op
+    %strips = transform.merge_handles %wide, %as_narrow : !transform.any_op
+    transform.annotate %strips "is_strip" : !transform.any_op
+    transform.annotate %wide "strip" = %is_wide : !transform.any_op, !transform.any_param
+    transform.annotate %as_narrow "strip" = %is_narrow : !transform.any_op, !transform.any_param
+    transform.yield
   }
 
   // Marks of the ways.
