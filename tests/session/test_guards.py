@@ -87,7 +87,9 @@ def test_tiles_below_the_cap(worker):
 
 
 @pytest.mark.parametrize(
-    "payload", [("matmul", 5, 16, 8), ("matmul", 4, 17, 8), ("matmul_dynamic",)], ids=["rows", "columns", "unknown"]
+    "payload",
+    [("matmul", 5, 16, 8), ("matmul", 4, 17, 8), ("matmul_dynamic",)],
+    ids=["rows", "columns", "unknown"],
 )
 def test_what_would_be_above_the_cap(payload, worker):
     name, *sizes = payload

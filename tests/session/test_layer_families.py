@@ -1,5 +1,6 @@
 """schedules/fc_relu.mlir and schedules/mlp.mlir: right for every class of shapes, fused, and vectors throughout."""
 
+import itertools
 import re
 
 import numpy as np
@@ -71,7 +72,9 @@ def dynamic_batch(*sizes):
   %c0 = arith.constant 0 : index
   %batch = tensor.dim %x, %c0 : tensor<?x{sizes[0]}xf32>
 """
-    text = text.replace("{\n", size, 1).replace("tensor.empty() : tensor<?x", "tensor.empty(%batch) : tensor<?x")
+    text = text.replace("{\n", size, 1).replace(
+        "tensor.empty() : tensor<?x", "tensor.empty(%batch) : tensor<?x"
+    )
     return lhkit.load_payload(text, name="<mlp of any batch>")
 
 
@@ -119,7 +122,7 @@ def test_layers_of_any_batch(mlp, worker):
     kernel = lhkit.compile(dynamic_batch(*sizes), mlp, worker=worker)
     for batch in (1, 6, 27):
         shapes = [(batch, sizes[0])]
-        for k, n in zip(sizes, sizes[1:], strict=False):
+        for k, n in itertools.pairwise(sizes):
             shapes += [(k, n), n]
         assert lhkit.verify(kernel, numbers(*shapes)).ok, batch
 
@@ -141,7 +144,7 @@ def test_a_layer_is_written_once_and_in_vectors(shape, fc_relu, worker):
     ]
     assert max(sizes) <= fc_relu.values["tile_m"] * fc_relu.values["tile_n"]
     # A fused tile needs no place of its own: what is allocated are panels, and columns that fill no vector.
-    m, n, k = shape
+    m, _, k = shape
     allocated = re.findall(r"memref\.alloca?\(\).*: memref<(\d+)x(\d+)xf32", buffers)
     assert {(int(a), int(b)) for a, b in allocated} <= {(k, 64), (k, 16), (m, 16), (1, 16), (6, 16)}
 
