@@ -27,7 +27,7 @@ _PAYLOAD = "fc_relu.mlir"
 _SCHEDULES = {
     "tile": "fc_relu_tile.mlir",
     "tile + fuse + vectorize": "fc_relu_tile_fuse_vectorize.mlir",
-    "the same, packed": "fc_relu_tile_fuse_pack_vectorize.mlir",
+    "the same, packed": "fc_relu.mlir",
 }
 _SUMMARY = (
     "A fully connected layer, max(lhs · rhs + bias, 0) on 512 x 512 matrices of float32, compiled for one"
