@@ -10,6 +10,9 @@
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: require tile_n % lanes == 0
+// lhkit: default lanes = vector_bits / 32
+// lhkit: default tile_n = 64 if vector_bits == 512 else vector_bits / 16
+// lhkit: default tile_m = 8 if vector_bits == 128 and vector_registers == 32 else 6
 // What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
