@@ -41,5 +41,6 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_row_tiles(!transform.any_op {transform.readonly})
   transform.named_sequence private @expand_math_in_rows(!transform.any_op {transform.readonly})
+  // In parts/cpu.mlir:
   transform.named_sequence private @refuse_scalar_code(!transform.any_op {transform.readonly})
 }

@@ -48,5 +48,6 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @vectorize_row_tiles(!transform.any_op {transform.readonly})
   transform.named_sequence private @relax_arithmetic(!transform.any_op {transform.readonly})
   transform.named_sequence private @expand_math_in_rows(!transform.any_op {transform.readonly})
+  // In parts/cpu.mlir:
   transform.named_sequence private @refuse_scalar_code(!transform.any_op {transform.readonly})
 }

@@ -32,7 +32,7 @@ _PAYLOAD = "fc_relu.mlir"
 _SCHEDULES = {
     "tile": "fc_relu_tile.mlir",
     "tile + fuse + vectorize": "fc_relu_tile_fuse_vectorize.mlir",
-    "the same, packed": "fc_relu_tile_fuse_pack_vectorize.mlir",
+    "the same, packed": "fc_relu.mlir",
 }
 # The schedule whose tile sizes are swept, and which of them.
 _SWEPT = "tile + fuse + vectorize"
