@@ -10,9 +10,12 @@ from lhkit.cli.main import run_program
 from lhkit.model.errors import UsageError
 from lhkit.model.target import VECTORS, Target
 from lhkit.schedule.defaults import without_default_rules
+from lhkit.schedule.edits_knobs import knob_to_literal
+from lhkit.schedule.script import Script
 from lhkit.session.exporting import portable_text, tunable_text
 from lhkit.session.loading import parse_text
 from lhkit.session.targets import find_target
+from lhkit.sweeping.narrowing import knob_axes
 
 SCHEDULE = """// lhkit: default lanes = vector_bits / 32
 // lhkit: default rows = 8 if vector_registers >= 32 else 6
@@ -59,6 +62,18 @@ def test_this_cpu_is_the_default(monkeypatch):
     host = find_target()
     assert host == find_target("host") and host.name in VECTORS
     assert isinstance(host, Target) and min(host.facts.values()) > 0
+
+
+def test_a_sweep_begins_at_the_defaults_of_the_target(worker):
+    axes = knob_axes(load(SCHEDULE, worker, target="avx2"), {})
+    assert {axis.name: axis.default for axis in axes} == EXPECTED["avx2"]
+
+
+def test_a_knob_that_becomes_a_literal_takes_its_rule_with_it(worker):
+    schedule = load(SCHEDULE, worker, target="avx2")
+    text = knob_to_literal(Script(SCHEDULE, "s.mlir"), "rows").text
+    assert "default rows" not in text and "default lanes" in text
+    assert parse_text(schedule, text, worker=worker)[0].values == {"lanes": 8}
 
 
 def test_an_edit_keeps_the_target(worker):
