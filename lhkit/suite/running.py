@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit import payloads
+import lhkit.payloads
 from lhkit.analysis.comparing import compare_results
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison
@@ -113,7 +113,7 @@ class SuiteRun:
         left_out: list[LeftOut] = []
         comparison = None
         try:
-            payload = getattr(payloads, family.payload)(*row.shape)
+            payload = getattr(lhkit.payloads, family.payload)(*row.shape)
             found = find_schedule(self._table, family)
             schedule = load_schedule(found, target=self._options.target, worker=self._worker)
             kernel = compile_kernel(payload, schedule, worker=self._worker, limits=self._options.limits)
