@@ -214,6 +214,17 @@ def test_the_command_says_what_is_missing_and_fails_if_a_kernel_is_wrong(
     assert "product 8x8" in capsys.readouterr().out
 
 
+def test_a_family_of_lhkit_goes_through_small(tmp_path, capsys):
+    page = tmp_path / "suite.html"
+    words = ["bench", "--suite", "elementwise", "--quick", "--rival", "IREE", "--target", "avx2"]
+    assert run_program([*words, "--json", "-", "--html", str(page)]) == 0
+    out, err = capsys.readouterr()
+    result = suite_from_json(json.loads(out), "-")
+    (row,) = result.rows
+    assert (result.target, dict(row.comparison.measurement("lhkit").knobs)["lanes"]) == ("avx2", 8)
+    assert "[1/1] elementwise 64x64: " in err and "× NumPy" in err and "64x64" in page.read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
