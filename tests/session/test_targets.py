@@ -33,7 +33,15 @@ EXPECTED = {
     "neon": {"lanes": 4, "rows": 8},
     "sse": {"lanes": 4, "rows": 6},
 }
-FAMILIES = ("matmul", "softmax", "layernorm", "elementwise_chain")
+# Small shapes of the families, with ends in all directions.
+SHAPES = {
+    "matmul": (40, 48, 24),
+    "fc_relu": (20, 50, 24),
+    "mlp": (20, (24, 50, 40, 30)),
+    "softmax": (5, 150),
+    "layernorm": (5, 150),
+    "elementwise_chain": (5, 150),
+}
 
 
 def load(text, worker, **options):
@@ -131,8 +139,9 @@ def test_rules_can_be_taken_out():
 
 
 @pytest.mark.parametrize("target", sorted(VECTORS))
-def test_the_tile_of_the_product_fits_the_registers(target, worker):
-    values = load("matmul.mlir", worker, target=target).values
+@pytest.mark.parametrize("family", ["matmul", "fc_relu", "mlp"])
+def test_the_tile_of_a_product_fits_the_registers(family, target, worker):
+    values = load(f"{family}.mlir", worker, target=target).values
     bits, registers = VECTORS[target]
     assert values["lanes"] * 32 == bits
     vectors = values["tile_n"] // values["lanes"]
@@ -141,9 +150,9 @@ def test_the_tile_of_the_product_fits_the_registers(target, worker):
 
 
 @pytest.mark.parametrize("target", ["avx2", "neon"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", sorted(SHAPES))
 def test_a_family_runs_here_with_the_vectors_of_another_target(family, target, worker):
-    payload = getattr(lhkit.payloads, family)(*((40, 48, 24) if family == "matmul" else (5, 150)))
+    payload = getattr(lhkit.payloads, family)(*SHAPES[family])
     schedule = load(f"{family}.mlir", worker, target=target)
     bits, registers = VECTORS[target]
     assert schedule.values["lanes"] == bits // 32
