@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lhkit.analysis.statistics import Interval, median_interval, paired_ratios, summarize
-from lhkit.model.suite import OURS, Goal, SuiteFamily, SuiteResult, SuiteRow
+from lhkit.model.suite import OURS, Goal, SuiteFamily, SuiteResult, SuiteRow, shape_text
 
 Verdict = Literal["reaches the aim", "reaches what it must", "MISSES", "not measured"]
 
@@ -87,7 +87,7 @@ def judge_goals(result: SuiteResult, families: Sequence[SuiteFamily]) -> tuple[J
 
 def goal_text(goal: Goal) -> str:
     """Return a goal in words."""
-    where = "geometric mean" if goal.of == "mean" else "each shape"
+    where = "geometric mean" if goal.of == "mean" else shape_text(goal.shape) or "each shape"
     what = f"of the speed of {goal.against}" if goal.against else "of the limit"
     return f"{where}: {goal.must:g} {what}, aim {goal.aim:g}"
 

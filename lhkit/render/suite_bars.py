@@ -109,7 +109,8 @@ def ratio_svg(groups: Sequence[BarGroup], rivals: Sequence[str], label: str) -> 
     ends = [e for group in groups for bar in group.bars for e in (bar.low, bar.high)]
     low = max(min([0.5, *ends]), _LEAST)
     high = min(max([2.0, *ends]), _MOST)
-    axis = _Axis(math.floor(math.log2(low)), math.ceil(math.log2(high)))
+    indent = _LABEL if any(bar.label for group in groups for bar in group.bars) else 12
+    axis = _Axis(indent + _RIVAL, math.floor(math.log2(low)), math.ceil(math.log2(high)))
     height = 2 * _EDGE + sum(group.height for group in groups)
     drawn = [axis.grid(height)]
     top = float(_EDGE)
@@ -119,7 +120,7 @@ def ratio_svg(groups: Sequence[BarGroup], rivals: Sequence[str], label: str) -> 
             top += _HEAD
         for i, bar in enumerate(group.bars):
             top += _GAP if i and bar.label else 0
-            drawn.append(_bar(bar, top, axis, rivals.index(bar.rival)))
+            drawn.append(_bar(bar, top, indent, axis, rivals.index(bar.rival)))
             top += _LINE
         top += _GAP
     return svg(_WIDTH, height, *drawn, label=label)
@@ -127,16 +128,17 @@ def ratio_svg(groups: Sequence[BarGroup], rivals: Sequence[str], label: str) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """From one power of two to another."""
+    """From one power of two to another, beginning so many pixels from the left."""
 
+    left: float
     first: int
     last: int
 
     def at(self, ratio: float) -> float:
         """Return where a ratio lies, in pixels from the left; what is beyond an end lies there."""
-        left, right = _LABEL + _RIVAL, _WIDTH - _TEXT - 14
+        right = _WIDTH - _TEXT - 14
         place = (math.log2(ratio) - self.first) / (self.last - self.first)
-        return left + (right - left) * min(max(place, 0.0), 1.0)
+        return self.left + (right - self.left) * min(max(place, 0.0), 1.0)
 
     def grid(self, height: float) -> str:
         """Return lines at the powers of two, with their values above and below."""
@@ -153,7 +155,7 @@ class _Axis:
         return "".join(lines)
 
 
-def _bar(bar: RatioBar, top: float, axis: _Axis, number: int) -> str:
+def _bar(bar: RatioBar, top: float, indent: float, axis: _Axis, number: int) -> str:
     color, middle = _COLORS[number % len(_COLORS)], top + _LINE / 2
     start, end = sorted((axis.at(1.0), axis.at(bar.value)))
     tip = axis.at(bar.value)
@@ -161,7 +163,7 @@ def _bar(bar: RatioBar, top: float, axis: _Axis, number: int) -> str:
     whisker = {"y1": middle, "y2": middle, "stroke": "ink", "stroke_width": 1.0}
     parts = [
         _words(8, middle + 4, fitted(bar.label, _LABEL - 8, 12, mono=False)),
-        _words(_LABEL, middle + 4, fitted(bar.rival, _RIVAL - 8, 12, mono=False), fill="faint"),
+        _words(indent, middle + 4, fitted(bar.rival, _RIVAL - 8, 12, mono=False), fill="faint"),
         element(
             "rect",
             x=start,

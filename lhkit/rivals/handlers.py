@@ -19,10 +19,11 @@ from lhkit.model.errors import LhkitError, error_for
 from lhkit.model.failure import Failure
 from lhkit.model.rivals import RivalTask
 from lhkit.worker.arrays import Array, MappedFiles, placed_empty
-from lhkit.worker.main import Send
+from lhkit.worker.neighbours import timing_sign
 from lhkit.worker.pinning import pinned_to
 from lhkit.worker.protocol import Message
 from lhkit.worker.references import load_function
+from lhkit.worker.serving import Send
 from lhkit.worker.timing import Call, TimedCall, python_batches, without_garbage_collector
 
 _PLACES_BYTES = 96 << 20
@@ -75,7 +76,7 @@ class RivalHandlers:
     def _warm_up(self, fields: dict[str, Any], _body: bytes) -> Message:
         self._timed = [TimedCall(call, python_batches(call, ())[1], _nothing) for call in self._calls]
         first, *others = self._timed
-        with pinned_to(fields["core"]), without_garbage_collector():
+        with timing_sign(), pinned_to(fields["core"]), without_garbage_collector():
             answer = first.warm_up(fields["batch_ns"])
             for timed in others:
                 timed.adopt(first)
@@ -83,8 +84,11 @@ class RivalHandlers:
 
     def _sample(self, fields: dict[str, Any], _body: bytes) -> Message:
         timed = self._timed[fields["round"] % len(self._timed)]
-        with pinned_to(fields["core"]), without_garbage_collector():
-            return Message({"ns": timed.sample_warm_ns()})
+        with timing_sign() as is_another_timing, pinned_to(fields["core"]), without_garbage_collector():
+            is_disturbed = is_another_timing()
+            taken = timed.sample_warm_ns()
+            is_disturbed |= is_another_timing()
+        return Message({"ns": taken, "is_disturbed": is_disturbed})
 
 
 def _placed(arrays: Sequence[Array], alignment_bytes: int) -> list[Array]:

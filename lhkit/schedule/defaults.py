@@ -21,7 +21,7 @@ from lhkit.model.target import FACTS, Target
 from lhkit.schedule.expressions import Expression, parse_expression
 from lhkit.schedule.layout import comments_removed
 from lhkit.schedule.lexing import lex
-from lhkit.schedule.script import with_replacements
+from lhkit.schedule.script import Replacement, with_replacements
 
 _DEFAULT = re.compile(r"//\s*lhkit:\s*default\b\s*(.*\S)?")
 _RULE = re.compile(r"([\w.$-]+)\s*=\s*(?!=)(.*)")
@@ -84,9 +84,14 @@ def with_target_defaults(schedule: Schedule, target: Target) -> Schedule:
 
 def without_default_rules(text: str, knobs: Collection[str] | None = None) -> str:
     """Return a schedule's text without the comments that give defaults to these knobs, or to any."""
+    return with_replacements(text, default_rules_removed(text, knobs))
+
+
+def default_rules_removed(text: str, knobs: Collection[str] | None = None) -> list[Replacement]:
+    """Return the replacements that take the comments out that give defaults to these knobs, or to any."""
     names = r"[\w.$-]+" if knobs is None else f"(?:{'|'.join(map(re.escape, knobs))})"
     pattern = re.compile(rf"//\s*lhkit:\s*default\s+{names}\s*=.*")
-    return with_replacements(text, comments_removed(text, pattern))
+    return comments_removed(text, pattern)
 
 
 def _rule(text: str, at: Span, schedule: Schedule) -> DefaultRule:

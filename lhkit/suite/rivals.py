@@ -107,6 +107,7 @@ class PreparedRival:
         self._worker = process.worker
         self._compile_ns = compile_ns
         self._core: int | None = None
+        self._disturbed: list[int] = []
 
     def warm_up(self, batch_ns: int, core: int | None) -> tuple[int, bool]:
         """Return how many calls make a batch, and whether times settled; see `TimedCall.warm_up`."""
@@ -117,7 +118,11 @@ class PreparedRival:
     def sample(self, number: int) -> float | None:
         """Return the time of one call in ns in the round of that number; None if there is none any more."""
         answer = self._ask("sample", {"round": number, "core": self._core})
-        return None if answer is None else float(answer["ns"])
+        if answer is None:
+            return None
+        if answer["is_disturbed"]:
+            self._disturbed.append(number)
+        return float(answer["ns"])
 
     def measurement(self, samples_ns: Sequence[tuple[int, float]], calls: int, is_stable: bool) -> Measurement:
         """Return the entry of a comparison that these samples make."""
@@ -129,6 +134,7 @@ class PreparedRival:
             calls=calls,
             timed_by="Python",
             is_stable=is_stable,
+            disturbed_rounds=tuple(self._disturbed),
         )
 
     def _ask(self, name: str, fields: dict[str, Any]) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ import pytest
 from suite_results import CRASHED, FAMILIES, RESULT, row
 
 import lhkit
-from lhkit.analysis.suite import family_means, judge_goals, rival_ratios, share_of_limit
+from lhkit.analysis.suite import family_means, goal_text, judge_goals, rival_ratios, share_of_limit
 from lhkit.analysis.suite_file import suite_from_json, suite_to_json
 from lhkit.analysis.suite_runs import compare_suites
 from lhkit.model.errors import UsageError
@@ -85,6 +85,12 @@ def test_goals_are_judged_by_what_was_measured():
         "not measured",
     ]
     assert judged[0].value == pytest.approx(2**0.5) and judged[1].value == pytest.approx(1.0)
+    assert [goal_text(j.goal) for j in judged][:3] == [
+        "geometric mean: 1.2 of the speed of NumPy, aim 1.5",
+        "each shape: 1.2 of the speed of NumPy, aim 1.5",
+        "16x16: 1.2 of the speed of NumPy, aim 1.9",
+    ]
+    assert goal_text(judged[3].goal) == "each shape: 0.5 of the limit, aim 0.9"
     assert judged[-1].value is None, "torch is not in the second shape"
 
 

@@ -10,9 +10,12 @@ from lhkit.cli.main import run_program
 from lhkit.model.errors import UsageError
 from lhkit.model.target import VECTORS, Target
 from lhkit.schedule.defaults import without_default_rules
+from lhkit.schedule.edits_knobs import knob_to_literal
+from lhkit.schedule.script import Script
 from lhkit.session.exporting import portable_text, tunable_text
 from lhkit.session.loading import parse_text
 from lhkit.session.targets import find_target
+from lhkit.sweeping.narrowing import knob_axes
 
 SCHEDULE = """// lhkit: default lanes = vector_bits / 32
 // lhkit: default rows = 8 if vector_registers >= 32 else 6
@@ -30,7 +33,15 @@ EXPECTED = {
     "neon": {"lanes": 4, "rows": 8},
     "sse": {"lanes": 4, "rows": 6},
 }
-FAMILIES = ("matmul", "softmax", "layernorm", "elementwise_chain")
+# Small shapes of the families, with ends in all directions.
+SHAPES = {
+    "matmul": (40, 48, 24),
+    "fc_relu": (20, 50, 24),
+    "mlp": (20, (24, 50, 40, 30)),
+    "softmax": (5, 150),
+    "layernorm": (5, 150),
+    "elementwise_chain": (5, 150),
+}
 
 
 def load(text, worker, **options):
@@ -59,6 +70,18 @@ def test_this_cpu_is_the_default(monkeypatch):
     host = find_target()
     assert host == find_target("host") and host.name in VECTORS
     assert isinstance(host, Target) and min(host.facts.values()) > 0
+
+
+def test_a_sweep_begins_at_the_defaults_of_the_target(worker):
+    axes = knob_axes(load(SCHEDULE, worker, target="avx2"), {})
+    assert {axis.name: axis.default for axis in axes} == EXPECTED["avx2"]
+
+
+def test_a_knob_that_becomes_a_literal_takes_its_rule_with_it(worker):
+    schedule = load(SCHEDULE, worker, target="avx2")
+    text = knob_to_literal(Script(SCHEDULE, "s.mlir"), "rows").text
+    assert "default rows" not in text and "default lanes" in text
+    assert parse_text(schedule, text, worker=worker)[0].values == {"lanes": 8}
 
 
 def test_an_edit_keeps_the_target(worker):
@@ -116,8 +139,9 @@ def test_rules_can_be_taken_out():
 
 
 @pytest.mark.parametrize("target", sorted(VECTORS))
-def test_the_tile_of_the_product_fits_the_registers(target, worker):
-    values = load("matmul.mlir", worker, target=target).values
+@pytest.mark.parametrize("family", ["matmul", "fc_relu", "mlp"])
+def test_the_tile_of_a_product_fits_the_registers(family, target, worker):
+    values = load(f"{family}.mlir", worker, target=target).values
     bits, registers = VECTORS[target]
     assert values["lanes"] * 32 == bits
     vectors = values["tile_n"] // values["lanes"]
@@ -126,9 +150,9 @@ def test_the_tile_of_the_product_fits_the_registers(target, worker):
 
 
 @pytest.mark.parametrize("target", ["avx2", "neon"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", sorted(SHAPES))
 def test_a_family_runs_here_with_the_vectors_of_another_target(family, target, worker):
-    payload = getattr(lhkit.payloads, family)(*((40, 48, 24) if family == "matmul" else (5, 150)))
+    payload = getattr(lhkit.payloads, family)(*SHAPES[family])
     schedule = load(f"{family}.mlir", worker, target=target)
     bits, registers = VECTORS[target]
     assert schedule.values["lanes"] == bits // 32

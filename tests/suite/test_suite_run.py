@@ -7,12 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from suite_results import RESULT
+from suite_results import row as result_row
 
 import lhkit
 from lhkit.analysis.suite import rival_ratios
 from lhkit.analysis.suite_file import suite_from_json
+from lhkit.cli import suite
 from lhkit.cli.main import run_program
 from lhkit.model.errors import UsageError
+from lhkit.model.suite import LeftOut
 from lhkit.suite.running import SuiteOptions, SuiteRun
 from lhkit.suite.table import choose_families, choose_rivals, load_table
 from lhkit.worker.limits import Limits
@@ -163,16 +167,62 @@ def test_an_interrupted_run_keeps_what_was_measured(table_file, tmp_path):
     result = suite_from_json(json.loads(file.read_text()), "suite.json")
     assert not result.is_complete and [row.name for row in result.rows] == ["stopped 8x8x8"]
     assert "INTERRUPTED" in done.stdout and "INTERRUPTED" in page.read_text()
-    assert run_program(["compare", str(file), str(file)]) == 0
 
 
-def test_the_command_says_what_is_missing_and_fails_if_a_kernel_is_wrong(table_file, tmp_path):
+class Canned:
+    """A run whose rows are known before."""
+
+    def __init__(self, rows):
+        self.versions, self._rows = RESULT.rivals, rows
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def shapes(self, family):
+        return tuple(row.shape for row in self._rows if row.family == family.name)
+
+    def rows(self, _families, begin):
+        for row in self._rows:
+            begin(row.name)
+            yield row
+
+
+WRONG_ROW = result_row(
+    (8, 8), "bad", left_out=[LeftOut("lhkit", "wrong-result", "result 0 at [0] is 1, expected 2")]
+)
+
+
+@pytest.mark.parametrize(("rows", "code"), [(RESULT.rows, 0), ((*RESULT.rows, WRONG_ROW), 1)])
+def test_the_command_says_what_is_missing_and_fails_if_a_kernel_is_wrong(
+    rows, code, table_file, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(suite, "SuiteRun", lambda _table, _options: Canned(rows))
     file = tmp_path / "suite.json"
-    done = command(table_file, "bad", "--rival", "absent", "--quick", "--json", file)
-    assert done.returncode == 1 and "lhkit: bad 8x8x8: " in done.stderr and "differ" in done.stderr
-    assert "absent is NOT INSTALLED; to add it: pip install absent" in done.stderr
-    assert "absent is NOT INSTALLED" in done.stdout
-    assert suite_from_json(json.loads(file.read_text()), "suite.json").is_complete
+    assert run_program(["bench", "--suite", "--table", str(table_file), "--json", str(file)]) == code
+    out, err = capsys.readouterr()
+    assert "IREE is NOT INSTALLED; to add it: pip install iree" in out and "IREE is NOT INSTALLED" in err
+    assert (
+        "product 16x16: torch left out (crash): " in out and "Not in the suite: more: nobody wrote it." in out
+    )
+    assert ("lhkit: bad 8x8: result 0 at [0] is 1, expected 2" in err) == bool(code)
+    result = suite_from_json(json.loads(file.read_text()), "suite.json")
+    assert result.is_complete and result.rows == tuple(rows)
+    assert run_program(["compare", str(file), str(file), "--fail-below", "0.9"]) == 0
+    assert "product 8x8" in capsys.readouterr().out
+
+
+def test_a_family_of_lhkit_goes_through_small(tmp_path, capsys):
+    page = tmp_path / "suite.html"
+    words = ["bench", "--suite", "elementwise", "--quick", "--rival", "IREE", "--target", "avx2"]
+    assert run_program([*words, "--json", "-", "--html", str(page)]) == 0
+    out, err = capsys.readouterr()
+    result = suite_from_json(json.loads(out), "-")
+    (row,) = result.rows
+    assert (result.target, dict(row.comparison.measurement("lhkit").knobs)["lanes"]) == ("avx2", 8)
+    assert "[1/1] elementwise 64x64: " in err and "× NumPy" in err and "64x64" in page.read_text()
 
 
 @pytest.mark.parametrize(
