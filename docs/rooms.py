@@ -15,6 +15,8 @@ PACKAGE = Path(lhkit.__file__).parent
 _APART = ("__init__", "__main__", "shipped", "hosts", "_shipped")  # small, and imported by all
 # What runs in the compiler's process.
 _BEHIND_THE_WALL = ("compiler", "own_ops", "worker.main")
+# These load what the client of the worker never does.
+_OTHER_PROCESSES = ("compiler", "rivals")
 _MOST_WORDS = 40
 
 
@@ -51,7 +53,8 @@ def _room_of(path: Path) -> str:
 @functools.cache
 def _client_modules() -> frozenset[str]:
     """Return the modules of the worker that other rooms load; the others run in the compiler's process only."""
-    outside = (p for p in PACKAGE.rglob("*.py") if p.parent != PACKAGE / "worker")
+    apart = (PACKAGE / "worker", *(PACKAGE / room for room in _OTHER_PROCESSES))
+    outside = (p for p in PACKAGE.rglob("*.py") if not any(p.is_relative_to(a) for a in apart))
     ahead = [stem for path in outside for stem in _worker_modules(path)]
     found = {"__init__"}
     while ahead:
