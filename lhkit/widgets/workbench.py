@@ -28,7 +28,7 @@ from lhkit.workbench.parts import PARTS
 from lhkit.workbench.workbench import Workbench
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
-PANE_FILES = ("pane_steps.js", "pane_payload.js", "pane_handles.js", "pane_problems.js")
+PANE_FILES = ("step_form.js", "pane_steps.js", "pane_payload.js", "pane_handles.js", "pane_problems.js")
 
 
 class WorkbenchWidget(anywidget.AnyWidget):

@@ -10,6 +10,13 @@ class StepsPane extends BenchPane {
     super(bench);
     this.list = make("div", { class: "lhw-list" });
     this.body.append(this.list);
+    this.form = new StepForm(bench, this);
+    this.adder = make("button", { type: "button", class: "lhw-add", onclick: () => this.form.search() }, "+ add a step …");
+    this.node.append(make("div", { class: "lhw-foot" }, this.adder), this.form.node);
+    this.body.addEventListener("click", (event) => {
+      const edited = event.target.closest("[data-edit]");
+      if (edited) this.form.edit(Number(edited.dataset.edit));
+    });
     this.gestures = 0;
     this.body.addEventListener("pointerdown", (event) => this.press(event.target));
     this.body.addEventListener("input", (event) => event.target.matches("[data-knob][data-values]") && this.turned(event.target));
@@ -46,6 +53,12 @@ class StepsPane extends BenchPane {
 
   mains() {
     return [...this.list.querySelectorAll(".lhw-main")];
+  }
+
+  // The number of the step behind which a new one goes: the one that is shown, if it stands in the text.
+  get numberNow() {
+    const row = this.list.querySelector('.lhw-row.lh-now[data-kind="step"]');
+    return row ? Number(row.dataset.number) : undefined;
   }
 
   row(number) {
