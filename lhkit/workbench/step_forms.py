@@ -72,7 +72,7 @@ def step_text(form: Form, catalogue: Catalogue) -> str:
 
 def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle], old: Form | None) -> Any:
     """Return a field as the argument that the builder takes; None where it was left out."""
-    if value is None or value == "" or value == []:
+    if value is None or value in ("", []):
         return None
     if parameter.attribute is not None:
         return _READERS.get(parameter.attribute.kind, _text)(value, known)
@@ -153,7 +153,7 @@ def _strings(value: Any, known: Mapping[str, BuiltHandle]) -> list[Any]:
 
 
 def _attributes(value: Any, _: Mapping[str, BuiltHandle]) -> list[str]:
-    # An attribute may hold a comma or a space (``0.0 : f32``), so these are separated by commas at the top only.
+    # An attribute may hold spaces (``0.0 : f32``) and commas in brackets.
     text = str(value).strip()
     inside = text[1:-1] if text[:1] + text[-1:] == "[]" else text
     return [item.strip() for item in re.split(r",(?![^\[({<]*[\])}>])", inside) if item.strip()]

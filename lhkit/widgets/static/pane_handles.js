@@ -23,9 +23,7 @@ class TilesPane extends BenchPane {
     this.said = make("output", { class: "lh-said" });
     this.play = make("button", { type: "button", onclick: () => this.toggle() }, "▶ play");
     this.bar = make("div", { class: "lhw-bar" }, this.slider.node, this.play, this.said);
-    this.frame = make("div", { class: "lhw-frame" });
     this.node.prepend(this.bar);
-    this.body.append(this.frame);
   }
 
   update() {
@@ -38,10 +36,10 @@ class TilesPane extends BenchPane {
 
   go(at) {
     const frame = this.frames[at];
-    if (!frame) return this.place("", this.frame);
+    if (!frame) return this.place("");
     this.slider.set(at, frame.label);
     this.said.textContent = frame.label;
-    return this.place(frame.html, this.frame);
+    return this.place(frame.html);
   }
 
   toggle() {
@@ -65,4 +63,30 @@ class ScheduleGraphPane extends BenchPane {
   }
 }
 
-PANES.push(TimelinePane, TilesPane, ScheduleGraphPane);
+// The graph of the payload after the step that is shown: drawn when it is asked for, since large ones take a while.
+class PayloadGraphPane extends BenchPane {
+  static key = "payload_graph";
+  static title = "Payload graph";
+  static area = "pictures";
+  static shows = ["payload"];
+
+  async showStep() {
+    const { key } = this.bench.part("trace");
+    const { step } = this.bench;
+    const name = `${key}|${step}`;
+    if (name === this.shown) return;
+    this.shown = name;
+    try {
+      const svg = await this.bench.ask({ ask: "payload_graph", key, step });
+      if (name === this.shown) await this.place(svg);
+    } catch (error) {
+      if (name === this.shown) this.body.textContent = error.message;
+    }
+  }
+
+  update() {
+    return this.showStep();
+  }
+}
+
+PANES.push(TimelinePane, TilesPane, ScheduleGraphPane, PayloadGraphPane);

@@ -14,9 +14,7 @@ class PayloadPane extends BenchPane {
     this.frames = new Map(); // "step|whole" → fragment, or the promise of it; of one trace
     this.whole = make("input", { type: "checkbox", onchange: () => bench.do({ do: "set_whole", whole: this.whole.checked }) });
     this.bar = make("div", { class: "lhw-bar" }, make("label", {}, this.whole, " whole text"));
-    this.frame = make("div", { class: "lhw-frame" });
     this.node.prepend(this.bar);
-    this.body.append(this.frame);
   }
 
   async update() {
@@ -39,10 +37,6 @@ class PayloadPane extends BenchPane {
     this.whole.checked = whole;
     await this.place(await this.fetched(step, whole));
     this.ahead();
-  }
-
-  async place(part) {
-    return super.place(part, this.frame);
   }
 
   // The fragment of a step, from here or from the kernel.
