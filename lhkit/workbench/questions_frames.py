@@ -14,6 +14,8 @@ from lhkit.render.viewer import packed
 from lhkit.session.flows import payload_flow_of
 from lhkit.workbench.fields import flag, integer
 from lhkit.workbench.frames import payload_frame
+from lhkit.workbench.part import Same
+from lhkit.workbench.parts_handles import tile_frame_part, tiles_of
 
 if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
@@ -47,10 +49,17 @@ def _payload_graph(workbench: Workbench, question: Mapping[str, Any]) -> Any:
     # A step that failed or never ran left no payload: shown is the one as it stood then.
     at = max((s for s in known if s <= step), default=known[0] if known else step)
     flow = payload_flow_of(trace, at, most_ops=_MOST_OPEN, worker=workbench.worker)
-    return packed(graph_svg(layout(flow)))
+    return packed(graph_svg(layout(flow), themed=False))
+
+
+def _tiles(workbench: Workbench, question: Mapping[str, Any]) -> Any:
+    """``{"key": of the trace, "iteration": number}`` → which iteration it is, and its tile picture."""
+    picture = tiles_of(Same(shown_trace(workbench, question)))
+    return tile_frame_part(picture, integer(question, "iteration"))
 
 
 QUESTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], Any]] = {
     "frame": _frame,
     "payload_graph": _payload_graph,
+    "tiles": _tiles,
 }

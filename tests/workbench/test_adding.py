@@ -116,7 +116,7 @@ def test_patterns_keep_their_own_settings(open_bench):
         "set_step", step=number, fields={"target": "%root", "patterns": "lower_contraction", "apply_cse": True}
     )
     assert bench.notice is None
-    assert '"dot"' in bench.session.text and "apply_cse" in bench.session.text
+    assert "lowering_strategy = dot" in bench.session.text and "apply_cse" in bench.session.text
 
 
 def test_a_step_with_steps_inside_is_not_rewritten_by_a_form(open_bench):

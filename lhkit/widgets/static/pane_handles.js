@@ -27,25 +27,32 @@ class TilesPane extends BenchPane {
   }
 
   update() {
-    const { frames } = this.bench.part("tiles");
-    this.frames = frames;
-    this.bar.hidden = frames.length < 2;
-    this.slider.count = frames.length;
-    return this.go(Math.min(this.slider.at, Math.max(frames.length - 1, 0)));
+    const { count } = this.bench.part("tiles");
+    this.bar.hidden = count < 2;
+    this.slider.count = Math.max(count, 1);
+    return this.go(Math.min(this.slider.at, this.slider.count - 1));
   }
 
-  go(at) {
-    const frame = this.frames[at];
-    if (!frame) return this.place("");
-    this.slider.set(at, frame.label);
-    this.said.textContent = frame.label;
-    return this.place(frame.html);
+  // Show an iteration: the first one is there, the others are asked for.
+  async go(at) {
+    const part = this.bench.part("tiles");
+    this.slider.set(at, part.label);
+    const turn = (this.asked = {});
+    try {
+      const { label, html } = at === 0 ? part : await this.bench.ask({ ask: "tiles", key: part.key, iteration: at });
+      if (turn !== this.asked) return;
+      this.slider.set(at, label);
+      this.said.textContent = label;
+      await this.place(html);
+    } catch {
+      // Another trace is shown by now, and its picture is on its way.
+    }
   }
 
   toggle() {
     clearInterval(this.timer);
     this.timer = this.timer ? null : setInterval(() => {
-      if (this.node.isConnected) this.go((this.slider.at + 1) % this.frames.length);
+      if (this.node.isConnected) this.go((this.slider.at + 1) % this.slider.count);
       else this.toggle();
     }, PLAY_MS);
     this.play.textContent = this.timer ? "■ stop" : "▶ play";
