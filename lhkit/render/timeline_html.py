@@ -26,10 +26,19 @@ _STYLE = """
 _LEGEND_WIDTH = 680.0
 
 
-def timeline_html(drawing: TimelineDrawing) -> str:
+def timeline_style() -> str:
+    """Return the style sheet of `timeline_html`, once for a page; it needs that of the theme."""
+    return _STYLE
+
+
+def timeline_html(drawing: TimelineDrawing, *, styled: bool = True) -> str:
     """Return a timeline as an HTML fragment; what is folded is in ``<details>``, drawn in full.
 
     A box folds the inside of all steps that have others inside; it needs no script.
+
+    Args:
+        drawing: The timeline.
+        styled: Whether it brings its style sheets, or is put where they are.
     """
     legend, bottom = legend_part(_LEGEND_WIDTH, 12)
     head, colon, rest = drawing.verdict.partition(":")
@@ -45,7 +54,7 @@ def timeline_html(drawing: TimelineDrawing) -> str:
         ]
     return element(
         "div",
-        element("style", theme_style() + _STYLE),
+        element("style", theme_style() + _STYLE) if styled else "",
         verdict,
         svg(_LEGEND_WIDTH, bottom + 4, legend, label="legend", themed=False),
         *views,

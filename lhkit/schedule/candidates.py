@@ -18,7 +18,7 @@ _NARROWED = "%narrowed"
 Settings = tuple[tuple[str, AttributeValue], ...]
 
 # What one tries first, in this order; the rest of the catalogue follows.
-_USUAL = (
+USUAL = (
     "structured.tile_using_for", "structured.tile_using_forall", "structured.fuse", "get_parent_op",
     "structured.generalize", "structured.interchange", "get_producer_of_operand", "get_consumers_of_result",
     "structured.pad", "structured.pack", "structured.pack_greedily", "structured.split",
@@ -95,7 +95,7 @@ def candidates_for(
         for op in catalogue.with_role("step")
         if op.operands and kind in op.operands[0].kinds and op.group not in _UNUSUAL_GROUPS
     ]
-    places = {name: i for i, name in enumerate(_USUAL)}
+    places = {name: i for i, name in enumerate(USUAL)}
     fitting.sort(key=lambda op: (op.short_name in _RISKY, places.get(op.short_name, len(places)), op.name))
     others = [o for o in others if o.name != handle.name]
     return tuple(c for op in fitting for c in _candidates(op, handle, subject, catalogue, others))
@@ -123,11 +123,12 @@ def recipe_candidates(
             yield Candidate(recipe.name, recipe.sentence, "", needs)
             continue
         for chosen in itertools.islice(itertools.permutations(near, more), _MOST_OTHERS):
-            text = _include(recipe, (handle, *chosen))
+            text = include_text(recipe, (handle, *chosen))
             yield Candidate(recipe.name, recipe.sentence, text, sequences=recipe.sequences)
 
 
-def _include(recipe: Recipe, handles: Sequence[TypedName]) -> str:
+def include_text(recipe: Recipe, handles: Sequence[TypedName]) -> str:
+    """Return the step that includes a recipe on handles, with casts before it where it takes narrower ones."""
     given: list[str] = []
     casts: list[str] = []
     for handle, wanted in zip(handles, recipe.arguments, strict=True):

@@ -38,6 +38,7 @@ class Session:
         payload: What the schedule is for.
         name: What to call it among saved sessions.
         retraces: False leaves the trace stale after a change, until `retrace`.
+        worker: The worker that it has for itself, None for the shared one.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Session:
         self.name = name or Path(schedule.source).stem
         self.retraces = retraces
         self._autosave = Autosave(self.name, payload) if autosaves else None
-        self._worker = worker
+        self.worker = worker
         self._events = EventStream()
         self._branches = {MAIN: History((Version(schedule, schedule.text, "as it was loaded"),))}
         self._branch = MAIN
@@ -174,7 +175,7 @@ class Session:
                 "the text does not parse as it stands; edits need one that does",
                 f"Mend it, or undo. It fails with: {version.failure.message}",
             )
-        made = edit_schedule(version.schedule, edit, script=version.script, worker=self._worker)
+        made = edit_schedule(version.schedule, edit, script=version.script, worker=self.worker)
         self._change(Version(made.after, made.after.text, made.edited.title, script=made.script))
         return made.edited
 
@@ -320,8 +321,6 @@ class Session:
             self._autosave.discard()
             self._autosave = None
 
-    # Within.
-
     def retrace(self) -> None:
         """Take the trace of the schedule as it stands; one that was taken before is used again."""
         try:
@@ -336,7 +335,7 @@ class Session:
 
     def _version_of(self, schedule: Schedule, text: str, title: str) -> Version:
         try:
-            after, outline = parse_text(schedule, text, worker=self._worker)
+            after, outline = parse_text(schedule, text, worker=self.worker)
         except LhkitError as error:
             return Version(schedule, text, title, error.failure)
         # A text that is read otherwise than it is parsed can be traced; an edit of it says what is wrong.

@@ -8,7 +8,7 @@ import functools
 import itertools
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +108,8 @@ def try_ops(
     steady = [c for c in ops if c.text and not c.is_risky]
     yield from bench.run(steady[:_FIRST_BATCH], before)
     # Reading the recipes takes a moment, so the first results do not wait for it.
-    recipes = list(recipe_candidates(typed, list(_recipes(script, schedule, place)), place.in_sight))
+    known = list(known_recipes(script, schedule, place.around))
+    recipes = list(recipe_candidates(typed, known, place.in_sight))
     steady += [c for c in recipes if c.text]
     risky = ([c] for c in ops if c.text and c.is_risky)
     batches = (steady[at : at + _BATCH] for at in range(_FIRST_BATCH, len(steady), _BATCH))
@@ -119,9 +120,15 @@ def try_ops(
             yield Tried(c.name, "", "not-tried", f"it needs {c.needs}", c.sentence)
 
 
-def _recipes(script: Script, schedule: Schedule, place: Place) -> Iterator[Recipe]:
-    """Yield the recipes that there are: the schedule's, those of its libraries, the shipped ones."""
-    yield from own_recipes(script, f"@{schedule.entry}", place.around)
+def known_recipes(script: Script, schedule: Schedule, around: Iterable[str] = ()) -> Iterator[Recipe]:
+    """Yield the recipes that there are: the schedule's, those of its libraries, the shipped ones.
+
+    Args:
+        script: The schedule's text.
+        schedule: The schedule.
+        around: The symbols of the sequences that the step will stand in: what includes them cannot stand there.
+    """
+    yield from own_recipes(script, f"@{schedule.entry}", around)
     taken = []
     for library in schedule.libraries:
         read = Script(library.text, library.source)

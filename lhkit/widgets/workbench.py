@@ -16,6 +16,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
 from lhkit.render.svg import drawing_id
+from lhkit.render.timeline_html import timeline_style
 from lhkit.render.trace_view import whole_trace_view
 from lhkit.render.viewer import script, static_text, view_html, view_style
 from lhkit.session.catalogues import known_help
@@ -28,7 +29,7 @@ from lhkit.workbench.parts import PARTS
 from lhkit.workbench.workbench import Workbench
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
-PANE_FILES = ("pane_steps.js", "pane_payload.js", "pane_handles.js", "pane_problems.js")
+PANE_FILES = ("step_form.js", "pane_steps.js", "pane_payload.js", "pane_handles.js", "pane_problems.js")
 
 
 class WorkbenchWidget(anywidget.AnyWidget):
@@ -43,7 +44,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
     """
 
     _esm = script("panes.js", *PANE_FILES, "workbench.js")
-    _css = f"{view_style()}\n{static_text('workbench.css')}"
+    _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css')}"
     view_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, session: Session) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lhkit.workbench import commands_history, commands_knobs, commands_screen, commands_steps
+from lhkit.workbench import adding, commands_history, commands_knobs, commands_screen, commands_steps
 
 if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
@@ -15,4 +15,5 @@ COMMANDS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], None]] = {
     **commands_history.COMMANDS,
     **commands_knobs.COMMANDS,
     **commands_steps.COMMANDS,
+    **adding.COMMANDS,
 }

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from lhkit.analysis.schedule_flow import schedule_flow
-from lhkit.model.errors import LhkitError
+from lhkit.analysis.tiles import tile_frame
+from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.tile_picture import TilePicture
 from lhkit.render.graph import graph_svg
 from lhkit.render.layered import layout
 from lhkit.render.svg import element, escaped
-from lhkit.render.tiles import tiles_frames
+from lhkit.render.tile_text import iteration_text
+from lhkit.render.tiles import tiles_svg
 from lhkit.render.timeline import timeline_drawing, timeline_html
+from lhkit.render.trace_view import trace_key
 from lhkit.render.viewer import packed
 from lhkit.session.tilings import tile_picture_of
-from lhkit.workbench.part import Part, same_trace
+from lhkit.workbench.part import Part, Same, same_trace
 
 if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
 
-# Iterations to step through while knobs move: each takes some milliseconds to draw.
-_ITERATIONS = 8
+# Iterations to step through; loops repeat themselves long before.
+_MOST_ITERATIONS = 32
 
 
 def _timeline(workbench: Workbench) -> Any:
     trace = workbench.trace
-    return packed(timeline_html(timeline_drawing(trace))) if trace else ""
+    return packed(timeline_html(timeline_drawing(trace), styled=False)) if trace else ""
 
 
 def _if_open(pane: str, workbench: Workbench) -> Hashable:
@@ -37,23 +42,38 @@ def _schedule_graph(workbench: Workbench) -> Any:
     trace = workbench.trace
     if trace is None or not workbench.screen.is_open("schedule_graph"):
         return ""
-    return packed(graph_svg(layout(schedule_flow(trace))))
+    return packed(graph_svg(layout(schedule_flow(trace)), themed=False))
 
 
 def _tiles(workbench: Workbench) -> dict[str, Any]:
     trace = workbench.trace
     if trace is None or not workbench.screen.is_open("tiles"):
-        return {"title": "", "frames": []}
+        return {"key": "", "count": 0, "label": "", "html": ""}
     try:
-        picture = tile_picture_of(trace)
+        picture = tiles_of(Same(trace))
     except LhkitError as error:
         note = element("p", escaped(error.failure.message), class_="lh-note")
-        return {"title": "", "frames": [{"label": "", "html": note}]}
-    frames = tiles_frames(picture, _ITERATIONS)
-    return {
-        "title": f"Tiles of {picture.op}",
-        "frames": [{"label": words, "html": packed(html)} for words, html in frames],
-    }
+        return {"key": trace_key(trace), "count": 1, "label": "", "html": note}
+    count = min(picture.iterations, _MOST_ITERATIONS)
+    return {"key": trace_key(trace), "count": count, **tile_frame_part(picture, 0)}
+
+
+@functools.lru_cache(maxsize=4)
+def tiles_of(same: Same) -> TilePicture:
+    """Return the tile picture of a trace; whoever steps through its iterations gets the same one.
+
+    Raises:
+        UsageError: It has no structured op, or there is no trace.
+    """
+    if same.trace is None:
+        raise usage_error("there is no trace")
+    return tile_picture_of(same.trace)
+
+
+def tile_frame_part(picture: TilePicture, iteration: int) -> dict[str, Any]:
+    """Return a tile picture at an iteration: which it is, in words, and the drawing."""
+    words = iteration_text(picture, tile_frame(picture, iteration))
+    return {"label": words, "html": packed(tiles_svg(picture, iteration, themed=False))}
 
 
 PARTS = (

@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import usage_error
 from lhkit.model.trace import Trace
+from lhkit.render.graph import graph_svg
+from lhkit.render.layered import layout
 from lhkit.render.trace_view import trace_key
 from lhkit.render.viewer import packed
+from lhkit.session.flows import payload_flow_of
 from lhkit.workbench.fields import flag, integer
 from lhkit.workbench.frames import payload_frame
+from lhkit.workbench.part import Same
+from lhkit.workbench.parts_handles import tile_frame_part, tiles_of
 
 if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
+
+# What did not change folds where there are more ops.
+_MOST_OPEN = 60
 
 
 def shown_trace(workbench: Workbench, question: Mapping[str, Any]) -> Trace:
@@ -34,4 +42,24 @@ def _frame(workbench: Workbench, question: Mapping[str, Any]) -> Any:
     return packed(payload_frame(trace, integer(question, "step"), whole=flag(question, "whole")))
 
 
-QUESTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], Any]] = {"frame": _frame}
+def _payload_graph(workbench: Workbench, question: Mapping[str, Any]) -> Any:
+    """``{"key": of the trace, "step": index}`` → what flows where in the payload after the step, packed."""
+    trace, step = shown_trace(workbench, question), integer(question, "step")
+    known = [s.step for s in trace.snapshots]
+    # A step that failed or never ran left no payload: shown is the one as it stood then.
+    at = max((s for s in known if s <= step), default=known[0] if known else step)
+    flow = payload_flow_of(trace, at, most_ops=_MOST_OPEN, worker=workbench.worker)
+    return packed(graph_svg(layout(flow), themed=False))
+
+
+def _tiles(workbench: Workbench, question: Mapping[str, Any]) -> Any:
+    """``{"key": of the trace, "iteration": number}`` → which iteration it is, and its tile picture."""
+    picture = tiles_of(Same(shown_trace(workbench, question)))
+    return tile_frame_part(picture, integer(question, "iteration"))
+
+
+QUESTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], Any]] = {
+    "frame": _frame,
+    "payload_graph": _payload_graph,
+    "tiles": _tiles,
+}

@@ -98,14 +98,13 @@ def _main(row: StepRow, *, has_control: bool) -> str:
         part for part in (f"step {number}", row.op, status, delta_text(row.delta), *row.warnings[:1]) if part
     )
     parts = [element("span", number, class_="lhw-number"), element("span", escaped(name), class_="lhw-op")]
-    if not has_control:
-        parts.append(element("span", _words(row.arguments), class_="lhw-arguments"))
-    if row.gives and not has_control:
-        parts.append(element("span", "→ ", _words(row.gives, " "), class_="lhw-gives"))
     effect = " ".join(
         p for p in (mark, times, delta_text(row.delta), f"{row.deaths}✕" if row.deaths else "") if p
     )
     parts.append(element("span", escaped(effect), class_="lhw-effect") if effect else "")
+    if not has_control:
+        gives = element("span", " → ", _words(row.gives, " "), class_="lhw-gives") if row.gives else ""
+        parts.append(element("span", _words(row.arguments), gives, class_="lhw-arguments"))
     title = f"{family}.{name}: {row.sentence}" if family else row.sentence
     # No <button>: in some browsers what is inside of one cannot be dragged.
     return element(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.failure import Failure
@@ -12,14 +12,19 @@ from lhkit.model.trace import Trace
 from lhkit.render.svg import drawing_id
 from lhkit.schedule.script import Script
 from lhkit.session.composing import Session
+from lhkit.session.editing import read_script
 from lhkit.workbench.carrying import carried, first_step
 from lhkit.workbench.commands import COMMANDS
 from lhkit.workbench.jobs import InlineJobs, Jobs
 from lhkit.workbench.notices import Notice
 from lhkit.workbench.parts import PARTS
+from lhkit.workbench.places import step_of_number
 from lhkit.workbench.problems import Problems
 from lhkit.workbench.questions import QUESTIONS
 from lhkit.workbench.screen import Screen
+
+if TYPE_CHECKING:
+    from lhkit.worker.client import Worker
 
 Json = Any
 Command = Mapping[str, Any]
@@ -64,6 +69,8 @@ class Workbench:
         self.problems = Problems()
         self.parts: dict[str, Json] = {}
         self.gesture: Hashable = None
+        self._parsed: Script | None = None
+        self._number: int | None = None
         self._keys: dict[str, Hashable] = {}
         trace = session.trace
         self._looked_at = trace
@@ -80,6 +87,26 @@ class Workbench:
         """The schedule's text, to be read and edited; the last that parsed."""
         version = self.session.version
         return version.script or Script(version.schedule.text, version.schedule.source)
+
+    @property
+    def worker(self) -> Worker | None:
+        """The worker that the session has for itself, None for the shared one."""
+        return self.session.worker
+
+    def parsed_script(self) -> Script:
+        """Return the schedule's text with what the compiler knows of its steps.
+
+        Raises:
+            UsageError: The text is read otherwise than the compiler parses it; the message says where.
+        """
+        schedule = self.session.schedule
+        if not self.script.outline and (self._parsed is None or self._parsed.text != schedule.text):
+            self._parsed = read_script(schedule, worker=self.worker)
+        return self.script if self.script.outline or self._parsed is None else self._parsed
+
+    def show_number(self, number: int) -> None:
+        """Show the step of the trace that ran a step of the text, once the trace is there."""
+        self._number = number
 
     @property
     def version_id(self) -> str:
@@ -159,5 +186,10 @@ class Workbench:
                 failed = trace.outcome.failed_step
                 if failed is not None and (before is None or before.outcome.failed_step is None):
                     self.look(step=failed)
+        number, self._number = self._number, None
+        if number is not None and trace is not None and not self.session.is_stale:
+            step = step_of_number(self.script, trace, number)
+            if step is not None:
+                self.look(step=step, kind="step", ids=str(step), by="")
         self.problems.follow(self)
         self.refresh()

@@ -55,9 +55,13 @@ def screen(watched, server, request):
         nbformat.write(notebook_of([code, "bench.schedule.values"]), server.folder / name)
         page = opened(watched, server, application, name, **options)
         run_cell(page, 0)
+        pages.append(page.page)
         return Screen(page)
 
+    pages = []
     yield open_screen
+    for page in pages:  # their kernels would stay
+        page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
 
 
 def explore(steps):
@@ -90,10 +94,10 @@ def test_a_knob_is_dragged_and_the_drag_undone(screen):
     slider = bench.root.get_by_role("slider", name="knob tile")
     bench.shows(5)
     bench.payload_says("[32, 32]")
+    slider.hover()  # waits until it stands still
+    bench.page.mouse.down()
     box = slider.bounding_box()
     middle = box["y"] + box["height"] / 2
-    bench.page.mouse.move(box["x"] + box["width"] * 0.66, middle)
-    bench.page.mouse.down()
     for share in (0.5, 0.35, 0.2, 0.02):
         bench.page.mouse.move(box["x"] + box["width"] * share, middle)
     bench.payload_says("[8, 8]")  # before the button is let go
@@ -160,7 +164,7 @@ def test_pictures_of_it(screen, width, dark):
         bench.page.evaluate(
             "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
         )
-        bench.page.wait_for_selector("body[data-jp-theme-light='false']")
+        bench.page.wait_for_selector("body[data-jp-theme-light='false']", state="attached")
     if width < 900:
         tabs = bench.root.get_by_role("tab")
         assert tabs.count() >= 4

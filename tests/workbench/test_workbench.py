@@ -238,7 +238,21 @@ def test_what_nobody_sees_is_not_drawn(bench):
     assert bench.part("schedule_graph") == ""
     changed = bench.do("open", area="pictures", pane="schedule_graph", by="me")
     assert "schedule_graph" in changed and bench.part("schedule_graph")
-    assert bench.part("tiles")["frames"] == []
+    assert bench.part("tiles")["html"] == ""
+
+
+def test_iterations_of_tiles_are_asked_for(bench):
+    bench.do("remove_step", step=FUSE)
+    part = bench.part("tiles")
+    assert part["count"] >= 1 and part["html"]
+    first = bench.ask("tiles", key=part["key"], iteration=0)
+    assert first == {"label": part["label"], "html": part["html"]}
+
+
+def test_the_graph_of_a_payload_is_of_the_step_that_is_shown(bench):
+    key = bench.part("trace")["key"]
+    before, after = (bench.ask("payload_graph", key=key, step=step) for step in (-1, 3))
+    assert before != after
 
 
 def test_unknown_commands_and_questions_are_refused(bench):

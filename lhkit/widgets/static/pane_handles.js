@@ -23,31 +23,36 @@ class TilesPane extends BenchPane {
     this.said = make("output", { class: "lh-said" });
     this.play = make("button", { type: "button", onclick: () => this.toggle() }, "▶ play");
     this.bar = make("div", { class: "lhw-bar" }, this.slider.node, this.play, this.said);
-    this.frame = make("div", { class: "lhw-frame" });
     this.node.prepend(this.bar);
-    this.body.append(this.frame);
   }
 
   update() {
-    const { frames } = this.bench.part("tiles");
-    this.frames = frames;
-    this.bar.hidden = frames.length < 2;
-    this.slider.count = frames.length;
-    return this.go(Math.min(this.slider.at, Math.max(frames.length - 1, 0)));
+    const { count } = this.bench.part("tiles");
+    this.bar.hidden = count < 2;
+    this.slider.count = Math.max(count, 1);
+    return this.go(Math.min(this.slider.at, this.slider.count - 1));
   }
 
-  go(at) {
-    const frame = this.frames[at];
-    if (!frame) return this.place("", this.frame);
-    this.slider.set(at, frame.label);
-    this.said.textContent = frame.label;
-    return this.place(frame.html, this.frame);
+  // Show an iteration: the first one is there, the others are asked for.
+  async go(at) {
+    const part = this.bench.part("tiles");
+    this.slider.set(at, part.label);
+    const turn = (this.asked = {});
+    try {
+      const { label, html } = at === 0 ? part : await this.bench.ask({ ask: "tiles", key: part.key, iteration: at });
+      if (turn !== this.asked) return;
+      this.slider.set(at, label);
+      this.said.textContent = label;
+      await this.place(html);
+    } catch {
+      // Another trace is shown by now, and its picture is on its way.
+    }
   }
 
   toggle() {
     clearInterval(this.timer);
     this.timer = this.timer ? null : setInterval(() => {
-      if (this.node.isConnected) this.go((this.slider.at + 1) % this.frames.length);
+      if (this.node.isConnected) this.go((this.slider.at + 1) % this.slider.count);
       else this.toggle();
     }, PLAY_MS);
     this.play.textContent = this.timer ? "■ stop" : "▶ play";
@@ -65,4 +70,30 @@ class ScheduleGraphPane extends BenchPane {
   }
 }
 
-PANES.push(TimelinePane, TilesPane, ScheduleGraphPane);
+// The graph of the payload after the step that is shown: drawn when it is asked for, since large ones take a while.
+class PayloadGraphPane extends BenchPane {
+  static key = "payload_graph";
+  static title = "Payload graph";
+  static area = "pictures";
+  static shows = ["payload"];
+
+  async showStep() {
+    const { key } = this.bench.part("trace");
+    const { step } = this.bench;
+    const name = `${key}|${step}`;
+    if (name === this.shown) return;
+    this.shown = name;
+    try {
+      const svg = await this.bench.ask({ ask: "payload_graph", key, step });
+      if (name === this.shown) await this.place(svg);
+    } catch (error) {
+      if (name === this.shown) this.body.textContent = error.message;
+    }
+  }
+
+  update() {
+    return this.showStep();
+  }
+}
+
+PANES.push(TimelinePane, TilesPane, ScheduleGraphPane, PayloadGraphPane);

@@ -2,6 +2,7 @@
 
 const FRAMES_AHEAD = 2; // neighbours that are fetched before anybody asks
 const MOST_FRAMES = 400;
+const MOST_BUILT = 12; // frames that stay built, so that going back and forth is quick
 
 class PayloadPane extends BenchPane {
   static key = "payload";
@@ -12,17 +13,17 @@ class PayloadPane extends BenchPane {
   constructor(bench) {
     super(bench);
     this.frames = new Map(); // "step|whole" → fragment, or the promise of it; of one trace
+    this.built = new Map(); // "step|whole" → its element with its index; the one that was shown last at the end
     this.whole = make("input", { type: "checkbox", onchange: () => bench.do({ do: "set_whole", whole: this.whole.checked }) });
     this.bar = make("div", { class: "lhw-bar" }, make("label", {}, this.whole, " whole text"));
-    this.frame = make("div", { class: "lhw-frame" });
     this.node.prepend(this.bar);
-    this.body.append(this.frame);
   }
 
   async update() {
     const part = this.bench.part("payload");
     if (part.key !== this.traceKey || part !== this.part) {
       this.frames.clear();
+      this.built.clear();
       this.traceKey = part.key;
       this.part = part;
       this.frames.set(this.nameOf(part.step, part.whole), part.html);
@@ -36,13 +37,29 @@ class PayloadPane extends BenchPane {
 
   async showStep() {
     const { step, whole } = this.bench;
+    const name = this.nameOf(step, whole);
     this.whole.checked = whole;
-    await this.place(await this.fetched(step, whole));
+    this.wanted = name;
+    let found = this.built.get(name);
+    if (!found) {
+      const html = await unpacked(await this.fetched(step, whole));
+      if (name !== this.wanted) return;
+      const node = make("div", { class: "lhw-frame", "data-frame": name });
+      node.innerHTML = html;
+      found = { node, index: indexed(node) };
+    }
+    this.built.delete(name);
+    this.built.set(name, found);
+    if (this.built.size > MOST_BUILT) this.built.delete(this.built.keys().next().value);
+    if (this.frame !== found.node) {
+      const { scrollTop, scrollLeft } = this.body;
+      this.frame.replaceWith(found.node);
+      this.frame = found.node;
+      this.body.scrollTo(scrollLeft, scrollTop);
+    }
+    this.index = found.index;
+    this.bench.light();
     this.ahead();
-  }
-
-  async place(part) {
-    return super.place(part, this.frame);
   }
 
   // The fragment of a step, from here or from the kernel.

@@ -9,10 +9,9 @@ class ProblemsPane extends BenchPane {
   update() {
     const { html, status } = this.bench.part("problems");
     this.node.dataset.status = status;
-    const wanted = make("div", {});
+    const wanted = make("div", { class: "lhw-frame" });
     wanted.append(fragmentOf(html));
-    if (!this.list) this.body.append((this.list = make("div", {})));
-    morph(this.list, wanted);
+    morph(this.frame, wanted);
     this.reindex();
   }
 

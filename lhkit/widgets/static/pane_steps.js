@@ -8,8 +8,13 @@ class StepsPane extends BenchPane {
 
   constructor(bench) {
     super(bench);
-    this.list = make("div", { class: "lhw-list" });
-    this.body.append(this.list);
+    this.form = new StepForm(bench, this);
+    this.adder = make("button", { type: "button", class: "lhw-add", onclick: () => this.form.search() }, "+ add a step …");
+    this.node.append(make("div", { class: "lhw-foot" }, this.adder), this.form.node);
+    this.body.addEventListener("click", (event) => {
+      const edited = event.target.closest("[data-edit]");
+      if (edited) this.form.edit(Number(edited.dataset.edit));
+    });
     this.gestures = 0;
     this.body.addEventListener("pointerdown", (event) => this.press(event.target));
     this.body.addEventListener("input", (event) => event.target.matches("[data-knob][data-values]") && this.turned(event.target));
@@ -28,28 +33,34 @@ class StepsPane extends BenchPane {
     const html = await unpacked(this.bench.part("steps").html);
     if (turn !== this.turn || html === this.html) return;
     this.html = html;
-    const wanted = make("div", { class: "lhw-list" });
+    const wanted = make("div", { class: "lhw-frame" });
     wanted.append(fragmentOf(html));
-    morph(this.list, wanted);
+    morph(this.frame, wanted);
     this.reindex();
     this.showStep();
   }
 
   showStep() {
-    const now = this.list.querySelector(".lhw-row.lh-now");
+    const now = this.frame.querySelector(".lhw-row.lh-now");
     now?.scrollIntoView({ block: "nearest" });
     for (const main of this.mains()) main.removeAttribute("aria-current");
     const main = now?.querySelector(".lhw-main");
     main?.setAttribute("aria-current", "step");
-    if (main && document.activeElement?.matches(".lhw-main") && this.list.contains(document.activeElement)) main.focus();
+    if (main && document.activeElement?.matches(".lhw-main") && this.frame.contains(document.activeElement)) main.focus();
   }
 
   mains() {
-    return [...this.list.querySelectorAll(".lhw-main")];
+    return [...this.frame.querySelectorAll(".lhw-main")];
+  }
+
+  // The number of the step behind which a new one goes: the one that is shown, if it stands in the text.
+  get numberNow() {
+    const row = this.frame.querySelector('.lhw-row.lh-now[data-kind="step"]');
+    return row ? Number(row.dataset.number) : undefined;
   }
 
   row(number) {
-    return this.list.querySelector(`.lhw-row[data-number="${number}"][data-kind="step"]`);
+    return this.frame.querySelector(`.lhw-row[data-number="${number}"][data-kind="step"]`);
   }
 
   // A row is dragged by anything but its controls: a slider's thumb has to follow the pointer itself.
@@ -110,7 +121,7 @@ class StepsPane extends BenchPane {
   }
 
   focusNow() {
-    this.list.querySelector(".lhw-row.lh-now .lhw-main")?.focus();
+    this.frame.querySelector(".lhw-row.lh-now .lhw-main")?.focus();
   }
 
   dragStart(event) {
@@ -131,7 +142,7 @@ class StepsPane extends BenchPane {
   }
 
   drop(event) {
-    const row = this.list.querySelector("[data-drop]");
+    const row = this.frame.querySelector("[data-drop]");
     if (!this.dragged || !row) return;
     event.preventDefault();
     const command = { do: "move_step", step: Number(this.dragged.dataset.number), [row.dataset.drop]: Number(row.dataset.number) };
@@ -145,7 +156,7 @@ class StepsPane extends BenchPane {
   }
 
   clearDrop() {
-    for (const row of this.list.querySelectorAll("[data-drop]")) delete row.dataset.drop;
+    for (const row of this.frame.querySelectorAll("[data-drop]")) delete row.dataset.drop;
   }
 }
 

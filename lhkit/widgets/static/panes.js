@@ -12,7 +12,9 @@ class BenchPane {
     this.turn = 0;
     const { key, title } = this.constructor;
     this.body = make("div", { class: "lhw-body", tabindex: 0, role: "group", "aria-label": title });
+    this.frame = make("div", { class: "lhw-frame" }); // where a fragment goes
     this.node = make("div", { class: "lhw-pane", id: bench.idOf(key), "data-pane": key, role: "tabpanel", "aria-label": title }, this.body);
+    this.body.append(this.frame);
   }
 
   // Parts have changed, or the pane came to the front; only panes in front are asked.
@@ -32,7 +34,7 @@ class BenchPane {
   }
 
   // Put a fragment into an element, unless a newer one came while this one was unpacked.
-  async place(part, into = this.body) {
+  async place(part, into = this.frame) {
     const turn = ++this.turn;
     const html = await unpacked(part);
     if (turn !== this.turn) return false;

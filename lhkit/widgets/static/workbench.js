@@ -175,34 +175,38 @@ class Workbench {
     return this.front[this.areaOf(pane)] === pane.constructor.key;
   }
 
+  // Give every area its tabs and panes; which is in front is marked apart, so that a tab in hand keeps the focus.
   tabs() {
     const groups = this.isNarrow ? new Map([["narrow", this.narrow]]) : this.areas;
     for (const [area, node] of groups) {
       const panes = this.panes.filter((pane) => this.areaOf(pane) === area);
       if (!panes.some((pane) => this.isInFront(pane))) this.front = { ...this.front, [area]: panes[0]?.constructor.key };
-      node.replaceChildren(this.tabList(area, panes), ...panes.map((pane) => pane.node));
-      for (const pane of panes) pane.node.hidden = !this.isInFront(pane);
+      for (const pane of panes) pane.tab = this.tab(area, pane);
+      const list = make("div", { class: "lhw-tabs", role: "tablist", "aria-label": area }, ...panes.map((pane) => pane.tab));
+      node.replaceChildren(list, ...panes.map((pane) => pane.node));
     }
+    this.markFront();
   }
 
-  tabList(area, panes) {
-    const tabs = panes.map((pane) => {
-      const { key, title } = pane.constructor;
+  tab(area, pane) {
+    const { key, title } = pane.constructor;
+    pane.tabSaid = make("span", { class: "lhw-badge" }, pane.badge());
+    const known = { type: "button", role: "tab", class: "lhw-tab", "aria-controls": this.idOf(key), "data-tab": key };
+    return make("button", { ...known, onclick: () => this.open(area, key) }, title, pane.tabSaid);
+  }
+
+  markFront() {
+    for (const pane of this.panes) {
       const isFront = this.isInFront(pane);
-      pane.tabSaid = make("span", { class: "lhw-badge" }, pane.badge());
-      return make(
-        "button",
-        { type: "button", role: "tab", class: "lhw-tab", "aria-selected": String(isFront), "aria-controls": this.idOf(key), "data-tab": key,
-          tabindex: isFront ? 0 : -1, onclick: () => this.open(area, key) },
-        title, pane.tabSaid,
-      );
-    });
-    return make("div", { class: "lhw-tabs", role: "tablist", "aria-label": area }, ...tabs);
+      pane.node.hidden = !isFront;
+      pane.tab?.setAttribute("aria-selected", String(isFront));
+      pane.tab?.setAttribute("tabindex", isFront ? 0 : -1);
+    }
   }
 
   open(area, key) {
     this.front = { ...this.front, [area]: key };
-    this.tabs();
+    this.markFront();
     this.updateFront();
     this.do({ do: "open", area, pane: key, by: this.id });
   }
@@ -277,7 +281,7 @@ class Workbench {
     const screen = this.part("screen");
     if (screen.by === this.id) return;
     this.takeScreen();
-    if (screen.by === "") this.tabs();
+    this.markFront();
     this.large.setAttribute("aria-pressed", String(screen.large));
     this.updateFront();
     this.showStep();
@@ -315,6 +319,12 @@ class Workbench {
     const actions = notice.actions.map(({ label, command }) => make("button", { type: "button", "data-do": JSON.stringify(command) }, label));
     this.notice.dataset.kind = notice.kind;
     this.notice.replaceChildren(make("span", {}, `${notice.message} ${notice.advice}`.trim()), ...actions, close);
+  }
+
+  // Say something that Python did not make a notice of.
+  say(message) {
+    this.notice.dataset.kind = "refused";
+    this.notice.replaceChildren(make("span", {}, message));
   }
 
   busy(command) {
@@ -409,7 +419,7 @@ class Workbench {
     const next = tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length];
     const area = tab.closest("[data-area]").dataset.area;
     this.open(area, next.dataset.tab);
-    this.el.querySelector(`[data-area="${area}"] [data-tab="${next.dataset.tab}"]`)?.focus();
+    next.focus();
   }
 }
 

@@ -1,0 +1,138 @@
+"""Steps by forms: what is offered, what is previewed, what is added and changed."""
+
+import pytest
+from conftest import FUSE, FUSED, KNOB, RELU, SUM, TILE
+
+from lhkit.model.errors import UsageError
+
+TILING = "transform.structured.tile_using_for"
+TILED = {"target": "%sum", "tile_sizes": "8, 4"}
+
+
+def test_a_search_finds_ops_and_recipes(bench):
+    assert "structured.match" in bench.ask("search", words="")
+    assert "structured.tile_using_for" in bench.ask("search", words="tile loops")
+    assert "@clean_up" in bench.ask("search", words="clean")
+    assert "Nothing like that" in bench.ask("search", words="zzzz")
+
+
+def test_a_form_offers_the_handles_in_sight_the_nearest_first(bench):
+    html = bench.ask("form", op=TILING, after=SUM)["html"]
+    offered = [html.index(f'value="{name}"') for name in ("%sum", "%relu", "%root")]
+    assert offered == sorted(offered) and "%relu_tile" not in html
+    assert "%relu (dead by then)" in bench.ask("form", op=TILING, after=FUSE)["html"]
+
+
+def test_a_preview_is_the_text_that_is_added(bench):
+    text = bench.ask("preview", op=TILING, after=SUM, fields=TILED)
+    assert text.startswith("%tiled, %loops:2 = transform.structured.tile_using_for %sum tile_sizes [8, 4]")
+    bench.do("add_step", op=TILING, after=SUM, fields=TILED, version=bench.workbench.version_id)
+    assert text in bench.session.text
+    shown = bench.workbench.trace.step_records[bench.workbench.screen.step]
+    assert shown.op == TILING
+    bench.do("undo")
+    assert bench.session.text == FUSED
+
+
+def test_without_a_place_a_step_goes_to_the_end(bench):
+    bench.do("add_step", op="transform.apply_licm", fields={"target": "%forall_1"})
+    lines = bench.session.text.splitlines()
+    assert "apply_licm" in lines[-4]
+    step = bench.workbench.trace.step_records[bench.workbench.screen.step]
+    assert step.op == "transform.apply_licm"
+
+
+@pytest.mark.parametrize(
+    ("op", "fields", "written"),
+    [
+        ("structured.match", {"target": "%root", "ops": "linalg.matmul, linalg.add"}, 'ops{["linalg.matmul", "linalg.add"]}'),
+        ("apply_patterns", {"target": "%root", "patterns": "canonicalization"}, "apply_patterns.canonicalization"),
+        (TILING, {"target": "%sum", "tile_sizes": "[%tile, 4]"}, "tile_sizes [%tile, 4]"),
+        ("annotate", {"target": "%sum", "name": "seen"}, '"seen"'),
+        ("loop.unroll", {"target": "%forall_1", "factor": "2"}, "factor = 2"),
+        ("merge_handles", {"handles": "%forall_1, %sum_tile", "deduplicate": True}, "deduplicate"),
+        ("foreach", {"targets": "%sum_tile"}, "transform.foreach %sum_tile"),
+        ("split_handle", {"handle": "%sum_tile", "results": "1"}, "split_handle %sum_tile"),
+    ],
+)  # fmt: skip
+def test_fields_of_every_kind(bench, op, fields, written):
+    assert written in bench.ask("preview", op=op, after=FUSE, fields=fields)
+
+
+@pytest.mark.parametrize(
+    ("op", "fields", "said"),
+    [
+        (TILING, {"tile_sizes": "8"}, "needs 'target'"),
+        (TILING, {"target": "%nowhere"}, "there is no handle %nowhere"),
+        (TILING, {"target": "%sum", "tile_sizes": "eight"}, "no integer"),
+        ("split_handle", {"handle": "%sum"}, "cannot be told"),
+        ("structured.tile_using_fur", {}, "there is no transform op"),
+        ("@nothing", {}, "there is no recipe"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_said_and_nothing_changes(bench, op, fields, said):
+    with pytest.raises(UsageError, match=said):
+        bench.ask("preview", op=op, after=SUM, fields=fields)
+    bench.do("add_step", op=op, after=SUM, fields=fields)
+    assert said in bench.notice.message and bench.session.text == FUSED
+
+
+def test_the_form_of_a_step_holds_what_is_written_and_changes_it(bench):
+    html = bench.ask("form", step=TILE)["html"]
+    assert 'name="tile_sizes" value="%tile, %tile"' in html
+    bench.do("set_step", step=TILE, fields={"target": "%relu", "tile_sizes": "%tile, 16"})
+    assert (
+        "%relu_tile, %forall = transform.structured.tile_using_forall %relu tile_sizes [%tile, 16]"
+        in bench.session.text
+    )
+    bench.do("undo")
+    assert bench.session.text == FUSED
+
+
+@pytest.mark.parametrize("step", [RELU, SUM, KNOB, TILE, FUSE])
+def test_a_form_that_is_not_touched_changes_nothing_but_layout(bench, step):
+    from lhkit.workbench.adding import _catalogue, _written
+    from lhkit.workbench.step_forms import written_fields
+
+    workbench = bench.workbench
+    written = _written(workbench, workbench.parsed_script(), step).form
+    fields = written_fields(written, _catalogue(workbench).op(written.op))
+    before = workbench.trace.last_snapshot_text()
+    bench.do("set_step", step=step, fields=fields)
+    assert bench.notice is None
+    after = _written(workbench, workbench.parsed_script(), step).form
+    assert after == written and workbench.trace.last_snapshot_text() == before
+
+
+def test_patterns_keep_their_own_settings(open_bench):
+    patterns = (
+        "    transform.apply_patterns to %root {\n"
+        '      transform.apply_patterns.vector.lower_contraction lowering_strategy = "dot"\n'
+        "    } : !transform.any_op\n    transform.yield\n"
+    )
+    bench = open_bench(FUSED.replace("    transform.yield\n", patterns))
+    number = FUSE + 1
+    bench.do(
+        "set_step", step=number, fields={"target": "%root", "patterns": "lower_contraction", "apply_cse": True}
+    )
+    assert bench.notice is None
+    assert "lowering_strategy = dot" in bench.session.text and "apply_cse" in bench.session.text
+
+
+def test_a_step_with_steps_inside_is_not_rewritten_by_a_form(open_bench):
+    loop = "    transform.foreach %forall_1 : !transform.any_op {\n    ^bb0(%one: !transform.any_op):\n    }\n    transform.yield\n"
+    bench = open_bench(FUSED.replace("    transform.yield\n", loop))
+    with pytest.raises(UsageError, match="steps inside"):
+        bench.ask("form", step=FUSE + 1)
+
+
+def test_a_recipe_is_added_with_the_sequences_it_needs(bench):
+    form = bench.ask("form", op="@clean_up", after=FUSE)
+    assert 'name="handle0"' in form["html"]
+    bench.do("add_step", op="@clean_up", after=FUSE, fields={"handle0": "%root"})
+    assert bench.notice is None
+    assert "transform.include @clean_up" in bench.session.text
+    assert "transform.named_sequence" in bench.session.text.partition("__transform_main")[2]
+    assert bench.workbench.trace.outcome.status == "ok"
+    bench.do("add_step", op="@clean_up", after=FUSE, fields={})
+    assert "takes 1 handles" in bench.notice.message
