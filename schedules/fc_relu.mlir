@@ -5,12 +5,16 @@
 // Idea:    bias and maximum are applied to a tile while it is in vector registers, so that the result is written once
 //          and never read: what follows the matmul becomes one op, and the matmul is fused into its tiles. Otherwise as
 //          matmul.mlir: a tile stays in registers for the whole reduction; the weights that a strip of tiles reads
-//          are copied once into a panel without gaps, unless there are at most 12 rows or 32 steps; ends are
-//          peeled; the columns at the end that fill no vector are computed beside their place.
+//          are copied once into a panel without gaps, unless there are at most 12 rows, 32 steps, or 576 columns and
+//          512 steps; ends are peeled; columns at the end that fill no vector are computed beside their place.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
 //          6, 16, 8 for AVX2; 8, 8, 4 for NEON. narrow_tile_m: rows of a tile that is one vector wide.
-// Result:  RESULT
+// Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), medians of
+//          one run each (lhkit bench --suite fc_relu), two runs, as multiples of torch.compile 2.13 with max-autotune
+//          and weights in the layout that suits it better: 512: 1.22, 1.23; 1024: 1.18, 1.25; of NumPy 2 with out=:
+//          1.13, 1.18; 1.11, 1.12. That is 88 to 95 % of the FMA peak, which is what limits it: 1.35 of torch.compile
+//          at 512 would be all of it. About 0.1 s to compile, 0.3 s with ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: require tile_n % lanes == 0

@@ -20,21 +20,24 @@ module attributes {transform.with_named_sequence} {
   }
 
   // Cut layers into tiles that stay in registers. A panel of the weights would not be read often enough by up to 12
-  // rows, nor in a reduction of up to 32 steps; all other layers read the weights from panels.
+  // rows, nor in a reduction of up to 32 steps; up to 576 columns and 512 steps are read from where they are as fast
+  // as from a panel; all other layers read the weights from panels.
   transform.named_sequence @tile_layers(%root: !transform.any_op {transform.readonly},
       %tile_m: !transform.param<i64> {transform.readonly}, %tile_n: !transform.param<i64> {transform.readonly},
       %narrow_tile_m: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %all = transform.foreach_match in %function
-      @has_few_rows -> @go_without_panels, @has_few_steps -> @go_without_panels, @is_layer -> @go_with_panels
+      @has_few_rows -> @go_by_rows, @has_few_steps -> @go_by_rows, @has_few_weights -> @go_by_strips,
+      @is_layer -> @go_by_panels
       : (!transform.any_op) -> !transform.any_op
     %layers = transform.structured.match ops{["linalg.matmul"]} in %all : (!transform.any_op) -> !transform.any_op
     // Always from the first layer to the last, and without cleaning up in between: loops around a layer are what keeps
     // it from being fused into the next.
-    %wide, %narrow, %last_0, %last_1 = transform.foreach %layers
-      : !transform.any_op -> !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op {
+    %wide_0, %narrow_0, %last_0, %wide, %narrow, %last = transform.foreach %layers : !transform.any_op
+      -> !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op {
     ^bb0(%layer: !transform.any_op):
       %by_rows = transform.structured.match attributes {layer = "rows"} in %layer : (!transform.any_op) -> !transform.any_op
+      %by_strips = transform.structured.match attributes {layer = "strips"} in %layer : (!transform.any_op) -> !transform.any_op
       %by_panels = transform.structured.match attributes {layer = "panels"} in %layer : (!transform.any_op) -> !transform.any_op
       // Without panels, rows come first: a tile of rows then writes the result from left to right.
       %epilogue = transform.include @epilogues_of failures(propagate) (%by_rows) : (!transform.any_op) -> !transform.any_op
@@ -43,25 +46,33 @@ module attributes {transform.with_named_sequence} {
       %wide_of_rows, %narrow_of_rows, %last_of_rows = transform.include @cut_into_strips failures(propagate) (%root, %unpacked, %tile_n, %lanes)
         : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
         -> (!transform.any_op, !transform.any_op, !transform.any_op)
-      // With panels, strips of columns come first.
-      %wide_of_all, %narrow_of_all, %last_of_all = transform.include @cut_into_strips failures(propagate) (%root, %by_panels, %tile_n, %lanes)
+      // Otherwise strips of columns come first.
+      %wide_1, %narrow_1, %last_1 = transform.include @cut_into_strips failures(propagate) (%root, %by_strips, %tile_n, %lanes)
         : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
         -> (!transform.any_op, !transform.any_op, !transform.any_op)
-      transform.yield %wide_of_all, %narrow_of_all, %last_of_rows, %last_of_all
-        : !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op
+      %wide_2, %narrow_2, %last_2 = transform.include @cut_into_strips failures(propagate) (%root, %by_panels, %tile_n, %lanes)
+        : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
+        -> (!transform.any_op, !transform.any_op, !transform.any_op)
+      %last_3 = transform.merge_handles %last_1, %last_2 : !transform.any_op
+      transform.yield %wide_1, %narrow_1, %last_of_rows, %wide_2, %narrow_2, %last_3
+        : !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op
     }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
-    %wide_epilogues = transform.include @pack_panels failures(propagate) (%wide, %tile_n)
+    %wide_strips_0 = transform.include @epilogues_of failures(propagate) (%wide_0) : (!transform.any_op) -> !transform.any_op
+    %narrow_strips_0 = transform.include @epilogues_of failures(propagate) (%narrow_0) : (!transform.any_op) -> !transform.any_op
+    %wide_strips_1 = transform.include @pack_panels failures(propagate) (%wide, %tile_n)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %narrow_epilogues = transform.include @pack_panels failures(propagate) (%narrow, %lanes)
+    %narrow_strips_1 = transform.include @pack_panels failures(propagate) (%narrow, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %filled_up_0 = transform.include @fill_up failures(propagate) (%last_0, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    %filled_up = transform.include @fill_up failures(propagate) (%last_1, %lanes)
+    %filled_up = transform.include @fill_up failures(propagate) (%last, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
-    transform.include @mark_strips failures(propagate) (%wide_epilogues, %narrow_epilogues, %filled_up)
-      : (!transform.any_op, !transform.any_op, !transform.any_op) -> ()
+    %wide_strips = transform.merge_handles %wide_strips_0, %wide_strips_1 : !transform.any_op
+    %narrow_strips = transform.merge_handles %narrow_strips_0, %narrow_strips_1, %filled_up : !transform.any_op
+    transform.include @mark_strips failures(propagate) (%wide_strips, %narrow_strips)
+      : (!transform.any_op, !transform.any_op) -> ()
     // A fill that is padded becomes a wider fill.
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     %panels = transform.structured.match ops{["tensor.pad"]} in %root : (!transform.any_op) -> !transform.any_op
@@ -193,25 +204,29 @@ module attributes {transform.with_named_sequence} {
 
   // Mark the ops at which strips are cut into tiles of rows.
   transform.named_sequence private @mark_strips(%wide: !transform.any_op {transform.readonly},
-      %narrow: !transform.any_op {transform.readonly}, %last: !transform.any_op {transform.readonly}) {
+      %narrow: !transform.any_op {transform.readonly}) {
     %is_wide = transform.param.constant "wide" -> !transform.any_param
     %is_narrow = transform.param.constant "narrow" -> !transform.any_param
-    %as_narrow = transform.merge_handles %narrow, %last : !transform.any_op
-    %strips = transform.merge_handles %wide, %as_narrow : !transform.any_op
-    transform.annotate %strips "is_strip" : !transform.any_op
     transform.annotate %wide "strip" = %is_wide : !transform.any_op, !transform.any_param
-    transform.annotate %as_narrow "strip" = %is_narrow : !transform.any_op, !transform.any_param
+    transform.annotate %narrow "strip" = %is_narrow : !transform.any_op, !transform.any_param
+    %strips = transform.merge_handles %wide, %narrow : !transform.any_op
+    transform.annotate %strips "is_strip" : !transform.any_op
     transform.yield
   }
 
   // Marks of the ways.
-  transform.named_sequence private @go_without_panels(%op: !transform.any_op {transform.readonly}) {
+  transform.named_sequence private @go_by_rows(%op: !transform.any_op {transform.readonly}) {
     %way = transform.param.constant "rows" -> !transform.any_param
     transform.annotate %op "layer" = %way : !transform.any_op, !transform.any_param
     transform.yield
   }
-  transform.named_sequence private @go_with_panels(%op: !transform.any_op {transform.readonly}) {
+  transform.named_sequence private @go_by_panels(%op: !transform.any_op {transform.readonly}) {
     %way = transform.param.constant "panels" -> !transform.any_param
+    transform.annotate %op "layer" = %way : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @go_by_strips(%op: !transform.any_op {transform.readonly}) {
+    %way = transform.param.constant "strips" -> !transform.any_param
     transform.annotate %op "layer" = %way : !transform.any_op, !transform.any_param
     transform.yield
   }
@@ -242,6 +257,25 @@ module attributes {transform.with_named_sequence} {
     %most = transform.param.constant 32 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %steps, %least : !transform.param<i64>
     transform.match.param.cmpi le %steps, %most : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // A matmul with up to 576 columns and a reduction of up to 512 steps.
+  transform.named_sequence private @has_few_weights(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+    %columns, %steps = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%matmul: !transform.any_op):
+      %size_1 = transform.match.structured.dim %matmul[1] : (!transform.any_op) -> !transform.param<i64>
+      %size_2 = transform.match.structured.dim %matmul[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %size_1, %size_2 : !transform.param<i64>, !transform.param<i64>
+    }
+    %least = transform.param.constant 1 : i64 -> !transform.param<i64>
+    %most_columns = transform.param.constant 576 : i64 -> !transform.param<i64>
+    %most_steps = transform.param.constant 512 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %columns, %least : !transform.param<i64>
+    transform.match.param.cmpi le %columns, %most_columns : !transform.param<i64>
+    transform.match.param.cmpi ge %steps, %least : !transform.param<i64>
+    transform.match.param.cmpi le %steps, %most_steps : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
   // Any matmul.

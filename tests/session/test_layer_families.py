@@ -9,11 +9,13 @@ import pytest
 import lhkit
 
 SHAPES = {
-    "whole tiles": (12, 128, 48),
-    "ends in all directions": (13, 70, 49),
-    "a strip, a vector and less": (31, 101, 41),
+    "whole tiles": (18, 128, 48),
+    "ends in all directions": (31, 101, 41),
+    "whole panels": (18, 80, 520),
+    "panels, with ends in all directions": (13, 85, 515),
+    "a panel narrower than a vector": (14, 5, 514),
     "below the tile": (3, 5, 7),
-    "below a vector, in panels": (14, 5, 50),
+    "below a vector": (14, 5, 50),
     "a vector wide": (24, 16, 48),
     "one row": (1, 83, 40),
     "one column": (29, 1, 37),
@@ -97,7 +99,7 @@ def test_dynamic_shapes(fc_relu, worker):
 
 @pytest.mark.parametrize("knobs", OTHER_MACHINES.values(), ids=OTHER_MACHINES)
 def test_knobs_of_other_machines(knobs, fc_relu, worker):
-    kernel = lhkit.compile(lhkit.payloads.fc_relu(13, 45, 40), fc_relu, knobs, worker=worker)
+    kernel = lhkit.compile(lhkit.payloads.fc_relu(13, 45, 515), fc_relu, knobs, worker=worker)
     assert lhkit.verify(kernel).ok
 
 
@@ -109,8 +111,14 @@ def test_another_epilogue(fc_relu, worker):
 
 @pytest.mark.parametrize(
     ("batch", "sizes"),
-    [(12, (48, 128, 64, 64)), (13, (49, 70, 101, 10)), (1, (40, 83, 20, 3)), (20, (1, 16, 1, 50))],
-    ids=["whole tiles", "ends", "one row", "sizes of 1"],
+    [
+        (18, (48, 128, 64, 64)),
+        (13, (49, 70, 101, 10)),
+        (14, (515, 64, 600, 9)),
+        (1, (40, 83, 20, 3)),
+        (20, (1, 16, 1, 50)),
+    ],
+    ids=["whole tiles", "ends", "panels", "one row", "sizes of 1"],
 )
 def test_layers(batch, sizes, mlp, worker):
     kernel = lhkit.compile(lhkit.payloads.mlp(batch, sizes), mlp, worker=worker)
@@ -133,7 +141,7 @@ def test_layers_with_knobs_of_other_machines(knobs, mlp, worker):
     assert lhkit.verify(kernel).ok
 
 
-@pytest.mark.parametrize("shape", [(120, 256, 64), (127, 131, 113), (6, 150, 64)], ids=str)
+@pytest.mark.parametrize("shape", [(120, 256, 64), (25, 83, 515), (6, 150, 64)], ids=str)
 def test_a_layer_is_written_once_and_in_vectors(shape, fc_relu, worker):
     kernel = lhkit.compile(lhkit.payloads.fc_relu(*shape), fc_relu, worker=worker)
     scheduled, buffers = kernel.ir("scheduled"), kernel.ir("bufferized")
