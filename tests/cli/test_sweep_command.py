@@ -232,6 +232,7 @@ def test_sweeps_that_are_killed_at_50_moments(folder):
                 "among variants" if after < 25 else "in the confirmation" if before == 25 else "between both"
             )
             moments[where if after else "before the first variant"] += 1
+            print(f"\r{moments.total()} of 50", end="", flush=True)
         if not was_killed or killed.count_of(killed.log) > 8:
             killed.finish()
             ended += 1
