@@ -130,6 +130,11 @@ class SuiteRow:
         """Family and shape."""
         return f"{self.family} {shape_text(self.shape)}"
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether an entry was sampled beside other timings on the machine for more than a tenth of its time."""
+        return self.comparison is not None and any(m.is_disturbed for m in self.comparison.measurements)
+
 
 @dataclass(frozen=True, slots=True)
 class RivalVersion:
