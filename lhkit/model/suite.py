@@ -132,7 +132,7 @@ class SuiteRow:
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether an entry was sampled beside other timings on the machine for more than a tenth of its time."""
+        """Whether more than a tenth of the samples of an entry were taken beside another timing."""
         return self.comparison is not None and any(m.is_disturbed for m in self.comparison.measurements)
 
 
