@@ -130,6 +130,11 @@ class SuiteRow:
         """Family and shape."""
         return f"{self.family} {shape_text(self.shape)}"
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether more than a tenth of the samples of an entry were taken beside another timing."""
+        return self.comparison is not None and any(m.is_disturbed for m in self.comparison.measurements)
+
 
 @dataclass(frozen=True, slots=True)
 class RivalVersion:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from lhkit.analysis.suite import family_means, rival_ratios
 from lhkit.model.suite import SuiteFamily, SuiteResult, SuiteRow, shape_text
+from lhkit.render.suite_tables import DISTURBED
 from lhkit.render.svg import element, escaped, fitted, svg
 from lhkit.render.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 
@@ -70,7 +71,8 @@ def row_group(title: str, rows: Sequence[SuiteRow]) -> BarGroup:
         for i, ratio in enumerate(rival_ratios(row)):
             speed = ratio.speed
             text = f"{speed.middle:.3g}×  ({speed.low:.3g} – {speed.high:.3g})"
-            label = shape_text(row.shape) if i == 0 else ""
+            label = f"{DISTURBED} {shape_text(row.shape)}" if row.is_disturbed else shape_text(row.shape)
+            label = label if i == 0 else ""
             bars.append(RatioBar(label, ratio.rival, speed.middle, speed.low, speed.high, text))
     return BarGroup(title, tuple(bars))
 

@@ -9,6 +9,8 @@ from lhkit.analysis.suite import JudgedGoal, goal_text, rival_ratios, share_of_l
 from lhkit.model.suite import OURS, RivalVersion, SuiteResult, SuiteRow, shape_text
 from lhkit.render.tables import Table, format_ns, format_share
 
+# Before the name of a row whose ratios another timing may have moved.
+DISTURBED = "≈"
 _LIMITS = {"fma": "of FMA peak", "copy": "of copy"}
 
 
@@ -20,7 +22,7 @@ def family_table(rows: Sequence[SuiteRow]) -> Table:
 
 
 def _cells(row: SuiteRow, rivals: Sequence[str]) -> tuple[str, ...]:
-    name = shape_text(row.shape)
+    name = f"{DISTURBED} {shape_text(row.shape)}" if row.is_disturbed else shape_text(row.shape)
     if row.comparison is None:
         return (name, "not measured", "", *("" for _ in rivals), "")
     ours = next(s for s in summarize(row.comparison) if s.name == OURS)
@@ -73,6 +75,10 @@ def result_lines(result: SuiteResult) -> tuple[str, ...]:
     lines = [] if result.is_complete else ["INTERRUPTED: what was measured before is here."]
     if result.is_quick:
         lines.append("Quick: small shapes and few rounds, to see that all works. The ratios mean little.")
+    if any(row.is_disturbed for row in result.rows):
+        lines.append(
+            f"{DISTURBED}: sampled beside other timings on this machine; measure again when it is quiet."
+        )
     lines += rival_lines(result.rivals)
     lines += [f"{row.name}: {said}" for row in result.rows for said in left_out_lines(row)]
     lines += [f"Not in the suite: {m.what}: {m.why}." for m in result.missing]

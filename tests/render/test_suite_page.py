@@ -78,6 +78,17 @@ def test_what_is_not_there_is_said():
     assert row_line(row((8, 8))) == "not measured"
 
 
+def test_rows_beside_other_timings_are_marked():
+    quiet = RESULT.rows[0]
+    loud = dataclasses.replace(quiet.comparison.measurements[1], disturbed_rounds=(0, 1))
+    entries = (quiet.comparison.measurements[0], loud)
+    marked = dataclasses.replace(quiet, comparison=dataclasses.replace(quiet.comparison, measurements=entries))
+    assert family_table([quiet, marked]).rows[0][0] == "8x8" and family_table([marked]).rows[0][0] == "≈ 8x8"
+    assert row_group("", [marked]).bars[0].label == "≈ 8x8"
+    lines = "\n".join(result_lines(dataclasses.replace(RESULT, rows=(marked,))))
+    assert "≈: sampled beside other timings" in lines and "≈" not in "\n".join(result_lines(RESULT))
+
+
 def test_the_page_needs_no_network_and_says_how_it_was_made():
     page = suite_page(RESULT, FAMILIES, "lhkit bench --suite")
     assert page == suite_page(RESULT, FAMILIES, "lhkit bench --suite")
