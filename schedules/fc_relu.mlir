@@ -12,7 +12,7 @@
 //          6, 16, 8 for AVX2; 8, 8, 4 for NEON. narrow_tile_m: rows of a tile that is one vector wide.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), medians of
 //          one run each (lhkit bench --suite fc_relu), two runs, as multiples of torch.compile 2.13 with max-autotune
-//          and weights in the layout that suits it better: 512: 1.22, 1.23; 1024: 1.18, 1.25; of NumPy 2 with out=:
+//          and weights in the layout that suits it better: 512: 1.22, 1.23; 1024: 1.18, 1.25; of NumPy 2:
 //          1.13, 1.18; 1.11, 1.12. That is 88 to 95 % of the FMA peak, which is what limits it: 1.35 of torch.compile
 //          at 512 would be all of it. About 0.1 s to compile, 0.3 s with ends in all directions.
 // lhkit: library parts/cpu.mlir

@@ -141,7 +141,7 @@ def test_layers_with_knobs_of_other_machines(knobs, mlp, worker):
     assert lhkit.verify(kernel).ok
 
 
-@pytest.mark.parametrize("shape", [(120, 256, 64), (25, 83, 515), (6, 150, 64)], ids=str)
+@pytest.mark.parametrize("shape", [(120, 256, 64), (25, 150, 515), (6, 150, 64)], ids=str)
 def test_a_layer_is_written_once_and_in_vectors(shape, fc_relu, worker):
     kernel = lhkit.compile(lhkit.payloads.fc_relu(*shape), fc_relu, worker=worker)
     scheduled, buffers = kernel.ir("scheduled"), kernel.ir("bufferized")
