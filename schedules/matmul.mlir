@@ -13,8 +13,8 @@
 //          6, 16, 8 for AVX2; 8, 8, 4 for NEON. narrow_tile_m: rows of a tile that is one vector wide.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of NumPy 2 (OpenBLAS, one thread) and per cent of the FMA peak, medians of a run each, over
-//          runs on a quiet machine and on a busy one: 256: 1.16, 97; 512: 1.12 to 1.14, 94 to 96; 1024: 1.09 to
-//          1.12, 92 to 94; 2048: 1.06 to 1.10, 87 to 90, where NumPy itself has 81 to 85. Twenty odd shapes
+//          runs on a quiet machine and on a busy one: 256: 1.15, 97; 512: 1.11 to 1.14, 94 to 96; 1024: 1.09 to
+//          1.14, 92 to 94; 2048: 1.06 to 1.10, 86 to 90, where NumPy itself has 81 to 85. Twenty odd shapes
 //          (lhkit bench --suite matmul-odd): geometric mean 1.6, 1.28 with no ratio counted above 2, least 0.89.
 //          About 0.1 s to compile for whole tiles, 0.2 to 0.4 s with ends in all directions.
 // Limits:  the loop over the reduction is bound by FMAs alone (98 to 99 % of the peak on panels in the second-level
