@@ -171,9 +171,18 @@ FITTED = {
         "14 of 20 points; the largest tile takes 16 registers",
     ),
 }
+CLEANED = "    transform.apply_patterns to %function { transform.apply_patterns.canonicalization } : !transform.any_op\n"
+HOISTED = (YOURS, "transform.loop.hoist_loop_invariant_subsets %reduction : !transform.any_op")
+IN_REGISTERS = {
+    "stub": ((), ("right", "not yet", "not yet"), "loop: 0 multiply-adds"),
+    "still cleaned up": ((HOISTED,), ("right", "not yet", "right"), "loop: 0 multiply-adds"),
+    "still in memory": (((CLEANED, ""),), ("right", "right", "not yet"), "adds, 0 other"),
+    "solution": (((CLEANED, ""), HOISTED), ("right",) * 3, "adds, 0 other, 0 stores"),
+}
 EXERCISES = {
     "03_dead_handles": ATTEMPTS,
     "04_tile_and_fuse": COMPOSED,
+    "06_matmul_climb": IN_REGISTERS,
     "07_sweeps": FITTED,
     "09_tensors_and_memory": SMALL_BUFFERS,
     "10_packing_and_fusion": FOLDED,
