@@ -24,6 +24,9 @@
 // lhkit: library parts/images.mlir
 // lhkit: require tile_f % lanes == 0
 // lhkit: require strip_f % tile_f == 0
+// lhkit: default lanes = vector_bits / 32
+// lhkit: default tile_f = vector_bits / 16
+// lhkit: default tile_w = 7 if vector_bits == 512 else 8 if vector_registers == 32 else 6
 // What is done for ends that a payload does not have, and for threads that are not there, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
@@ -58,9 +61,15 @@ module attributes {transform.with_named_sequence} {
 
     // What is no multiple of a vector is filled up with zeros, the result too: it is computed beside its place.
     %all = transform.structured.match ops{["linalg.generic"]} attributes {convolution} in %root : (!transform.any_op) -> !transform.any_op
-    %filled, %pads, %copy_back = transform.structured.pad %all pad_to_multiple_of [%lanes]
-      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [3], nofold_flags = [0, 0, 0], copy_back_op = "linalg.copy"}
-      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %filled = transform.foreach %all : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %padded, %pad, %copy_back = transform.structured.pad %each pad_to_multiple_of [%lanes]
+        {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [3], nofold_flags = [0, 0, 0], copy_back_op = "linalg.copy"}
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+      transform.include @drop_needless_copy failures(suppress) (%pad, %copy_back)
+        : (!transform.any_op, !transform.any_op) -> ()
+      transform.yield %padded : !transform.any_op
+    }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
     %moves = transform.structured.match ops{["tensor.pad", "linalg.copy"]} in %root : (!transform.any_op) -> !transform.any_op
     transform.include @vectorize_pixels failures(propagate) (%moves, %strip_f)
@@ -127,6 +136,7 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @keep_pixels_in_registers(!transform.any_op {transform.readonly})
   transform.named_sequence private @share_among_threads(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly})
+  transform.named_sequence private @drop_needless_copy(!transform.any_op {transform.readonly}, !transform.any_op {transform.consumed})
   transform.named_sequence private @vectorize_pixels(!transform.any_op {transform.consumed},
     !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_convolutions(!transform.any_op {transform.readonly},

@@ -39,6 +39,17 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
+  // Where nothing had to be filled up, the result need not be copied to its place: it is there. Fails elsewhere.
+  transform.named_sequence @drop_needless_copy(%pads: !transform.any_op {transform.readonly},
+      %copy: !transform.any_op {transform.consumed}) {
+    %count = transform.num_associations %pads : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %count, %none : !transform.param<i64>
+    // As a generic op that yields what it reads it is folded when others are cleaned up.
+    %identity = transform.structured.generalize %copy : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+
   // Copy or pad images, or filters, row by row of the last dimension, a row as one vector of so many elements that is
   // masked where it is shorter.
   transform.named_sequence @vectorize_pixels(%ops: !transform.any_op {transform.consumed},
