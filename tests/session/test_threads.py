@@ -29,7 +29,7 @@ TOO_MANY = available_cores() + 1
 
 @pytest.fixture(scope="module")
 def family(worker):
-    return load_schedule("conv2d.mlir", worker=worker)
+    return load_schedule("conv2d.mlir", worker=worker, target="avx512")
 
 
 def by_rows(form, worker):
@@ -113,4 +113,4 @@ def test_memory_and_code_of_a_kernel_on_threads(family, worker):
     _, two = on_one_and_two(lhkit.payloads.conv2d_nhwc(1, 28, 7, 16, 32, 3), family, worker)
     footprint = two.footprint()
     assert footprint.counted.allocations == footprint.counted.frees == 2  # a panel a thread
-    assert max(loop.fmas for loop in two.hot_loops().loops) == 14 * 4
+    assert max(loop.fmas for loop in two.hot_loops().loops) >= 14 * 4
