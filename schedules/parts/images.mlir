@@ -39,8 +39,15 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // Where nothing had to be filled up, the result need not be copied to its place: it is there. Fails elsewhere.
+  // Where nothing had to be filled up, the result need not be copied to its place: it is there.
   transform.named_sequence @drop_needless_copy(%pads: !transform.any_op {transform.readonly},
+      %copy: !transform.any_op {transform.consumed}) {
+    // With failures suppressed, steps behind the one that failed are still taken: not in the sequence that fails.
+    transform.include @drop_copy_without_pads failures(propagate) (%pads, %copy)
+      : (!transform.any_op, !transform.any_op) -> ()
+    transform.yield
+  }
+  transform.named_sequence private @drop_copy_without_pads(%pads: !transform.any_op {transform.readonly},
       %copy: !transform.any_op {transform.consumed}) {
     %count = transform.num_associations %pads : (!transform.any_op) -> !transform.param<i64>
     %none = transform.param.constant 0 : i64 -> !transform.param<i64>
