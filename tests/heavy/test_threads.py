@@ -4,6 +4,8 @@
 nothing else to do; it prints a table. Both kernels are timed interleaved in one process.
 """
 
+import math
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,9 @@ def speedup(payload, schedule, worker):
     assert np.array_equal(one(*arguments), two(*arguments))
     found = {s.name: s for s in summarize(lhkit.measure({"one": one, "two": two}, seconds=8))}
     ratio = found["one"].median_ns / found["two"].median_ns
-    print(f"\n{payload.source:55} {ratio:5.2f}", end="")
+    # What else runs on the machine shows in the median first, and in the fastest rounds last.
+    best = found["one"].percentiles_ns[0] / found["two"].percentiles_ns[0]
+    print(f"\n{payload.source:55} {ratio:5.2f}, by the 5th percentiles {best:5.2f}", end="")
     return ratio
 
 
@@ -35,8 +39,11 @@ def test_fc_relu(n, worker):
     assert speedup(lhkit.payloads.fc_relu(n, n, n), "fc_relu.mlir", worker) >= LEAST
 
 
-@pytest.mark.parametrize("layer", LAYERS, ids=str)
-def test_conv2d(layer, worker):
-    size, channels = layer
-    payload = lhkit.payloads.conv2d_nhwc(1, size, size, channels, channels, 3)
-    assert speedup(payload, "conv2d.mlir", worker) >= LEAST
+def test_conv2d(worker):
+    ratios = []
+    for size, channels in LAYERS:
+        payload = lhkit.payloads.conv2d_nhwc(1, size, size, channels, channels, 3)
+        ratios.append(speedup(payload, "conv2d.mlir", worker))
+    mean = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
+    print(f"\ngeometric mean {mean:.2f}")
+    assert mean >= LEAST
