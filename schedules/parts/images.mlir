@@ -119,7 +119,7 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
     // A tile's fill becomes a vector; a larger one is cut into vectors first.
-    %filled = transform.foreach_match in %marked @fills_a_tile -> @leave, @fills -> @mark_large
+    %filled = transform.foreach_match in %marked @fills_a_tile_of_pixels -> @leave, @fills_more -> @mark_large_fill
       : (!transform.any_op) -> !transform.any_op
     %fills = transform.structured.match attributes {fill = "large"} in %filled : (!transform.any_op) -> !transform.any_op
     transform.foreach %fills : !transform.any_op {
@@ -351,7 +351,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield %op : !transform.any_op
   }
   // A fill of at most 16 pixels of one row, with at most 64 filters.
-  transform.named_sequence private @fills_a_tile(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @fills_a_tile_of_pixels(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.fill"] : !transform.any_op
     %images, %rows, %pixels, %filters = transform.match.structured %op
       : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) {
@@ -380,11 +380,11 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   // Any other fill.
-  transform.named_sequence private @fills(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @fills_more(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.fill"] : !transform.any_op
     transform.yield %op : !transform.any_op
   }
-  transform.named_sequence private @mark_large(%op: !transform.any_op {transform.readonly}) {
+  transform.named_sequence private @mark_large_fill(%op: !transform.any_op {transform.readonly}) {
     %size = transform.param.constant "large" -> !transform.any_param
     transform.annotate %op "fill" = %size : !transform.any_op, !transform.any_param
     transform.yield
