@@ -17,6 +17,7 @@
 //          at 512 would be all of it. About 0.1 s to compile, 0.3 s with ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
+// lhkit: library parts/threads.mlir
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else vector_bits / 16
@@ -30,9 +31,12 @@ module attributes {transform.with_named_sequence} {
     %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [8, 16, 32, 64] -> !transform.param<i64>
     %narrow_tile_m = transform.tune.knob<"narrow_tile_m"> = 12 : i64 from options = [4, 6, 8, 12, 16] -> !transform.param<i64>
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
+    %threads = transform.tune.knob<"threads"> = 1 : i64 from options = [1, 2, 4, 8] -> !transform.param<i64>
 
     // Bias, maximum and the like become one op, the epilogue of the layer.
     transform.include @merge_epilogues failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.include @share_layers_among_threads failures(propagate) (%root, %threads)
+      : (!transform.any_op, !transform.param<i64>) -> ()
     // Tiles of the epilogue, and the matmul within them, over packed weights.
     transform.include @tile_layers failures(propagate) (%root, %tile_m, %tile_n, %narrow_tile_m, %lanes)
       : (!transform.any_op, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>, !transform.param<i64>) -> ()
@@ -52,6 +56,9 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_layers(!transform.any_op {transform.readonly},
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
+  // In parts/threads.mlir:
+  transform.named_sequence private @share_layers_among_threads(!transform.any_op {transform.readonly},
+    !transform.param<i64> {transform.readonly})
   // In parts/cpu.mlir:
   transform.named_sequence private @lower_contractions(!transform.any_op {transform.readonly})
   transform.named_sequence private @refuse_scalar_code(!transform.any_op {transform.readonly})

@@ -44,7 +44,8 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Threads of the reference's libraries; more than one needs --no-pin to be of use.",
+    help="Threads of the reference's libraries; more than one needs --no-pin to be of use. Kernels have the"
+    " knob threads of their schedules: --set threads=2.",
 )
 @click.option("--json", "json_file", metavar="FILE", help="Save all samples as JSON; - is standard output.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")

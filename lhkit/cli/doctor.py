@@ -12,21 +12,22 @@ import click
 
 from lhkit.cli.files import write_json
 from lhkit.cli.readiness import Finding, tried_findings
+from lhkit.model.cores import available_cores
 from lhkit.model.errors import LhkitError
+from lhkit.model.knob import THREADS_KNOB
 from lhkit.render.tables import Table, format_bytes, table_text
 from lhkit.session.environment import cpu_name, vector_extensions
 from lhkit.session.opt_host import VARIABLE, opt_host
 from lhkit.session.targets import VARIABLE as TARGET_VARIABLE
 from lhkit.session.targets import find_target
 from lhkit.session.workers import shared_worker
-from lhkit.worker.limits import available_cores, default_memory_bytes
+from lhkit.worker.limits import default_memory_bytes
 
 SCHEMA = "lhkit.doctor/1"
 # Extra → (module to look for, what it is for).
 _EXTRAS = {
     "torch": ("torch", "payloads from PyTorch models"),
     "iree": ("iree.compiler", "IREE beside our own kernels"),
-    "openmp": ("intel_openmp", "kernels with several threads"),
     "optuna": ("optuna", "sweeps that learn"),
     "dask": ("distributed", "sweeps on several machines"),
 }
@@ -110,7 +111,14 @@ def _bindings() -> list[Finding]:
         lines.append(
             Finding(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None)
         )
-    return lines
+    return [*lines, _openmp(found["openmp"])]
+
+
+def _openmp(library: str | None) -> Finding:
+    """Return on how many threads kernels may run."""
+    if library is None:
+        return Finding("threads of a kernel", "1", None, "pip install 'lhkit[openmp]'")
+    return Finding("threads of a kernel", f"up to {available_cores()}, by the knob {THREADS_KNOB} ({library})")
 
 
 def _binary() -> list[Finding]:
@@ -135,12 +143,6 @@ def _optional() -> list[Finding]:
 
 
 def _is_there(module: str) -> bool:
-    if module == "intel_openmp":  # a library without a Python module
-        try:
-            importlib.metadata.version("intel-openmp")
-        except importlib.metadata.PackageNotFoundError:
-            return False
-        return True
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import platform
 
+from lhkit.model.cores import available_cores
 from lhkit.model.errors import usage_error
 from lhkit.model.target import VECTORS, Target
 from lhkit.session.environment import vector_extensions
 from lhkit.worker.caches import cache_levels
-from lhkit.worker.limits import available_cores
 
 VARIABLE = "LHKIT_TARGET"
 HOST = "host"

@@ -21,6 +21,7 @@ from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered
 from lhkit.compiler.lowering import pipeline_sha256
 from lhkit.compiler.memrefs import PreparedCall
 from lhkit.compiler.names import Names
+from lhkit.compiler.openmp import find_openmp
 from lhkit.compiler.outline import outline_schedule
 from lhkit.compiler.own_op_files import load_op_file
 from lhkit.compiler.own_ops import known_ops
@@ -122,7 +123,9 @@ class Handlers:
 
     def _describe(self, _fields: dict[str, Any], _body: bytes) -> Message:
         pipeline = {"pipeline_sha256": pipeline_sha256()}
-        return Message({"host": HOST, "version": host_version(HOST), **pipeline, **capabilities()})
+        found = find_openmp()
+        openmp = {"openmp": None if found is None else found.name}
+        return Message({"host": HOST, "version": host_version(HOST), **pipeline, **openmp, **capabilities()})
 
     def _load_ops(self, fields: dict[str, Any], body: bytes) -> Message:
         return Message({"ops": to_json(load_op_file(fields["file"], body.decode()))})
