@@ -251,7 +251,7 @@ def test_the_facts_of_a_tiled_product(worker):
 
 def test_after_vectorization_the_last_step_with_the_op_is_shown(worker):
     trace = lhkit.trace(
-        lhkit.payloads.fc_relu(64, 64, 64),
+        lhkit.payloads.fc_relu(64, 64, 520),
         lhkit.load_schedule("fc_relu.mlir"),
         worker=worker,
     )
@@ -263,7 +263,7 @@ def test_after_vectorization_the_last_step_with_the_op_is_shown(worker):
         f" before step {following.index} (transform.structured.vectorize).",
     )
     panel = picture.operands[1]
-    assert (panel.name, panel.shape, panel.new_in) == ("from tensor.empty", (64, 64), None)
+    assert (panel.name, panel.shape, panel.new_in) == ("from tensor.empty", (520, 64), None)
     assert picture.extents == (6, 64, 1)
 
 
