@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.model.errors import LhkitError, usage_error
-from lhkit.model.measurement import Comparison, Verification
+from lhkit.model.knob import KnobValue
+from lhkit.model.measurement import Verification
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
@@ -19,9 +20,10 @@ from lhkit.session.building import ScheduleBuilder
 from lhkit.session.inputs import generate_arguments
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.measuring import measure
+from lhkit.session.measuring import fastest_ns
 from lhkit.session.tracing import trace_schedule
 from lhkit.session.verifying import as_tuple, verify
+from lhkit.sweeping.space import space_of
 
 if TYPE_CHECKING:
     from lhkit.exercises.exercise import Exercise
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 Arrays = tuple[NDArray[Any], ...]
 
 YOURS = "yours"
-_TIMED_ROUNDS, _TIMED_SECONDS = 9, 2.0
 _TAKEN: Mapping[AnswerKind, tuple[str, tuple[type, ...]]] = {
     "schedule": ("a schedule: loaded, built, or its text", (Schedule, ScheduleBuilder, str, os.PathLike)),
     "guess": ("a dict", (Mapping,)),
@@ -147,13 +148,26 @@ class Attempt:
         results = as_tuple(function(*(np.array(a) for a in self.inputs)))
         return tuple(np.asarray(r) for r in results)
 
-    def against(self, other: Source | None) -> tuple[str, Comparison]:
-        """Return the kernel timed beside another in one run, and what the other is called.
+    @functools.cached_property
+    def kept(self) -> list[dict[str, KnobValue]]:
+        """The variants of the exercise's schedule that the answered constraints let through.
+
+        Raises:
+            UsageError: One of the constraints cannot be read.
+        """
+        space = space_of(self.exercise.schedule, constraints=list(self.answer))
+        return [dict(point) for point in space.points()]
+
+    def speed_against(self, other: Source | None) -> tuple[str, float]:
+        """Return what another kernel is called, and how many times as fast as it the kernel is in the same run.
+
+        Args:
+            other: The schedule of the other; without one it is the unscheduled payload.
 
         Raises:
             LhkitError: One of them cannot be compiled.
         """
         name = other.file if other is not None and other.file else "unscheduled"
         reference = compile_kernel(self.exercise.payload, other.schedule()) if other else self.plain
-        kernels = {name: reference, YOURS: self.kernel}
-        return name, measure(kernels, rounds=_TIMED_ROUNDS, seconds=_TIMED_SECONDS)
+        times = fastest_ns({name: reference, YOURS: self.kernel})
+        return name, times[name] / times[YOURS]

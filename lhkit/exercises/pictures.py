@@ -14,7 +14,6 @@ from lhkit.exercises.truths import allowed_points
 from lhkit.exercises.verdict import Bundle, Finding
 from lhkit.model.trace import Trace
 from lhkit.show import diff, timeline
-from lhkit.sweeping.space import space_of
 from lhkit.widgets.drawing import Drawing
 
 _MOST_SHOWN = 6
@@ -35,8 +34,9 @@ def picture_of(attempt: Attempt, findings: Sequence[Finding]) -> Callable[[], Bu
             return None
         return lambda: _static(timeline(attempt.trace))
     if kind == "constraints":
-        return lambda: _grid(attempt)
-    return (lambda: _numbers(attempt)) if _has_numbers(attempt) else None
+        return (lambda: _grid(attempt)) if "kept" in vars(attempt) else None
+    # The answer gave numbers if a check asked for them and met no error.
+    return (lambda: _numbers(attempt)) if "given" in vars(attempt) else None
 
 
 def _of_trace(trace: Trace) -> Drawing:
@@ -49,11 +49,6 @@ def _static(drawing: Drawing) -> Bundle:
     from lhkit.render.viewer import view_html
 
     return {"text/html": view_html(drawing.view), "text/plain": drawing.text}
-
-
-def _has_numbers(attempt: Attempt) -> bool:
-    """Whether the answer gave numbers: it did if a check asked for them without an error."""
-    return "given" in attempt.__dict__
 
 
 def _numbers(attempt: Attempt) -> Bundle:
@@ -75,7 +70,7 @@ def _grid(attempt: Attempt) -> Bundle:
     rows, columns = schedule.knobs[:2]
     rule = attempt.exercise.task.checks[0].pattern or ""
     allowed = allowed_points(schedule, rule)
-    kept = [dict(point) for point in space_of(schedule, constraints=list(attempt.answer)).points()]
+    kept = attempt.kept
     head = [f"{rows.name} \\ {columns.name}", *map(str, columns.options or ())]
     table = [head]
     for row in rows.options or ():

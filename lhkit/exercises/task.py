@@ -84,7 +84,7 @@ class Check:
         outside: Only those not inside of an op of this name.
         pattern: A regular expression; its places in the payload, or in the schedule (``written``), are counted.
         handle: Name of a handle, with ``%``.
-        least: How many there have to be at least; for ``faster`` the ratio.
+        least: How many there have to be at least; for ``faster`` the ratio, far below the solution's.
         most: How many there may be at most; bytes for ``memory``.
         stack: Bytes that may be on the stack.
         than: The schedule to be faster than; without one, the unscheduled payload.
@@ -105,6 +105,11 @@ class Check:
     than: Source | None = None
     truth: str | None = None
     advice: str = ""
+
+    def allows(self, count: float) -> bool:
+        """Return whether there are as many as there have to be, and no more than there may be."""
+        least = 0.0 if self.least is None else self.least
+        return least <= count and (self.most is None or count <= self.most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lhkit.analysis.handle_history import deaths, display_names, states_at_end
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
+from lhkit.sweeping.space import space_of
 
 if TYPE_CHECKING:
     from lhkit.exercises.exercise import Exercise
@@ -48,8 +49,6 @@ def names_of_weights(exercise: Exercise) -> Truth:
 
 def allowed_points(schedule: Schedule, rule: str) -> list[dict[str, KnobValue]]:
     """Return the variants of a schedule's knobs that meet a rule, in the order of a grid."""
-    from lhkit.sweeping.space import space_of
-
     return [dict(point) for point in space_of(schedule, constraints=[rule]).points()]
 
 

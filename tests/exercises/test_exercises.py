@@ -83,6 +83,14 @@ def test_a_wrong_guess_does_not_give_the_answer_away(loaded):
     assert not {"direct", "alias", "nested"} & set(bundle["text/plain"].split())
 
 
+@pytest.mark.parametrize("constraints", [["tile_m <"], ["rows <= 4"]], ids=["no expression", "no knob"])
+def test_a_constraint_that_cannot_be_read_is_a_finding(constraints, loaded):
+    verdict = loaded("fit_the_registers").check(constraints)
+    assert not verdict.is_solved
+    assert constraints[0] in seen_by(verdict)
+    assert verdict.picture is None
+
+
 def test_text_that_does_not_parse_is_a_finding_and_no_exception(loaded):
     verdict = loaded("one_loop").check("module {")
     assert not verdict.is_solved

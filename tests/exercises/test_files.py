@@ -43,6 +43,13 @@ def test_a_file_is_complete(name):
 TRUTHS = ("states", "deaths", "counts", "weights")
 
 
+@pytest.mark.parametrize("name", [n for n in NAMES if read_task(n).answer != "guess"])
+def test_every_check_is_failed_by_a_planted_answer(name):
+    """A check that nothing fails would never teach anybody."""
+    task = read_task(name)
+    assert {check.says for check in task.checks} == {says for wrong in task.wrong for says in wrong.fails}
+
+
 def test_an_unknown_name_says_which_is_near():
     with pytest.raises(UsageError, match=r"(?s)no exercise 'one_lop'.*one_loop"):
         lhkit.exercises.load("one_lop")
