@@ -8,7 +8,7 @@ from typing import Any
 from lhkit.exercises.attempt import Attempt
 from lhkit.exercises.checks import look_at
 from lhkit.exercises.pictures import picture_of
-from lhkit.exercises.progress import remember, solved
+from lhkit.exercises.progress import remember
 from lhkit.exercises.task import Task, read_task
 from lhkit.exercises.verdict import Note, Verdict
 from lhkit.model.errors import usage_error
@@ -16,6 +16,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
+from lhkit.session.lessons import solved_exercises
 from lhkit.session.tracing import trace_schedule
 
 
@@ -35,7 +36,7 @@ class Exercise(Showable):
     def statement(self) -> Note:
         """What is asked."""
         task = self.task
-        day = solved().get(self.name)
+        day = solved_exercises().get(self.name)
         done = f"\n\nSolved on {day}." if day else ""
         return Note(f"### {task.title}\n\n{task.statement.strip()}\n\n{self._offer()}{done}")
 

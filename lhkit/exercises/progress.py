@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lhkit.exercises.task import names, read_task
 from lhkit.session.autosaving import state_folder, write_whole
+from lhkit.session.lessons import solved_exercises
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,19 +22,9 @@ def progress_file() -> Path:
     return state_folder() / "exercises.json"
 
 
-def solved() -> Mapping[str, str]:
-    """Return the day, as ISO date, on which each solved exercise was solved; a damaged file holds none."""
-    try:
-        data = json.loads(progress_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    days = data.get("solved") if isinstance(data, dict) and data.get("schema") == SCHEMA else None
-    return {k: v for k, v in days.items() if isinstance(v, str)} if isinstance(days, dict) else {}
-
-
 def remember(name: str) -> str:
     """Take note that an exercise is solved; return in a sentence how many are, or why it was not remembered."""
-    days = dict(solved())
+    days = dict(solved_exercises())
     days.setdefault(name, datetime.date.today().isoformat())
     path = progress_file()
     try:
@@ -50,7 +40,7 @@ def progress() -> pd.DataFrame:
     """Return a row an exercise, by its name: its notebook, its title, and the day on which it was solved."""
     import pandas as pd
 
-    days = solved()
+    days = solved_exercises()
     tasks = {name: read_task(name) for name in names()}
     rows = [
         {"exercise": name, "notebook": task.notebook, "title": task.title, "solved": days.get(name, "")}

@@ -7,10 +7,11 @@ import pytest
 
 import lhkit
 from lhkit.exercises.exercise import Exercise
-from lhkit.exercises.progress import progress_file, remember, solved
+from lhkit.exercises.progress import progress_file, remember
 from lhkit.exercises.task import FOLDER, read_task
 from lhkit.exercises.verdict import Finding, Verdict
 from lhkit.model.errors import UsageError
+from lhkit.session.lessons import solved_exercises
 from lhkit.shipped import shipped_folder
 
 NAMES = lhkit.exercises.names()
@@ -91,14 +92,14 @@ def state(tmp_path, monkeypatch):
 
 
 def test_what_is_solved_is_remembered(state):
-    assert solved() == {}
+    assert solved_exercises() == {}
     assert remember("one_loop") == f"Solved: 1 of {len(NAMES)} exercises."
-    day = solved()["one_loop"]
+    day = solved_exercises()["one_loop"]
     progress_file().write_text(
         json.dumps({"schema": "lhkit.exercises/1", "solved": {"one_loop": "2001-02-03"}})
     )
     assert remember("one_loop") == f"Solved: 1 of {len(NAMES)} exercises."
-    assert solved() == {"one_loop": "2001-02-03"}
+    assert solved_exercises() == {"one_loop": "2001-02-03"}
     assert len(day) == len("2001-02-03")
     table = lhkit.exercises.progress()
     assert list(table.index) == list(NAMES)
@@ -110,9 +111,9 @@ def test_what_is_solved_is_remembered(state):
 def test_a_damaged_file_holds_nothing_and_is_written_anew(state, content):
     state.mkdir()
     progress_file().write_text(content)
-    assert solved() == {}
+    assert solved_exercises() == {}
     remember("one_loop")
-    assert list(solved()) == ["one_loop"]
+    assert list(solved_exercises()) == ["one_loop"]
 
 
 def test_where_nothing_can_be_written_the_verdict_says_so(state):

@@ -12,6 +12,7 @@ from lhkit.analysis.statistics import summarize
 from lhkit.model.errors import UsageError
 from lhkit.session.environment import describe_environment
 from lhkit.session.loading import load_payload, load_schedule
+from lhkit.session.measuring import fastest_ns
 from lhkit.worker.caches import last_level_cache_bytes
 from lhkit.worker.client import Worker
 
