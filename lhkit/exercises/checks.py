@@ -17,6 +17,7 @@ from lhkit.exercises.run_checks import (
     call_function,
     compare_numbers,
     compare_speed,
+    look_at_hot_loop,
     look_at_memory,
     look_at_points,
     run_payload,
@@ -30,7 +31,7 @@ Look = Callable[[Attempt, Check], Finding]
 # What is looked at whether or not the schedule applies.
 _ANY: frozenset[Test] = frozenset(("passes", "written", "guess", "computes", "same-numbers", "points"))
 # What needs a kernel, and so a schedule that passes.
-_COMPILED: frozenset[Test] = frozenset(("numbers", "faster", "memory"))
+_COMPILED: frozenset[Test] = frozenset(("numbers", "faster", "memory", "hot-loop"))
 
 
 def look_at(attempt: Attempt) -> tuple[Finding, ...]:
@@ -81,6 +82,7 @@ _LOOKS: Mapping[Test, Look] = {
     "numbers": compare_numbers,
     "faster": compare_speed,
     "memory": look_at_memory,
+    "hot-loop": look_at_hot_loop,
     "computes": call_function,
     "same-numbers": run_payload,
     "points": look_at_points,

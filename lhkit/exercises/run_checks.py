@@ -48,6 +48,18 @@ def look_at_memory(attempt: Attempt, check: Check) -> Finding:
     return Finding(check.says, is_right, seen)
 
 
+def look_at_hot_loop(attempt: Attempt, check: Check) -> Finding:
+    """The hottest loop of the machine code has so many instructions of a kind."""
+    hottest = attempt.kernel.hot_loops().loops[0]
+    counts = {
+        "multiply-adds": hottest.fmas,
+        "other arithmetic": hottest.arithmetic,
+        "stores and spills": hottest.stores + hottest.spills,
+    }
+    seen = ", ".join(f"{count} {what}" for what, count in counts.items())
+    return Finding(check.says, check.allows(counts[check.op or ""]), f"The hottest loop has {seen}.")
+
+
 def call_function(attempt: Attempt, check: Check) -> Finding:
     """A function of NumPy arrays computes what the payload does."""
     try:
