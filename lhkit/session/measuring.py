@@ -25,6 +25,7 @@ REFERENCE_NAME = "NumPy"
 DEFAULT_ROUNDS = 40
 DEFAULT_SECONDS = 10.0
 _BATCH_NS = 5_000_000
+_SHORT_BATCH_NS = 500_000
 _MOST_ALIGNMENT_BYTES = 1 << 21
 
 
@@ -116,6 +117,34 @@ def measure(
         alignment_bytes=alignment_bytes,
         core=sampling.core,
     )
+
+
+def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0) -> dict[str, float]:
+    """Return the time of the fastest batch of calls of each kernel, all sampled in the same rounds.
+
+    For a yes or no on a machine that is doing other things: a batch lasts half a millisecond, so that some
+    are over before anything else takes the core, and whatever gets in the way only makes others slower. It
+    tells large differences; `measure` says how large they are, and how sure that is.
+
+    Args:
+        kernels: What to time; all of one payload and in one worker.
+        rounds: How many batches of each.
+        seed: What order and arguments are drawn from.
+
+    Raises:
+        UsageError: Kernels that cannot be compared.
+    """
+    first = _checked(kernels)
+    inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
+    sampling = Sampling(first.worker, list(kernels), None)
+    asked = {"cache": "warm", "alignment_bytes": 64, "pin": True, "vector_bits": widest_vector_bits()}
+    sampling.prepare(kernels, inputs, asked)
+    try:
+        sampling.warm_up(_SHORT_BATCH_NS)
+        sampling.run(Budget(rounds, DEFAULT_SECONDS), random.Random(seed), None)
+    finally:
+        sampling.release()
+    return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
 
 
 def _measurement(

@@ -27,6 +27,7 @@ TABLE = {
     "workbench": {"session", "sweeping", "schedule", "render", "analysis", "model"},
     "widgets": {"workbench", "session", "sweeping", "schedule", "render", "analysis", "model"},
     "show": {"widgets", "session", "render", "analysis", "model"},
+    "exercises": {"show", "widgets", "payloads", "session", "sweeping", "render", "analysis", "model"},
     "ops": {"session", "schedule", "model"},
     "own_ops": {"model", "compiler"},
     "payloads": {"session", "model", "shipped"},
