@@ -237,15 +237,18 @@ def written_fields(form: Form, op: CatalogueOp) -> dict[str, Any]:
             fields[parameter.name] = attributes.get(spec.name, "")
         elif spec.name in attributes:
             value = attributes[spec.name]
-            is_list = isinstance(value, tuple) and spec.kind not in ("int-lists", "dictionary")
-            listed = ", ".join(map(str, value)) if isinstance(value, tuple) and is_list else None
-            fields[parameter.name] = _shown(value, spec.kind, spec.storage) if listed is None else listed
+            fields[parameter.name] = _written(value, spec.kind, spec.storage)
         elif spec.dynamic and operands.get(spec.dynamic):
             fields[parameter.name] = operands[spec.dynamic][0].name
     return fields
 
 
-def _shown(value: Any, kind: str, storage: str) -> str:
+def _written(value: Any, kind: str, storage: str) -> str:
     if kind == "int-lists":
         return str([list(v) for v in value])
-    return attribute_text(value, kind, storage) if kind == "dictionary" else str(value)
+    if kind == "dictionary":
+        return attribute_text(value, kind, storage)
+    if kind == "bools":
+        # One for each size, most often all false: who changes the sizes should not have to count them.
+        return ", ".join(str(v).lower() for v in value) if any(value) else ""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
