@@ -21,6 +21,7 @@ Fields = Mapping[str, Any]
 _ITEM = re.compile(r'"(?:[^"\\]|\\.)*"|[^,\s]+')
 # What a form holds beside the parameters of its op.
 NAMES, RESULTS = "names", "results"
+_Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]
 
 
 def has_body(op: CatalogueOp) -> bool:
@@ -75,7 +76,8 @@ def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle]
     if value is None or value in ("", []):
         return None
     if parameter.attribute is not None:
-        return _READERS.get(parameter.attribute.kind, _text)(value, known)
+        read: _Reader = _READERS.get(parameter.attribute.kind, _text)
+        return read(value, known)
     if parameter.operand is not None:
         names = _items(value)
         given = [_handle(name, known) for name in names]
@@ -183,7 +185,7 @@ def _text(value: Any, _: Mapping[str, BuiltHandle]) -> str:
     return str(value).strip()
 
 
-_READERS: Mapping[AttributeKind, Callable[[Any, Mapping[str, BuiltHandle]], Any]] = {
+_READERS: Mapping[AttributeKind, _Reader] = {
     "flag": _bool,
     "bool": _bool,
     "int": _int,
