@@ -24,7 +24,7 @@ _MARKS = (
     ((-1.4, -0.5), (1.4, -0.5), (1.4, 0.5), (-1.4, 0.5)),
 )
 # In pixels.
-_WIDTH, _LABEL, _RIVAL, _TEXT = 880, 140, 130, 190
+_WIDTH, _LABEL, _RIVAL, _TEXT = 880, 140, 160, 190
 _LINE, _HEAD, _GAP, _EDGE = 17, 24, 8, 26
 _LEAST, _MOST = 1 / 8, 64.0
 
