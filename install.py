@@ -25,6 +25,8 @@ def main() -> int:
         )
         return 2
     extra = next((name for name in EXTRAS if f"--{name}" in sys.argv[1:]), "")
+    sys.stdout.write(f"Installing into {VENV}: 0.8 GB, a minute or so.\n")
+    sys.stdout.flush()
     if not PYTHON.exists():
         venv.create(VENV, with_pip=True)
     package = ["-c", str(HERE / "constraints.txt"), "-e", f"{HERE}[{extra}]" if extra else str(HERE)]

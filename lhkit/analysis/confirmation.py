@@ -13,7 +13,7 @@ from lhkit.analysis.sweep_summary import Knobs
 from lhkit.analysis.winner import Verdict, median_over_processes, ratio_over_processes
 from lhkit.model.machine_code import HotLoops
 from lhkit.model.measurement import Comparison
-from lhkit.model.registry import Showable
+from lhkit.model.registry import Printable
 
 ConfirmationEnd = Literal["decided", "out of processes", "out of time", "stopped", "failed"]
 
@@ -44,7 +44,7 @@ class SpeedUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation(Showable):
+class Confirmation(Printable):
     """The best few of a sweep and the baseline, timed again side by side in fresh processes.
 
     Attributes:

@@ -23,7 +23,7 @@ from lhkit.exercises.run_checks import (
     run_payload,
 )
 from lhkit.exercises.task import Check, Test
-from lhkit.exercises.truths import TRUTHS
+from lhkit.exercises.truths import CHOICES, TRUTHS
 from lhkit.exercises.verdict import Finding
 from lhkit.model.errors import LhkitError
 
@@ -61,13 +61,16 @@ def _guesses(attempt: Attempt, check: Check) -> list[Finding]:
     """Compare a guess entry by entry; what is right stays unsaid where the guess is wrong."""
     truth = TRUTHS[check.truth or ""](attempt.exercise)
     guess: Mapping[object, object] = attempt.answer
+    choices = CHOICES.get(check.truth or "", ())
     found = []
     for key, value in truth.items():
         given = guess.get(key, "")
-        is_right = str(given).strip().lower() == str(value).lower()
-        seen = "" if is_right else f"Your guess is {given!r}. {check.advice}".strip()
-        if given == "" and not is_right:
-            seen = f"Nothing was guessed. {check.advice}".strip()
+        word = str(given).strip().lower()
+        is_right = word == str(value).lower()
+        said = "Nothing was guessed." if given == "" else f"Your guess is {given!r}."
+        if choices and given != "" and word not in choices:
+            said = f"Your guess is {given!r}, which is none of {', '.join(choices)}."
+        seen = "" if is_right else f"{said} {check.advice}".strip()
         found.append(Finding(f"{check.says} {key}", is_right, seen))
     return found
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from lhkit.analysis.handle_history import deaths, display_names, states_at_end
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
+from lhkit.model.trace import Cause
 from lhkit.sweeping.space import space_of
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ def state_of_handles(exercise: Exercise) -> Truth:
 
 
 def cause_of_deaths(exercise: Exercise) -> Truth:
-    """Return of each handle but the root the cause of its death, or ``alive``."""
+    """Return of each handle but the root the cause of its death, or ``live``."""
     names, died = display_names(exercise.trace), deaths(exercise.trace)
     return {
-        names[h]: died[h].invalidation.cause if h in died else "alive"
+        names[h]: died[h].invalidation.cause if h in died else "live"
         for h in states_at_end(exercise.trace)
         if _is_written(exercise, h)
     }
@@ -56,6 +57,11 @@ def _is_written(exercise: Exercise, handle: str) -> bool:
     return exercise.trace.handle(handle).defined_by >= 0
 
 
+# What may be guessed, where that is a choice among words.
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "states": tuple(_WORDS.values()),
+    "deaths": (*get_args(Cause), "live"),
+}
 TRUTHS: Mapping[str, Callable[[Exercise], Truth]] = {
     "states": state_of_handles,
     "deaths": cause_of_deaths,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lhkit.model.failure import Failure
-from lhkit.model.registry import Showable
+from lhkit.model.registry import Printable
 from lhkit.model.span import Span
 from lhkit.model.trace import Cause
 
@@ -48,7 +48,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckReport(Showable):
+class CheckReport(Printable):
     """The findings of a static check, in order of place.
 
     Attributes:

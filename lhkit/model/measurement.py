@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lhkit.model.knob import KnobValue
-from lhkit.model.registry import Showable
+from lhkit.model.registry import Printable, Showable
 
 CacheState = Literal["warm", "cold"]
 TimedBy = Literal["machine code", "Python"]
@@ -90,7 +90,7 @@ class CoreLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Showable):
+class Comparison(Printable):
     """Entries measured in one run, interleaved in rounds; only their ratios mean something elsewhere.
 
     Attributes:

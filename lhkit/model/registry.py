@@ -57,3 +57,12 @@ class Showable:
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         return draw(self)
+
+
+class Printable(Showable):
+    """Base of values that `print` shows as a notebook without pictures would, not field by field."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return str(draw(self)["text/plain"])

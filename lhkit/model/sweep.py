@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lhkit.model.knob import KnobValue
-from lhkit.model.registry import Showable, call, frame
+from lhkit.model.registry import Printable, call, frame
 from lhkit.model.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ SweepEnd = Literal["finished", "stopped", "out of time"]
 
 
 @dataclass(frozen=True, slots=True)
-class SweepResult(Showable):
+class SweepResult(Printable):
     """What a sweep found, as a value.
 
     Attributes:

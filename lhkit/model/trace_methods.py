@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, cast
 
-from lhkit.model.registry import Showable, call
+from lhkit.model.registry import Printable, call
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lhkit.model.repair import Repairs
 
 
-class TraceMethods(Showable):
+class TraceMethods(Printable):
     """Questions to a trace."""
 
     __slots__ = ()

@@ -83,6 +83,13 @@ def test_a_wrong_guess_does_not_give_the_answer_away(loaded):
     assert not {"direct", "alias", "nested"} & set(bundle["text/plain"].split())
 
 
+def test_a_word_that_is_no_choice_is_called_one(loaded):
+    guess = dict.fromkeys(("%matmul", "%all", "%sub", "%tile"), "live") | {"%loop": "alive"}
+    seen = seen_by(loaded("live_empty_or_dead").check(guess))
+    assert "Your guess is 'alive', which is none of live, empty, dead." in seen
+    assert "Your guess is 'live'." in seen
+
+
 @pytest.mark.parametrize("constraints", [["tile_m <"], ["rows <= 4"]], ids=["no expression", "no knob"])
 def test_a_constraint_that_cannot_be_read_is_a_finding(constraints, loaded):
     verdict = loaded("fit_the_registers").check(constraints)

@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from small_trace import small_trace
 
 from lhkit.analysis.handle_history import death_in_words, deaths, display_names
 from lhkit.analysis.trace_failure import failure_of
@@ -258,3 +259,8 @@ def test_what_the_compiler_said_stands_under_its_step():
     text = plain_text(trace_lines(dataclasses.replace(TRACE, step_records=steps)))
     assert "      » remark: number 1 … (s.mlir:1:5)\n" in text
     assert "      » … and 2 more messages\n" in text and "number 7" not in text
+
+
+def test_a_printed_trace_is_what_a_notebook_shows_as_text():
+    trace = small_trace()
+    assert str(trace) == plain_text(trace_lines(trace))
