@@ -82,7 +82,9 @@ def lab(browser, server):
         contexts[0].set_default_timeout(60_000)
         return Watched(contexts[0].new_page())
 
-    yield opened(open_page, server, "lab", "bench.ipynb")
+    lab = opened(open_page, server, "lab", "bench.ipynb")
+    yield lab
+    lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     contexts[0].close()
 
 
