@@ -15,13 +15,13 @@ from lhkit.schedule.building.blocks import BuiltHandle
 from lhkit.schedule.building.bodies import Body
 from lhkit.schedule.building.builder import Builder
 from lhkit.schedule.building.parameters import BUILT_REGIONS, Parameter, parameters_of
-from lhkit.schedule.forms import form_text, mixed_entries
+from lhkit.schedule.forms import mixed_entries
 
 Fields = Mapping[str, Any]
+Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]
 _ITEM = re.compile(r'"(?:[^"\\]|\\.)*"|[^,\s]+')
 # What a form holds beside the parameters of its op.
 NAMES, RESULTS = "names", "results"
-_Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]
 
 
 def has_body(op: CatalogueOp) -> bool:
@@ -66,17 +66,12 @@ def built_form(
     return _with_results_of(_renamed(form, stand_ins), old)
 
 
-def step_text(form: Form, catalogue: Catalogue) -> str:
-    """Return a step as people write it."""
-    return form_text(form, catalogue)
-
-
 def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle], old: Form | None) -> Any:
     """Return a field as the argument that the builder takes; None where it was left out."""
     if value is None or value in ("", []):
         return None
     if parameter.attribute is not None:
-        read: _Reader = _READERS.get(parameter.attribute.kind, _text)
+        read: Reader = _READERS.get(parameter.attribute.kind, _text)
         return read(value, known)
     if parameter.operand is not None:
         names = _items(value)
@@ -185,7 +180,7 @@ def _text(value: Any, _: Mapping[str, BuiltHandle]) -> str:
     return str(value).strip()
 
 
-_READERS: Mapping[AttributeKind, _Reader] = {
+_READERS: Mapping[AttributeKind, Reader] = {
     "flag": _bool,
     "bool": _bool,
     "int": _int,
