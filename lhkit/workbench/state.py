@@ -16,6 +16,7 @@ from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.payload import Payload
 from lhkit.session.autosaving import SavedSession, checked_session
 from lhkit.session.composing import Session
+from lhkit.session.saving import reference_here, reference_to_keep
 from lhkit.workbench.results import Result
 from lhkit.workbench.screen import Screen
 
@@ -57,6 +58,7 @@ class WorkbenchState:
         bytecode = self.payload.bytecode
         payload = {
             **to_json(bare),
+            "reference": reference_to_keep(self.payload.reference),
             "bytecode": None if bytecode is None else base64.b64encode(bytecode).decode(),
             "blobs": [
                 {**_described(blob), "data": base64.b64encode(blob.data).decode()} for blob in self.payload.blobs
@@ -97,6 +99,7 @@ def _state(data: Any) -> WorkbenchState:
     payload = dataclasses.replace(
         from_json(Payload, {**given, "bytecode": None, "blobs": ()}),
         bytecode=None if bytecode is None else base64.b64decode(bytecode),
+        reference=reference_here(given["reference"]),
         blobs=tuple(
             Blob(b["name"], b["dtype"], tuple(b["shape"]), b["sha256"], memoryview(base64.b64decode(b["data"])))
             for b in blobs

@@ -37,7 +37,7 @@ def page(watched, server, request):
 
 def test_a_sweep_is_stopped_and_a_measurement_is_a_bar(page):
     root = page.page.locator(".lhw")
-    root.get_by_role("button", name="≋ sweep").or_(root.locator("button[title^='try all values']")).first.click()
+    root.get_by_role("button", name="sweep: try all values").click()
     line = root.locator(".lhw-run-line")
     line.get_by_text("of 36").wait_for(timeout=90_000)
     root.get_by_role("tab", name="Problems").click()  # the kernel is free meanwhile
@@ -47,7 +47,7 @@ def test_a_sweep_is_stopped_and_a_measurement_is_a_bar(page):
     swept = root.locator(".lhw-run", has_text="swept")
     swept.get_by_text("stopped").wait_for()
     assert "36 variants" not in swept.inner_text()
-    root.locator("button[title^='time it']").click()
+    root.get_by_role("button", name="measure: time it").click()
     bar = root.locator(".lhw-speed", has_text="#2 ")
     bar.wait_for(timeout=120_000)
     assert "unscheduled" in root.locator(".lhw-chart").first.inner_text()

@@ -4,9 +4,9 @@
 const NARROW_PX = 900;
 const BUSY_MS = 200; // before that nobody has begun to wait
 const RUNS = {
-  run: ["▶ run", "compile it, run it, and hold its numbers against the reference"],
-  measure: ["⏱ measure", "time it beside NumPy and the payload without a schedule"],
-  sweep: ["≋ sweep", "try all values of the knobs"],
+  run: ["▶ run", "run: compile it, run it, and hold its numbers against the reference"],
+  measure: ["⏱ measure", "measure: time it beside NumPy and the payload without a schedule"],
+  sweep: ["≋ sweep", "sweep: try all values of the knobs"],
 };
 
 // Commands go one after the other; of those that replace one another only the newest that waits is sent.
