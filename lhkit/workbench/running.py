@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lhkit.worker.client import Worker
 
 UNSCHEDULED = "unscheduled"
-_ROUNDS, _SECONDS = 20, 4.0
+_ROUNDS, _SECONDS = 12, 3.0
 _MOST_VARIANTS = 8
 
 
