@@ -6,7 +6,7 @@ else
 BIN := .venv/bin
 endif
 
-.PHONY: demo lab test heavy clean
+.PHONY: demo lab test heavy docs wheelhouse clean
 
 demo: .venv/installed
 	$(BIN)/lhkit demo --out demo
@@ -24,10 +24,21 @@ test: .venv/installed-test
 heavy: .venv/installed-test
 	$(BIN)/python -m pytest -m heavy -s --timeout 3600
 
+# This project's site, into build/site: warnings are errors, nothing is asked of any address. EXECUTE= leaves the
+# notebooks as they are, without outputs: seconds instead of minutes.
+EXECUTE ?= --execute
+docs: .venv/installed-docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/site
+	$(BIN)/lhkit publish --out build/site/notebooks --title "Lessons of lhkit" $(EXECUTE)
+
 .venv/installed: pyproject.toml constraints.txt install.py
 	$(PYTHON) install.py
-.venv/installed-test: pyproject.toml constraints.txt install.py
-	$(PYTHON) install.py --test
+.venv/installed-test .venv/installed-docs: .venv/installed-%: pyproject.toml constraints.txt install.py
+	$(PYTHON) install.py --$*
+
+# Wheels of everything for a room without a network: docs/workshop.md.
+wheelhouse: .venv/installed
+	$(BIN)/python -m pip wheel --quiet -c constraints.txt -w wheelhouse .
 
 clean:
 	rm -rf .venv demo .mypy_cache .ruff_cache .pytest_cache

@@ -1,4 +1,4 @@
-"""Install lhkit into .venv beside this file: ``python install.py [--test]``.
+"""Install lhkit into .venv beside this file: ``python install.py [--test | --docs]``.
 
 Works without make, on every system. Versions come from constraints.txt. uv does it in seconds; where
 uv cannot be had or cannot reach the index, pip does it.
@@ -12,6 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 VENV = HERE / ".venv"
+EXTRAS = ("test", "docs")
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
@@ -23,14 +24,14 @@ def main() -> int:
             "Name another one: make PYTHON=python3.12 demo\n"
         )
         return 2
-    extras = "[test]" if "--test" in sys.argv[1:] else ""
+    extra = next((name for name in EXTRAS if f"--{name}" in sys.argv[1:]), "")
     if not PYTHON.exists():
         venv.create(VENV, with_pip=True)
-    package = ["-c", str(HERE / "constraints.txt"), "-e", f"{HERE}{extras}"]
+    package = ["-c", str(HERE / "constraints.txt"), "-e", f"{HERE}[{extra}]" if extra else str(HERE)]
     if not (_with_uv(package) or _run("-m", "pip", "install", "--quiet", *package)):
         sys.stderr.write("The installation failed; what the installer said stands above.\n")
         return 1
-    for stamp in ("installed", "installed-test") if extras else ("installed",):
+    for stamp in ("installed", f"installed-{extra}") if extra else ("installed",):
         (VENV / stamp).touch()
     return 0
 

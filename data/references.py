@@ -129,16 +129,21 @@ def layernorm(source: Array, scale: Array, shift: Array) -> Array:
     return (normal * factor + offset).astype(source.dtype, copy=False)
 
 
-def conv2d_nhwc(image: Array, filter: Array) -> Array:
+def conv2d_nhwc(image: Array, filter: Array, stride: int = 1) -> Array:
     """Return the convolution as one product a filter position, summed."""
     wide_image, wide_filter = _wide(image, filter)
     height, width = image.shape[1] - filter.shape[0] + 1, image.shape[2] - filter.shape[1] + 1
     parts = (
-        wide_image[:, i : i + height, j : j + width] @ wide_filter[i, j]
+        wide_image[:, i : i + height : stride, j : j + width : stride] @ wide_filter[i, j]
         for i in range(filter.shape[0])
         for j in range(filter.shape[1])
     )
     return sum(parts).astype(image.dtype, copy=False)
+
+
+def conv2d_nhwc_stride2(image: Array, filter: Array) -> Array:
+    """Return the convolution at every second pixel, in every second row."""
+    return conv2d_nhwc(image, filter, 2)
 
 
 def depthwise_conv2d_nhwc(image: Array, filter: Array) -> Array:

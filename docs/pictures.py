@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import lhkit
+from lhkit.analysis.schedule_flow import schedule_flow
 from lhkit.model.caches import CacheLevel
 from lhkit.render.graph import graph_svg
 from lhkit.render.layered import layout
+from lhkit.render.suite_bars import family_groups, ratio_svg, rivals_in_order
 from lhkit.render.tiles import tiles_svg
 from lhkit.render.timeline import timeline_drawing, timeline_svg
+from lhkit.session.bench_files import load_suite
 from lhkit.session.flows import payload_flow_of
 from lhkit.session.tilings import tile_picture_of
+from lhkit.suite.table import load_table
+
+sys.path.insert(0, str(Path(__file__).parent))  # it is run as a file, and loaded by its place
+from rooms import rooms_graph
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
@@ -38,12 +47,42 @@ def graph() -> str:
     return graph_svg(layout(payload_flow_of(trace, tiling)))
 
 
+def consumed() -> str:
+    """Return what flows between the steps of the short schedule, what is dead struck through."""
+    return graph_svg(layout(schedule_flow(lhkit.trace("fc_relu.mlir", "fc_relu_handles.mlir"))))
+
+
+def rooms() -> str:
+    """Return the rooms of the package and who imports whom."""
+    return graph_svg(layout(rooms_graph()))
+
+
+def suite() -> str:
+    """Return the accepted results of the suite, a bar a family and rival."""
+    families = load_table().families
+    files = [ROOT / "data" / "suite" / f"{family.name}.json" for family in families]
+    results = [result for file in files if file.is_file() and (result := load_suite(file)) is not None]
+    rows = tuple(row for result in results for row in result.rows)
+    rivals = tuple(dict.fromkeys(rival for result in results for rival in result.rivals))
+    known = {rival.name: rival for rival in rivals}
+    joined = dataclasses.replace(results[0], rows=rows, rivals=tuple(known.values()))
+    label = "Speed of lhkit's schedules as a multiple of NumPy, PyTorch and IREE, geometric means by family."
+    return ratio_svg(family_groups(joined, families), rivals_in_order(joined), label)
+
+
 def drawn(name: str) -> str:
     """Return a picture as its file has it: places are named from the project's folder on."""
     return PICTURES[name]().replace(f"{ROOT}/", "") + "\n"
 
 
-PICTURES: Mapping[str, Callable[[], str]] = {"timeline": timeline, "tiles": tiles, "graph": graph}
+PICTURES: Mapping[str, Callable[[], str]] = {
+    "timeline": timeline,
+    "tiles": tiles,
+    "graph": graph,
+    "consumed": consumed,
+    "rooms": rooms,
+    "suite": suite,
+}
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from lhkit.model.registry import register_drawing, register_frames, register_method
 
 if TYPE_CHECKING:
+    from lhkit import exercises as exercises
     from lhkit import ops as ops
     from lhkit import payloads as payloads
     from lhkit import show as show
@@ -61,7 +62,7 @@ _PLACES = {
     "trace": "lhkit.session.tracing:trace_schedule",
     "verify": "lhkit.session.verifying:verify",
 }
-_NAMESPACES = ("ops", "payloads", "show")
+_NAMESPACES = ("exercises", "ops", "payloads", "show")
 # How schedules are made, explored, and their knobs chosen, beside the names that say what is done with them.
 _MAKERS = {
     "building": "lhkit.session.building:building",
@@ -91,10 +92,12 @@ __all__ = [
 register_drawing("CheckReport", "lhkit.render.check_text:check_bundle")
 register_drawing("Comparison", "lhkit.widgets.bundles:comparison_bundle")
 register_drawing("Confirmation", "lhkit.render.sweep_bundle:confirmation_bundle")
+register_drawing("Exercise", "lhkit.exercises.showing:exercise_bundle")
 register_drawing("Footprint", "lhkit.render.footprint_text:footprint_bundle")
 register_drawing("HotLoops", "lhkit.render.machine_code:hot_loops_bundle")
 register_drawing("Kernel", "lhkit.widgets.bundles:kernel_bundle")
 register_drawing("Measurement", "lhkit.widgets.bundles:measurement_bundle")
+register_drawing("Note", "lhkit.exercises.showing:note_bundle")
 register_drawing("Payload", "lhkit.widgets.bundles:payload_bundle")
 register_drawing("Repair", "lhkit.render.repair_text:repair_bundle")
 register_drawing("Repairs", "lhkit.render.repair_text:repair_bundle")
@@ -103,10 +106,14 @@ register_drawing("Sweep", "lhkit.widgets.sweep_board:sweep_bundle")
 register_drawing("SweepResult", "lhkit.render.sweep_bundle:sweep_result_bundle")
 register_drawing("Trace", "lhkit.widgets.bundles:trace_bundle")
 register_drawing("TilePicture", "lhkit.render.tile_html:tiles_bundle")
+register_drawing("Verdict", "lhkit.exercises.showing:verdict_bundle")
 register_drawing("Explanation", "lhkit.render.trace_text:explanation_bundle")
 register_frames("SweepResult", "lhkit.analysis.sweep_frames")
 register_frames("Trace", "lhkit.analysis.trace_frames")
 register_method("SweepResult", "best_schedule", "lhkit.session.winning:best_schedule")
+register_method("SweepResult", "choices", "lhkit.analysis.sweep_payloads:choices_of")
+register_method("SweepResult", "save", "lhkit.session.sweep_files:save_result")
+register_method("SweepResult", "save_by_payload", "lhkit.session.sweep_files:save_by_payload")
 register_method("SweepResult", "knobs_without_effect", "lhkit.analysis.sweep_knobs:knobs_without_effect")
 register_method("Payload", "constants_to_arguments", "lhkit.session.weights:constants_to_arguments")
 register_method("Payload", "weights", "lhkit.session.weights:weights_of_payload")

@@ -4,12 +4,14 @@
 //          rows are vectors under a mask.
 // Knobs:   columns: elements of a row in a tile; lanes: f32 in a vector, 16 for AVX-512, 8 for AVX2, 4 for NEON.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache), 4096x4096, medians of one run
-//          (tests/heavy/test_rows_beside_torch.py): 77 % of the copy bandwidth, 2.25 of NumPy. The copy streams
+//          (lhkit bench --suite elementwise): 77 % of the copy bandwidth, 2.25 of NumPy. The copy streams
 //          past the caches; here every line that is written is read before, 5 transfers for 4 that count, so that
 //          80 % is the limit of plain stores. About 0.05 s to compile.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/rows.mlir
 // lhkit: require columns >= lanes
+// lhkit: default lanes = vector_bits / 32
+// lhkit: default columns = vector_bits / 8
 // What is done for ends of rows, and for ops that a payload does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
@@ -39,5 +41,6 @@ module attributes {transform.with_named_sequence} {
     !transform.param<i64> {transform.readonly}, !transform.param<i64> {transform.readonly})
   transform.named_sequence private @vectorize_row_tiles(!transform.any_op {transform.readonly})
   transform.named_sequence private @expand_math_in_rows(!transform.any_op {transform.readonly})
+  // In parts/cpu.mlir:
   transform.named_sequence private @refuse_scalar_code(!transform.any_op {transform.readonly})
 }

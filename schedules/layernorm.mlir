@@ -8,11 +8,13 @@
 // Knobs:   columns: elements of a row in a tile of the last pass; lanes: f32 in a vector, 16 for AVX-512, 8 for AVX2,
 //          4 for NEON.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
-//          multiples of PyTorch 2.13 (eager, one thread), medians of one run each (tests/heavy/
-//          test_rows_beside_torch.py): 1024x1024: 1.9; 64x1024: 3.1; 4096x512: 2.1. About 0.1 s to compile.
+//          multiples of PyTorch 2.13 (eager, one thread), medians of one run each (lhkit bench --suite
+//          layernorm): 1024x1024: 1.7; 64x1024: 2.3; 4096x512: 1.7. About 0.1 s to compile.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/rows.mlir
 // lhkit: require columns >= lanes
+// lhkit: default lanes = vector_bits / 32
+// lhkit: default columns = vector_bits / 8
 // What is done for ends of rows, and for ops that a payload does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
@@ -46,5 +48,6 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @vectorize_row_tiles(!transform.any_op {transform.readonly})
   transform.named_sequence private @relax_arithmetic(!transform.any_op {transform.readonly})
   transform.named_sequence private @expand_math_in_rows(!transform.any_op {transform.readonly})
+  // In parts/cpu.mlir:
   transform.named_sequence private @refuse_scalar_code(!transform.any_op {transform.readonly})
 }

@@ -5,17 +5,29 @@
 //          result starts from a fill; the columns that a strip of tiles reads are copied once into a panel without
 //          gaps, which then stays in the second-level cache. Ends are peeled; what is narrower than a vector is
 //          filled up with zeros. Shapes that gain nothing from a panel go another way: results of up to 4 columns
-//          are sums along rows; up to 12 rows, or a reduction of up to 32 steps, are computed without packing.
+//          are sums along rows; up to 12 rows, or a reduction of up to 32 steps, are computed without packing, row
+//          by row of tiles, and up to 576 columns and 512 steps strip by strip: that right-hand side is read from
+//          where it is as fast as from a panel, and copying it is 2 to 4 % of the time.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
 //          6, 16, 8 for AVX2; 8, 8, 4 for NEON. narrow_tile_m: rows of a tile that is one vector wide.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
-//          multiples of NumPy 2 (OpenBLAS, one thread) and per cent of the FMA peak, medians of one run each:
-//          512: 1.10, 93; 1024: 1.12, 92; 2048: 1.08, 89, where NumPy itself has 81 to 84. Twenty odd shapes
-//          (tests/heavy/test_matmul_speed.py): geometric mean 1.6, 1.29 with no ratio counted above 2, least 0.89.
-//          About 0.1 s to compile for whole tiles, 0.3 s with ends in all directions.
+//          multiples of NumPy 2 (OpenBLAS, one thread) and per cent of the FMA peak, medians of a run each, over
+//          runs on a quiet machine and on a busy one: 256: 1.15, 97; 512: 1.11 to 1.14, 94 to 96; 1024: 1.09 to
+//          1.14, 92 to 94; 2048: 1.06 to 1.10, 86 to 90, where NumPy itself has 81 to 85. Twenty odd shapes
+//          (lhkit bench --suite matmul-odd): geometric mean 1.6, 1.28 with no ratio counted above 2, least 0.89.
+//          About 0.1 s to compile for whole tiles, 0.2 to 0.4 s with ends in all directions.
+// Limits:  the loop over the reduction is bound by FMAs alone (98 to 99 % of the peak on panels in the second-level
+//          cache). What is missing is waiting for the third-level cache where tiles begin and end: without the copy
+//          into panels the same loop gains 2 to 4 %, with results written to one small buffer 2 %, with the same
+//          rows of the left-hand side for all tiles 1 % (512, 1024) to 3 % (2048). Blocks of rows, packing all of
+//          the right-hand side beforehand, blocks of the reduction, and packing while the first tile is computed
+//          (loop.fuse_sibling) were measured, and are not faster.
 // lhkit: library parts/cpu.mlir
 // lhkit: require tile_n % lanes == 0
+// lhkit: default lanes = vector_bits / 32
+// lhkit: default tile_n = 64 if vector_bits == 512 else vector_bits / 16
+// lhkit: default tile_m = 8 if vector_bits == 128 and vector_registers == 32 else 6
 // What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
@@ -28,10 +40,12 @@ module attributes {transform.with_named_sequence} {
 
     // Which way to go depends on the shape: the first that fits.
     %all = transform.foreach_match in %root
-      @is_slim -> @take_dots, @is_flat -> @take_rows, @is_short -> @take_rows, @is_matmul -> @take_panels
+      @is_slim -> @take_dots, @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips,
+      @is_matmul -> @take_panels
       : (!transform.any_op) -> !transform.any_op
     %by_dots = transform.structured.match attributes {way = "dots"} in %all : (!transform.any_op) -> !transform.any_op
     %by_rows = transform.structured.match attributes {way = "rows"} in %all : (!transform.any_op) -> !transform.any_op
+    %by_strips = transform.structured.match attributes {way = "strips"} in %all : (!transform.any_op) -> !transform.any_op
     %by_panels = transform.structured.match attributes {way = "panels"} in %all : (!transform.any_op) -> !transform.any_op
 
     transform.include @tile_for_dots failures(propagate) (%all, %by_dots, %lanes)
@@ -47,8 +61,11 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
       -> (!transform.any_op, !transform.any_op, !transform.any_op)
 
-    // With panels, strips of columns come first.
-    %wide, %narrow, %last_1 = transform.include @cut_into_strips failures(propagate) (%all, %by_panels, %tile_n, %lanes)
+    // Otherwise strips of columns come first: read where they are, or from panels.
+    %wide_1, %narrow_1, %last_1 = transform.include @cut_into_strips failures(propagate) (%all, %by_strips, %tile_n, %lanes)
+      : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
+      -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %wide, %narrow, %last_2 = transform.include @cut_into_strips failures(propagate) (%all, %by_panels, %tile_n, %lanes)
       : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
       -> (!transform.any_op, !transform.any_op, !transform.any_op)
     transform.include @clean_up failures(propagate) (%all) : (!transform.any_op) -> ()
@@ -66,7 +83,7 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.param<i64>) -> ()
 
     // What is narrower than a vector is filled up with zeros, the result too: it is computed beside its place.
-    %last = transform.merge_handles %last_0, %last_1 : !transform.any_op
+    %last = transform.merge_handles %last_0, %last_1, %last_2 : !transform.any_op
     %packed_2, %pads, %copy_back_2 = transform.structured.pad %last pad_to_multiple_of [%lanes]
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "linalg.copy"}
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -79,8 +96,9 @@ module attributes {transform.with_named_sequence} {
     transform.include @clean_up failures(propagate) (%all) : (!transform.any_op) -> ()
 
     // Tiles of rows, and what is left at the end: as it is, or row by row if nobody knows how many there are.
-    %low = transform.merge_handles %packed_1, %packed_2 : !transform.any_op
-    transform.include @cut_into_tiles failures(propagate) (%all, %packed, %tile_m)
+    %high = transform.merge_handles %wide_1, %packed : !transform.any_op
+    %low = transform.merge_handles %narrow_1, %packed_1, %packed_2 : !transform.any_op
+    transform.include @cut_into_tiles failures(propagate) (%all, %high, %tile_m)
       : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
     transform.include @cut_into_tiles failures(propagate) (%all, %low, %narrow_tile_m)
       : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> ()
@@ -169,6 +187,11 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
     transform.yield
   }
+  transform.named_sequence private @take_strips(%op: !transform.any_op {transform.readonly}) {
+    %way = transform.param.constant "strips" -> !transform.any_param
+    transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
+    transform.yield
+  }
   transform.named_sequence private @take_panels(%op: !transform.any_op {transform.readonly}) {
     %way = transform.param.constant "panels" -> !transform.any_param
     transform.annotate %op "way" = %way : !transform.any_op, !transform.any_param
@@ -215,6 +238,24 @@ module attributes {transform.with_named_sequence} {
     %most = transform.param.constant 32 : i64 -> !transform.param<i64>
     transform.match.param.cmpi ge %size, %least : !transform.param<i64>
     transform.match.param.cmpi le %size, %most : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // A matmul with up to 576 columns and a reduction of up to 512 steps, both known.
+  transform.named_sequence private @is_small(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+    %width, %steps = transform.match.structured %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%matmul: !transform.any_op):
+      %columns = transform.match.structured.dim %matmul[1] : (!transform.any_op) -> !transform.param<i64>
+      %length = transform.match.structured.dim %matmul[2] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %columns, %length : !transform.param<i64>, !transform.param<i64>
+    }
+    %least = transform.param.constant 1 : i64 -> !transform.param<i64>
+    %most_columns = transform.param.constant 576 : i64 -> !transform.param<i64>
+    %most_steps = transform.param.constant 512 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %width, %least : !transform.param<i64>
+    transform.match.param.cmpi le %width, %most_columns : !transform.param<i64>
+    transform.match.param.cmpi ge %steps, %least : !transform.param<i64>
+    transform.match.param.cmpi le %steps, %most_steps : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
   // Any matmul.

@@ -3,7 +3,7 @@
 import itertools
 
 from lhkit.model.measurement import Comparison, Measurement
-from lhkit.model.sweep import SCHEMA, SweepRecord, SweepTime
+from lhkit.model.sweep import SCHEMA, SweepRecord, SweepResult, SweepTime
 
 
 def record(knobs, ns=None, *, status="ok", number=0, **fields):
@@ -46,3 +46,19 @@ def comparison(samples, seed=0):
     """One process; ``samples``: the time of each entry by round."""
     measurements = tuple(Measurement(name, tuple(enumerate(values))) for name, values in samples.items())
     return Comparison("p", "0" * 64, measurements, next(iter(samples)), 1, seed, (("cpu", "x"),))
+
+
+def result_of(records, *, schedule=None, confirmations=(), **axes):
+    """What a sweep with these records found."""
+    return SweepResult(
+        payloads=("p",),
+        schedule=schedule,
+        axes=tuple(axes.items()),
+        records=tuple(records),
+        best=min((r for r in records if r.time_ns), key=lambda r: r.time_ns.median, default=None),
+        known=0,
+        end="finished",
+        spent_ns=(),
+        store="s.jsonl",
+        confirmations=tuple(confirmations),
+    )

@@ -51,6 +51,7 @@ class BenchEntry:
     rank: int
     anchor: str
     ratio_to_anchor: tuple[float, float, float]
+    disturbed_rounds: tuple[int, ...] = ()  # older files have none
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,7 @@ def _entry(comparison: Comparison, m: Measurement, s: Summary, place: int) -> Be
         rank=place,
         anchor=comparison.anchor,
         ratio_to_anchor=(s.speed.low, s.speed.middle, s.speed.high),
+        disturbed_rounds=m.disturbed_rounds,
     )
 
 
@@ -216,6 +218,7 @@ def _measurement(entry: BenchEntry) -> Measurement:
         calls=entry.calls,
         timed_by=entry.timed_by,
         is_stable=entry.is_stable,
+        disturbed_rounds=entry.disturbed_rounds,
     )
 
 

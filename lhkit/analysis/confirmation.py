@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,23 @@ from lhkit.model.measurement import Comparison
 from lhkit.model.registry import Showable
 
 ConfirmationEnd = Literal["decided", "out of processes", "out of time", "stopped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmingEvent:
+    """How far a confirmation has come: at its beginning, and after each process.
+
+    Attributes:
+        processes: How many are done, those of an interrupted run among them.
+        most: How many there will be at most.
+        contenders: Who is still in the race.
+        seconds: How long it may take, or None.
+    """
+
+    processes: int
+    most: int
+    contenders: tuple[str, ...]
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +59,7 @@ class Confirmation(Showable):
         seconds: How long it took.
         runs: What was measured, a comparison a process.
         problem: Why processes failed, or None.
+        known: How many of the processes an earlier run, in whole or in part, had measured.
     """
 
     verdict: Verdict
@@ -54,6 +73,7 @@ class Confirmation(Showable):
     seconds: float
     runs: tuple[Comparison, ...]
     problem: str | None = None
+    known: int = 0
 
     @property
     def leader_key(self) -> str:
@@ -64,6 +84,11 @@ class Confirmation(Showable):
     def winner_key(self) -> str | None:
         """The key of the winner's record, or None if there is no winner."""
         return self.leader_key if self.verdict.winner is not None else None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it came to its end; what was cut short may be decided by going on."""
+        return self.end in ("decided", "out of processes")
 
     @property
     def bound(self) -> str | None:
@@ -96,12 +121,12 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     """Return the outcome in lines: verdict, choice, speed-ups, throughput, bound, and how it was found."""
     verdict = confirmation.verdict
     choice = _knobs_text(dict(confirmation.knobs)[verdict.leader.name])
-    head = "winner" if verdict.winner else "no difference"
-    lines = [f"{head}: {verdict.reason}"]
-    lines.append(f"{'it has' if verdict.winner else 'any of them will do; the one ahead has'} {choice}")
+    lines = [f"{_headline(confirmation)}: {verdict.reason}"]
+    lines.append(f"{_CHOICES[_headline(confirmation)]} {choice}")
     for s in confirmation.speed_ups:
-        interval = f"{_multiple(s.speed.low)} – {_multiple(s.speed.high)}"
-        lines.append(f"speed: {_multiple(s.speed.middle)}× that of {s.over} (95 % interval {interval})")
+        interval = f"95 % interval {_multiple(s.speed.low)} – {_multiple(s.speed.high)}"
+        known = interval if math.isfinite(s.speed.high) else "of one process, which tells no interval"
+        lines.append(f"speed: {_multiple(s.speed.middle)}× that of {s.over} ({known})")
     if confirmation.gflops is not None:
         share = confirmation.of_peak
         of_peak = "" if share is None else f", {100 * share:.0f} % of the core's FMA peak"
@@ -110,10 +135,27 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
         lines.append(f"bound: {confirmation.bound}")
     count, seconds = verdict.processes, confirmation.seconds
     processes = "1 fresh process" if count == 1 else f"{count} fresh processes"
-    lines.append(f"timed side by side in {processes}, {seconds:.3g} s; {confirmation.end}")
+    known = f" ({confirmation.known} of them before)" if confirmation.known else ""
+    lines.append(f"timed side by side in {processes}{known}, {seconds:.3g} s; {confirmation.end}")
+    if not confirmation.is_settled:
+        lines.append("run the sweep again, with more time for it, and the confirmation goes on where it was")
     if confirmation.problem is not None:
         lines.append(f"a process failed: {confirmation.problem}")
     return lines
+
+
+def _headline(confirmation: Confirmation) -> str:
+    """Return the outcome in a word: what was cut short is not the same as equal."""
+    if confirmation.verdict.winner is not None:
+        return "winner"
+    return "no difference" if confirmation.is_settled else "undecided"
+
+
+_CHOICES = {
+    "winner": "it has",
+    "no difference": "any of them will do; the one ahead has",
+    "undecided": "the one ahead so far has",
+}
 
 
 def _multiple(value: float) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lhkit.analysis.sweep_summary import knob_values, median_times, varied_knobs
+from lhkit.analysis.sweep_summary import knob_values, relative_times, varied_knobs
 from lhkit.model.knob import KnobValue
 from lhkit.model.sweep import SweepRecord
 
@@ -54,8 +54,11 @@ class KnobImportance:
 
 
 def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
-    """Return how much each knob explains of the times of a sweep; those that failed count nowhere."""
-    times = median_times(records, hopeless=True)
+    """Return how much each knob explains of the times of a sweep; those that failed count nowhere.
+
+    Where there are several payloads, times are multiples of the best of the same one.
+    """
+    times = relative_times(records, hopeless=True)
     timed = [r for r in records if r.key in times]
     is_grid = _is_grid(timed)
     logs = [math.log(times[r.key]) for r in timed]

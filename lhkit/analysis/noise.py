@@ -12,6 +12,7 @@ _MAD_LIMIT = 0.05
 _WIDTH_LIMIT = 0.05
 _DRIFT_LIMIT = 0.1
 _LEAST_ROUNDS = 5
+_ALONE = "run it again alone before you believe it"
 _QUIET = "close other programs, or raise --rounds and --seconds"
 
 
@@ -61,6 +62,9 @@ def _judge(measurement: Measurement, summary: Summary) -> NoiseVerdict:
         reasons.append(f"times moved by {100 * drift:.0f} % during the run: believe ratios, not times")
     if not measurement.is_stable:
         reasons.append("times had not settled after the warm-up: raise --rounds")
+    if measurement.is_disturbed:
+        many = f"{len(measurement.disturbed_rounds)} of {len(values)} samples"
+        reasons.append(f"{many} were taken beside another timing on this machine: {_ALONE}")
     return NoiseVerdict(measurement.name, not reasons, "; ".join(reasons) or "quiet")
 
 

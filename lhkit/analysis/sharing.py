@@ -57,6 +57,8 @@ def trace_command(
         words += ["--entry", schedule.entry]
     for name, value in schedule.settings:
         words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    if schedule.target:
+        words += ["--target", schedule.target]
     for name in schedule.bind:
         words += ["--bind", name]
     for library in libraries:
@@ -117,13 +119,13 @@ def combined(provenance: Provenance) -> str:
 
 
 def with_knobs_set(schedule: Schedule) -> str:
-    """Return the text of a schedule in which the knobs that were set have that value as default.
+    """Return the text of a schedule in which knobs that were set, or follow from a target, have that default.
 
     Raises:
         UsageError: A knob's value cannot be written into its text.
     """
     text = schedule.text
-    for name, value in schedule.settings:
+    for name, value in {**dict(schedule.target_defaults), **dict(schedule.settings)}.items():
         head = rf'(tune\.knob\s*<\s*"{re.escape(name)}"\s*>)'
         written = f"\\1 = {attribute_text(value)} from options"
         text, count = re.subn(rf"{head}(?:\s*=\s*[^\[\]\n]*?\sfrom)?\s*options", written, text)

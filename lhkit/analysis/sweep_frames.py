@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from lhkit.analysis.sweep_payloads import payload_rows
 from lhkit.model.sweep import SweepRecord, SweepResult, originals
 
 if TYPE_CHECKING:
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
 def records_frame(result: SweepResult) -> pd.DataFrame:
     """Return a row a variant, in the order in which they were asked for; see `frame_of_records`."""
     return frame_of_records(result.records)
+
+
+def payloads_frame(result: SweepResult) -> pd.DataFrame:
+    """Return the table from payload to knobs; see `SweepResult.by_payload`."""
+    import pandas as pd
+
+    return pd.DataFrame(payload_rows(result))
 
 
 def frame_of_records(records: Iterable[SweepRecord]) -> pd.DataFrame:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from lhkit.analysis.sweep_summary import Knobs, median_times
-from lhkit.model.errors import usage_error
+from lhkit.analysis.sweep_summary import PAYLOAD_AXIS, Knobs, median_times
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue
-from lhkit.model.sweep import SweepRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-PAYLOAD_AXIS = "payload"
+from lhkit.model.sweep import SweepRecord, SweepResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +75,46 @@ def best_choice(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) -> 
     return rank_choices(records, axis=axis)[0]
 
 
-def payload_frame(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) -> pd.DataFrame:
-    """Return the table from size to knobs: a row a payload, with its best knobs and the regret of one for all.
+def choices_of(result: SweepResult) -> tuple[Choice, ...]:
+    """Return the choices of a sweep; see `SweepResult.choices`."""
+    return rank_choices(result.records)
 
-    ``to_csv`` of the frame is what other programs read.
+
+def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None]]:
+    """Return a row a payload: its arguments, its best knobs, their time, and the regret of one choice for all.
+
+    The best knobs of a payload are those that won when the best few were timed again, or that were ahead then
+    where there was no difference; ``confirmed`` says which. The regret is None where no choice was timed on
+    all payloads.
 
     Raises:
-        UsageError: As for `rank_choices`.
+        UsageError: The sweep had no several payloads, or no variant was timed.
     """
-    import pandas as pd
-
-    overall = dict(best_choice(records, axis=axis).regrets)
-    rows: list[Mapping[str, object]] = []
-    for payload, (knobs, time_ns) in best_per_payload(records, axis=axis).items():
-        regret = overall[payload]
-        rows.append({axis: payload, **dict(knobs), "median_ns": time_ns, "regret_of_one_choice": regret})
-    return pd.DataFrame(rows)
+    records = result.records
+    try:
+        one = dict(best_choice(records).regrets)
+    except UsageError:
+        one = {}
+    found = dict(result.confirmations)
+    signatures = dict(result.signatures)
+    knobs_of = {r.key: tuple(k for k in r.knobs if k[0] != PAYLOAD_AXIS) for r in records}
+    rows: list[dict[str, KnobValue | float | None]] = []
+    times = _times(records, PAYLOAD_AXIS)
+    for payload, (knobs, _) in best_per_payload(records).items():
+        confirmation = found.get(str(payload))
+        is_settled = confirmation is not None and (confirmation.winner_key or confirmation.is_settled)
+        chosen = knobs_of.get(confirmation.leader_key, knobs) if confirmation and is_settled else knobs
+        rows.append(
+            {
+                PAYLOAD_AXIS: payload,
+                "arguments": signatures.get(str(payload)),
+                **dict(chosen),
+                "median_ns": times[payload][chosen],
+                "confirmed": confirmation.verdict.outcome if confirmation and is_settled else None,
+                "regret_of_one_choice": one.get(payload),
+            }
+        )
+    return rows
 
 
 def _times(records: Sequence[SweepRecord], axis: str) -> dict[KnobValue, dict[Knobs, int]]:

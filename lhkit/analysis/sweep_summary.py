@@ -10,6 +10,8 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.sweep import SWEEP_STATUSES, SweepRecord, SweepStatus, originals
 
 Knobs = tuple[tuple[str, KnobValue], ...]
+# The axis of a sweep whose values are payloads.
+PAYLOAD_AXIS = "payload"
 # From here on a status says how a variant failed.
 FAILED: tuple[SweepStatus, ...] = SWEEP_STATUSES[SWEEP_STATUSES.index("invalid-config") :]
 
@@ -62,6 +64,29 @@ def median_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> d
     for key, timed in originals(records).items():
         if timed.status in wanted and timed.time_ns is not None:
             found[key] = timed.time_ns.median
+    return found
+
+
+def relative_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> dict[str, float]:
+    """Return the median times by key, as multiples of the best one of the same payload.
+
+    Args:
+        records: The records of one environment.
+        hopeless: As for `median_times`.
+    """
+    times, best = median_times(records, hopeless=hopeless), best_by_payload(records)
+    of = {r.key: r.values.get(PAYLOAD_AXIS) for r in records}
+    return {key: ns / best[of[key]][1] for key, ns in times.items() if of[key] in best}
+
+
+def best_by_payload(records: Sequence[SweepRecord]) -> dict[KnobValue | None, tuple[str, int]]:
+    """Return the key and the median time in ns of the best variant of each payload; a single one is None."""
+    times = median_times(records)
+    found: dict[KnobValue | None, tuple[str, int]] = {}
+    for record in records:
+        payload, time_ns = record.values.get(PAYLOAD_AXIS), times.get(record.key)
+        if time_ns is not None and (payload not in found or time_ns < found[payload][1]):
+            found[payload] = (record.key, time_ns)
     return found
 
 

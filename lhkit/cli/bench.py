@@ -12,11 +12,13 @@ from lhkit.cli.files import write_json, write_text
 from lhkit.cli.measuring import measure_with_bar, measuring_options, refuse_wrong_results
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
+    SCHEDULING,
     limit_options,
     load_all_scheduled,
     microkernel_option,
     schedule_options,
 )
+from lhkit.cli.suite import SuiteAsked, run_suite, suite_options
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
@@ -33,15 +35,17 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 
 
 @click.command("bench", epilog=f"Example: {_EXAMPLE}")
-@click.argument("payload")
+@click.argument("payload", required=False)
 @click.argument("schedules", nargs=-1)
+@suite_options
 @click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Threads of the reference's libraries; more than one needs --no-pin to be of use.",
+    help="Threads of the reference's libraries; more than one needs --no-pin to be of use. Kernels have the"
+    " knob threads of their schedules: --set threads=2.",
 )
 @click.option("--json", "json_file", metavar="FILE", help="Save all samples as JSON; - is standard output.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")
@@ -50,8 +54,9 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 @microkernel_option
 @limit_options
 def command(
-    payload: str,
+    payload: str | None,
     schedules: tuple[str, ...],
+    suite: SuiteAsked | None,
     function: str | None,
     threads: int,
     json_file: str | None,
@@ -66,8 +71,15 @@ def command(
     All run in one process, interleaved in rounds of random order, each verified first. --entry, --set, --bind
     and --library go for every schedule, --set for those that have the knob, --microkernel for those that
     call it.
+
+    lhkit bench --suite [FAMILY]… times lhkit's own schedules instead, beside NumPy, PyTorch and IREE.
     """
-    scheduling = {name: options.pop(name) for name in ("entry", "settings", "bind", "libraries", "ops")}
+    if suite is not None:
+        names = (payload, *schedules) if payload is not None else ()
+        return run_suite(names, suite, json_file, seed=seed, limits=limits, options=options)
+    if payload is None:
+        raise usage_error("there is no payload to time", "Give one, or --suite for the families of lhkit.")
+    scheduling = {name: options.pop(name) for name in SCHEDULING}
     worker = Worker(limits, threads=threads)
     try:
         kernels = _compile(payload, schedules, function, microkernels, worker, limits, scheduling)
@@ -85,7 +97,7 @@ def command(
     if json_file != "-":
         click.echo(table_text(comparison_table(comparison)))
         click.echo("\n".join(comparison_lines(comparison)))
-    refuse_wrong_results(comparison)
+    return refuse_wrong_results(comparison)
 
 
 def _compile(

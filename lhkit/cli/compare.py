@@ -6,7 +6,7 @@ import click
 
 from lhkit.analysis.runs import RunComparison, compare_runs
 from lhkit.analysis.statistics import summarize
-from lhkit.cli.comparing import are_sweeps, compare_sweep_files
+from lhkit.cli.comparing import are_sweeps, compare_sweep_files, show_suites, suites_in
 from lhkit.model.measurement import Comparison
 from lhkit.render.tables import Table, format_ns, table_text
 from lhkit.session.bench_files import load_bench
@@ -23,13 +23,15 @@ from lhkit.session.bench_files import load_bench
 )
 @click.option("--across-environments", is_flag=True, help="Compare all the same if the CPUs differ.")
 def command(first: str, second: str, fail_below: float | None, across_environments: bool) -> None:
-    """Compare the common entries of two files of lhkit bench or sweep: speeds in B as multiples of those in A.
+    """Compare two files of lhkit bench, bench --suite or sweep: speeds in B as multiples of those in A.
 
     Where both have the same anchor, speeds are taken relative to it, so that the clock of either run cancels.
-    Sweeps have none; their variants are matched by their knobs.
+    Sweeps have none; their variants are matched by their knobs, kernels of a suite by their rows.
     """
     if are_sweeps(first, second):
         speeds = compare_sweep_files(first, second, across_environments=across_environments)
+    elif (suites := suites_in(first, second)) is not None:
+        speeds = show_suites(*suites, across_environments=across_environments)
     else:
         speeds = _compare_benches(first, second, across_environments)
     slower = [(name, low, high) for name, low, high in speeds if fail_below is not None and high < fail_below]

@@ -1,4 +1,4 @@
-"""What ``lhkit compare`` says about two sweeps."""
+"""What ``lhkit compare`` says about two sweeps, and about two runs of the suite."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from pathlib import Path
 
 import click
 
+from lhkit.analysis.suite_runs import compare_suites
 from lhkit.analysis.sweep_runs import SweepComparison, VariantRatio, compare_sweeps
+from lhkit.model.errors import usage_error
+from lhkit.model.suite import SuiteResult
 from lhkit.model.sweep import SweepRecord
 from lhkit.render.tables import Table, format_ns, table_text
+from lhkit.session.bench_files import load_suite
 from lhkit.session.sweep_files import is_sweep_file, load_records
 
 _MOST_ROWS = 20
@@ -59,3 +63,46 @@ def _name(ratio: VariantRatio) -> str:
 
 def _median(record: SweepRecord) -> str:
     return format_ns(record.time_ns.median) if record.time_ns else ""
+
+
+def suites_in(first: str, second: str) -> tuple[SuiteResult, SuiteResult] | None:
+    """Return what both files hold if both are runs of the suite, None if neither is.
+
+    Raises:
+        UsageError: One is and the other is not, or a file cannot be read.
+    """
+    if is_sweep_file(Path(first)) or is_sweep_file(Path(second)):
+        return None  # the reader of single runs says what is wrong
+    found = load_suite(first), load_suite(second)
+    if found[0] is None and found[1] is None:
+        return None
+    if found[0] is None or found[1] is None:
+        other = first if found[0] is None else second
+        raise usage_error(f"{other} is no run of the suite, and the other file is one")
+    return found[0], found[1]
+
+
+def show_suites(
+    first: SuiteResult, second: SuiteResult, *, across_environments: bool
+) -> list[tuple[str, float, float]]:
+    """Show two runs of the suite against each other; return name and interval of each common row's speed."""
+    runs = compare_suites(first, second, across_environments=across_environments)
+    for name, ours, theirs in runs.differences:
+        click.echo(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
+    rows = tuple(
+        (
+            r.name,
+            f"{r.speed.middle:.3g}×",
+            f"{r.speed.low:.3g} – {r.speed.high:.3g}",
+            ", ".join(filter(None, (r.verdict, r.note))),
+        )
+        for r in runs.ratios
+    )
+    click.echo(table_text(Table(("", "speed B / A", "99 % interval", ""), rows)))
+    click.echo("Speeds are relative to NumPy of the same run.")
+    for names, run in ((runs.only_first, "A"), (runs.only_second, "B")):
+        if names:
+            click.echo(f"Only in {run}: {', '.join(names)}.")
+    for name, why in runs.not_compared:
+        click.echo(f"{name}: not compared: {why}")
+    return [(r.name, r.speed.low, r.speed.high) for r in runs.ratios]

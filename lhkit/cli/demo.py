@@ -9,10 +9,13 @@ import click
 from lhkit.cli.files import write_text
 from lhkit.cli.measuring import measure_with_bar, refuse_wrong_results
 from lhkit.cli.options import limit_options
+from lhkit.cli.sweeping import refuse_failed_sweep, run_with_bars
 from lhkit.model.measurement import Comparison
+from lhkit.model.sweep import SweepResult
 from lhkit.render.bars import draw_speed_bars
 from lhkit.render.figures import figure_png, figure_svg
 from lhkit.render.page import PageParts, render_page
+from lhkit.render.sweep_bundle import draw_knobs, sweep_text
 from lhkit.render.tables import comparison_lines, comparison_table, samples_csv, table_text
 from lhkit.render.trace_view import trace_page
 from lhkit.session.catalogues import known_help
@@ -20,6 +23,8 @@ from lhkit.session.files import write_file
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.loading import load_payload, load_schedule
 from lhkit.session.page_facts import page_facts
+from lhkit.session.sweep_files import export_store
+from lhkit.session.sweeping import prepare_sweep
 from lhkit.session.tracing import trace_schedule
 from lhkit.worker.limits import Limits
 
@@ -27,8 +32,12 @@ _PAYLOAD = "fc_relu.mlir"
 _SCHEDULES = {
     "tile": "fc_relu_tile.mlir",
     "tile + fuse + vectorize": "fc_relu_tile_fuse_vectorize.mlir",
-    "the same, packed": "fc_relu_tile_fuse_pack_vectorize.mlir",
+    "the same, packed": "fc_relu.mlir",
 }
+# The schedule whose tile sizes are swept, and which of them.
+_SWEPT = "tile + fuse + vectorize"
+_KNOBS = {"tile_m": [2, 4, 8], "tile_n": [32, 64]}
+_CONFIRM_SECONDS = 6.0
 _SUMMARY = (
     "A fully connected layer, max(lhs · rhs + bias, 0) on 512 x 512 matrices of float32, compiled for one"
     " thread of this CPU: as it stands, with three schedules, and computed by NumPy. Every result was checked."
@@ -52,18 +61,21 @@ _SUMMARY = (
 )
 @limit_options
 def command(out: Path, rounds: int, limits: Limits) -> None:
-    """Compile, check and time a layer: unscheduled, with two schedules, and NumPy, in one run.
+    """Compile, check and time a layer: unscheduled, with three schedules, and NumPy, in one run.
 
-    Prints a table and writes a CSV with every sample, a plot (PNG and SVG), a self-contained HTML page, and
-    one beside it for each schedule, to step through it.
+    Then the tile sizes of one schedule are swept, and the best few timed again. Prints the tables and writes
+    CSV files, plots (PNG and SVG), the records of the sweep, a self-contained HTML page, and one beside it for
+    each schedule, to step through it.
     """
     out.mkdir(parents=True, exist_ok=True)
     kernels = _compile(limits)
     comparison = measure_with_bar(kernels, rounds=rounds, limits=limits)
     traces = _write_traces(out, kernels, limits)
-    files = _write(out, comparison, kernels, traces, f"lhkit demo --rounds {rounds}")
+    found = _sweep(out, kernels[_SWEPT], limits)
+    files = _write(out, comparison, kernels, traces, found, f"lhkit demo --rounds {rounds}")
     lines = "\n".join(comparison_lines(comparison))
     click.echo(f"\n{_SUMMARY}\n\n{table_text(comparison_table(comparison))}\n{lines}\n")
+    click.echo(f"{_swept_words(found)}\n\n{sweep_text(found)}\n")
     click.echo("Written: " + ", ".join(str(f) for f in files))
     refuse_wrong_results(comparison)
 
@@ -81,6 +93,7 @@ def _write(
     comparison: Comparison,
     kernels: dict[str, Kernel],
     traces: list[tuple[str, str]],
+    found: SweepResult,
     command_line: str,
 ) -> list[Path]:
     figure = draw_speed_bars(comparison)
@@ -92,13 +105,39 @@ def _write(
         texts=_texts(kernels),
         command=command_line,
         links=tuple((file, f"{name}: every step, and what each handle was") for name, file in traces),
+        sweep=found,
     )
     write_text(out / "samples.csv", samples_csv(comparison))
     write_text(out / "speed.svg", figure_svg(figure))
     write_file(out / "speed.png", png)
     write_text(out / "index.html", render_page(page))
+    export_store(found.store, out / "sweep.csv")
+    heat = draw_knobs(found)
+    write_text(out / "sweep.svg", figure_svg(heat))
+    write_file(out / "sweep.png", figure_png(heat))
+    swept = ("sweep.jsonl", "sweep.csv", "sweep.svg", "sweep.png")
     pages = [file for _, file in traces]
-    return [out / name for name in ("samples.csv", "speed.svg", "speed.png", "index.html", *pages)]
+    return [out / name for name in ("samples.csv", "speed.svg", "speed.png", *swept, "index.html", *pages)]
+
+
+def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
+    """Sweep the tile sizes of a kernel's schedule; a second demo in the same folder uses what the first found.
+
+    Raises:
+        LhkitError: Nothing can be tried, or no variant is ok.
+    """
+    schedule = load_schedule(_SCHEDULES[_SWEPT], limits=limits)
+    found = prepare_sweep(kernel.payload, schedule, knobs=_KNOBS, store=out / "sweep.jsonl", limits=limits)
+    run_with_bars(found, confirm_seconds=_CONFIRM_SECONDS)
+    result = found.result()
+    refuse_failed_sweep(result)
+    return result
+
+
+def _swept_words(found: SweepResult) -> str:
+    knobs = " and ".join(f"{name} of {', '.join(map(str, values))}" for name, values in _KNOBS.items())
+    file = PurePath(found.schedule.source).name
+    return f"A sweep over the tile sizes of the schedule {_SWEPT!r} ({file}): {knobs}."
 
 
 def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list[tuple[str, str]]:

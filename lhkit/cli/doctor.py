@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import platform
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from lhkit.cli.files import write_json
+from lhkit.cli.readiness import Finding, tried_findings
+from lhkit.model.cores import available_cores
 from lhkit.model.errors import LhkitError
-from lhkit.render.tables import Table, table_text
+from lhkit.model.knob import THREADS_KNOB
+from lhkit.render.tables import Table, format_bytes, table_text
 from lhkit.session.environment import cpu_name, vector_extensions
 from lhkit.session.opt_host import VARIABLE, opt_host
+from lhkit.session.targets import VARIABLE as TARGET_VARIABLE
+from lhkit.session.targets import find_target
 from lhkit.session.workers import shared_worker
-from lhkit.worker.limits import available_cores, default_memory_bytes
+from lhkit.worker.limits import default_memory_bytes
 
 SCHEMA = "lhkit.doctor/1"
 # Extra → (module to look for, what it is for).
 _EXTRAS = {
     "torch": ("torch", "payloads from PyTorch models"),
     "iree": ("iree.compiler", "IREE beside our own kernels"),
-    "openmp": ("intel_openmp", "kernels with several threads"),
     "optuna": ("optuna", "sweeps that learn"),
     "dask": ("distributed", "sweeps on several machines"),
 }
@@ -38,24 +42,20 @@ _CAPABILITIES = {
 _NEEDED = ("jit", "loads_from_file", "passes", "tune")
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One finding: what, the finding, whether it is as it should be (None: optional), and what mends it."""
-
-    what: str
-    found: str
-    ok: bool | None = True
-    mend: str = ""
-
-
 @click.command("doctor", epilog="Example: lhkit doctor --json doctor.json")
 @click.option("--json", "json_file", metavar="FILE", help="Save the findings as JSON; - is standard output.")
-def command(json_file: str | None) -> None:
+@click.option(
+    "--ready", "is_tried", is_flag=True, help="Also try what a lesson needs, and end with the word ready."
+)
+def command(json_file: str | None, is_tried: bool) -> None:
     """Say what was found: bindings and what they can do, CPU, limits, optional parts.
 
-    Exits with 1 if something that lhkit needs is missing.
+    Exits with 1 if something that lhkit needs is missing. With --ready, a schedule is applied, compiled and
+    checked, JupyterLab is looked for, and files are written where they will be.
     """
     lines = [*_machine(), *_bindings(), *_binary(), *_optional()]
+    if is_tried:
+        lines += tried_findings()
     if json_file is not None:
         findings = [{"what": x.what, "found": x.found, "ok": x.ok, "mend": x.mend or None} for x in lines]
         write_json(json_file, {"schema": SCHEMA, "findings": findings})
@@ -65,6 +65,8 @@ def command(json_file: str | None) -> None:
         click.echo(_left_aligned(Table(("", "", "found", "to add it"), rows)))
     if any(x.ok is False for x in lines):
         raise click.exceptions.Exit(1)
+    if is_tried and json_file != "-":
+        click.echo("ready")
 
 
 def _left_aligned(table: Table) -> str:
@@ -74,58 +76,73 @@ def _left_aligned(table: Table) -> str:
     return table_text(Table(header, padded))
 
 
-def _machine() -> list[_Line]:
+def _machine() -> list[Finding]:
     extensions = " ".join(vector_extensions())
     return [
-        _Line("lhkit", f"{importlib.metadata.version('lhkit')} on Python {platform.python_version()}"),
-        _Line("CPU", f"{cpu_name()} ({platform.machine()})"),
-        _Line("vector extensions", extensions or "not reported by this system", True if extensions else None),
-        _Line("cores", f"{available_cores()} available"),
-        _Line("memory limit of a worker", f"{default_memory_bytes() / (1 << 30):.1f} GiB"),
+        Finding("lhkit", f"{importlib.metadata.version('lhkit')} on Python {platform.python_version()}"),
+        Finding("CPU", f"{cpu_name()} ({platform.machine()})"),
+        Finding("vector extensions", extensions or "not reported by this system", True if extensions else None),
+        _target(),
+        Finding("cores", f"{available_cores()} available"),
+        Finding("memory limit of a worker", f"{default_memory_bytes() / (1 << 30):.1f} GiB"),
     ]
 
 
-def _bindings() -> list[_Line]:
+def _target() -> Finding:
+    try:
+        target = find_target()
+    except LhkitError as error:
+        return Finding("target", error.failure.message, False, error.failure.advice or "")
+    vectors = f"{target.vector_registers} vector registers of {target.vector_bits} bits"
+    caches = f"L1 {format_bytes(target.l1_bytes)}, L2 {format_bytes(target.l2_bytes)}"
+    said = f", which {TARGET_VARIABLE} names" if os.environ.get(TARGET_VARIABLE) else ""
+    return Finding("target", f"{target.name}{said}: {vectors}, {caches}; defaults of knobs follow it")
+
+
+def _bindings() -> list[Finding]:
     try:
         found: dict[str, Any] = shared_worker().request("describe", {}).header
     except LhkitError as error:
-        return [_Line("MLIR bindings", error.failure.message, False, "pip install torch-mlir")]
-    lines = [_Line("MLIR bindings", f"{found['host']} {found['version']}")]
+        return [Finding("MLIR bindings", error.failure.message, False, "pip install torch-mlir")]
+    lines = [Finding("MLIR bindings", f"{found['host']} {found['version']}")]
     for name, meaning in _CAPABILITIES.items():
         works = bool(found[name])
         needed = name in _NEEDED
         lines.append(
-            _Line(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None)
+            Finding(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None)
         )
-    return lines
+    return [*lines, _openmp(found["openmp"])]
 
 
-def _binary() -> list[_Line]:
+def _openmp(library: str | None) -> Finding:
+    """Return on how many threads kernels may run."""
+    if library is None:
+        return Finding("threads of a kernel", "1", None, "pip install 'lhkit[openmp]'")
+    return Finding("threads of a kernel", f"up to {available_cores()}, by the knob {THREADS_KNOB} ({library})")
+
+
+def _binary() -> list[Finding]:
     try:
         host = opt_host()
     except LhkitError as error:
-        return [_Line("compiler binary", error.failure.message, False, error.failure.advice or "")]
+        return [Finding("compiler binary", error.failure.message, False, error.failure.advice or "")]
     if host is None:
-        return [_Line("compiler binary", f"none; {VARIABLE}=PROGRAM traces with an mlir-opt of your own", None)]
-    return [_Line("compiler binary", f"{host.name} {host.version}: lhkit trace uses it")]
+        return [
+            Finding("compiler binary", f"none; {VARIABLE}=PROGRAM traces with an mlir-opt of your own", None)
+        ]
+    return [Finding("compiler binary", f"{host.name} {host.version}: lhkit trace uses it")]
 
 
-def _optional() -> list[_Line]:
+def _optional() -> list[Finding]:
     lines = []
     for extra, (module, purpose) in _EXTRAS.items():
         there = _is_there(module)
         mend = "" if there else f"pip install 'lhkit[{extra}]'"
-        lines.append(_Line(f"extra {extra}", purpose, True if there else None, mend))
+        lines.append(Finding(f"extra {extra}", purpose, True if there else None, mend))
     return lines
 
 
 def _is_there(module: str) -> bool:
-    if module == "intel_openmp":  # a library without a Python module
-        try:
-            importlib.metadata.version("intel-openmp")
-        except importlib.metadata.PackageNotFoundError:
-            return False
-        return True
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import shutil
+import json
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import click
 
-from lhkit.model.errors import usage_error
-from lhkit.shipped import shipped_folder
+from lhkit.render.lesson_page import lessons_markdown
+from lhkit.session.files import write_file
+from lhkit.session.lessons import copy_notebooks, find_notebook, lessons_in, reset_notebook
 
 # Given to JupyterLab by path, because an editable install puts nothing into share/jupyter.
 LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
 DEFAULT_FOLDER = Path.home() / "lhkit-notebooks"
+INDEX = "index.md"
+_EVERY_SECONDS = 10
+# Pages of Markdown open as pages, and JupyterLab asks nobody for news.
+_SETTINGS = {
+    "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+}
 
 
 @click.command("lab", epilog="Example: lhkit lab 00_first_kernel.ipynb")
@@ -27,46 +37,75 @@ DEFAULT_FOLDER = Path.home() / "lhkit-notebooks"
     show_default=True,
     help="Where the private copy lives; what you changed there stays as it is.",
 )
+@click.option(
+    "--reset",
+    multiple=True,
+    metavar="NAME",
+    help="Make this notebook new again, keep yours beside it, and end.",
+)
 @click.option("--no-browser", is_flag=True, help="Only start the server and print its address.")
-def command(notebook: str | None, jupyter_options: tuple[str, ...], folder: Path, no_browser: bool) -> None:
-    """Start JupyterLab on a private copy of the notebooks, opening NOTEBOOK if given.
+def command(
+    notebook: str | None,
+    jupyter_options: tuple[str, ...],
+    folder: Path,
+    reset: tuple[str, ...],
+    no_browser: bool,
+) -> None:
+    """Start JupyterLab on a private copy of the notebooks: on the list of lessons, or on NOTEBOOK if given.
 
-    The shipped notebooks are never edited. A notebook that the copy has already is kept as you left it.
+    The shipped notebooks are never edited. A notebook that the copy has already is kept as you left it. The
+    list says what each is about, which are done, and how many of their exercises are solved.
     Options after -- go to JupyterLab, such as -- --allow-root in a container.
     """
+    for name in reset:
+        kept = reset_notebook(folder, name)
+        click.echo(f"{find_notebook(folder, name)} is new" + (f"; yours is {kept}" if kept else " already"))
+    if reset:
+        return
     if notebook is not None and notebook.startswith("-"):
         jupyter_options, notebook = (notebook, *jupyter_options), None
     copied = copy_notebooks(folder)
     click.echo(f"{len(copied)} notebooks copied to {folder}" if copied else f"using {folder}", err=True)
+    write_index(folder)
     arguments = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(folder)]
     arguments += [f"--LabApp.extra_labextensions_path={LABEXTENSIONS}", *jupyter_options]
     if no_browser:
         arguments.append("--no-browser")
-    if notebook is not None:
+    if notebook is None:
+        arguments.append(f"--LabApp.default_url=/lab/tree/{INDEX}")
+    else:
         arguments.append(str(find_notebook(folder, notebook)))
-    raise SystemExit(subprocess.call(arguments))
+    with tempfile.TemporaryDirectory(prefix="lhkit-lab-") as config:
+        raise SystemExit(_run(arguments, lab_environment(Path(config)), folder))
 
 
-def copy_notebooks(folder: Path) -> list[str]:
-    """Copy shipped notebooks that a folder lacks into it; return their names."""
-    folder.mkdir(parents=True, exist_ok=True)
-    copied = []
-    for source in sorted(shipped_folder("notebooks").glob("*.ipynb")):
-        if not (folder / source.name).exists():
-            shutil.copyfile(source, folder / source.name)
-            copied.append(source.name)
-    return copied
+def _run(arguments: list[str], environment: dict[str, str], folder: Path) -> int:
+    """Run JupyterLab to its end, and keep the list of lessons up to date meanwhile; return its exit code."""
+    with subprocess.Popen(arguments, env=environment) as lab:
+        try:
+            while True:
+                try:
+                    return lab.wait(timeout=_EVERY_SECONDS)
+                except subprocess.TimeoutExpired:
+                    write_index(folder)
+        except BaseException:
+            lab.kill()
+            raise
 
 
-def find_notebook(folder: Path, name: str) -> Path:
-    """Return a notebook of a folder by its name, its number, or the start of its name.
+def write_index(folder: Path) -> bool:
+    """Write the list of lessons into a folder; return whether it has become another one."""
+    text, path = lessons_markdown(lessons_in(folder)).encode(), folder / INDEX
+    if path.is_file() and path.read_bytes() == text:
+        return False
+    write_file(path, text)
+    return True
 
-    Raises:
-        UsageError: There is no such notebook, or several.
-    """
-    notebooks = sorted(folder.glob("*.ipynb"))
-    matches = [p for p in notebooks if p.name == name] or [p for p in notebooks if p.name.startswith(name)]
-    if len(matches) != 1:
-        listed = ", ".join(p.name for p in notebooks) or "none"
-        raise usage_error(f"no notebook is meant by {name!r}", f"In {folder}: {listed}.")
-    return matches[0]
+
+def lab_environment(config: Path) -> dict[str, str]:
+    """Return the environment of JupyterLab, with settings in a folder that stand behind the user's own."""
+    settings = config / "labconfig" / "default_setting_overrides.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")
+    path = os.pathsep.join(p for p in (os.environ.get("JUPYTER_CONFIG_PATH"), str(config)) if p)
+    return {**os.environ, "JUPYTER_CONFIG_PATH": path}

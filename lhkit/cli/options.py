@@ -14,16 +14,19 @@ from lhkit.model.knob import parse_settings
 from lhkit.model.schedule import Schedule
 from lhkit.session.loading import load_schedule
 from lhkit.session.own_ops import load_own_ops
+from lhkit.session.targets import CHOICES, VARIABLE
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import DEFAULT_SECONDS, Limits
 
-NEED_A_SCHEDULE = "--entry, --set, --bind, --library, --ops and --microkernel need a schedule"
+NEED_A_SCHEDULE = "--entry, --set, --target, --bind, --library, --ops and --microkernel need a schedule"
+# What `schedule_options` adds.
+SCHEDULING = ("entry", "settings", "target", "bind", "libraries", "ops")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def schedule_options(function: F) -> F:
-    """Add ``--entry``, ``--set``, ``--bind``, ``--library`` and ``--ops``; see `load_scheduled`."""
+    """Add the options of a schedule, the names in ``SCHEDULING``; see `load_scheduled`."""
     for option in (
         click.option(
             "--ops",
@@ -40,6 +43,11 @@ def schedule_options(function: F) -> F:
             metavar="OPNAME",
             help="Bind the entry's next argument after the root to all payload ops of this name "
             "(^OPNAME: to their results; #8;16: to integers).",
+        ),
+        click.option(
+            "--target",
+            type=click.Choice(CHOICES),
+            help=f"Whose vectors defaults of knobs follow (default: {VARIABLE}, else this CPU).",
         ),
         click.option("--set", "settings", multiple=True, metavar="KNOB=VALUE", help="Set a knob."),
         click.option("--entry", metavar="NAME", help="Named sequence to apply (default: @__transform_main)."),
@@ -101,6 +109,7 @@ def load_scheduled(
     bind: tuple[str, ...],
     libraries: tuple[str, ...],
     ops: tuple[str, ...] = (),
+    target: str | None = None,
     limits: Limits,
     any_entry: bool = False,
     worker: Worker | None = None,
@@ -114,6 +123,7 @@ def load_scheduled(
         any_entry=any_entry,
         bind=bind,
         libraries=libraries,
+        target=target,
         worker=worker,
         limits=limits,
     )
@@ -128,7 +138,7 @@ def load_all_scheduled(
     Raises:
         UsageError: A knob that none of them has, or options without a schedule.
     """
-    if not paths and (settings or any(options[name] for name in ("entry", "bind", "libraries", "ops"))):
+    if not paths and (settings or any(options[name] for name in SCHEDULING if name != "settings")):
         raise usage_error(NEED_A_SCHEDULE)
     first = {**options}
     schedules = []

@@ -10,8 +10,8 @@ import click
 from lhkit.model.errors import usage_error
 from lhkit.render.page import links_page
 from lhkit.session.files import write_file
+from lhkit.session.lessons import shipped_notebooks
 from lhkit.session.publishing import PublishedNotebook, publish_notebook
-from lhkit.shipped import shipped_folder
 
 
 @click.command("publish", epilog="Example: lhkit publish --out site --execute")
@@ -31,7 +31,7 @@ def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -
     Every picture is in its page; nothing is asked of any address. Widgets show as the picture that they are
     without a kernel. Notebooks without outputs need --execute.
     """
-    sources = notebooks or tuple(sorted(shipped_folder("notebooks").glob("*.ipynb")))
+    sources = notebooks or shipped_notebooks()
     names = [source.stem for source in sources]
     for name in names:
         if names.count(name) > 1 or name == "index":

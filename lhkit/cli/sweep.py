@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 import click
 
-from lhkit.analysis.confirmation import describe_confirmation
 from lhkit.cli.files import write_json, write_text
-from lhkit.cli.options import limit_options, load_scheduled, microkernel_option, schedule_options
-from lhkit.model.errors import error_for, usage_error
-from lhkit.model.failure import Failure, FailureKind
-from lhkit.model.sweep import SweepResult, SweepStatus, record_to_json
-from lhkit.render.sweep_table import sweep_lines, sweep_table
-from lhkit.render.tables import format_ns, table_text
+from lhkit.cli.options import (
+    SCHEDULING,
+    limit_options,
+    load_scheduled,
+    microkernel_option,
+    schedule_options,
+)
+from lhkit.cli.sweeping import refuse_failed_sweep, run_with_bars
+from lhkit.model.errors import usage_error
+from lhkit.model.payload import Payload
+from lhkit.model.sweep import SweepResult, record_to_json
+from lhkit.render.sweep_bundle import sweep_text
+from lhkit.session.confirming import DEFAULT_SECONDS
 from lhkit.session.loading import load_payload
-from lhkit.session.sweeping import VARIANT_LIMITS, Sweep, prepare_sweep
-from lhkit.sweeping.engine import SweepEvent
+from lhkit.session.sweep_files import check_table
+from lhkit.session.sweeping import VARIANT_LIMITS, prepare_sweep
 from lhkit.sweeping.strategies import STRATEGIES
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
 _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.mlir --knob tile_m=2,4,8"
-# If no variant is ok, this is what became of the sweep.
-_KINDS: dict[SweepStatus, FailureKind] = {
-    "invalid-config": "usage",
-    "schedule-failed": "definite",
-    "compile-failed": "lowering",
-    "wrong-result": "wrong-result",
-    "crashed": "crash",
-    "timeout": "timeout",
-    "out-of-memory": "memory",
-}
 
 
 @click.command("sweep", epilog=f"Example: {_EXAMPLE}")
@@ -45,11 +42,20 @@ _KINDS: dict[SweepStatus, FailureKind] = {
     metavar="NAME=V1,V2,…",
     help="Try these values of a knob alone (also 1..64, 8..256*2); otherwise all that the schedule lists.",
 )
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="PAYLOAD",
+    help="Sweep this payload too: best knobs for each, and one choice for all with its regret.",
+)
 @click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Leave out what does not meet it.")
 @click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid", show_default=True)
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="How many variants, known ones too.")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long, once it is ready.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="How long to try variants, once it is ready."
+)
 @click.option("--store", metavar="FILE", help="Keep the records here (default: in the state folder).")
+@click.option("--known", multiple=True, metavar="STORE", help="Take in the records of this store first.")
 @click.option("--fresh", is_flag=True, help="Try again what the store knows already.")
 @click.option(
     "--executor",
@@ -64,11 +70,22 @@ _KINDS: dict[SweepStatus, FailureKind] = {
 @click.option(
     "--confirm/--no-confirm",
     "is_confirmed",
-    default=False,
+    default=True,
     show_default=True,
     help="Time the best few again, side by side in fresh processes, until one wins or there is no difference.",
 )
+@click.option(
+    "--confirm-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=DEFAULT_SECONDS,
+    show_default=True,
+    help="How long that may take.",
+)
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
+@click.option("--table", metavar="FILE", help="Save a row a variant: .csv, or .parquet (needs pyarrow).")
+@click.option(
+    "--by-payload", metavar="FILE", help="With --also: save the table from payload to knobs, .csv or .json."
+)
 @click.option("--json", "json_file", metavar="FILE", help="Save all records as JSON; - is standard output.")
 @schedule_options
 @microkernel_option
@@ -77,12 +94,17 @@ def command(
     payload: str,
     schedule: str,
     narrowed: tuple[str, ...],
+    also: tuple[str, ...],
     constraints: tuple[str, ...],
     budget: int | None,
     seconds: float | None,
+    known: tuple[str, ...],
     fresh: bool,
     is_confirmed: bool,
+    confirm_seconds: float,
     best_file: str | None,
+    table: str | None,
+    by_payload: str | None,
     json_file: str | None,
     limits: Limits,
     **options: Any,
@@ -90,20 +112,24 @@ def command(
     """Try the variants of SCHEDULE's knobs on PAYLOAD: verify and time each, and show the best.
 
     Every variant is kept in the store as soon as it is done: a sweep that was stopped, interrupted or killed
-    goes on where it was. --timeout and --memory are for one variant.
+    goes on where it was. In the end the best few are timed again beside the default, until one wins or they
+    are declared equal. --timeout and --memory are for one variant.
     """
-    scheduling = {name: options.pop(name) for name in ("entry", "settings", "bind", "libraries", "ops")}
+    if table is not None:
+        check_table(table)
+    scheduling = {name: options.pop(name) for name in SCHEDULING}
     knobs = dict(_knob(text) for text in narrowed)
     worker = Worker(limits)
     try:
-        loaded = load_payload(payload, worker=worker)
+        loaded = _load_payloads((payload, *also), worker, by_payload)
         scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
         variant_limits = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
         asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
         found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)
         click.echo(f"lhkit: records are kept in {found.store_path}", err=True)
         try:
-            _run_with_bar(found, seconds=seconds, resume=not fresh)
+            confirming = {"is_confirmed": is_confirmed, "confirm_seconds": confirm_seconds}
+            run_with_bars(found, seconds=seconds, resume=not fresh, known=known, **confirming)
         except KeyboardInterrupt:
             _show(found.result(), None)
             raise
@@ -113,12 +139,26 @@ def command(
         worker.close()
     result = found.result()
     _show(result, json_file)
-    if is_confirmed and result.best is not None:
-        lines = describe_confirmation(found.confirm().result())
-        click.echo("\n".join(lines), err=json_file == "-")
-        result = found.result()
     _write(result, None, best_file)
-    _refuse_failure(result)
+    if table is not None:
+        result.save(table)
+    if by_payload is not None and result.best is not None:
+        result.save_by_payload(by_payload)
+    refuse_failed_sweep(result)
+
+
+def _load_payloads(
+    paths: Sequence[str], worker: Worker, by_payload: str | None
+) -> Payload | dict[str, Payload]:
+    """Return the payload, or several by the stems of their files."""
+    if by_payload is not None and (len(paths) == 1 or PurePath(by_payload).suffix not in (".csv", ".json")):
+        raise usage_error(
+            f"--by-payload {by_payload}", "It needs --also, and a name that ends in .csv or .json."
+        )
+    loaded = {PurePath(path).stem: load_payload(path, worker=worker) for path in paths}
+    if len(loaded) < len(paths):
+        raise usage_error("--also: payloads are called as their files, and two have the same name")
+    return loaded if len(paths) > 1 else next(iter(loaded.values()))
 
 
 def _knob(text: str) -> tuple[str, str]:
@@ -128,31 +168,10 @@ def _knob(text: str) -> tuple[str, str]:
     return name, values
 
 
-def _run_with_bar(found: Sweep, **options: Any) -> None:
-    """Run a sweep to its end, with a progress bar if somebody sees it."""
-    if not sys.stderr.isatty():
-        return found.start(**options)
-    length = found.total or int(found.space.count())
-    with click.progressbar(length=length, label="sweeping", file=sys.stderr, item_show_func=str) as bar:
-        unsubscribe = found.subscribe(lambda event: bar.update(event.record is not None, _best(event)))
-        try:
-            found.start(**options)
-        finally:
-            unsubscribe()
-
-
-def _best(event: SweepEvent) -> str:
-    time = event.best.time_ns if event.best else None
-    return f"best {format_ns(time.median)}" if time else ""
-
-
 def _show(result: SweepResult, json_file: str | None) -> None:
     if json_file == "-":
         return
-    table = sweep_table(result)
-    if table.rows:
-        click.echo(table_text(table))
-    click.echo("\n".join(sweep_lines(result)))
+    click.echo(sweep_text(result))
 
 
 def _write(result: SweepResult, json_file: str | None, best_file: str | None) -> None:
@@ -160,14 +179,3 @@ def _write(result: SweepResult, json_file: str | None, best_file: str | None) ->
         write_json(json_file, [record_to_json(record) for record in result.records])
     if best_file is not None and result.best is not None:
         write_text(best_file, result.best_schedule())
-
-
-def _refuse_failure(result: SweepResult) -> None:
-    """Raise if no variant is sound.
-
-    Raises:
-        LhkitError: None is; of the kind of the first failure.
-    """
-    for status, failed in result.failures.items() if result.best is None else ():
-        what = f"no variant is ok; the first is {status}: {failed[0].message}"
-        raise error_for(Failure(kind=_KINDS[status], message=what))

@@ -134,16 +134,18 @@ def _loaded(
     *,
     settings: tuple[str, ...],
     ops: tuple[str, ...],
+    target: str | None,
     **scheduling: Any,
 ) -> tuple[Payload, Schedule]:
     if opt_host() is None:
         loaded = load_payload(payload, limits=limits)
         load = load_with_repairs(loaded) if repairs else load_scheduled
-        return loaded, load(schedule, settings=settings, ops=ops, limits=limits, **scheduling)
-    if settings or ops:
+        return loaded, load(schedule, settings=settings, ops=ops, target=target, limits=limits, **scheduling)
+    if settings or ops or target:
+        asked = "--set" if settings else "--ops" if ops else "--target"
         raise usage_error(
-            f"{'--set' if settings else '--ops'} needs the bindings; {VARIABLE} names a compiler binary",
-            "Write the value into the schedule." if settings else f"Unset {VARIABLE}.",
+            f"{asked} needs the bindings; {VARIABLE} names a compiler binary",
+            f"Unset {VARIABLE}." if ops else "Write the values into the schedule.",
         )
     return load_for_opt(payload, schedule, **scheduling)
 

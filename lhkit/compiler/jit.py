@@ -27,6 +27,7 @@ def build_engine(
     opt_level: int,
     entry: str,
     symbols: Mapping[str, int] | None = None,
+    libraries: Sequence[str] = (),
 ) -> tuple[Any, int]:
     """Return the execution engine of a module in the LLVM dialect, and the address of ``entry`` in it.
 
@@ -36,6 +37,7 @@ def build_engine(
         opt_level: LLVM's optimization level.
         entry: A symbol of the module.
         symbols: Addresses of functions that it calls and does not have.
+        libraries: Paths of shared libraries with more of them.
 
     Raises:
         PayloadError: LLVM refuses the module, or it calls a function that is not there; the message names it.
@@ -44,7 +46,7 @@ def build_engine(
     with tempfile.TemporaryFile() as said:
         try:
             with _errors_into(said):
-                engine = execution_engine.ExecutionEngine(module, opt_level=opt_level)
+                engine = execution_engine.ExecutionEngine(module, opt_level=opt_level, shared_libs=[*libraries])
                 for name, place in (symbols or {}).items():
                     engine.raw_register_runtime(name, ctypes.c_void_p(place))
                 address = engine.raw_lookup(entry)

@@ -25,11 +25,13 @@ from lhkit.compiler.lowering import (
 )
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of
 from lhkit.compiler.microkernels import LinkedMicrokernels, Slot, open_slots
+from lhkit.compiler.openmp import check_threads, openmp_library
 from lhkit.compiler.resources import Data, check_data, handed_over, put_under, write_out_small
 from lhkit.compiler.signatures import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Diagnostic
+from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.microkernel import Microkernel
 from lhkit.model.signature import Function
 
@@ -39,7 +41,10 @@ STAGES = ("scheduled", "bufferized", "loops", "llvm")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources."""
+    """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources.
+
+    Without ``is_threaded`` it runs on one thread, whatever its knobs say.
+    """
 
     payload: Source
     function: str
@@ -47,11 +52,20 @@ class Recipe:
     opt_level: int = 3
     microkernels: tuple[Microkernel, ...] = ()
     resources: Data = field(default_factory=dict)
+    is_threaded: bool = True
 
     @property
     def sources(self) -> tuple[Source, ...]:
         """Payload, schedule and libraries."""
         return (self.payload, *(self.application.sources if self.application else ()))
+
+    @property
+    def threads(self) -> int:
+        """On how many threads parallel loops run: the value of the schedule's knob of that name, else 1."""
+        if self.application is None or not self.is_threaded:
+            return 1
+        value = self.application.knobs.get(THREADS_KNOB, 1)
+        return value if isinstance(value, int) else 1
 
 
 class CompiledKernel:
@@ -60,6 +74,7 @@ class CompiledKernel:
     Attributes:
         function: The signature of the payload's function.
         compile_ns: Time from text to machine code.
+        threads: On how many threads it runs.
     """
 
     def __init__(
@@ -79,6 +94,7 @@ class CompiledKernel:
         self._resources = recipe.resources
         self.function = function
         self.compile_ns = 0
+        self.threads = recipe.threads
 
     def prepare(
         self,
@@ -152,13 +168,14 @@ def kernel_of(
 
     The arguments are those of `build_kernel`.
     """
+    check_threads(recipe.threads)
     entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
     weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
     slots = _buffered(module, recipe, progress)
-    lower_to_loops(module, recipe.sources, progress)
+    lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
     if look is not None:
         look(module)
-    lower_to_llvm(module, recipe.sources)
+    lower_to_llvm(module, recipe.sources, threads=recipe.threads)
     code, linked = link(module, recipe, slots, progress, symbols)
     return CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe, weights)
 
@@ -192,9 +209,9 @@ def lowered_module(
     if stage != "scheduled":
         slots = _buffered(module, recipe, progress)
     if stage in ("loops", "llvm"):
-        lower_to_loops(module, recipe.sources, progress)
+        lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
     if stage == "llvm":
-        lower_to_llvm(module, recipe.sources)
+        lower_to_llvm(module, recipe.sources, threads=recipe.threads)
     return module, slots
 
 
@@ -208,8 +225,8 @@ def module_with_lines(
     buffered, slots = lowered_module(recipe, "bufferized", progress)
     text = str(buffered)
     module = ir.Module.parse(text)
-    lower_to_loops(module, recipe.sources, progress)
-    lower_to_llvm(module, recipe.sources)
+    lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
+    lower_to_llvm(module, recipe.sources, threads=recipe.threads)
     add_line_tables(module)
     return module, slots, text
 
@@ -244,9 +261,9 @@ def link(
     progress("jit", module)
     put_under(module, recipe.resources)
     linked = LinkedMicrokernels(slots, recipe.microkernels)
-    code = build_engine(
-        module, recipe.sources, recipe.opt_level, C_ENTRY, {**linked.addresses, **(symbols or {})}
-    )
+    called = {**linked.addresses, **(symbols or {})}
+    libraries = [openmp_library()] if recipe.threads > 1 else []
+    code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY, called, libraries)
     return code, linked
 
 

@@ -40,7 +40,6 @@ DEALLOCATE = (
 )
 # Why full-unroll: without it transfers of large tiles go through the stack and overflow it.
 TO_LOOPS = (
-    "scf-forall-to-for",
     "convert-linalg-to-loops",
     "func.func(lower-vector-multi-reduction)",
     "expand-realloc",
@@ -53,6 +52,9 @@ TO_LOOPS = (
     "convert-vector-to-scf{full-unroll=true}",
     "lower-affine",
 )
+# On several threads: loops over threads are shared out among them; what they call is the OpenMP runtime's.
+_SEQUENTIAL_FORALL, _PARALLEL_FORALL = "scf-forall-to-for", "scf-forall-to-parallel"
+_TO_OPENMP, _FROM_OPENMP = "convert-scf-to-openmp{{num-threads={}}}", "convert-openmp-to-llvm"
 TO_LLVM = (
     "finalize-memref-to-llvm{use-aligned-alloc=true}",
     "convert-scf-to-cf",
@@ -66,6 +68,7 @@ TO_LLVM = (
     "canonicalize",
     "cse",
 )
+_CONVERSIONS = TO_LLVM.index("reconcile-unrealized-casts")
 _ROUNDED_DIVISIONS = ("arith.ceildivsi", "arith.ceildivui", "arith.floordivsi")
 
 Progress = Callable[[str, Any], None]
@@ -91,8 +94,12 @@ def lower_to_buffers(
     expand_strided_copies(module)
 
 
-def lower_to_loops(module: Any, sources: Sequence[Source], progress: Progress = ignore_progress) -> None:
+def lower_to_loops(
+    module: Any, sources: Sequence[Source], progress: Progress = ignore_progress, *, threads: int = 1
+) -> None:
     """Lower a bufferized payload, in place, to the last IR that still has memrefs and structured loops.
+
+    With several threads, ``scf.forall`` becomes ``scf.parallel``, else a loop.
 
     Raises:
         PayloadError: A pass refuses.
@@ -100,7 +107,8 @@ def lower_to_loops(module: Any, sources: Sequence[Source], progress: Progress = 
     progress("lower", module)
     # Only where it is needed, because it also expands maxima, for which machines have instructions.
     divides = any(op.name in _ROUNDED_DIVISIONS for op in walk(module.operation))
-    _run(module, (*(["arith-expand"] if divides else []), *TO_LOOPS), "lower", sources)
+    forall = _PARALLEL_FORALL if threads > 1 else _SEQUENTIAL_FORALL
+    _run(module, (*(["arith-expand"] if divides else []), forall, *TO_LOOPS), "lower", sources)
 
 
 def write_out_loops(module: Any, sources: Sequence[Source]) -> None:
@@ -109,16 +117,21 @@ def write_out_loops(module: Any, sources: Sequence[Source]) -> None:
     Raises:
         PayloadError: A pass refuses.
     """
-    _run(module, ("scf-forall-to-for", "lower-affine"), "lower", sources)
+    _run(module, (_SEQUENTIAL_FORALL, "lower-affine"), "lower", sources)
 
 
-def lower_to_llvm(module: Any, sources: Sequence[Source]) -> None:
+def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1) -> None:
     """Lower a payload of loops and memrefs to the LLVM dialect, in place.
+
+    With several threads the iterations of ``scf.parallel`` are divided among them in equal parts.
 
     Raises:
         PayloadError: A pass refuses, or something is left that has no lowering.
     """
-    _run(module, TO_LLVM, "lower", sources)
+    converting, cleaning = TO_LLVM[:_CONVERSIONS], TO_LLVM[_CONVERSIONS:]
+    if threads > 1:
+        converting = (_TO_OPENMP.format(threads), *converting, _FROM_OPENMP)
+    _run(module, (*converting, *cleaning), "lower", sources)
     widen_bool_vectors(module, sources)
     add_conversions(module)
     _refuse_leftovers(module, sources)
@@ -126,7 +139,8 @@ def lower_to_llvm(module: Any, sources: Sequence[Source]) -> None:
 
 def pipeline_sha256() -> str:
     """Return the hash of the passes that every payload goes through."""
-    return hashlib.sha256(repr((BUFFERIZE, DEALLOCATE, TO_LOOPS, TO_LLVM)).encode()).hexdigest()
+    forall = (_SEQUENTIAL_FORALL, _PARALLEL_FORALL, _TO_OPENMP, _FROM_OPENMP)
+    return hashlib.sha256(repr((BUFFERIZE, DEALLOCATE, forall, TO_LOOPS, TO_LLVM)).encode()).hexdigest()
 
 
 def add_line_tables(module: Any) -> None:

@@ -40,7 +40,7 @@ class _ObjectCode:
 def machine_code(
     recipe: Recipe, progress: Progress = ignore_progress, *, with_lines: bool = False
 ) -> MachineCode:
-    """Return the instructions of a kernel's function, as compiled for this machine.
+    """Return the instructions of a kernel's function, as compiled for this machine and one thread.
 
     Args:
         recipe: The kernel.
@@ -52,6 +52,8 @@ def machine_code(
         UsageError: The disassembler does not know this machine.
     """
     architecture = host_architecture()
+    # The share of a thread would be a function of its own; the loops are the same.
+    recipe = dataclasses.replace(recipe, is_threaded=False)
     found = _function_code(recipe, progress, with_lines)
     instructions = disassemble(
         found.code,

@@ -83,7 +83,9 @@ class VariantBuilder:
         module, function = unscheduled(recipe)
         set_knobs(self._prepared[0], knobs)
         apply_prepared(module, recipe.payload, replace(self._application, knobs=knobs), self._prepared)
-        sha256 = hashlib.sha256(str(module).encode()).hexdigest()
+        # One program on different numbers of threads is several.
+        program = str(module) if recipe.threads == 1 else f"{module}\non {recipe.threads} threads"
+        sha256 = hashlib.sha256(program.encode()).hexdigest()
         applied = time.perf_counter_ns()
         if sha256 in known:
             return BuiltVariant(sha256, None, applied - started)

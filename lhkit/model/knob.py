@@ -10,6 +10,9 @@ from lhkit.model.span import Span
 
 KnobValue = int | float | bool | str
 
+# The knob that says on how many threads a kernel runs its parallel loops (``scf.forall``); without it, on one.
+THREADS_KNOB = "threads"
+
 
 # A range with more values than this is not listed.
 _MOST_VALUES = 10_000

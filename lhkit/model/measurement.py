@@ -49,6 +49,7 @@ class Measurement(Showable):
         timed_by: What repeats the calls: a loop in machine code, or one in Python, as for every Python
             function, whose samples therefore hold what it costs to call it from Python.
         is_stable: Whether times had settled when sampling began.
+        disturbed_rounds: Rounds with a sample in which another timing of lhkit ran on this machine.
     """
 
     name: str
@@ -60,6 +61,12 @@ class Measurement(Showable):
     calls: int = 1
     timed_by: TimedBy = "machine code"
     is_stable: bool = True
+    disturbed_rounds: tuple[int, ...] = ()
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether more than a tenth of the samples were taken beside another timing."""
+        return 10 * len(self.disturbed_rounds) > len(self.samples_ns)
 
 
 @dataclass(frozen=True, slots=True)

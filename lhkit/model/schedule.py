@@ -63,6 +63,8 @@ class Schedule(Showable):
         settings: Values set for knobs; the others keep their defaults.
         bind: Op names; each binds the next trailing argument of the entry to all payload ops of that name.
         libraries: Modules whose sequences it may include.
+        target: The target that defaults of knobs follow from; empty where none does.
+        target_defaults: These defaults; ``knobs`` have them too, the text has others or the same.
     """
 
     source: str
@@ -73,6 +75,8 @@ class Schedule(Showable):
     settings: tuple[tuple[str, KnobValue], ...] = ()
     bind: tuple[str, ...] = ()
     libraries: tuple[Library, ...] = ()
+    target: str = ""
+    target_defaults: tuple[tuple[str, KnobValue], ...] = ()
 
     @property
     def sha256(self) -> str:

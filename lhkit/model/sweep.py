@@ -12,7 +12,13 @@ from lhkit.model.registry import Showable, call, frame
 from lhkit.model.schedule import Schedule
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     import pandas as pd
+
+    from lhkit.analysis.confirmation import Confirmation
+    from lhkit.analysis.sweep_payloads import Choice
 
 SCHEMA: Literal["lhkit.sweep/1"] = "lhkit.sweep/1"
 SweepStatus = Literal[
@@ -107,8 +113,12 @@ class SweepResult(Showable):
         known: How many of the variants were in the store before.
         end: How it ended, or None while it runs.
         spent_ns: Time by what it was spent on: ``prepare``, then ``apply``, ``compile``, ``verify`` and
-            ``time`` of variants, and ``engine`` for everything beside them.
+            ``time`` of variants, ``engine`` for everything beside them, and ``confirm``.
         store: The file of the records.
+        confirmations: What the best few were found to be when they were timed again, by payload; of a single
+            one by ``""``.
+        unconfirmed: Why they could not be timed again, or None.
+        signatures: What each payload takes, as (payload, types of its arguments).
     """
 
     payloads: tuple[str, ...]
@@ -120,6 +130,14 @@ class SweepResult(Showable):
     end: SweepEnd | None
     spent_ns: tuple[tuple[str, int], ...]
     store: str
+    confirmations: tuple[tuple[str, Confirmation], ...] = ()
+    unconfirmed: str | None = None
+    signatures: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def confirmation(self) -> Confirmation | None:
+        """What the confirmation of the only payload found, or None."""
+        return dict(self.confirmations).get("")
 
     @property
     def failures(self) -> dict[SweepStatus, tuple[SweepRecord, ...]]:
@@ -140,6 +158,45 @@ class SweepResult(Showable):
             UsageError: No variant is ok, or something prevents the export.
         """
         return str(call(self, "best_schedule"))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table of `frame` and return its path: CSV, or Parquet where the name ends in ``.parquet``.
+
+        Raises:
+            UsageError: A name that ends otherwise, no pyarrow for Parquet, or a file that cannot be written.
+        """
+        written: Path = call(self, "save", path)
+        return written
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return the choices of knobs that were timed on every payload, the least mean regret first.
+
+        Raises:
+            UsageError: There were not several payloads, or no choice was timed on all of them.
+        """
+        ranked: tuple[Choice, ...] = call(self, "choices")
+        return ranked
+
+    def by_payload(self) -> pd.DataFrame:
+        """Return the table from size to knobs: a row a payload, its best knobs, and the regret of one choice.
+
+        The one choice is the first of `choices`; its regret is how much longer it takes than the best (0.1 is
+        10 %). ``confirmed`` says whether the knobs won when they were timed again.
+
+        Raises:
+            UsageError: There were not several payloads, or no variant was timed.
+        """
+        table: pd.DataFrame = frame(self, "payloads")
+        return table
+
+    def save_by_payload(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table of `by_payload` for other programs and return its path: CSV, or JSON by its name.
+
+        Raises:
+            UsageError: As for `by_payload`; a name that ends otherwise, or a file that cannot be written.
+        """
+        written: Path = call(self, "save_by_payload", path)
+        return written
 
     def frame(self) -> pd.DataFrame:
         """Return a row a variant: its knobs, status, times, and what else its record holds."""

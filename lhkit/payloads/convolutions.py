@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.payloads.text import element_type, filled, function, generate, tensor
 
 
 def conv2d_nhwc(
-    n: int = 1, h: int = 28, w: int = 28, c: int = 32, f: int = 32, k: int = 3, dtype: str = "float32"
+    n: int = 1,
+    h: int = 28,
+    w: int = 28,
+    c: int = 32,
+    f: int = 32,
+    k: int = 3,
+    dtype: str = "float32",
+    stride: int = 1,
 ) -> Payload:
     """Return a convolution: ``conv2d_nhwc(image: n×(h+k-1)×(w+k-1)×c, filter: k×k×c×f) -> n×h×w×f``.
 
-    The image comes with its border: nothing is padded.
+    The image comes with its border: nothing is padded. With a stride of 2 it is n×(2h+k-2)×(2w+k-2)×c, and the
+    function is called ``conv2d_nhwc_stride2``.
 
     Args:
         n: Images.
@@ -21,11 +30,19 @@ def conv2d_nhwc(
         f: Filters, the channels of the result.
         k: Height and width of a filter.
         dtype: ``bfloat16``, ``float16``, ``float32`` or ``float64``.
+        stride: How far a filter moves from one pixel of the result to the next: 1 or 2.
+
+    Raises:
+        UsageError: An extent below 1, another dtype or stride.
     """
+    if stride not in (1, 2):
+        raise usage_error(f"no convolution with a stride of {stride!r}", "Strides: 1, 2.")
     e = element_type(dtype, n, h, w, c, f, k)
-    image, filters, out = tensor(e, n, h + k - 1, w + k - 1, c), tensor(e, k, k, c, f), tensor(e, n, h, w, f)
-    text = _convolution("conv2d_nhwc", "conv_2d_nhwc_hwcf", image, filters, out, e)
-    return generate("conv2d_nhwc", text, f"{n}x{h}x{w}x{c} {f} filters {k}x{k} {dtype}")
+    image = tensor(e, n, (h - 1) * stride + k, (w - 1) * stride + k, c)
+    filters, out = tensor(e, k, k, c, f), tensor(e, n, h, w, f)
+    name = "conv2d_nhwc" if stride == 1 else "conv2d_nhwc_stride2"
+    text = _convolution(name, "conv_2d_nhwc_hwcf", image, filters, out, e, stride)
+    return generate(name, text, f"{n}x{h}x{w}x{c} {f} filters {k}x{k} {dtype}")
 
 
 def depthwise_conv2d_nhwc(
@@ -49,12 +66,12 @@ def depthwise_conv2d_nhwc(
     return generate("depthwise_conv2d_nhwc", text, f"{n}x{h}x{w}x{c} {k}x{k} {dtype}")
 
 
-def _convolution(name: str, op: str, image: str, filters: str, out: str, element: str) -> str:
+def _convolution(name: str, op: str, image: str, filters: str, out: str, element: str, stride: int = 1) -> str:
     body = (
         f"  %zero = arith.constant 0.0 : {element}\n"
         + filled("init", out, "%zero", element)
         + f"  %result = linalg.{op}\n"
-        + "    {dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}\n"
+        + f"    {{dilations = dense<1> : tensor<2xi64>, strides = dense<{stride}> : tensor<2xi64>}}\n"
         + f"    ins(%image, %filter : {image}, {filters}) outs(%init : {out}) -> {out}\n"
         + f"  return %result : {out}\n"
     )

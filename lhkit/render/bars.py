@@ -28,6 +28,7 @@ class Bar:
     high: float
     text: str
     is_anchor: bool
+    is_disturbed: bool = False
 
 
 def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
@@ -40,8 +41,9 @@ def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
             high=s.speed.high,
             text=f"{s.speed.middle:.3g}×  ({format_ns(s.median_ns)}{_share_of_limit(s)})",
             is_anchor=s.name == comparison.anchor,
+            is_disturbed=m.is_disturbed,
         )
-        for s in summarize(comparison)
+        for s, m in zip(summarize(comparison), comparison.measurements, strict=True)
     )
 
 
@@ -73,7 +75,8 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
     axes.set_yticks(range(len(bars)), [textwrap.fill(b.label, _LABEL_WIDTH) for b in bars])
     axes.set_xlim(0, max(b.high for b in bars) * 1.05)
     _say_beside(axes, bars)
-    axes.set_xlabel(f"speed as a multiple of {comparison.anchor} (median and 95 % interval)")
+    disturbed = "\n≈ disturbed: other timings ran on this machine" if any(b.is_disturbed for b in bars) else ""
+    axes.set_xlabel(f"speed as a multiple of {comparison.anchor} (median and 95 % interval){disturbed}")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
@@ -83,7 +86,7 @@ def _say_beside(axes: Axes, bars: tuple[Bar, ...]) -> None:
     beside = axes.twinx()
     for each in (axes, beside):
         each.set_ylim(len(bars) - 0.5, -0.5)
-    beside.set_yticks(range(len(bars)), [b.text for b in bars], fontsize=9)
+    beside.set_yticks(range(len(bars)), [f"≈ {b.text}" if b.is_disturbed else b.text for b in bars], fontsize=9)
     beside.tick_params(axis="y", length=0)
     beside.patch.set_alpha(0)
     beside.spines[["top", "right", "left", "bottom"]].set_visible(False)

@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.measurement import Comparison
+from lhkit.model.sweep import SweepResult
 from lhkit.render.bars import draw_speed_bars
 from lhkit.render.figures import figure_svg
+from lhkit.render.sweep_bundle import draw_knobs
+from lhkit.render.sweep_table import sweep_lines, sweep_table
 from lhkit.render.tables import Table, comparison_lines, comparison_table, table_html
 from lhkit.render.theme import PAGE_STYLE
 
@@ -24,6 +27,7 @@ class PageParts:
         texts: Sources and IR to fold in, as (heading, text).
         command: The command that makes the page again.
         links: Pages beside it that say more, as (file, text).
+        sweep: A sweep over the knobs of one of the schedules, or None.
     """
 
     title: str
@@ -32,6 +36,7 @@ class PageParts:
     texts: tuple[tuple[str, str], ...]
     command: str
     links: tuple[tuple[str, str], ...] = ()
+    sweep: SweepResult | None = None
 
 
 def render_page(parts: PageParts) -> str:
@@ -45,6 +50,7 @@ def render_page(parts: PageParts) -> str:
         "<h2>Numbers</h2>",
         table_html(comparison_table(comparison)),
         f'<pre class="notes">{html.escape(chr(10).join(comparison_lines(comparison)))}</pre>',
+        *([] if parts.sweep is None else _sweep(parts.sweep)),
         *([] if not parts.links else ["<h2>Step by step</h2>", _linked(parts.links)]),
         "<h2>Texts</h2>",
         *[_folded(heading, text) for heading, text in parts.texts],
@@ -89,6 +95,19 @@ def _figure(comparison: Comparison) -> str:
     svg = figure_svg(draw_speed_bars(comparison))
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(caption)}"', 1)
     return f"<figure>\n{svg}\n<figcaption>{html.escape(caption)}</figcaption>\n</figure>"
+
+
+def _sweep(result: SweepResult) -> list[str]:
+    """Return the section of a sweep: its heat map, its best variants, and who won."""
+    caption = f"The knobs of {result.schedule.source}: each variant was compiled, checked and timed."
+    table = sweep_table(result)
+    lines = "\n".join(sweep_lines(result))
+    return [
+        "<h2>Tile sizes</h2>",
+        f"<figure>\n{figure_svg(draw_knobs(result))}\n<figcaption>{html.escape(caption)}</figcaption>\n</figure>",
+        table_html(table),
+        f'<pre class="notes">{html.escape(lines)}</pre>',
+    ]
 
 
 def _folded(heading: str, text: str) -> str:

@@ -14,7 +14,7 @@ from lhkit.render.figures import figure_png, figure_svg
 from lhkit.render.sweep_heat import can_be_mapped, draw_heat_map, heat_map
 from lhkit.render.sweep_parallel import draw_parallel_coordinates, parallel_coordinates
 from lhkit.render.sweep_progress import draw_history, draw_statuses, status_bars, sweep_history
-from lhkit.render.sweep_table import sweep_lines, sweep_table
+from lhkit.render.sweep_table import confirmation_lines, course_lines, sweep_lines, sweep_table
 from lhkit.render.tables import table_html, table_text
 
 if TYPE_CHECKING:
@@ -23,18 +23,26 @@ if TYPE_CHECKING:
 
 def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
     """Return the result of a sweep as table and drawing, and below them its course and what failed."""
-    table, lines = sweep_table(result), "\n".join(sweep_lines(result))
-    bundle = {"text/plain": f"{table_text(table)}\n{lines}" if table.rows else lines}
+    table = sweep_table(result)
+    bundle = {"text/plain": sweep_text(result)}
     shown = table_html(table) if table.rows else ""
+    verdict = "\n".join(confirmation_lines(result))
+    shown += f"<pre>{html.escape(verdict)}</pre>" if verdict else ""
     if varied_knobs(result.records):
         figure = draw_knobs(result)
         shown += figure_svg(figure)
         bundle["image/png"] = base64.b64encode(figure_png(figure)).decode()
-    more = f"<pre>{html.escape(lines)}</pre>"
+    more = "<pre>" + html.escape("\n".join(course_lines(result))) + "</pre>"
     if result.records:
         more += figure_svg(_draw_history(result)) + figure_svg(_draw_outcomes(result))
     course = f"<details><summary>course and outcomes of the sweep</summary>{more}</details>"
     return {"text/html": f"<div>{shown}{course}</div>", **bundle}
+
+
+def sweep_text(result: SweepResult) -> str:
+    """Return the result for a terminal: the table of the best, and what belongs under it."""
+    table, lines = sweep_table(result), "\n".join(sweep_lines(result))
+    return f"{table_text(table)}\n{lines}" if table.rows else lines
 
 
 def draw_knobs(result: SweepResult) -> Figure:
@@ -43,12 +51,12 @@ def draw_knobs(result: SweepResult) -> Figure:
     Raises:
         UsageError: No knob was varied.
     """
-    winner = result.best.key if result.best is not None else None
+    winners = {found.leader_key for _, found in result.confirmations if found.winner_key or found.is_settled}
     if can_be_mapped(result.records):
         varied = varied_knobs(result.records)
         values = {name: own for name, own in result.axes if name in varied}
-        return draw_heat_map(heat_map(result.records, values=values, winner=winner))
-    return draw_parallel_coordinates(parallel_coordinates(result.records, winner=winner))
+        return draw_heat_map(heat_map(result.records, values=values, winners=winners))
+    return draw_parallel_coordinates(parallel_coordinates(result.records, winners=winners))
 
 
 def _draw_history(result: SweepResult) -> Figure:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lhkit.analysis.sweep_summary import knob_values, median_times, varied_knobs
+from lhkit.analysis.sweep_summary import (
+    PAYLOAD_AXIS,
+    best_by_payload,
+    knob_values,
+    relative_times,
+    varied_knobs,
+)
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.sweep import SweepRecord, SweepStatus, originals
@@ -74,9 +80,12 @@ class HeatMap:
         y_name: The knob on the vertical axis; empty where only one knob was varied.
         y_values: Its values in words.
         facets: A map for each value of a third knob, or one.
-        best_ns: The time of the best in ns, that the others are multiples of, or None.
+        best_ns: The time of the best in ns, that the others are multiples of; None if there is none, or one
+            of each payload.
         worst: The largest of these multiples.
         legend: The marks that occur, with what they stand for.
+        is_timed: Whether any variant was timed.
+        is_confirmed: Whether what is framed was ahead when the best few were timed again.
     """
 
     x_name: str
@@ -87,20 +96,22 @@ class HeatMap:
     best_ns: int | None
     worst: float
     legend: tuple[tuple[str, str], ...]
+    is_timed: bool
+    is_confirmed: bool
 
 
 def heat_map(
     records: Sequence[SweepRecord],
     *,
     values: Mapping[str, Sequence[KnobValue]] | None = None,
-    winner: str | None = None,
+    winners: Collection[str] = (),
 ) -> HeatMap:
-    """Return what to draw of a sweep over at most three knobs.
+    """Return what to draw of a sweep over at most three knobs, one of which may be the payload.
 
     Args:
         records: Its records so far.
         values: The values that its knobs will have, where not all were tried yet.
-        winner: The key of the variant that won, to be framed; without it the best is.
+        winners: The keys of the variants that won, one a payload, to be framed; without them the best are.
 
     Raises:
         UsageError: More knobs were varied.
@@ -110,9 +121,10 @@ def heat_map(
     if len(names) > MOST_KNOBS:
         advice = "Draw parallel coordinates, or choose the records of one value."
         raise usage_error(f"a heat map has two or three knobs, not {len(names)}: {', '.join(names)}", advice)
-    names.sort(key=lambda n: -len(known[n]))  # the knob with the fewest values is the facet
+    # The payload, or else the knob with the fewest values, is the facet.
+    names.sort(key=lambda n: (n == PAYLOAD_AXIS, -len(known[n])))
     x, y, by = (*names, *[""] * MOST_KNOBS)[:MOST_KNOBS]
-    painter = _Painter(records, winner)
+    painter = _Painter(records, winners)
     facets = []
     for value in known[by] if by else (None,):
         chosen = [r for r in records if not by or r.values[by] == value]
@@ -128,6 +140,8 @@ def heat_map(
         best_ns=painter.best_ns,
         worst=painter.worst,
         legend=tuple((mark, status) for status, mark in MARKS.items() if status in shown),
+        is_timed=bool(painter.best),
+        is_confirmed=bool(winners),
     )
 
 
@@ -138,22 +152,20 @@ def _place(known: Mapping[str, Sequence[KnobValue]], name: str, record: SweepRec
 class _Painter:
     """Makes the cells of records."""
 
-    def __init__(self, records: Sequence[SweepRecord], winner: str | None) -> None:
-        self._times = median_times(records, hopeless=True)
+    def __init__(self, records: Sequence[SweepRecord], winners: Collection[str]) -> None:
+        self._ratios = relative_times(records, hopeless=True)
         self._tried = originals(records)
-        sound = median_times(records)
-        best = min(sound, key=lambda key: sound[key]) if sound else None
-        self.best_ns = sound[best] if best else None
-        self.worst = max(self._times.values(), default=1) / (self.best_ns or 1) if self.best_ns else 1.0
-        self._framed = winner or best
+        self.best = best_by_payload(records)
+        self.best_ns = next(iter(self.best.values()))[1] if len(self.best) == 1 else None
+        self.worst = max(self._ratios.values(), default=1.0)
+        self._framed = winners or {key for key, _ in self.best.values()}
 
     def cell(self, record: SweepRecord, row: int, column: int) -> Cell:
-        time_ns = self._times.get(record.key)
-        is_framed = record.key == self._framed
-        if time_ns is None or self.best_ns is None:
+        ratio = self._ratios.get(record.key)
+        is_framed = record.key in self._framed
+        if ratio is None:
             status = self._tried[record.key].status  # a program equal to one that failed fails alike
             return Cell(row, column, status, MARKS.get(status, "?"), None, is_framed)
-        ratio = time_ns / self.best_ns
         scale = math.log(self.worst) or 1.0
         # A hopeless one was run once: its number is rough.
         text = f"≈{_number(ratio)}" if record.status == "stopped-early" else _number(ratio)
@@ -193,9 +205,11 @@ def draw_heat_map(heat: HeatMap) -> Figure:
 
 
 def _title(heat: HeatMap) -> str:
-    if heat.best_ns is None:
+    if not heat.is_timed:
         return "no variant was timed"
-    return f"time as a multiple of the best ({format_ns(heat.best_ns)}, framed)"
+    best = "the best of each payload" if heat.best_ns is None else f"the best, {format_ns(heat.best_ns)}"
+    framed = "ahead when timed again" if heat.is_confirmed else "the best"
+    return f"time as a multiple of {best} (framed: {framed})"
 
 
 def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:

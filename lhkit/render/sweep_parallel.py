@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import bisect
+import statistics
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lhkit.analysis.knob_importance import KnobImportance, knob_importance
-from lhkit.analysis.sweep_summary import knob_values, median_times
+from lhkit.analysis.sweep_summary import best_by_payload, knob_values, relative_times
 from lhkit.model.errors import usage_error
 from lhkit.model.sweep import SweepRecord
 from lhkit.render.theme import BLUE, GREY, VERMILION
@@ -36,7 +37,8 @@ class ParallelLine:
 
     Attributes:
         places: The place of its value on each axis, from 0.
-        level: Its speed, on a logarithmic scale from the slowest (0) to the best (1); None where it failed.
+        level: Its place by speed, from the slowest (0) to the best (1): half of the lines are brighter than a
+            half, however slow the slowest is; None where it failed.
         is_best: Whether it is the winner, or the best where there is none.
     """
 
@@ -53,6 +55,7 @@ class ParallelCoordinates:
         axes: The knobs that were varied, the most important first.
         lines: The variants: the failed first, then from the slowest to the best, which thus lies on top.
         worst: The time of the slowest as a multiple of the best.
+        middle: The median time, likewise.
         left_out: How many variants in the middle are not drawn.
         importance: What the bars beside it show.
     """
@@ -60,16 +63,19 @@ class ParallelCoordinates:
     axes: tuple[ParallelAxis, ...]
     lines: tuple[ParallelLine, ...]
     worst: float
+    middle: float
     left_out: int
     importance: KnobImportance
 
 
-def parallel_coordinates(records: Sequence[SweepRecord], *, winner: str | None = None) -> ParallelCoordinates:
+def parallel_coordinates(
+    records: Sequence[SweepRecord], *, winners: Collection[str] = ()
+) -> ParallelCoordinates:
     """Return what to draw of a sweep.
 
     Args:
         records: Its records.
-        winner: The key of the variant that won; without it the best is drawn thick.
+        winners: The keys of the variants that won, one a payload; without them the best are drawn thick.
 
     Raises:
         UsageError: No knob was varied.
@@ -80,23 +86,21 @@ def parallel_coordinates(records: Sequence[SweepRecord], *, winner: str | None =
         raise usage_error("no knob was varied, so there is nothing to draw against one another")
     ranked = [i.knob for i in importance.knobs]
     names = sorted(values, key=lambda n: ranked.index(n) if n in ranked else len(ranked))
-    times = median_times(records, hopeless=True)
-    sound = median_times(records)
-    best = min(sound.values(), default=1)
-    framed = winner or min(sound, key=lambda key: sound[key], default=None)
-    worst = max(times.values(), default=best) / best
-    scale = math.log(worst) or 1.0
+    times = relative_times(records, hopeless=True)
+    framed = winners or {key for key, _ in best_by_payload(records).values()}
+    ordered = sorted(times.values())
+    worst, middle = max(ordered, default=1.0), statistics.median(ordered) if ordered else 1.0
     lines = []
     for record in records:
-        time_ns = times.get(record.key)
-        level = None if time_ns is None else min(max(1 - math.log(time_ns / best) / scale, 0.0), 1.0)
+        ratio = times.get(record.key)
+        level = None if ratio is None else 1 - bisect.bisect_left(ordered, ratio) / max(len(ordered) - 1, 1)
         own = record.values
         places = tuple(list(values[n]).index(own[n]) for n in names)
-        lines.append(ParallelLine(places, level, record.key == framed))
+        lines.append(ParallelLine(places, level, record.key in framed))
     lines.sort(key=lambda line: (line.is_best, -1.0 if line.level is None else line.level))
     kept = _thinned(lines)
     axes = tuple(ParallelAxis(n, tuple(map(str, values[n]))) for n in names)
-    return ParallelCoordinates(axes, tuple(kept), worst, len(lines) - len(kept), importance)
+    return ParallelCoordinates(axes, tuple(kept), worst, middle, len(lines) - len(kept), importance)
 
 
 def _thinned(lines: list[ParallelLine]) -> list[ParallelLine]:
@@ -122,7 +126,7 @@ def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
     if plot.left_out:
         title += f" ({plot.left_out:,} in the middle left out)"
     left.set_title(title, fontsize=9)
-    _add_scale(figure, left, plot.worst)
+    _add_scale(figure, left, plot)
     return figure
 
 
@@ -163,12 +167,12 @@ def _height(place: int, count: int, number: int) -> float:
     return _middle(place, count) + spread
 
 
-def _add_scale(figure: Figure, axes: Axes, worst: float) -> None:
+def _add_scale(figure: Figure, axes: Axes, plot: ParallelCoordinates) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
     bar = figure.colorbar(ScalarMappable(Normalize(0, 1), _MAP), ax=axes, fraction=0.04, pad=0.01)
-    bar.set_ticks([0, 0.5, 1], labels=[f"{worst:.3g}×", f"{math.sqrt(worst):.3g}×", "best"])
+    bar.set_ticks([0, 0.5, 1], labels=[f"{plot.worst:.3g}×", f"{plot.middle:.3g}×", "best"])
     bar.outline.set_visible(False)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LABEL_WIDTH = 60
+# Between powers of ten.
+_MARKED = (2, 3, 5, 20, 30, 50)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ def draw_history(history: History) -> Figure:
     axes.set_xlabel("variants tried")
     axes.set_ylabel("time, multiple of the best")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if value in _MARKED else "")
     if history.best_ns is not None:
         axes.set_title(f"best: {format_ns(history.best_ns)}", fontsize=9, pad=14)
     if history.timed or history.failed:

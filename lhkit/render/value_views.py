@@ -108,12 +108,24 @@ def measurement_words(measurement: Measurement) -> str:
     return (
         f"{measurement.name}{knobs}: {format_ns(interval.middle)} a call"
         f" ({format_ns(interval.low)} to {format_ns(interval.high)} with 95 %),"
-        f" {len(values)} samples of {measurement.calls} calls{settled}, {check}"
+        f" {len(values)} samples of {measurement.calls} calls{settled}{_beside(measurement)}, {check}"
     )
 
 
+def _said(measurement: Measurement, round_: int) -> str:
+    return ", beside another timing" if round_ in measurement.disturbed_rounds else ""
+
+
+def _beside(measurement: Measurement) -> str:
+    disturbed = len(measurement.disturbed_rounds)
+    return f", {disturbed} of them beside another timing on this machine" if disturbed else ""
+
+
 def measurement_svg(measurement: Measurement, *, themed: bool = True) -> str:
-    """Return the samples of a measurement as dots over time, a row a round, with median and interval."""
+    """Return the samples of a measurement as dots over time, a row a round, with median and interval.
+
+    Those taken beside another timing on this machine are hollow.
+    """
     values = values_ns(measurement)
     interval = median_interval(values)
     low, high = min(values), max(values)
@@ -128,11 +140,12 @@ def measurement_svg(measurement: Measurement, *, themed: bool = True) -> str:
     dots = [
         element(
             "circle",
-            element("title", f"round {round_}: {escaped(format_ns(value))}"),
+            element("title", f"round {round_}: {escaped(format_ns(value))}{_said(measurement, round_)}"),
             cx=x(value),
             cy=10 + step * i,
             r=3,
-            fill="live",
+            fill="none" if round_ in measurement.disturbed_rounds else "live",
+            stroke="consumed" if round_ in measurement.disturbed_rounds else None,
         )
         for i, (round_, value) in enumerate(measurement.samples_ns)
     ]

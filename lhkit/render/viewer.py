@@ -128,11 +128,17 @@ def _pane_content(pane: Pane) -> dict[str, Any]:
     return {**content, "html": packed(pane.html)}
 
 
-def packed(text: str) -> str | Mapping[str, str]:
-    """Return a text as the script unpacks it: itself, or compressed and in base64 where it is long."""
-    if len(text) < _PACK_FROM:
+def packed(text: str, *, least: int = _PACK_FROM, level: int = 9) -> str | Mapping[str, str]:
+    """Return a text as the script unpacks it: itself, or compressed and in base64 where it is long.
+
+    Args:
+        text: The text.
+        least: How many characters are long.
+        level: How hard to compress, from 1; what is not kept is sent sooner with less.
+    """
+    if len(text) < least:
         return text
-    return {"z": base64.b64encode(zlib.compress(text.encode(), 9)).decode()}
+    return {"z": base64.b64encode(zlib.compress(text.encode(), level)).decode()}
 
 
 def view_id(view: View) -> str:

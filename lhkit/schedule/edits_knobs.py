@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lhkit.schedule.arguments import arguments_of, elements_of, types_of
+from lhkit.schedule.defaults import default_rules_removed
 from lhkit.schedule.layout import cut, put_after, put_before
 from lhkit.schedule.lexing import lex, without_trivia
 from lhkit.schedule.naming import fresh_name, names_in
@@ -72,7 +73,7 @@ def literal_to_knob(
 
 
 def knob_to_literal(script: Script, knob: str, value: int | None = None) -> Edited:
-    """Replace a knob by an integer wherever a step reads it, and remove it.
+    """Replace a knob by an integer wherever a step reads it, and remove it with the rule for its default.
 
     Args:
         script: The schedule.
@@ -95,6 +96,7 @@ def knob_to_literal(script: Script, knob: str, value: int | None = None) -> Edit
         for use, user in users:
             replacements += _folded(script, use, user, literal)
         replacements.append(cut(script.text, op, op))
+    replacements += default_rules_removed(script.text, [knob])
     return script.edited(replacements, f"replace the knob {knob} by its value")
 
 

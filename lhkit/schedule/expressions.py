@@ -1,4 +1,7 @@
-"""Expressions over knobs, as texts: arithmetic, comparisons, ``and``, ``or``, ``not`` and a few functions."""
+"""Expressions over knobs or facts of a target, as texts.
+
+Arithmetic, comparisons, ``and``, ``or``, ``not``, ``A if CONDITION else B``, and a few functions.
+"""
 
 from __future__ import annotations
 
@@ -41,22 +44,33 @@ class Expression:
         Raises:
             ValueError: It cannot be evaluated, with the reason.
         """
+        return bool(self.value(values))
+
+    def value(self, values: Mapping[str, KnobValue]) -> Any:
+        """Return what it is for values, one for each of its names.
+
+        Raises:
+            ValueError: It cannot be evaluated, with the reason.
+        """
         self._evaluator.names = values
         try:
-            return bool(self._evaluator.eval(self.text, previously_parsed=self._tree))
+            return self._evaluator.eval(self.text, previously_parsed=self._tree)
         except (simpleeval.InvalidExpression, ArithmeticError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(str(error)) from None
 
 
-def parse_expression(text: str, known: Collection[str], *, owner: str, at: Span, source: str) -> Expression:
+def parse_expression(
+    text: str, known: Collection[str], *, owner: str, at: Span, source: str, named: str = "knob"
+) -> Expression:
     """Return the expression that a text is.
 
     Args:
         text: The expression.
         known: The names that it may use.
-        owner: Whose knobs they are, for messages.
+        owner: Whose names they are, for messages.
         at: Where the expression begins.
         source: The text that ``at`` points into.
+        named: What a name stands for, for messages.
 
     Raises:
         UsageError: It is no expression, or uses an unknown name; with its place.
@@ -71,5 +85,7 @@ def parse_expression(text: str, known: Collection[str], *, owner: str, at: Span,
         if name not in known:
             place = Span(at.file, at.line, at.column + node.col_offset)
             have = ", ".join(sorted(known)) or "none"
-            raise usage_error(f"{owner} has no knob {name!r}", f"Its knobs: {have}.", at=place, text=source)
+            raise usage_error(
+                f"{owner} has no {named} {name!r}", f"Its {named}s: {have}.", at=place, text=source
+            )
     return Expression(text, tuple(sorted(used)), tree, simpleeval.SimpleEval(functions=dict(FUNCTIONS)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -70,21 +70,37 @@ def standalone(schedule: Schedule) -> Schedule:
     if not schedule.libraries:
         return schedule
     script = Script(schedule.text, schedule.source)
-    ours = {symbol_of(script, op): op for op in script.steps if op.name == SEQUENCE}
+    ours = _sequences(script)
     missing = {name for name, op in ours.items() if not op.regions}
     copied: list[str] = []
-    for library in schedule.libraries:
-        read = Script(library.text, library.source)
-        theirs = {symbol_of(read, op): op for op in read.steps if op.name == SEQUENCE and op.regions}
-        wanted = needed_sequences(read, theirs, missing & theirs.keys())
-        for name in (n for n in theirs if n in wanted):
+    libraries = [Script(library.text, library.source) for library in schedule.libraries]
+    wanted = _wanted(libraries, missing)
+    for read in libraries:
+        theirs = {name: op for name, op in _sequences(read).items() if op.regions and name in wanted}
+        for name, op in theirs.items():
             if name in ours and ours[name].regions:
-                message = f"{schedule.source} and {library.source} both have a sequence {name}"
+                message = f"{schedule.source} and {read.source} both have a sequence {name}"
                 raise usage_error(message, "Rename one of them.")
-            ours[name] = theirs[name]
-            copied.append(lines_of(read.text, theirs[name], theirs[name]))
+            ours[name] = op
+            copied.append(lines_of(read.text, op, op))
     text = _with_sequences(script, missing & {n for n, op in ours.items() if op.regions}, copied)
     return dataclasses.replace(schedule, text=text, libraries=())
+
+
+def _wanted(libraries: Sequence[Script], names: set[str]) -> set[str]:
+    """Return the symbols of sequences and of all that they refer to, in whichever library it is defined."""
+    sequences = [(library, _sequences(library)) for library in libraries]
+    wanted, known = set(names), 0
+    while known < len(wanted):
+        known = len(wanted)
+        for library, theirs in sequences:
+            wanted |= needed_sequences(library, theirs, wanted & theirs.keys())
+    return wanted
+
+
+def _sequences(script: Script) -> dict[str, OpSyntax]:
+    """Return the named sequences of a text by symbol, declarations included."""
+    return {symbol_of(script, op): op for op in script.steps if op.name == SEQUENCE}
 
 
 def needed_sequences(script: Script, sequences: Mapping[str, OpSyntax], names: set[str]) -> set[str]:

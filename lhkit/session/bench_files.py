@@ -1,4 +1,4 @@
-"""``lhkit.bench/1`` files on disk."""
+"""``lhkit.bench/1`` and ``lhkit.suite/1`` files on disk."""
 
 from __future__ import annotations
 
@@ -8,8 +8,20 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lhkit.analysis.bench_file import bench_from_json
+from lhkit.analysis.suite_file import is_suite, suite_from_json
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison
+from lhkit.model.suite import SuiteResult
+
+
+def load_suite(path: str | os.PathLike[str]) -> SuiteResult | None:
+    """Return the run that ``lhkit bench --suite --json`` wrote; None if the file holds something else.
+
+    Raises:
+        UsageError: No such file, not JSON, another version, or damaged.
+    """
+    data = _read_json(Path(path))
+    return suite_from_json(data, str(path)) if is_suite(data) else None
 
 
 def load_bench(path: str | os.PathLike[str]) -> Comparison:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from lhkit.model.cores import available_cores
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
-from lhkit.worker.limits import available_cores
 
 
 def describe_environment(worker: Worker | None = None) -> tuple[tuple[str, str], ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from lhkit.analysis.sharing import with_knobs_set
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.forms import Form, TypedName
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.schedule.building.code import SequenceForms, python_code
+from lhkit.schedule.defaults import without_default_rules
 from lhkit.schedule.exports import folded_text, portable_problems
 from lhkit.schedule.libraries import standalone
 from lhkit.schedule.requirements import without_requirements
@@ -20,12 +23,13 @@ from lhkit.worker.client import Worker
 
 
 def tunable_text(schedule: Schedule) -> str:
-    """Return a schedule's text with its knobs; those that are set have that value as default.
+    """Return a schedule's text with its knobs; those that are set have that value as default, on any target.
 
     Raises:
         UsageError: A knob's value cannot be written into the text.
     """
-    return with_knobs_set(schedule)
+    text = without_default_rules(schedule.text, dict(schedule.settings)) if schedule.settings else schedule.text
+    return with_knobs_set(dataclasses.replace(schedule, text=text, target_defaults=()))
 
 
 def prevents_portable(schedule: Schedule) -> tuple[str, ...]:
@@ -42,7 +46,8 @@ def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
     """Return a schedule's text for other programs: knobs are folded to what they are set to, no op is ours.
 
     Comments and layout stay. What the schedule includes from libraries stands in its own text, so that the
-    export is one file; comments that ask something of knobs go with the knobs.
+    export is one file; comments that ask something of knobs go with the knobs. Where the values of knobs follow
+    from a target, the first line says which.
 
     Raises:
         UsageError: Something prevents it; all of it is listed.
@@ -50,7 +55,10 @@ def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
     """
     _refuse(schedule)
     alone = standalone(schedule)
-    text = folded_text(without_requirements(alone.text), alone.source, schedule.values)
+    asking = without_default_rules(without_requirements(alone.text))
+    text = folded_text(asking, alone.source, schedule.values)
+    if schedule.target:
+        text = f"// Knobs are set as for the target {schedule.target}.\n{text}"
     return parse_text(alone, text, worker=worker)[0].text
 
 

@@ -66,7 +66,7 @@ def compile_kernel(
         limits: Time and memory for each request.
 
     Returns:
-        The kernel: call it with NumPy arrays.
+        The kernel; call it with NumPy arrays.
 
     Raises:
         UsageError: No such function or knob; a microkernel that is missing, unknown or does not load.

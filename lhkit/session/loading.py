@@ -17,6 +17,7 @@ from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
 from lhkit.model.span import Span
 from lhkit.model.written import WrittenOp
+from lhkit.schedule.defaults import with_target_defaults
 from lhkit.schedule.libraries import declared_libraries
 from lhkit.schedule.requirements import check_requirements, requirements_of
 from lhkit.session.blobs import Weights, collect_blobs, uses_of
@@ -24,6 +25,7 @@ from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
 from lhkit.session.payload_content import split_content, split_file
 from lhkit.session.resource_bytecode import MAGIC
 from lhkit.session.resource_text import CutOffError, FoundBlob, split_resources
+from lhkit.session.targets import find_target
 from lhkit.session.workers import shared_worker
 from lhkit.shipped import Shipped, find_file, shipped_folder
 from lhkit.worker.client import Worker
@@ -119,6 +121,7 @@ def load_schedule(
     bind: Sequence[str] = (),
     libraries: Sequence[str | os.PathLike[str]] = (),
     name: str | None = None,
+    target: str | None = None,
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Schedule:
@@ -134,11 +137,13 @@ def load_schedule(
             name, with ``^`` before it to their results; ``#8;16`` binds integers to a parameter.
         libraries: Files with named sequences that it includes, besides those that its comments name.
         name: What to call a string in messages.
+        target: The target that defaults of knobs follow from, where its comments say so: ``avx512``, ``avx2``,
+            ``neon``, ``sse`` or ``host``. Default: what ``LHKIT_TARGET`` names, else this CPU.
         worker: Another worker than the session's.
         limits: Time and memory for loading.
 
     Raises:
-        UsageError: No such file, no named sequence, no such entry or knob.
+        UsageError: No such file, no named sequence, no such entry, knob or target.
         ScheduleError: It does not parse or does not verify; with file, line, column and carets.
     """
     if isinstance(source, HasOperation):
@@ -148,7 +153,7 @@ def load_schedule(
     found = read_libraries(shown, content, libraries)
     parts = [(shown, content), *((library.source, library.text.encode()) for library in found)]
     answer = _ask_for_schedule(parts, worker, limits)
-    schedule = _schedule(shown, content, found, answer, entry, bind, any_entry=any_entry)
+    schedule = _schedule(shown, content, found, answer, entry, bind, any_entry=any_entry, target=target)
     return schedule.with_knobs(knobs) if knobs else schedule
 
 
@@ -166,7 +171,9 @@ def parse_text(
     parts = [(schedule.source, _checked(text.encode(errors="replace"), schedule.source))]
     parts += [(library.source, library.text.encode()) for library in schedule.libraries]
     answer = _ask_for_schedule(parts, worker, limits, written=True)
-    changed = _schedule(*parts[0], schedule.libraries, answer, schedule.entry, schedule.bind)
+    changed = _schedule(
+        *parts[0], schedule.libraries, answer, schedule.entry, schedule.bind, target=schedule.target or None
+    )
     knobs = {knob.name: knob for knob in changed.knobs}
     kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}
     return changed.with_knobs(kept), tuple(from_json(WrittenOp, op) for op in answer["written"])
@@ -190,6 +197,7 @@ def _schedule(
     bind: Sequence[str],
     *,
     any_entry: bool = False,
+    target: str | None = None,
 ) -> Schedule:
     sequences = tuple(from_json(NamedSequence, s) for s in answer["sequences"])
     if not sequences:
@@ -204,7 +212,7 @@ def _schedule(
         libraries=libraries,
     )
     requirements_of(schedule)  # what cannot be read is said when it is loaded, not when it is applied
-    return schedule
+    return with_target_defaults(schedule, find_target(target))
 
 
 def read_libraries(

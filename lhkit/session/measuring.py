@@ -15,7 +15,7 @@ from lhkit.model.signature import Function
 from lhkit.session.environment import describe_environment, widest_vector_bits
 from lhkit.session.inputs import default_arguments
 from lhkit.session.kernels import Kernel
-from lhkit.session.sampling import Budget, Progress, Sampling
+from lhkit.session.sampling import Budget, Outsider, Progress, Sampling
 from lhkit.session.verifying import verify
 from lhkit.session.work import payload_work
 from lhkit.worker.arrays import dtype_named
@@ -25,6 +25,7 @@ REFERENCE_NAME = "NumPy"
 DEFAULT_ROUNDS = 40
 DEFAULT_SECONDS = 10.0
 _BATCH_NS = 5_000_000
+_SHORT_BATCH_NS = 500_000
 _MOST_ALIGNMENT_BYTES = 1 << 21
 
 
@@ -40,14 +41,16 @@ def measure(
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress | None = None,
+    outsiders: Sequence[Outsider] = (),
 ) -> Comparison:
     """Verify kernels of one payload and time them, interleaved, beside the NumPy reference if there is one.
 
     Each entry is calibrated (a sample is the mean of a batch of calls of 5 ms or more, repeated in machine
     code) and repeated until its times settle. In every round each entry is then sampled once, in an order
     drawn anew, and so are the limits of the core. All share the same arguments, on one core, with Python's
-    garbage collector off. The rounds end when every ratio to the anchor is known to ±1 %, or when a budget
-    is used up. A NumPy reference can only be called from Python, which is part of what it costs.
+    garbage collector off. Rounds in which another process of this machine was timing too are marked. The
+    rounds end when every ratio to the anchor is known to ±1 %, or when a budget is used up. A NumPy
+    reference can only be called from Python, which is part of what it costs.
 
     Args:
         kernels: What to measure, by the name to show; all of one payload and in one worker.
@@ -62,6 +65,8 @@ def measure(
         seed: What order and arguments are drawn from.
         limits: Time and memory for each request, such as a round.
         progress: Called after each round with (rounds done, most rounds).
+        outsiders: What is sampled in the same rounds in processes of its own, on the same core; its results
+            were checked before. One whose process dies is not among the measurements; its ``failure`` says why.
 
     Returns:
         All samples; the anchor of ratios is NumPy if there is a reference, else the first kernel.
@@ -74,6 +79,7 @@ def measure(
     inputs = [np.asarray(a) for a in arguments or default_arguments(first.payload, first.function, seed)]
     verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
     names = [*([REFERENCE_NAME] if first.payload.reference is not None else []), *kernels]
+    names += [outsider.name for outsider in outsiders]
     asked = {
         "cache": cache,
         "alignment_bytes": alignment_bytes,
@@ -81,14 +87,20 @@ def measure(
         "vector_bits": widest_vector_bits(),
     }
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
-    sampling = Sampling(first.worker, names, limits)
+    sampling = Sampling(first.worker, names, limits, outsiders)
     sampling.prepare(kernels, inputs, asked)
     try:
         sampling.warm_up(_BATCH_NS)
         sampling.run(Budget(rounds, seconds), random.Random(seed), progress)
     finally:
         sampling.release()
-    measurements = tuple(_measurement(i, kernels, verdicts, sampling, cache) for i, _ in enumerate(names))
+    inside = len(names) - len(outsiders)
+    measurements = tuple(_measurement(i, kernels, verdicts, sampling, cache) for i in range(inside))
+    measurements += tuple(
+        outsider.measurement(sampling.samples[i], sampling.calls[i], sampling.stable[i])
+        for i, outsider in enumerate(outsiders, inside)
+        if outsider.failure is None
+    )
     return Comparison(
         payload=first.payload.source,
         payload_sha256=first.payload.sha256,
@@ -105,6 +117,34 @@ def measure(
         alignment_bytes=alignment_bytes,
         core=sampling.core,
     )
+
+
+def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0) -> dict[str, float]:
+    """Return the time of the fastest batch of calls of each kernel, all sampled in the same rounds.
+
+    For a yes or no on a machine that is doing other things: a batch lasts half a millisecond, so that some
+    are over before anything else takes the core, and whatever gets in the way only makes others slower. It
+    tells large differences; `measure` says how large they are, and how sure that is.
+
+    Args:
+        kernels: What to time; all of one payload and in one worker.
+        rounds: How many batches of each.
+        seed: What order and arguments are drawn from.
+
+    Raises:
+        UsageError: Kernels that cannot be compared.
+    """
+    first = _checked(kernels)
+    inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
+    sampling = Sampling(first.worker, list(kernels), None)
+    asked = {"cache": "warm", "alignment_bytes": 64, "pin": True, "vector_bits": widest_vector_bits()}
+    sampling.prepare(kernels, inputs, asked)
+    try:
+        sampling.warm_up(_SHORT_BATCH_NS)
+        sampling.run(Budget(rounds, DEFAULT_SECONDS), random.Random(seed), None)
+    finally:
+        sampling.release()
+    return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
 
 
 def _measurement(
@@ -126,6 +166,7 @@ def _measurement(
         calls=sampling.calls[index] if cache == "warm" else 1,
         timed_by="machine code" if kernel and all(t.is_static for t in kernel.function.results) else "Python",
         is_stable=sampling.stable[index],
+        disturbed_rounds=tuple(n for n, _ in sampling.samples[index] if n in sampling.disturbed),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from lhkit.model.errors import usage_error
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _CELL_SECONDS = 600
+
+_LINK = re.compile(r'href="((?![a-z]+:)[^"#]+)\.ipynb"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,8 @@ def _exported(notebook: Any, title: str) -> str:
     for address in ("require_js_url", "mathjax_url", "jquery_url", "mermaid_js_url"):
         setattr(exporter, address, "")
     html, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": title}})
-    return str(html)
+    # Notebooks are published side by side: a link from one to another leads to its page.
+    return _LINK.sub(r'href="\1.html"', str(html))
 
 
 def _title(notebook: Any) -> str:

@@ -6,14 +6,14 @@ import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 from lhkit.analysis.statistics import median_interval
 from lhkit.model.errors import CrashError
 from lhkit.model.failure import Failure
-from lhkit.model.measurement import CoreLimits
+from lhkit.model.measurement import CoreLimits, Measurement
 from lhkit.session.kernels import Kernel
 from lhkit.session.passing import pack_arguments
 from lhkit.worker.arrays import Packing
@@ -26,6 +26,27 @@ _LEAST_ROUNDS = 5
 _NARROW = 0.01
 
 Progress = Callable[[int, int], None]
+
+
+class Outsider(Protocol):
+    """What is measured beside kernels in a process of its own.
+
+    Attributes:
+        name: What it is called.
+        failure: Why it could not be sampled to the end, or None.
+    """
+
+    name: str
+    failure: Failure | None
+
+    def warm_up(self, batch_ns: int, core: int | None) -> tuple[int, bool]:
+        """Return how many calls make a batch, and whether times settled."""
+
+    def sample(self, number: int) -> float | None:
+        """Return the time of one call in ns in the round of that number; None if there is none any more."""
+
+    def measurement(self, samples_ns: Sequence[tuple[int, float]], calls: int, is_stable: bool) -> Measurement:
+        """Return the entry of a comparison that these samples make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +63,25 @@ class Sampling:
 
     Attributes:
         worker: Where they run.
-        names: What each entry is called.
+        names: What each entry is called, those outside of the worker last.
         limits: Time and memory of each request.
+        outsiders: What is sampled in the same rounds in other processes.
         core: The core that they are pinned to, or None.
         calls: How many calls make a batch of each entry.
         stable: Whether the times of each entry settled in the warm-up.
         samples: The samples of each entry as (round, ns).
+        disturbed: The rounds in which another process was timing on this machine.
     """
 
     worker: Worker
     names: list[str]
     limits: Limits | None
+    outsiders: Sequence[Outsider] = ()
     core: int | None = None
     calls: list[int] = field(default_factory=list)
     stable: list[bool] = field(default_factory=list)
     samples: list[list[tuple[int, float]]] = field(default_factory=list)
+    disturbed: list[int] = field(default_factory=list)
     _limit_samples: list[dict[str, float]] = field(default_factory=list)
     _timing: int = 0
     _generation: int = -1
@@ -70,7 +95,7 @@ class Sampling:
             numbers = {name: kernel.build() for name, kernel in kernels.items()}
             packing = Packing(self.worker.files)
             try:
-                fields = {**asked, **_entries(kernels, self.names, numbers)}
+                fields = {**asked, **_entries(kernels, self.names[: self._inside], numbers)}
                 packed = pack_arguments(packing, inputs, function.arguments)
                 fields["arguments"] = [descriptor for descriptor, _ in packed]
                 fields["written"] = [t.kind == "memref" for t in function.arguments]
@@ -88,12 +113,21 @@ class Sampling:
 
     def warm_up(self, batch_ns: int) -> None:
         """Calibrate and warm up every entry, a request each."""
-        for index, _ in enumerate(self.names):
+        for index in range(self._inside):
             fields = {"timing": self._timing, "entry": index, "batch_ns": batch_ns}
             answer = self._ask("warm_up", fields).header
             self.calls.append(int(answer["calls"]))
             self.stable.append(bool(answer["stable"]))
-            self.samples.append([])
+        for outsider in self.outsiders:
+            calls, is_stable = outsider.warm_up(batch_ns, self.core)
+            self.calls.append(calls)
+            self.stable.append(is_stable)
+        self.samples = [[] for _ in self.names]
+
+    @property
+    def _inside(self) -> int:
+        """How many entries the worker samples."""
+        return len(self.names) - len(self.outsiders)
 
     def run(self, budget: Budget, order: random.Random, progress: Progress | None) -> None:
         """Sample in rounds, a request each, until ratios are narrow or the budget is used up.
@@ -107,15 +141,33 @@ class Sampling:
             if not active or (number >= _FEW_ROUNDS and self._are_narrow(active)):
                 return
             indices = order.sample(active, len(active))
-            fields = {"timing": self._timing, "order": indices, "round": number, "names": self.names}
-            answer = self._ask("time_round", fields).header
-            for index, value in answer["samples_ns"]:
-                self.samples[index].append((number, float(value)))
-            self._limit_samples.append(answer["limits"])
+            outside = [i for i in indices if i >= self._inside]
+            # The worker has its turn among the other processes.
+            turn = order.randint(0, len(outside)) if outside else 0
+            self._sample_outsiders(outside[:turn], number)
+            self._sample_inside([i for i in indices if i < self._inside], number)
+            self._sample_outsiders(outside[turn:], number)
             if progress is not None:
                 progress(number + 1, budget.rounds)
 
+    def _sample_inside(self, indices: Sequence[int], number: int) -> None:
+        fields = {"timing": self._timing, "order": indices, "round": number, "names": self.names}
+        answer = self._ask("time_round", fields).header
+        for index, value in answer["samples_ns"]:
+            self.samples[index].append((number, float(value)))
+        self._limit_samples.append(answer["limits"])
+        if answer["is_disturbed"]:
+            self.disturbed.append(number)
+
+    def _sample_outsiders(self, indices: Sequence[int], number: int) -> None:
+        for index in indices:
+            value = self.outsiders[index - self._inside].sample(number)
+            if value is not None:
+                self.samples[index].append((number, value))
+
     def _goes_on(self, index: int, share_ns: float) -> bool:
+        if index >= self._inside and self.outsiders[index - self._inside].failure is not None:
+            return False
         values = [value for _, value in self.samples[index]]
         return len(values) < _LEAST_ROUNDS or sum(values) * self.calls[index] < share_ns
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import importlib.util
+import io
 import json
 import os
 import re
@@ -12,11 +14,13 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from lhkit.analysis.sweep_frames import frame_of_records
+from lhkit.analysis.sweep_payloads import payload_rows
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.sweep import SCHEMA, SweepRecord, record_from_json
+from lhkit.model.sweep import SCHEMA, SweepRecord, SweepResult, record_from_json
 from lhkit.session.autosaving import state_folder
+from lhkit.session.files import write_file
 from lhkit.sweeping.keys import schedule_facts, sha256_of
 from lhkit.sweeping.store import Store, merge_stores
 
@@ -55,13 +59,32 @@ def export_store(path: PathLike, target: PathLike) -> None:
     Raises:
         UsageError: No such store, a name that ends otherwise, no pyarrow for Parquet, or a full disk.
     """
-    target = Path(target)
+    check_table(target)
+    _write_frame(store_frame(path), Path(target))
+
+
+def save_result(result: SweepResult, path: PathLike) -> Path:
+    """Write a row a variant; see `SweepResult.save`."""
+    check_table(path)
+    _write_frame(result.frame(), Path(path))
+    return Path(path)
+
+
+def check_table(path: PathLike) -> None:
+    """Refuse the name of a table that cannot be written.
+
+    Raises:
+        UsageError: It ends neither in ``.csv`` nor in ``.parquet``, or the latter needs pyarrow.
+    """
+    target = Path(path)
     if target.suffix not in (".csv", ".parquet"):
         raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.parquet.")
     if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         advice = "pip install pyarrow, or name a file that ends in .csv."
         raise usage_error("Parquet needs pyarrow, which is not installed", advice)
-    frame = store_frame(path)
+
+
+def _write_frame(frame: pd.DataFrame, target: Path) -> None:
     try:
         if target.suffix == ".csv":
             frame.to_csv(target, index=False)
@@ -69,6 +92,23 @@ def export_store(path: PathLike, target: PathLike) -> None:
             frame.to_parquet(target, index=False)
     except OSError as error:
         raise usage_error(f"{target} cannot be written: {error.strerror or error}") from None
+
+
+def save_by_payload(result: SweepResult, path: PathLike) -> Path:
+    """Write the table from size to knobs; see `SweepResult.save_by_payload`."""
+    target, rows = Path(path), payload_rows(result)
+    if target.suffix == ".json":
+        text = json.dumps(rows, indent=1) + "\n"
+    elif target.suffix == ".csv":
+        file = io.StringIO()
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        text = file.getvalue()
+    else:
+        raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.json.")
+    write_file(target, text.encode())
+    return target
 
 
 def merge_files(target: PathLike, *sources: PathLike) -> int:

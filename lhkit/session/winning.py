@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lhkit.analysis.confirmation import Confirmation
@@ -12,9 +14,11 @@ from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SweepRecord, SweepResult, best_of
-from lhkit.session.confirming import Confirming, confirm
+from lhkit.session.confirming import Confirming, confirm, require_contenders
 from lhkit.session.exporting import portable_text
 from lhkit.session.sweep_subjects import Preparation
+from lhkit.sweeping.confirmation_log import ConfirmationLog, log_path
+from lhkit.worker.client import Question
 
 
 def choose_winner(records: Sequence[SweepRecord]) -> SweepRecord | None:
@@ -82,42 +86,64 @@ class ConfirmationRun:
         return f"ConfirmationRun({of}, {'running' if self._found is None else 'done'})"
 
 
-def start_confirmation(
-    records: Sequence[SweepRecord],
-    which: tuple[Mapping[str, Payload], str | None, str | None],
-    schedule: Schedule,
-    how: Preparation,
-    on_end: Callable[[Confirmation], None],
-    **options: Any,
-) -> ConfirmationRun:
-    """Return a confirmation of a sweep that has begun, or is done.
+@dataclass(frozen=True, slots=True)
+class Confirmer:
+    """What the confirmations of one sweep share.
 
-    Args:
-        records: Of the sweep.
-        which: Its payloads, their axis, and the one of them that is meant.
-        schedule: The schedule.
+    Attributes:
+        payloads: By the values of their axis; a single one by ``""``.
+        axis: The axis whose values are payloads, or None.
+        schedule: The schedule whose knobs were swept.
         how: How its variants were tried.
-        on_end: Called with what was found.
-        **options: More of `Confirming`.
-
-    Raises:
-        UsageError: It is not said which payload is meant, or no variant was timed.
+        store: The file of its records; what is measured is kept beside it.
+        preparation: What each process is asked first, or None for what the session loaded.
     """
-    payloads, axis, name = which
-    if axis is not None and name not in payloads:
-        advice = f"Say which: payload={', '.join(map(repr, payloads))}."
-        raise usage_error("what is best for one payload may not be for another", advice)
-    own = [r for r in records if axis is None or r.values[axis] == name]
-    confirming = Confirming(
-        payloads[name or ""],
-        schedule,
-        choose_contenders(own),
-        seed=how.seed,
-        arguments=how.arguments,
-        compiling={"function": how.function, "opt_level": how.opt_level, "microkernels": how.microkernels},
-        measuring={"pin": how.pin},
-        **options,
-    )
-    run = ConfirmationRun(confirming, on_end)
-    run.start()
-    return run
+
+    payloads: Mapping[str, Payload]
+    axis: str | None
+    schedule: Schedule
+    how: Preparation
+    store: Path
+    preparation: tuple[Question, ...] | None
+
+    def contenders(self, records: Sequence[SweepRecord], name: str) -> tuple[SweepRecord, ...]:
+        """Return which variants may be the best for a payload."""
+        return choose_contenders([r for r in records if self.axis is None or r.values[self.axis] == name])
+
+    def prepare(self, records: Sequence[SweepRecord], name: str, *, resume: bool, **options: Any) -> Confirming:
+        """Return a confirmation that has not begun.
+
+        Args:
+            records: Of the sweep.
+            name: Of the payload.
+            resume: Whether what an earlier confirmation of the same contenders measured counts.
+            **options: More of `Confirming`.
+
+        Raises:
+            UsageError: No variant was timed, or the file for what is measured cannot be used.
+        """
+        contenders = self.contenders(records, name)
+        require_contenders(contenders)
+        log = ConfirmationLog(log_path(self.store))
+        how = self.how
+        try:
+            return Confirming(
+                self.payloads[name],
+                self.schedule,
+                contenders,
+                seed=how.seed,
+                arguments=how.arguments,
+                compiling={
+                    "function": how.function,
+                    "opt_level": how.opt_level,
+                    "microkernels": how.microkernels,
+                },
+                measuring={"pin": how.pin},
+                log=log,
+                resume=resume,
+                preparation=self.preparation,
+                **options,
+            )
+        except BaseException:
+            log.close()
+            raise

@@ -9,6 +9,7 @@ from lhkit.analysis.payload_flow import Quantity
 from lhkit.show.figures import live_buffers, op_counts, roofline, speed, throughput
 from lhkit.show.pages import page, save_page
 from lhkit.show.pictures import code, diff, graph, timeline
+from lhkit.show.sweeps import sweep
 from lhkit.show.tiles import tiles
 from lhkit.widgets.drawing import Drawing
 
@@ -24,6 +25,7 @@ __all__ = [
     "roofline",
     "save_page",
     "speed",
+    "sweep",
     "throughput",
     "tiles",
     "timeline",

@@ -43,6 +43,7 @@ class DaskExecutor:
     Attributes:
         environment: Hash of the machines that take part: this one if the cluster has such, else the most.
         capacity: How many machines take part.
+        is_like_here: Whether this machine is of their kind.
 
     Raises:
         UsageError: Dask is not installed, or no scheduler or no worker answers.
@@ -71,6 +72,7 @@ class DaskExecutor:
         except BaseException:
             self.end()
             raise
+        self.is_like_here = self.environment == here
         self.capacity = len(hosts)
         self._free: queue.SimpleQueue[str] = queue.SimpleQueue()
         for host in hosts:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from lhkit.analysis.confirmation import ConfirmingEvent
 from lhkit.model.sweep import SCHEMA, SweepEnd, SweepRecord, best_of
 from lhkit.sweeping.axes import Point
 from lhkit.sweeping.executor import Executor, Trial
@@ -27,15 +28,16 @@ WORKER_PARTS = ("apply", "compile", "verify", "time")
 
 @dataclass(frozen=True, slots=True)
 class SweepEvent:
-    """A variant that is done, or the end of the sweep.
+    """A variant that is done, a step of the confirmation, or the end of the sweep.
 
     Attributes:
-        record: What became of the variant; None at the end.
+        record: What became of the variant; None in other events.
         is_known: True if it was in the store before.
         done: How many variants are done.
         total: How many there will be at most, or None.
         best: The best variant so far, or None.
         end: How the sweep ended; None before.
+        confirming: How far the confirmation has come, in events of that.
     """
 
     record: SweepRecord | None
@@ -44,6 +46,7 @@ class SweepEvent:
     total: int | None
     best: SweepRecord | None
     end: SweepEnd | None = None
+    confirming: ConfirmingEvent | None = None
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from lhkit.model.knob import KnobValue
 from lhkit.sweeping.axes import Axis, Point
 from lhkit.sweeping.constraints import Constraint
 from lhkit.sweeping.space import Space
-from lhkit.sweeping.strategies import STRATEGIES, make_strategy
+from lhkit.sweeping.strategies import STRATEGIES, make_strategy, why_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +34,7 @@ class ReplayRow:
         reached: With how many seeds it came close within the budget.
         seeds: How many seeds there were.
         share: The median as a share of the grid, or None.
+        missing: Why it was not replayed and what adds it, or None.
     """
 
     strategy: str
@@ -43,6 +44,7 @@ class ReplayRow:
     reached: int
     seeds: int
     share: float | None
+    missing: str | None = None
 
 
 def replay(
@@ -67,7 +69,7 @@ def replay(
         defaults: Where searches begin, if no space is given; without it at the first values.
 
     Returns:
-        One row for each strategy, in the order of their names here.
+        One row for each strategy, in the order of their names here; one that is not installed says so.
 
     Raises:
         UsageError: The grid is empty, no point of it has a cost, it lacks a point of the space, its points
@@ -84,6 +86,9 @@ def replay(
     goal = min(known) * (1 + within)
     rows = []
     for name in strategies:
+        if name in STRATEGIES and (missing := why_missing(name)) is not None:
+            rows.append(ReplayRow(name, None, None, None, 0, 0, None, missing))
+            continue
         tried = [_variants(costs, name, ground, seed, goal, budget) for seed in range(seeds)]
         rows.append(_row(name, tried, len(costs)))
     return tuple(rows)
@@ -118,10 +123,10 @@ def grid_space(points: Iterable[Point], defaults: Mapping[str, KnobValue] | None
 
 
 def replay_frame(rows: Sequence[ReplayRow]) -> pd.DataFrame:
-    """Return the rows of a replay as a table with one line for each strategy."""
+    """Return the rows of a replay as a table with one line for each strategy; ``missing`` only where one is."""
     import pandas as pd
 
-    columns = list(ReplayRow.__slots__)
+    columns = [name for name in ReplayRow.__slots__ if name != "missing" or any(row.missing for row in rows)]
     return pd.DataFrame([[getattr(row, name) for name in columns] for row in rows], columns=columns)
 
 

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.sweep import SCHEMA, SweepRecord, record_from_json, record_to_line
-from lhkit.sweeping.locking import is_locked_by_another, lock_file
+from lhkit.sweeping.line_file import LineFile, is_torn
 
 _START = f'{{"schema": "{SCHEMA}", "key": "'.encode()
 _KEY_LENGTH = 64
@@ -41,38 +41,14 @@ class Store(Mapping[str, SweepRecord]):
         """
         self.path = Path(path)
         self.is_read_only = read_only
-        self._sync = sync
         self._lines: dict[str, bytes] = {}
         self._decoded: dict[str, SweepRecord] = {}
-        self._descriptor: int | None = None
+        self._file = LineFile(path, read_only=read_only, sync=sync, kept=lambda: f", {len(self)} variants,")
         try:
-            if not read_only:
-                self._descriptor = self._open_to_write()
-            content = self.path.read_bytes()
-        except OSError as error:
-            self.close()
-            raise usage_error(f"{self.path} cannot be opened: {error.strerror or error}") from None
-        try:
-            self._take(content)
+            self._take(self._file.take_content())
         except BaseException:
             self.close()
             raise
-
-    def _open_to_write(self) -> int:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(self.path, flags, 0o666)
-        try:
-            lock_file(descriptor)
-        except OSError as error:
-            os.close(descriptor)
-            if not is_locked_by_another(error):
-                raise
-            raise usage_error(
-                f"{self.path} is being written by another sweep",
-                "Wait for it or stop it, or give this one a store of its own.",
-            ) from None
-        return descriptor
 
     def _take(self, content: bytes) -> None:
         """Take the lines of the file in, and mend its end."""
@@ -82,16 +58,16 @@ class Store(Mapping[str, SweepRecord]):
         tail = content[whole:]
         if not tail:
             return
-        if not _is_torn(tail):
+        if not is_torn(tail, _START):
             raise self._not_ours(content.count(b"\n") + 1)
         try:
             record = record_from_json(json.loads(tail))
         except ValueError:
-            self._cut(whole)
+            self._file.cut(whole)
         else:  # only its line break is missing
             self._lines[record.key] = tail
-            if self._descriptor is not None:
-                self._write(b"\n", len(content))
+            if self._file.is_open_to_write:
+                self._file.append(b"\n")
 
     def _key(self, line: bytes, number: int) -> str:
         if line.startswith(_START) and line.endswith(b"}"):
@@ -107,10 +83,6 @@ class Store(Mapping[str, SweepRecord]):
             "The file is another one, or was edited; it was left as it is.",
         )
 
-    def _cut(self, size: int) -> None:
-        if self._descriptor is not None:
-            os.ftruncate(self._descriptor, size)
-
     def append(self, record: SweepRecord) -> None:
         """Add a record: its whole line, or nothing.
 
@@ -118,38 +90,9 @@ class Store(Mapping[str, SweepRecord]):
             UsageError: It cannot be written (a full disk, most often); the file is as it was.
         """
         line = record_to_line(record).encode()
-        if self._descriptor is None:
-            raise usage_error(f"{self.path} is not open for writing")
-        self._write(line + b"\n", os.fstat(self._descriptor).st_size)
+        self._file.append(line + b"\n")
         self._lines[record.key] = line
         self._decoded[record.key] = record
-
-    def _write(self, data: bytes, size: int) -> None:
-        """Write behind the file's end, which is at ``size``."""
-        descriptor = self._descriptor
-        if descriptor is None:
-            return
-        try:
-            written = 0
-            while written < len(data):
-                written += os.write(descriptor, data[written:])
-            if self._sync:
-                os.fsync(descriptor)
-        except OSError as error:
-            self._undo(size)
-            raise usage_error(
-                f"{self.path} cannot be written: {error.strerror or error}",
-                f"What it holds, {len(self)} variants, is not lost: make room and start again.",
-            ) from None
-        except BaseException:  # Ctrl-C between two pieces
-            self._undo(size)
-            raise
-
-    def _undo(self, size: int) -> None:
-        try:
-            self._cut(size)
-        except OSError:
-            return  # the next opening cuts it off
 
     def find(self, key: str) -> SweepRecord | None:
         """Return the record of a key, or None."""
@@ -176,9 +119,7 @@ class Store(Mapping[str, SweepRecord]):
 
     def close(self) -> None:
         """Let others write to the file."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
+        self._file.close()
 
     def __enter__(self) -> Store:
         return self
@@ -187,11 +128,6 @@ class Store(Mapping[str, SweepRecord]):
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _is_torn(tail: bytes) -> bool:
-    """Return whether these bytes without a line break can be what a killed process left of a line of ours."""
-    return tail.startswith(_START[: len(tail)]) or not tail.strip(b"\0")
 
 
 def merge_stores(target: Store, sources: Iterable[Store]) -> int:

@@ -16,7 +16,7 @@ from lhkit.analysis.sweep_summary import FAILED
 from lhkit.model.sweep import SweepRecord
 from lhkit.render.sweep_heat import MOST_KNOBS, HeatMap, heat_map
 from lhkit.render.tables import format_ns
-from lhkit.session.sweeping import Sweep
+from lhkit.session.live_sweep import Sweep
 from lhkit.sweeping.engine import SweepEvent
 from lhkit.widgets.view import is_live
 
@@ -37,9 +37,20 @@ def board_state(sweep: Sweep) -> dict[str, Any]:
         "total": sweep.total,
         "end": "broke off" if sweep.failure else sweep.end,
         "best": _best_words(sweep, sweep.best),
+        "confirming": _confirming(sweep),
         "failures": [[status, count] for status, count in failed.items() if count],
         "heat": None if heat is None else dataclasses.asdict(heat),
     }
+
+
+def _confirming(sweep: Sweep) -> dict[str, Any] | None:
+    """Return how far the confirmation has come; at the end what it found, in a sentence a payload."""
+    if (step := sweep.confirming) is not None:
+        return {"done": step.processes, "total": step.most, "words": f"{len(step.contenders)} in the race"}
+    found = [
+        f"{name}: {c.verdict.reason}" if name else c.verdict.reason for name, c in sweep.confirmations.items()
+    ]
+    return {"done": 0, "total": 0, "words": "; ".join(found)} if found else None
 
 
 def _heat(sweep: Sweep) -> HeatMap | None:
@@ -83,7 +94,7 @@ class SweepBoard(anywidget.AnyWidget):
     def _show(self, event: SweepEvent) -> None:
         """Show what happened, at most a few times a second; the end in any case."""
         now = time.monotonic()
-        if event.end is None and now - self._shown_at < _SECONDS_BETWEEN:
+        if event.end is None and event.confirming is None and now - self._shown_at < _SECONDS_BETWEEN:
             return
         self._shown_at = now
         self.state = board_state(self._sweep)

@@ -16,16 +16,18 @@ from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
-from lhkit.render.svg import drawing_id
+from lhkit.render.svg import drawing_id, element
+from lhkit.render.timeline import timeline_drawing
 from lhkit.render.timeline_html import timeline_style
-from lhkit.render.trace_view import whole_trace_view
-from lhkit.render.viewer import script, static_text, view_html, view_style
+from lhkit.render.trace_view import schedule_panes, timeline_pane, trace_key
+from lhkit.render.viewer import Pane, View, script, static_text, view_html, view_style
 from lhkit.session.catalogues import known_help
 from lhkit.session.composing import Session
 from lhkit.session.files import write_file
 from lhkit.session.loading import as_payload, as_schedule
 from lhkit.widgets.view import is_live
 from lhkit.workbench.exports import export_kind, exported
+from lhkit.workbench.frames import payload_frame
 from lhkit.workbench.jobs import InlineJobs, ThreadJobs
 from lhkit.workbench.notices import Notice
 from lhkit.workbench.parts import PARTS
@@ -150,8 +152,10 @@ class WorkbenchWidget(anywidget.AnyWidget):
         if not is_live() or trace is None:
             return {"text/plain": words}, {}
         # The output holds a picture that the widget takes over: read without a kernel it is a picture.
-        picture = view_html(whole_trace_view(trace, known_help()), id_=self.view_id)
-        return {"text/html": picture, "text/plain": words}, {}
+        picture = view_html(_still(trace, self.workbench.screen.step), id_=self.view_id)
+        # Notebook 7 lets outputs scroll that were long at first; the workbench has a height of its own.
+        style = f'[data-lh-view="{self.view_id}"]:not(.lh-live) {{ max-height: 40rem; overflow: auto; }}'
+        return {"text/html": element("style", style) + picture, "text/plain": words}, {}
 
     # Commands come on the kernel's thread and are carried out on the workbench's; parts go back.
 
@@ -195,6 +199,13 @@ class WorkbenchWidget(anywidget.AnyWidget):
         message = f"lhkit itself failed: {type(error).__name__}: {error}"
         notice = Notice("defect", message, "The kernel's log has the details; what was on screen is unharmed.")
         self._here(functools.partial(self._set, {_trait("notice"): notice.to_json()}))
+
+
+def _still(trace: Trace, step: int) -> View:
+    """Return what a reader sees without a kernel: handles, schedule, and the payload after a step."""
+    payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False))
+    panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
+    return View(trace_key(trace), panes, start=step)
 
 
 def _trait(part: str) -> str:

@@ -13,6 +13,7 @@ from lhkit.model.own_catalogue import with_own_ops
 from lhkit.model.schedule import Schedule
 from lhkit.schedule.candidates import USUAL, include_text
 from lhkit.schedule.edits_steps import insert_step, replace_step
+from lhkit.schedule.forms import form_text
 from lhkit.schedule.recipes import Recipe, insert_recipe
 from lhkit.schedule.script import Script
 from lhkit.session.catalogues import load_catalogue
@@ -23,7 +24,7 @@ from lhkit.workbench.commands_steps import change
 from lhkit.workbench.fields import mapping, text
 from lhkit.workbench.forms_html import form_html, found_html, recipe_form_html
 from lhkit.workbench.places import StepPlace, asked_place, handles_at, number_after
-from lhkit.workbench.step_forms import built_form, has_body, step_text, written_fields
+from lhkit.workbench.step_forms import built_form, has_body, written_fields
 
 if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
@@ -118,7 +119,7 @@ def _built(workbench: Workbench, command: Mapping[str, Any]) -> tuple[StepPlace,
         return place, include_text(recipe, _given(recipe, fields, handles)), recipe.sequences, script
     catalogue = _catalogue(workbench)
     form = built_form(catalogue.op(name), fields, handles, catalogue, old)
-    return place, step_text(form, catalogue), "", script
+    return place, form_text(form, catalogue), "", script
 
 
 def _given(recipe: Recipe, fields: Mapping[str, Any], handles: list[TypedName]) -> list[TypedName]:

@@ -42,7 +42,8 @@ def form_html(op: CatalogueOp, handles: Offered, fields: Mapping[str, Any], *, i
         fields: What the fields hold.
         is_new: Whether the step is a new one, whose results may be named.
     """
-    first, more = [], []
+    first: list[str] = []
+    more: list[str] = []
     for parameter in parameters_of(op):
         row = _field(parameter, handles, fields.get(parameter.name, ""))
         is_shown = parameter.is_required or fields.get(parameter.name) not in (None, "", False)

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.trace import Trace
+from lhkit.render.viewer import packed
 
 if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
+
+# Characters from which a fragment is packed.
+_PACK_FROM = 120_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +47,8 @@ class Same:
 def same_trace(workbench: Workbench) -> Same:
     """Return the trace that is shown, by its identity."""
     return Same(workbench.trace)
+
+
+def sent(text: str) -> Any:
+    """Return a fragment as it is sent: on its way from the kernel, unpacking costs more than most of them."""
+    return packed(text, least=_PACK_FROM, level=3)

@@ -17,9 +17,8 @@ from lhkit.render.tile_text import iteration_text
 from lhkit.render.tiles import tiles_svg
 from lhkit.render.timeline import timeline_drawing, timeline_html
 from lhkit.render.trace_view import trace_key
-from lhkit.render.viewer import packed
 from lhkit.session.tilings import tile_picture_of
-from lhkit.workbench.part import Part, Same, same_trace
+from lhkit.workbench.part import Part, Same, same_trace, sent
 
 if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
@@ -30,7 +29,7 @@ _MOST_ITERATIONS = 32
 
 def _timeline(workbench: Workbench) -> Any:
     trace = workbench.trace
-    return packed(timeline_html(timeline_drawing(trace), styled=False)) if trace else ""
+    return sent(timeline_html(timeline_drawing(trace), styled=False)) if trace else ""
 
 
 def _if_open(pane: str, workbench: Workbench) -> Hashable:
@@ -42,7 +41,7 @@ def _schedule_graph(workbench: Workbench) -> Any:
     trace = workbench.trace
     if trace is None or not workbench.screen.is_open("schedule_graph"):
         return ""
-    return packed(graph_svg(layout(schedule_flow(trace)), themed=False))
+    return sent(graph_svg(layout(schedule_flow(trace)), themed=False))
 
 
 def _tiles(workbench: Workbench) -> dict[str, Any]:
@@ -73,7 +72,7 @@ def tiles_of(same: Same) -> TilePicture:
 def tile_frame_part(picture: TilePicture, iteration: int) -> dict[str, Any]:
     """Return a tile picture at an iteration: which it is, in words, and the drawing."""
     words = iteration_text(picture, tile_frame(picture, iteration))
-    return {"label": words, "html": packed(tiles_svg(picture, iteration, themed=False))}
+    return {"label": words, "html": sent(tiles_svg(picture, iteration, themed=False))}
 
 
 PARTS = (

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lhkit.render.trace_view import trace_key
-from lhkit.render.viewer import packed
 from lhkit.workbench.frames import payload_frame
-from lhkit.workbench.part import Part, same_trace
+from lhkit.workbench.part import Part, same_trace, sent
 
 if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
@@ -18,7 +17,7 @@ def _make(workbench: Workbench) -> dict[str, Any]:
     if trace is None:
         return {"key": "", "step": -1, "whole": False, "html": ""}
     html = payload_frame(trace, screen.step, whole=screen.whole_payload)
-    return {"key": trace_key(trace), "step": screen.step, "whole": screen.whole_payload, "html": packed(html)}
+    return {"key": trace_key(trace), "step": screen.step, "whole": screen.whole_payload, "html": sent(html)}
 
 
 PARTS = (Part("payload", same_trace, _make),)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 from lhkit.model.errors import UsageError
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
-from lhkit.render.viewer import packed
 from lhkit.session.catalogues import known_help
-from lhkit.workbench.part import Part, same_trace
+from lhkit.workbench.part import Part, same_trace, sent
 from lhkit.workbench.step_rows import step_rows
 from lhkit.workbench.steps_html import steps_html
 
@@ -25,7 +24,7 @@ def _make(workbench: Workbench) -> dict[str, Any]:
     is_of_text = trace is not None and trace.schedule.sha256 == schedule.sha256
     rows = step_rows(workbench.script, trace if is_of_text else None, schedule.knobs, known_help())
     html = steps_html(rows, knob_values(schedule), workbench.version_id)
-    return {"html": packed(html), "version": workbench.version_id}
+    return {"html": sent(html), "version": workbench.version_id}
 
 
 def knob_values(schedule: Schedule) -> dict[str, KnobValue]:

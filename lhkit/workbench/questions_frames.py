@@ -10,11 +10,10 @@ from lhkit.model.trace import Trace
 from lhkit.render.graph import graph_svg
 from lhkit.render.layered import layout
 from lhkit.render.trace_view import trace_key
-from lhkit.render.viewer import packed
 from lhkit.session.flows import payload_flow_of
 from lhkit.workbench.fields import flag, integer
 from lhkit.workbench.frames import payload_frame
-from lhkit.workbench.part import Same
+from lhkit.workbench.part import Same, sent
 from lhkit.workbench.parts_handles import tile_frame_part, tiles_of
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def shown_trace(workbench: Workbench, question: Mapping[str, Any]) -> Trace:
 def _frame(workbench: Workbench, question: Mapping[str, Any]) -> Any:
     """``{"key": of the trace, "step": index, "whole": bool}`` → the payload after the step, packed."""
     trace = shown_trace(workbench, question)
-    return packed(payload_frame(trace, integer(question, "step"), whole=flag(question, "whole")))
+    return sent(payload_frame(trace, integer(question, "step"), whole=flag(question, "whole")))
 
 
 def _payload_graph(workbench: Workbench, question: Mapping[str, Any]) -> Any:
@@ -49,7 +48,7 @@ def _payload_graph(workbench: Workbench, question: Mapping[str, Any]) -> Any:
     # A step that failed or never ran left no payload: shown is the one as it stood then.
     at = max((s for s in known if s <= step), default=known[0] if known else step)
     flow = payload_flow_of(trace, at, most_ops=_MOST_OPEN, worker=workbench.worker)
-    return packed(graph_svg(layout(flow), themed=False))
+    return sent(graph_svg(layout(flow), themed=False))
 
 
 def _tiles(workbench: Workbench, question: Mapping[str, Any]) -> Any:

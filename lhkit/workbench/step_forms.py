@@ -15,9 +15,10 @@ from lhkit.schedule.building.blocks import BuiltHandle
 from lhkit.schedule.building.bodies import Body
 from lhkit.schedule.building.builder import Builder
 from lhkit.schedule.building.parameters import BUILT_REGIONS, Parameter, parameters_of
-from lhkit.schedule.forms import form_text, mixed_entries
+from lhkit.schedule.forms import mixed_entries
 
 Fields = Mapping[str, Any]
+Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]
 _ITEM = re.compile(r'"(?:[^"\\]|\\.)*"|[^,\s]+')
 # What a form holds beside the parameters of its op.
 NAMES, RESULTS = "names", "results"
@@ -65,17 +66,13 @@ def built_form(
     return _with_results_of(_renamed(form, stand_ins), old)
 
 
-def step_text(form: Form, catalogue: Catalogue) -> str:
-    """Return a step as people write it."""
-    return form_text(form, catalogue)
-
-
 def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle], old: Form | None) -> Any:
     """Return a field as the argument that the builder takes; None where it was left out."""
     if value is None or value in ("", []):
         return None
     if parameter.attribute is not None:
-        return _READERS.get(parameter.attribute.kind, _text)(value, known)
+        read: Reader = _READERS.get(parameter.attribute.kind, _text)
+        return read(value, known)
     if parameter.operand is not None:
         names = _items(value)
         given = [_handle(name, known) for name in names]
@@ -183,7 +180,7 @@ def _text(value: Any, _: Mapping[str, BuiltHandle]) -> str:
     return str(value).strip()
 
 
-_READERS: Mapping[AttributeKind, Callable[[Any, Mapping[str, BuiltHandle]], Any]] = {
+_READERS: Mapping[AttributeKind, Reader] = {
     "flag": _bool,
     "bool": _bool,
     "int": _int,
@@ -237,15 +234,18 @@ def written_fields(form: Form, op: CatalogueOp) -> dict[str, Any]:
             fields[parameter.name] = attributes.get(spec.name, "")
         elif spec.name in attributes:
             value = attributes[spec.name]
-            is_list = isinstance(value, tuple) and spec.kind not in ("int-lists", "dictionary")
-            listed = ", ".join(map(str, value)) if isinstance(value, tuple) and is_list else None
-            fields[parameter.name] = _shown(value, spec.kind, spec.storage) if listed is None else listed
+            fields[parameter.name] = _written(value, spec.kind, spec.storage)
         elif spec.dynamic and operands.get(spec.dynamic):
             fields[parameter.name] = operands[spec.dynamic][0].name
     return fields
 
 
-def _shown(value: Any, kind: str, storage: str) -> str:
+def _written(value: Any, kind: str, storage: str) -> str:
     if kind == "int-lists":
         return str([list(v) for v in value])
-    return attribute_text(value, kind, storage) if kind == "dictionary" else str(value)
+    if kind == "dictionary":
+        return attribute_text(value, kind, storage)
+    if kind == "bools":
+        # One for each size, most often all false: who changes the sizes should not have to count them.
+        return ", ".join(str(v).lower() for v in value) if any(value) else ""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import psutil
@@ -24,7 +23,7 @@ from lhkit.worker.arrays import SharedFiles
 from lhkit.worker.deaths import advice_about, describe_exit, kind_of_death
 from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.inbox import Event, NothingYetError, open_inbox
-from lhkit.worker.limits import Limits, thread_environment
+from lhkit.worker.limits import Limits, process_environment
 from lhkit.worker.protocol import GarbageError, Message, write_message
 from lhkit.worker.reproducer import write_reproducer
 
@@ -33,6 +32,8 @@ _START_SECONDS = 120.0
 _MOST_LOG_BYTES = 256 << 20
 _LOG_NAME = "worker.log"
 _KEPT_BODY_BYTES = 64 << 20
+
+COMPILER = "lhkit.worker"
 
 Request = dict[str, Any]
 Question = tuple[str, dict[str, Any], bytes]
@@ -49,11 +50,22 @@ class Worker:
         preparation: What every process is asked first, as (request, fields, body); see `restart_with`.
         limits: Limits of requests that bring none of their own.
         threads: How many threads the pools of numerical libraries (NumPy's, for one) may have.
+        program: The module that the process runs: the compiler's, or one that answers other requests.
+        title: What it is called in messages.
     """
 
-    def __init__(self, limits: Limits | None = None, *, threads: int = 1) -> None:
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        threads: int = 1,
+        program: str = COMPILER,
+        title: str = "the compiler's worker",
+    ) -> None:
         self.limits = limits or Limits()
         self.threads = threads
+        self.program = program
+        self.title = title
         self.files = SharedFiles()
         self.generation = 0
         self.preparation: tuple[Question, ...] = ()
@@ -93,7 +105,7 @@ class Worker:
             try:
                 process = self._alive()
             except _DeathError as died:
-                raise error_for(_failure_of_death("start", died, self._preparing())) from None
+                raise error_for(self._failure_of_death("start", died, self._preparing())) from None
             question = _question((name, fields, body), limits, self._take_released())
             try:
                 answer = process.ask(question, limits, last_good_ir, on_progress)
@@ -102,7 +114,7 @@ class Worker:
                 if process.is_cancelled:
                     raise error_for(Failure("cancelled", f"{name} was cancelled", request=name)) from None
                 requests = [*self._preparing(), *before(), record(name, fields, body)]
-                raise error_for(_failure_of_death(name, died, requests)) from None
+                raise error_for(self._failure_of_death(name, died, requests)) from None
             except BaseException:  # Ctrl-C and the like: the answer would come to the wrong request
                 self._process = None
                 process.kill()
@@ -132,7 +144,7 @@ class Worker:
                 process, answers = self._start(preparation, limits or self.limits)
             except _DeathError as died:
                 requests = [record(*question) for question in preparation]
-                raise error_for(_failure_of_death("load_ops", died, requests)) from None
+                raise error_for(self._failure_of_death("load_ops", died, requests)) from None
             self._leave_parent()
             self.kill()
             self.preparation, self._process = preparation, process
@@ -140,7 +152,7 @@ class Worker:
         return answers
 
     def _start(self, preparation: Sequence[Question], limits: Limits) -> tuple[_Process, list[Message]]:
-        process = _Process(self.threads)
+        process = _Process(self.threads, self.program)
         answers = []
         try:
             for question in preparation:
@@ -196,6 +208,21 @@ class Worker:
             self.generation += 1
         return self._process
 
+    def _failure_of_death(self, name: str, died: _DeathError, requests: Sequence[Request]) -> Failure:
+        stage = f" (stage: {died.stage})" if died.stage else ""
+        failure = Failure(
+            kind=died.kind,
+            message=f"{self.title} {died.words} during {name!r}{stage}; nothing else is lost",
+            advice=advice_about(died.kind, died.stage),
+            request=name,
+            stage=died.stage,
+            last_good_ir=died.last_good_ir,
+            output=died.output,
+        )
+        if self.program != COMPILER:
+            return failure
+        return dataclasses.replace(failure, reproducer=write_reproducer(requests, to_json(failure)))
+
     def _leave_parent(self) -> None:
         """After a fork: talk to no process of the parent, and end none."""
         if self._owner != os.getpid():
@@ -241,7 +268,7 @@ class _DeathError(Exception):
 class _Process:
     """One worker process, from start to death."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, program: str) -> None:
         self.stage: str | None = None
         self.last_good_ir: str | None = None
         self.is_cancelled = False
@@ -249,12 +276,12 @@ class _Process:
         self._log = self._scratch / _LOG_NAME
         with self._log.open("ab") as log:
             self._popen = subprocess.Popen(
-                [sys.executable, "-P", "-m", "lhkit.worker"],
+                [sys.executable, "-P", "-m", program],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 cwd=self._scratch,
-                env=_environment(threads),
+                env=process_environment(threads),
                 start_new_session=True,
             )
         self.pid = self._popen.pid
@@ -365,30 +392,3 @@ def _end(popen: subprocess.Popen[bytes]) -> None:
         if stream is not None:
             with contextlib.suppress(OSError, ValueError):
                 stream.close()
-
-
-def _environment(threads: int) -> dict[str, str]:
-    """Return the worker's environment: threads of numerical libraries, and lhkit importable."""
-    home = str(Path(__file__).parents[2])
-    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
-    return {
-        **os.environ,
-        **thread_environment(threads),
-        "PYTHONPATH": os.pathsep.join([*paths, home]),
-        "PYTHONUTF8": "1",
-    }
-
-
-def _failure_of_death(name: str, died: _DeathError, requests: Sequence[Request]) -> Failure:
-    stage = f" (stage: {died.stage})" if died.stage else ""
-    failure = Failure(
-        kind=died.kind,
-        message=f"the compiler's worker {died.words} during {name!r}{stage}; nothing else is lost",
-        advice=advice_about(died.kind, died.stage),
-        request=name,
-        stage=died.stage,
-        last_good_ir=died.last_good_ir,
-        output=died.output,
-    )
-    path = write_reproducer(requests, to_json(failure))
-    return dataclasses.replace(failure, reproducer=path)

@@ -21,6 +21,7 @@ from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered
 from lhkit.compiler.lowering import pipeline_sha256
 from lhkit.compiler.memrefs import PreparedCall
 from lhkit.compiler.names import Names
+from lhkit.compiler.openmp import find_openmp
 from lhkit.compiler.outline import outline_schedule
 from lhkit.compiler.own_op_files import load_op_file
 from lhkit.compiler.own_ops import known_ops
@@ -46,6 +47,7 @@ from lhkit.worker.arrays import (
     dtype_named,
     lay_out,
 )
+from lhkit.worker.neighbours import timing_sign
 from lhkit.worker.protocol import Message
 from lhkit.worker.references import call_function
 from lhkit.worker.timings import Timing
@@ -121,7 +123,9 @@ class Handlers:
 
     def _describe(self, _fields: dict[str, Any], _body: bytes) -> Message:
         pipeline = {"pipeline_sha256": pipeline_sha256()}
-        return Message({"host": HOST, "version": host_version(HOST), **pipeline, **capabilities()})
+        found = find_openmp()
+        openmp = {"openmp": None if found is None else found.name}
+        return Message({"host": HOST, "version": host_version(HOST), **pipeline, **openmp, **capabilities()})
 
     def _load_ops(self, fields: dict[str, Any], body: bytes) -> Message:
         return Message({"ops": to_json(load_op_file(fields["file"], body.decode()))})
@@ -325,14 +329,19 @@ class Handlers:
         return Message({"timing": self._count, "core": timing.core})
 
     def _warm_up(self, fields: dict[str, Any], _body: bytes) -> Message:
-        return Message(self._timings[fields["timing"]].warm_up(fields["entry"], fields["batch_ns"]))
+        with timing_sign():
+            return Message(self._timings[fields["timing"]].warm_up(fields["entry"], fields["batch_ns"]))
 
     def _time_round(self, fields: dict[str, Any], _body: bytes) -> Message:
         timing, samples = self._timings[fields["timing"]], []
-        for index in fields["order"]:
-            self._send(Message({"progress": f"timing {fields['names'][index]}", "ir": None}))
-            samples.append([index, timing.sample(index, fields["round"])])
-        return Message({"samples_ns": samples, "limits": timing.sample_limits()})
+        with timing_sign() as is_another_timing:
+            is_disturbed = is_another_timing()
+            for index in fields["order"]:
+                self._send(Message({"progress": f"timing {fields['names'][index]}", "ir": None}))
+                samples.append([index, timing.sample(index, fields["round"])])
+                is_disturbed |= is_another_timing()
+            limits = timing.sample_limits()
+        return Message({"samples_ns": samples, "limits": limits, "is_disturbed": is_disturbed})
 
     def _release_timing(self, fields: dict[str, Any], _body: bytes) -> Message:
         self._timings.pop(fields["timing"], None)

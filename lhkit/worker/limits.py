@@ -49,14 +49,23 @@ def default_memory_bytes() -> int:
     return min(share, max(total // 2, _GIB))
 
 
-def available_cores() -> int:
-    """Return the number of cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def thread_environment(threads: int = 1) -> dict[str, str]:
-    """Return the variables that hold the thread pools of numerical libraries at so many threads."""
+    """Return the variables that hold the thread pools of numerical libraries at so many threads.
+
+    Threads of kernels (OpenMP's) sleep as soon as they have nothing to do: spinning, they would take the cores
+    of what is timed next.
+    """
     names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM", "BLIS")
-    return {f"{name}_NUM_THREADS": str(threads) for name in names}
+    return {**{f"{name}_NUM_THREADS": str(threads) for name in names}, "KMP_BLOCKTIME": "0"}
+
+
+def process_environment(threads: int) -> dict[str, str]:
+    """Return the environment of a process beside this one: threads of libraries, and lhkit importable."""
+    home = str(Path(__file__).parents[2])
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    return {
+        **os.environ,
+        **thread_environment(threads),
+        "PYTHONPATH": os.pathsep.join([*paths, home]),
+        "PYTHONUTF8": "1",
+    }

@@ -1,30 +1,11 @@
-"""The worker process: reads requests, answers them, one at a time, and survives what can be survived."""
+"""The compiler's worker: serves requests, or repeats those of a failure."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import os
-import signal
 import sys
-import traceback
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
 
-from lhkit.model.errors import LhkitError
-from lhkit.model.failure import Failure
-from lhkit.model.jsonable import to_json
-from lhkit.worker.protocol import Message, read_message, write_message
-
-if TYPE_CHECKING:
-    from lhkit.worker.handlers import Handlers
-
-# The client stops a request that takes too long; this is for a worker whose client is gone.
-_ORPHAN_GRACE_SECONDS = 5.0
-_BACKSTOP_BYTES = 4 << 30
-_MOST_OUTPUT_BYTES = 1 << 20
-LOG_NAME = "worker.log"
+from lhkit.worker.serving import Handlers, Send, serve
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,108 +15,10 @@ def main(arguments: list[str] | None = None) -> int:
         from lhkit.worker.replay import replay
 
         return replay(Path(arguments[0]))
-    requests, answers = _private_streams()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _forbid_core_dumps()
-    return _serve(requests, answers)
+    return serve(_compiler_handlers)
 
 
-def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Take standard input and output for messages, and leave libraries a harmless pair.
+def _compiler_handlers(send: Send) -> Handlers:
+    from lhkit.worker.handlers import Handlers as CompilerHandlers
 
-    MLIR prints to the C-level standard output; that goes to the log, where standard error goes.
-    """
-    requests = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    return requests, answers
-
-
-def _serve(requests: BinaryIO, answers: BinaryIO) -> int:
-    def send(message: Message) -> None:
-        write_message(answers, message)
-
-    try:
-        from lhkit.worker.handlers import Handlers
-
-        handlers = Handlers(send)
-    except LhkitError as error:
-        send(Message({"failure": to_json(error.failure)}))
-        return 1
-    send(Message({"hello": os.getpid()}))
-    while (request := read_message(requests)) is not None:
-        with _limited(request.header["seconds"], request.header["memory_bytes"]):
-            answer = _answer(handlers, request)
-        answer.header["output"] = _take_output()
-        send(answer)
-    return 0
-
-
-def _answer(handlers: Handlers, request: Message) -> Message:
-    try:
-        return handlers.answer(request)
-    except LhkitError as error:
-        return Message({"failure": to_json(error.failure)})
-    except MemoryError:
-        failure = Failure(kind="memory", message=f"{request.header['request']} ran out of memory")
-        return Message({"failure": to_json(failure)})
-    except Exception as error:  # noqa: BLE001 - whatever it is, the client must hear of it
-        what = f"{type(error).__name__}: {error}"
-        message = f"{request.header['request']} failed inside the worker: {what}"
-        failure = Failure(kind="crash", message=message, output=traceback.format_exc())
-        return Message({"failure": to_json(failure)})
-
-
-@contextlib.contextmanager
-def _limited(seconds: float, memory_bytes: int) -> Iterator[None]:
-    """Backstops for a client that is gone: an alarm that ends the process, and a limit on its memory.
-
-    Both lie well above the client's limits, so that it is the client that stops a request and says why:
-    code that is refused memory does not say so, it crashes.
-    """
-    _limit_memory(2 * memory_bytes + _BACKSTOP_BYTES)
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds + _ORPHAN_GRACE_SECONDS)
-    try:
-        yield
-    finally:
-        if hasattr(signal, "setitimer"):
-            signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _limit_memory(most_bytes: int) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    soft = most_bytes if hard == resource.RLIM_INFINITY else min(most_bytes, hard)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-def _forbid_core_dumps() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _take_output() -> str:
-    """Return what was printed since the last request, and empty the log."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if os.name == "posix":
-        ctypes.CDLL(None).fflush(None)
-    log = Path(LOG_NAME)
-    if not log.exists() or log.stat().st_size == 0:
-        return ""
-    with log.open("r+b") as file:
-        data = file.read(_MOST_OUTPUT_BYTES)
-        cut = file.read(1)
-        file.truncate(0)
-    text = data.decode(errors="replace")
-    return text + "\n… the rest was cut\n" if cut else text
+    return CompilerHandlers(send)

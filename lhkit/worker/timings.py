@@ -38,7 +38,9 @@ class Timing:
     def __init__(
         self, fields: Mapping[str, Any], arguments: Sequence[Argument], kernels: Mapping[int, CompiledKernel]
     ) -> None:
-        self.core = quietest_core() if fields["pin"] else None
+        # On one core, threads would wait for one another.
+        is_pinned = fields["pin"] and all(kernel.threads == 1 for kernel in kernels.values())
+        self.core = quietest_core() if is_pinned else None
         repeater = Repeater()
         self._nothing = repeater.nothing()
         nbytes = sum(a.nbytes for a in arguments)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from lhkit.compiler.memrefs import PreparedCall
 from lhkit.compiler.timing_loops import Repeater
 from lhkit.compiler.variants import Stage, VariantBuilder
 from lhkit.worker.arrays import Array
+from lhkit.worker.neighbours import timing_sign
 from lhkit.worker.pinning import pinned_to, quietest_core
 from lhkit.worker.timing import python_batches, without_garbage_collector
 from lhkit.worker.timings import Argument, Placement
@@ -99,7 +99,9 @@ class VariantBench:
             return {**answer, "status": "same"}
         answer["compile_ns"] = built.kernel.compile_ns
         answer["spent_ns"]["compile"] = built.kernel.compile_ns - built.apply_ns
-        with self._undisturbed():
+        # On one core, threads would wait for one another.
+        core = self._core if built.kernel.threads == 1 else None
+        with timing_sign(), pinned_to(core), without_garbage_collector():
             answer |= self._verify_and_time(built.kernel, fields["best_ns"], stage, answer)
         started = time.perf_counter_ns()
         del built  # freeing machine code takes milliseconds
@@ -143,11 +145,6 @@ class VariantBench:
             # What a call returns is freed before the next one, which a loop in machine code cannot do.
             return python_batches(prepared, ())[1]
         return lambda count: self._repeater.repeated(prepared, count)
-
-    @contextlib.contextmanager
-    def _undisturbed(self) -> Iterator[None]:
-        with pinned_to(self._core), without_garbage_collector():
-            yield
 
 
 class ResultCheck:

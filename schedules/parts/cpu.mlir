@@ -146,4 +146,110 @@ module attributes {transform.with_named_sequence} {
     } : !transform.any_op
     transform.yield
   }
+
+  // Fail unless there are as many contractions of vectors as were expected: with fewer, a reduction lost its
+  // contraction, and the result would be right and slow.
+  transform.named_sequence @require_contractions(%root: !transform.any_op {transform.readonly},
+      %expected: !transform.param<i64> {transform.readonly}) {
+    %contractions = transform.structured.match ops{["vector.contract"]} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %found = transform.num_associations %contractions : (!transform.any_op) -> !transform.param<i64>
+    transform.include @explain_lost_contractions failures(suppress) (%root, %found, %expected)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> ()
+    transform.match.param.cmpi eq %found, %expected : !transform.param<i64>
+    transform.yield
+  }
+  // Where the numbers are equal there is no op to explain it at.
+  transform.named_sequence private @explain_lost_contractions(%root: !transform.any_op {transform.readonly},
+      %found: !transform.param<i64> {transform.readonly}, %expected: !transform.param<i64> {transform.readonly}) {
+    %lost = transform.include @root_if_different failures(propagate) (%root, %found, %expected)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    transform.debug.emit_remark_at %lost, "a reduction is no vector.contract, and would run slowly: vectorize it with create_named_contraction, and do not canonicalize before reduction_to_contract" : !transform.any_op
+    transform.yield
+  }
+  transform.named_sequence private @root_if_different(%root: !transform.any_op {transform.readonly},
+      %found: !transform.param<i64> {transform.readonly}, %expected: !transform.param<i64> {transform.readonly})
+      -> !transform.any_op {
+    transform.match.param.cmpi ne %found, %expected : !transform.param<i64>
+    transform.yield %root : !transform.any_op
+  }
+
+  // Fail if something would run element by element: an op that is no vector yet, or a call of expf and its kin.
+  transform.named_sequence @refuse_scalar_code(%root: !transform.any_op {transform.readonly}) {
+    %structured = transform.structured.match interface{LinalgOp} in %root : (!transform.any_op) -> !transform.any_op
+    %pads = transform.structured.match ops{["tensor.pad"]} in %root : (!transform.any_op) -> !transform.any_op
+    %loops = transform.merge_handles %structured, %pads : !transform.any_op
+    %calls = transform.structured.match ops{["math.atan", "math.atan2", "math.cbrt", "math.cos", "math.erf", "math.erfc",
+      "math.exp", "math.exp2", "math.expm1", "math.log", "math.log10", "math.log1p", "math.log2", "math.powf", "math.sin",
+      "math.sinh", "math.cosh", "math.tan", "math.tanh"]} in %root
+      : (!transform.any_op) -> !transform.any_op
+    transform.debug.emit_remark_at %loops, "this is no vector code and would become a scalar loop: tile it and vectorize it, or take it out of the payload" : !transform.any_op
+    transform.debug.emit_remark_at %calls, "this would be a call for each element: no vector code is known for it in this element type" : !transform.any_op
+    %left = transform.merge_handles %loops, %calls : !transform.any_op
+    %count = transform.num_associations %left : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %count, %none : !transform.param<i64>
+    transform.yield
+  }
+
+  // Fail if an op has more rows or columns than a vector may have, or nobody knows how many: such a vector takes
+  // minutes to compile, and no registers hold it. To be asked before ops are vectorized.
+  transform.named_sequence @refuse_large_vectors(%root: !transform.any_op {transform.readonly},
+      %rows: !transform.param<i64> {transform.readonly}, %columns: !transform.param<i64> {transform.readonly}) {
+    %large = transform.include @find_large failures(propagate) (%root, %rows, %columns)
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    transform.debug.emit_remark_at %large, "this would be a vector above the cap, or one of unknown size: tile it, peel the ends, and fold what is left before it is vectorized" : !transform.any_op
+    %count = transform.num_associations %large : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %count, %none : !transform.param<i64>
+    transform.yield
+  }
+
+  // The ops of more than so many rows or columns, or of a size that nobody knows.
+  transform.named_sequence @find_large(%root: !transform.any_op {transform.readonly},
+      %rows: !transform.param<i64> {transform.readonly}, %columns: !transform.param<i64> {transform.readonly})
+      -> !transform.any_op {
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %all = transform.foreach_match in %function, %rows, %columns @fits_in_vectors -> @mark_small, @is_structured -> @mark_large
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> !transform.any_op
+    %large = transform.structured.match attributes {size = "large"} in %all : (!transform.any_op) -> !transform.any_op
+    transform.yield %large : !transform.any_op
+  }
+  transform.named_sequence private @fits_in_vectors(%op: !transform.any_op {transform.readonly},
+      %rows: !transform.param<i64> {transform.readonly}, %columns: !transform.param<i64> {transform.readonly})
+      -> !transform.any_op {
+    %height, %width = transform.match.structured failures(propagate) %op
+      : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
+    ^bb0(%structured: !transform.any_op):
+      %size_0 = transform.match.structured.dim %structured[0] : (!transform.any_op) -> !transform.param<i64>
+      %size_1 = transform.match.structured.dim %structured[1] : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %size_0, %size_1 : !transform.param<i64>, !transform.param<i64>
+    }
+    // A size that nobody knows is a negative number.
+    %one = transform.param.constant 1 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %height, %one : !transform.param<i64>
+    transform.match.param.cmpi le %height, %rows : !transform.param<i64>
+    transform.match.param.cmpi ge %width, %one : !transform.param<i64>
+    transform.match.param.cmpi le %width, %columns : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @is_structured(%op: !transform.any_op {transform.readonly},
+      %rows: !transform.param<i64> {transform.readonly}, %columns: !transform.param<i64> {transform.readonly})
+      -> !transform.any_op {
+    transform.match.structured failures(propagate) %op : !transform.any_op {
+    ^bb0(%structured: !transform.any_op):
+      transform.match.structured.yield
+    }
+    transform.yield %op : !transform.any_op
+  }
+  transform.named_sequence private @mark_small(%op: !transform.any_op {transform.readonly}) {
+    %size = transform.param.constant "small" -> !transform.any_param
+    transform.annotate %op "size" = %size : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @mark_large(%op: !transform.any_op {transform.readonly}) {
+    %size = transform.param.constant "large" -> !transform.any_param
+    transform.annotate %op "size" = %size : !transform.any_op, !transform.any_param
+    transform.yield
+  }
 }

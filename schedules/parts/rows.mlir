@@ -134,20 +134,6 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // Fail if something would run element by element: an op of linalg that is no vector, or a call of expf and its kin.
-  transform.named_sequence @refuse_scalar_code(%root: !transform.any_op {transform.readonly}) {
-    %scalar = transform.structured.match interface{LinalgOp} in %root : (!transform.any_op) -> !transform.any_op
-    %calls = transform.structured.match ops{["math.atan", "math.atan2", "math.cbrt", "math.cos", "math.erf", "math.erfc",
-      "math.exp", "math.exp2", "math.expm1", "math.log", "math.log10", "math.log1p", "math.log2", "math.powf", "math.sin",
-      "math.sinh", "math.cosh", "math.tan", "math.tanh"]} in %root
-      : (!transform.any_op) -> !transform.any_op
-    %left = transform.merge_handles %scalar, %calls : !transform.any_op
-    %count = transform.num_associations %left : (!transform.any_op) -> !transform.param<i64>
-    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
-    transform.match.param.cmpi eq %count, %none : !transform.param<i64>
-    transform.yield
-  }
-
   // Marks of what is done with an op on a row.
   transform.named_sequence private @mark_reduction(%op: !transform.any_op {transform.readonly}) {
     %way = transform.param.constant "reduction" -> !transform.any_param

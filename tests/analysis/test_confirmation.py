@@ -21,13 +21,19 @@ def contenders(*records, **options):
 
 
 def test_those_that_may_be_the_best_take_part_the_best_first():
-    assert contenders(timed(1, 1300), timed(2, 1000), timed(3, 1040), timed(4, 1060)) == [2, 3]
+    near = [timed(1, 1300), timed(2, 1000), timed(3, 1040), timed(4, 1045)]
+    assert contenders(*near, timed(5, 1060)) == [2, 3, 4]
+    assert contenders(*near, timed(5, 1049)) == [2, 3, 4, 5]
+
+
+def test_the_best_three_take_part_however_clear_it_looks():
+    assert contenders(timed(1, 1300), timed(2, 1000), timed(3, 9000), timed(4, 9900)) == [2, 1, 3]
 
 
 def test_noise_and_few_runs_let_more_take_part():
-    far = timed(3, 1200, mad=60, runs=4)
-    assert contenders(timed(2, 1000), far) == [2, 3]
-    assert contenders(timed(2, 1000), timed(3, 1200, mad=4, runs=4)) == [2]
+    first = [timed(2, 1000), timed(4, 1001), timed(5, 1002)]
+    assert contenders(*first, timed(3, 1200, mad=60, runs=4)) == [2, 4, 5, 3]
+    assert contenders(*first, timed(3, 1200, mad=4, runs=4)) == [2, 4, 5]
 
 
 def test_failures_hopeless_ones_and_equal_programs_do_not_take_part():

@@ -4,9 +4,9 @@ from lhkit.analysis.noise import judge_noise, judge_run
 from lhkit.model.measurement import Comparison, Measurement
 
 
-def run(samples, *, stable=True):
+def run(samples, *, stable=True, disturbed=()):
     anchor = Measurement("NumPy", tuple((i, 100.0) for i in range(len(samples))))
-    entry = Measurement("k", tuple(enumerate(samples)), is_stable=stable)
+    entry = Measurement("k", tuple(enumerate(samples)), is_stable=stable, disturbed_rounds=disturbed)
     return Comparison("p", "0" * 64, (anchor, entry), "NumPy", len(samples), 0, ())
 
 
@@ -39,3 +39,12 @@ def test_the_verdict_on_the_run_lists_noisy_entries():
     verdict = judge_run(run([50.0, 80.0] * 10))
     assert not verdict.is_quiet
     assert verdict.text.startswith("noisy (1 of 2 entries: k); ratios are known to ±")
+
+
+def test_samples_beside_another_timing_are_named_if_they_are_many():
+    steady = [50.0 + 0.1 * (i % 3) for i in range(20)]
+    assert judge_noise(run(steady, disturbed=(3, 4)))[1].is_quiet
+    verdict = judge_noise(run(steady, disturbed=(3, 4, 5)))[1]
+    assert verdict.text == (
+        "3 of 20 samples were taken beside another timing on this machine: run it again alone before you believe it"
+    )

@@ -1,20 +1,22 @@
 """What is read out of the records of a sweep."""
 
-import io
+import json
 
 import pytest
-from sweep_records import grid, record
+from sweep_records import grid, record, result_of
 
 from lhkit.analysis.knob_importance import knob_importance
-from lhkit.analysis.sweep_payloads import best_choice, best_per_payload, payload_frame, rank_choices
+from lhkit.analysis.sweep_payloads import best_choice, best_per_payload, rank_choices
 from lhkit.analysis.sweep_summary import (
     best_so_far,
     count_failures,
     count_statuses,
     knob_values,
     median_times,
+    relative_times,
 )
 from lhkit.model.errors import UsageError
+from lhkit.render.sweep_heat import heat_map
 
 
 def test_the_best_so_far_falls_and_never_rises():
@@ -105,12 +107,30 @@ def test_each_payload_has_its_best_and_one_choice_has_its_regret():
     assert best.mean_regret == pytest.approx(2.4**0.5 - 1)
 
 
-def test_the_table_from_size_to_knobs_is_a_frame_and_csv():
-    frame = payload_frame(sizes())
-    assert list(frame.columns) == ["payload", "b", "median_ns", "regret_of_one_choice"]
-    out = io.StringIO()
-    frame.to_csv(out, index=False)
-    assert out.getvalue().splitlines()[2] == "512,1,1000,0.0"
+def test_the_table_from_size_to_knobs_is_a_frame_csv_and_json(tmp_path):
+    result = result_of(sizes(), payload=("256", "512"), b=(1, 2, 3))
+    frame = result.by_payload()
+    assert [dict(c.knobs)["b"] for c in result.choices()] == [1, 2]
+    columns = ["payload", "arguments", "b", "median_ns", "confirmed", "regret_of_one_choice"]
+    assert list(frame.columns) == columns
+    lines = result.save_by_payload(tmp_path / "t.csv").read_text().splitlines()
+    assert lines[0] == ",".join(columns) and lines[2] == "512,,1,1000,,0.0"
+    rows = json.loads(result.save_by_payload(tmp_path / "t.json").read_text())
+    assert [(row["payload"], row["b"]) for row in rows] == [("256", 3), ("512", 1)]
+    with pytest.raises(UsageError, match=r"FILE\.csv or FILE\.json"):
+        result.save_by_payload(tmp_path / "t.txt")
+    text = result._repr_mimebundle_()["text/plain"]
+    assert "one choice for all: b = 1, slower than the best of each by 55 % on average" in text
+    assert "at most by 140 % (256)" in text
+
+
+def test_times_are_compared_within_a_payload():
+    relative = relative_times(sizes())
+    assert sorted(relative.values()) == pytest.approx([1, 1, 1.9, 2, 2.4])
+    heat = heat_map(sizes())
+    assert (heat.y_name, heat.best_ns, heat.worst) == ("payload", None, 2.4)
+    assert sum(c.is_framed for f in heat.facets for c in f.cells) == 2
+    assert knob_importance(sizes()).knobs[0].knob == "b"
 
 
 def test_payloads_without_a_common_choice_have_no_best_choice():

@@ -17,7 +17,7 @@ from jupyter_pages import (
     served,
 )
 
-__all__ = ["SCREENSHOTS", "WIDTHS", "notebook_of", "opened", "output", "run_all", "run_cell"]
+__all__ = ["SCREENSHOTS", "WIDTHS", "Watched", "notebook_of", "opened", "output", "run_all", "run_cell"]
 
 
 def pytest_collection_modifyitems(items):

@@ -2,7 +2,7 @@
 
 import nbformat
 import pytest
-from conftest import SCREENSHOTS, notebook_of, opened, run_cell
+from conftest import SCREENSHOTS, Watched, notebook_of, opened, run_cell
 
 EXPLORE = "import lhkit\nbench = lhkit.explore()\nbench"
 HEAD = """module attributes {transform.with_named_sequence} {
@@ -24,7 +24,8 @@ class Screen:
     def __init__(self, watched):
         self.watched, self.page = watched, watched.page
         self.root = self.page.locator(".lhw")
-        self.root.locator(".lhw-row").first.wait_for()
+        self.root.locator(".lhw-row.lh-now").wait_for()
+        self.root.locator(".lhw-frame").first.wait_for(state="attached")
 
     def pane(self, name):
         return self.root.locator(f".lhw-pane[data-pane='{name}']")
@@ -35,9 +36,17 @@ class Screen:
     def main(self, text):
         return self.row(text).locator(".lhw-main")
 
+    def button(self, name, **options):
+        return self.root.get_by_role("button", name=name, **options)
+
+    def key(self, *names):
+        for name in names:
+            self.page.keyboard.press(name)
+
     def shows(self, step):
-        """Wait until a step is shown everywhere."""
-        self.root.locator(f".lhw-row.lh-now[data-step='{step}']").wait_for()
+        """Wait until a step is shown in the list and in the payload."""
+        self.root.locator(f".lhw-row.lh-now[data-step='{step}']").wait_for(state="attached")
+        self.root.locator(f"[data-frame^='{step}|']").wait_for(state="attached")
 
     def says(self, text):
         self.root.locator(".lhw-outcome", has_text=text).wait_for()
@@ -45,55 +54,100 @@ class Screen:
     def payload_says(self, text):
         self.pane("payload").locator(".lhw-frame", has_text=text).wait_for()
 
+    def has_focus(self, text):
+        self.page.wait_for_function("(text) => document.activeElement.textContent.includes(text)", arg=text)
+
+    def picture(self, name):
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"workbench_{name}.png")
+
+
+# Puts code into the only cell of the notebook, and waits until it was run.
+RUN = """async (code) => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  panel.content.activeCellIndex = 0;
+  panel.content.activeCell.model.sharedModel.setSource(code);
+  await window.jupyterapp.commands.execute("notebook:run-cell");
+}"""
+
+
+@pytest.fixture(scope="module")
+def lab(browser, server):
+    """A notebook in JupyterLab that stays open: one page and one kernel for most tests."""
+    nbformat.write(notebook_of([""]), server.folder / "bench.ipynb")
+    contexts = []
+
+    def open_page():
+        contexts.append(browser.new_context(viewport={"width": 1600, "height": 1000}))
+        contexts[0].set_default_timeout(60_000)
+        return Watched(contexts[0].new_page())
+
+    yield opened(open_page, server, "lab", "bench.ipynb")
+    contexts[0].close()
+
 
 @pytest.fixture
-def screen(watched, server, request):
-    """Return a function that opens a notebook with a workbench."""
+def screen(lab, server):
+    """Return a function that runs code which shows a workbench; nothing leaves the machine, no error is said."""
+    lab.requests.clear()
+    lab.errors.clear()
 
-    def open_screen(code=EXPLORE, *, application="lab", **options):
+    def show(code=EXPLORE):
+        lab.page.evaluate(RUN, f"{code}")
+        return Screen(lab)
+
+    yield show
+    lab.page.evaluate(RUN, "bench.close()")
+    lab.page.locator(".lhw").wait_for(state="detached")
+    lab.check(*server.addresses)
+
+
+@pytest.fixture
+def own_page(watched, server, request):
+    """Return a function that opens a notebook of its own with a workbench."""
+    pages = []
+
+    def open_screen(*, application="lab", **options):
         name = f"{request.node.name.partition('[')[0]}.ipynb"
-        nbformat.write(notebook_of([code, "bench.schedule.values"]), server.folder / name)
+        nbformat.write(notebook_of([EXPLORE]), server.folder / name)
         page = opened(watched, server, application, name, **options)
+        pages.append(page)
         run_cell(page, 0)
-        pages.append(page.page)
         return Screen(page)
 
-    pages = []
     yield open_screen
-    for page in pages:  # their kernels would stay
-        page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    for page in pages:
+        page.check(*server.addresses)
+        page.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
 
 
 def explore(steps):
     return f"import lhkit\nbench = lhkit.explore(None, '''{HEAD}{steps}{TAIL}''')\nbench"
 
 
-def test_steps_are_walked_by_keys_and_a_handle_is_lit_everywhere(screen, server):
+def test_steps_are_walked_by_keys_and_a_handle_is_lit_everywhere(screen):
     bench = screen()
     bench.shows(5)
     bench.main("merge_handles").click()
     bench.shows(3)
-    bench.page.keyboard.press("ArrowRight")
-    bench.page.keyboard.press("ArrowRight")
+    bench.key("ArrowRight", "ArrowRight")
     bench.shows(5)
     bench.payload_says("scf.forall")
-    bench.page.keyboard.press("ArrowDown")  # the focus walks with the rows
-    bench.page.keyboard.press("ArrowUp")
-    handle = bench.row("tile_using_forall").locator("[data-handle]").last
-    handle.click()
+    bench.key("ArrowDown", "ArrowUp")  # the focus walks with the rows
+    bench.shows(5)
+    bench.row("tile_using_forall").locator("[data-handle]").last.click()
     for pane in ("steps", "payload", "timeline"):
         bench.pane(pane).locator(".lh-selected").first.wait_for()
     assert "%forall" in bench.root.locator(".lh-chosen").inner_text()
-    bench.page.keyboard.press("Escape")
+    bench.key("Escape")
     bench.root.locator(".lh-selected").first.wait_for(state="detached")
-    bench.watched.check(*server.addresses)
 
 
 def test_a_knob_is_dragged_and_the_drag_undone(screen):
     bench = screen()
     slider = bench.root.get_by_role("slider", name="knob tile")
-    bench.shows(5)
     bench.payload_says("[32, 32]")
+    tiles = bench.pane("tiles").locator("svg").first.evaluate("svg => svg.outerHTML")
     slider.hover()  # waits until it stands still
     bench.page.mouse.down()
     box = slider.bounding_box()
@@ -101,22 +155,68 @@ def test_a_knob_is_dragged_and_the_drag_undone(screen):
     for share in (0.5, 0.35, 0.2, 0.02):
         bench.page.mouse.move(box["x"] + box["width"] * share, middle)
     bench.payload_says("[8, 8]")  # before the button is let go
+    assert bench.pane("tiles").locator("svg").first.evaluate("svg => svg.outerHTML") != tiles
     bench.page.mouse.up()
-    bench.root.get_by_role("button", name="undo: set tile = 8").click()
+    bench.button("undo: set tile = 8").click()
     bench.payload_says("[32, 32]")
-    assert bench.root.get_by_role("button", name="nothing to undo").is_disabled()
+    assert bench.button("nothing to undo").is_disabled()
     slider.focus()
-    bench.page.keyboard.press("ArrowRight")
+    bench.key("ArrowRight")
     bench.payload_says("[64, 64]")
+    bench.key("Control+z")
+    bench.payload_says("[32, 32]")
 
 
-def test_a_death_is_mended_by_a_repair(screen, server):
+def test_a_step_is_added_by_a_form_changed_and_taken_away_by_keys_alone(screen):
+    bench = screen(explore(""))
+    bench.main("tile_using_for").focus()
+    bench.key("Enter")
+    bench.button("+ add a step …").focus()
+    bench.key("Enter")
+    bench.page.keyboard.type("structured generalize")
+    bench.root.locator(".lhw-found button", has_text="structured.generalize").first.wait_for()
+    bench.key("ArrowDown", "Enter")
+    form = bench.root.locator(".lhw-form")
+    form.get_by_text("op handle, consumed").wait_for()
+    bench.root.locator(".lhw-preview", has_text="structured.generalize %").wait_for()
+    form.locator("select").first.select_option("%tiled")
+    bench.root.locator(".lhw-preview", has_text="generalize %tiled").wait_for()
+    form.get_by_role("button", name="add").focus()
+    bench.key("Enter")
+    bench.shows(2)
+    bench.payload_says("linalg.generic")
+    bench.has_focus("generalize")
+    bench.key("Alt+ArrowUp")  # it needs what the step above gives
+    bench.root.locator(".lhw-notice", has_text="cannot move there").wait_for()
+    bench.key(" ")
+    bench.root.locator(".lhw-off", has_text="generalize").wait_for()
+    bench.root.locator(".lhw-off .lhw-switch").click()
+    bench.payload_says("tile_using_for")
+    bench.main("tile_using_for").focus()
+    bench.key("Enter", "e")
+    sizes = form.get_by_label("tile_sizes")
+    sizes.fill("4, 4")
+    bench.root.locator(".lhw-preview", has_text="tile_sizes [4, 4]").wait_for()
+    form.get_by_role("button", name="change").click()
+    bench.row("[4, 4]").wait_for()
+
+
+def test_rows_are_dragged(screen):
+    bench = screen()
+    bench.row("knob").locator(".lhw-main").drag_to(
+        bench.main("get_producer_of_operand"), target_position={"x": 30, "y": 2}
+    )
+    bench.root.locator(".lhw-row[data-step='1'] [data-knob]").wait_for()
+    bench.button("undo: move step").click()
+    bench.root.locator(".lhw-row[data-step='4'] [data-knob]").wait_for()
+
+
+def test_a_death_is_mended_by_a_repair(screen):
     bench = screen(explore(DEATH))
     bench.says("fails at step 2")
     assert "%op is dead" in bench.pane("problems").inner_text()
     bench.pane("problems").locator(".lhw-repair").first.click()
     bench.says("applies")
-    bench.watched.check(*server.addresses)
 
 
 def test_a_crash_is_a_red_step_and_the_workbench_goes_on(screen):
@@ -124,15 +224,40 @@ def test_a_crash_is_a_red_step_and_the_workbench_goes_on(screen):
     bench.says("crashes the compiler at step 2")
     red = bench.row("multitile_sizes")
     assert red.get_attribute("data-status") == "crashed"
+    bench.picture("crash")
     red.locator("[data-do*=remove_step]").click()
     bench.says("applies in 2 steps")
 
 
-def test_a_page_that_is_loaded_again_finds_its_state(screen):
+def test_checkpoints_and_large_type(screen):
     bench = screen()
+    bench.button("set a checkpoint").click()
+    slider = bench.root.get_by_role("slider", name="knob tile")
+    slider.fill("0")
+    bench.payload_says("[8, 8]")
+    bench.root.get_by_label("go back to a checkpoint").select_option("checkpoint 1")
+    bench.payload_says("[32, 32]")
+    bench.button("large type").click()
+    bench.page.wait_for_selector(".lhw.lhw-large")
+    bench.picture("large")
+
+
+def test_every_control_has_a_name(screen):
+    bench = screen()
+    bench.button("+ add a step …").click()
+    nameless = bench.root.evaluate(
+        """(root) => [...root.querySelectorAll("button, input, select, [role=button], [role=tab], [tabindex]")]
+          .filter((e) => !(e.getAttribute("aria-label") || e.labels?.length || e.textContent.trim() || e.title))
+          .map((e) => e.outerHTML.slice(0, 120))"""
+    )
+    assert nameless == []
+
+
+def test_a_page_that_is_loaded_again_finds_its_state(own_page):
+    bench = own_page()
     slider = bench.root.get_by_role("slider", name="knob tile")
     slider.focus()
-    bench.page.keyboard.press("ArrowRight")
+    bench.key("ArrowRight")
     bench.payload_says("[64, 64]")
     bench.main("merge_handles").click()
     bench.shows(3)
@@ -140,38 +265,39 @@ def test_a_page_that_is_loaded_again_finds_its_state(screen):
     bench.page.reload()
     bench.shows(3)
     assert slider.input_value() == "3"
-    bench.page.keyboard.press("ArrowRight")
     bench.root.locator(".lhw-walk input").focus()
-    bench.page.keyboard.press("ArrowRight")
+    bench.key("ArrowRight")
     bench.shows(4)
+    bench.watched.errors.clear()  # what JupyterLab says about connections that a reload cuts is its own
 
 
-def test_notebook_7(screen, server):
-    bench = screen(application="notebook")
+def test_notebook_7(own_page):
+    bench = own_page(application="notebook")
     bench.shows(5)
     bench.main("merge_handles").click()
     bench.shows(3)
     bench.root.get_by_role("slider", name="knob tile").fill("0")
-    bench.root.get_by_role("button", name="undo: set tile = 8").wait_for()
-    bench.watched.check(*server.addresses)
+    bench.button("undo: set tile = 8").wait_for()
+    bench.picture("notebook")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [700, 1600])
-def test_pictures_of_it(screen, width, dark):
-    bench = screen(width=width, dark=dark)
-    if dark:
-        bench.page.evaluate(
-            "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
-        )
-        bench.page.wait_for_selector("body[data-jp-theme-light='false']", state="attached")
-    if width < 900:
-        tabs = bench.root.get_by_role("tab")
-        assert tabs.count() >= 4
-        bench.root.get_by_role("tab", name="Payload").click()
-        bench.payload_says("scf.forall")
-        assert bench.pane("steps").is_hidden()
-        bench.page.keyboard.press("ArrowRight")  # to the next tab
-        bench.pane("timeline").locator("svg").first.wait_for()
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    bench.page.screenshot(path=SCREENSHOTS / f"workbench_{width}_{'dark' if dark else 'light'}.png")
+def test_a_narrow_dark_screen_has_tabs(own_page):
+    bench = own_page(width=700, dark=True)
+    execute = "window.jupyterapp.commands.execute"
+    bench.page.evaluate(f"{execute}('apputils:change-theme', {{theme: 'JupyterLab Dark'}})")
+    bench.page.wait_for_selector("body[data-jp-theme-light='false']", state="attached")
+    bench.picture("narrow_dark_steps")
+    bench.root.get_by_role("tab", name="Payload", exact=True).click()
+    bench.payload_says("scf.forall")
+    assert bench.pane("steps").is_hidden()
+    bench.key("ArrowRight")  # to the next tab
+    bench.pane("timeline").locator("svg").first.wait_for()
+    paper = bench.pane("timeline").evaluate("e => getComputedStyle(e.closest('.lhw-area')).backgroundColor")
+    assert sum(int(n) for n in paper.removeprefix("rgb(").removesuffix(")").split(",")) < 200
+    bench.picture("narrow_dark")
+    bench.page.set_viewport_size({"width": 1600, "height": 1000})
+    bench.root.locator("[data-area=left]").wait_for()
+    bench.picture("dark")
+    bench.page.evaluate(f"{execute}('apputils:change-theme', {{theme: 'JupyterLab Light'}})")
+    bench.page.wait_for_selector("body[data-jp-theme-light='true']", state="attached")
+    bench.picture("light")

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from lhkit.cli.lab import copy_notebooks, find_notebook
 from lhkit.cli.main import run_program
+from lhkit.session.lessons import copy_notebooks, find_notebook
 from lhkit.shipped import shipped_folder
 
 
@@ -94,11 +94,20 @@ def test_a_wrong_result_is_exit_code_1(lhkit_command, tmp_path):
     assert done.returncode == 1 and "result differs from NumPy: result 0 at [0, 0]" in done.stderr
 
 
-def test_demo_writes_table_csv_plots_and_page(lhkit_command, tmp_path):
-    done = lhkit_command("demo", "--out", "out", "--rounds", "2")
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The demo, run once: what it printed, and its folder."""
+    out = tmp_path_factory.mktemp("demo") / "out"
+    command = [sys.executable, "-m", "lhkit", "demo", "--out", str(out), "--rounds", "3"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=500, check=False), out
+
+
+@pytest.mark.timeout(600)
+def test_demo_writes_tables_csv_plots_and_page(demo):
+    done, out = demo
     assert done.returncode == 0, done.stderr
     assert re.search(r"tile \+ fuse \+ vectorize .* right", done.stdout)
-    rows = list(csv.DictReader((tmp_path / "out" / "samples.csv").open()))
+    rows = list(csv.DictReader((out / "samples.csv").open()))
     assert {r["entry"] for r in rows} == {
         "NumPy",
         "unscheduled",
@@ -106,21 +115,25 @@ def test_demo_writes_table_csv_plots_and_page(lhkit_command, tmp_path):
         "tile + fuse + vectorize",
         "the same, packed",
     }
-    assert len(rows) == 10 and all(float(r["time_ns"]) > 0 for r in rows)
-    assert (tmp_path / "out" / "speed.png").read_bytes().startswith(b"\x89PNG")
-    page = (tmp_path / "out" / "index.html").read_text()
+    assert len(rows) == 15 and all(float(r["time_ns"]) > 0 for r in rows)
+    assert (out / "speed.png").read_bytes().startswith(b"\x89PNG")
+    page = (out / "index.html").read_text()
     assert "<svg" in page and "linalg.matmul" in page and "sha256 of the payload" in page
     linked = re.findall(r'<a href="(trace_\w+\.html)">', page)
-    assert len(linked) == 3 and all("lhkit:selected" in (tmp_path / "out" / f).read_text() for f in linked)
+    assert len(linked) == 3 and all("lhkit:selected" in (out / f).read_text() for f in linked)
     own = re.sub(r'<a href="trace_\w+\.html">|xlink:href="#|url\(#', "", page)
     assert not re.search(r"""(src|href)\s*=|url\(|@import""", own)
-    assert sum(f.stat().st_size for f in (tmp_path / "out").glob("*.html")) < 3_000_000
+    assert sum(f.stat().st_size for f in out.glob("*.html")) < 3_000_000
+    assert "variants: 6 (" in done.stdout and "timed side by side in" in done.stdout
+    assert "Tile sizes" in page and ">tile_m<" in page
+    assert len(list(csv.DictReader((out / "sweep.csv").open()))) == 6
+    assert (out / "sweep.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_vectorized_schedule_is_clearly_faster(lhkit_command, tmp_path):
+@pytest.mark.timeout(600)
+def test_the_vectorized_schedule_is_clearly_faster(demo):
     """A ratio of medians of one run, with a margin of two to what is promised (20 times)."""
-    lhkit_command("demo", "--out", "out", "--rounds", "3")
-    rows = list(csv.DictReader((tmp_path / "out" / "samples.csv").open()))
+    rows = list(csv.DictReader((demo[1] / "samples.csv").open()))
     median = {
         name: np.median([float(r["time_ns"]) for r in rows if r["entry"] == name])
         for name in ("unscheduled", "tile + fuse + vectorize")
@@ -141,6 +154,19 @@ def test_doctor_without_bindings_says_how_to_get_them(lhkit_command):
     done = lhkit_command("doctor", env={"LHKIT_MLIR": "no_such_package"})
     assert done.returncode == 1
     assert "MISSING" in done.stdout and "pip install torch-mlir" in done.stdout
+
+
+def test_doctor_says_ready_once_everything_was_tried(lhkit_command, tmp_path):
+    done = lhkit_command("doctor", "--ready", env={"LHKIT_STATE_DIR": str(tmp_path / "new")})
+    assert done.returncode == 0 and done.stdout.endswith("\nready\n")
+    assert "a kernel is compiled, and right" in done.stdout and list((tmp_path / "new").iterdir()) == []
+
+
+def test_doctor_is_not_ready_where_nothing_can_be_written(lhkit_command, tmp_path):
+    (tmp_path / "file").touch()
+    done = lhkit_command("doctor", "--ready", env={"LHKIT_STATE_DIR": str(tmp_path / "file" / "below")})
+    assert done.returncode == 1 and "ready" not in done.stdout.splitlines()
+    assert "set LHKIT_STATE_DIR to another folder" in done.stdout
 
 
 def test_lab_copies_notebooks_and_never_overwrites(tmp_path):

@@ -1,4 +1,4 @@
-"""The README: its commands run, its files exist."""
+"""The README and the pages of the site: their commands run, their files exist."""
 
 import os
 import re
@@ -12,18 +12,24 @@ import pytest
 from lhkit.model.warning_kinds import WARNING_KINDS
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
+README = PAGES["README.md"]
+TEXT = "\n".join(PAGES.values())
 # make is tried on a fresh clone by hand and by CI itself; lab waits for a browser.
-NOT_HERE = ("make ", "git ", "python install.py", ".venv", "lhkit lab", "pip install")
+NOT_HERE = ("make ", "git ", "python ", ".venv", "room/", "lhkit lab", "pip install")
 
 
 def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
 
 
 def commands():
     lines = [line.partition("  #")[0].strip() for block in blocks("sh") for line in block.splitlines()]
-    return [line for line in lines if line and not line.startswith(("#", *NOT_HERE))]
+    wanted = [line for line in lines if line and not line.startswith(("#", *NOT_HERE))]
+    return list(dict.fromkeys(wanted))
 
 
 def test_the_readme_has_commands_to_try():
@@ -55,7 +61,7 @@ def test_a_command_of_the_readme_runs(command, folder):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("block", blocks("python"))
+@pytest.mark.parametrize("block", list(dict.fromkeys(blocks("python"))))
 def test_a_python_example_of_the_readme_runs(block, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -69,11 +75,19 @@ def test_a_python_example_of_the_readme_runs(block, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_the_readme_lists_every_kind_of_warning():
-    rows = re.findall(r"^\| `([\w-]+)` \| (.*) \|$", README, re.MULTILINE)
+def test_a_page_lists_every_kind_of_warning():
+    rows = re.findall(r"^\| `([\w-]+)` \| (.*) \|$", PAGES["docs/mistakes.md"], re.MULTILINE)
     assert dict(rows) == dict(WARNING_KINDS)
 
 
-def test_links_of_the_readme_lead_somewhere():
-    links = re.findall(r"\]\(([^)#]+)\)", README)
-    assert links and all((ROOT / link).exists() for link in links if "://" not in link)
+@pytest.mark.parametrize("page", PAGES)
+def test_links_of_a_page_lead_somewhere(page):
+    links = re.findall(
+        r"\]\(([^)#\s]+)\)", re.sub(r"^```.*?^```", "", PAGES[page], flags=re.MULTILINE | re.DOTALL)
+    )
+    assert page != "README.md" or links
+    assert [x for x in links if "://" not in x and not (ROOT / page).parent.joinpath(x).exists()] == []
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) < 150

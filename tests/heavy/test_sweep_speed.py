@@ -22,7 +22,7 @@ def fresh_sweep(tmp_path, name, **options):
         lhkit.load_payload("matmul.mlir"),
         lhkit.load_schedule("matmul_block_tile_vectorize.mlir"),
     )
-    return lhkit.sweep(payload, schedule, store=tmp_path / f"{name}.jsonl", **options)
+    return lhkit.sweep(payload, schedule, store=tmp_path / f"{name}.jsonl", confirm=False, **options)
 
 
 @pytest.mark.parametrize("strategy", ["coordinate-descent", "tpe"])

@@ -1,13 +1,10 @@
 """Drawings of sweeps: what they draw is in records, and files of one figure are the same bytes."""
 
 import pytest
-from sweep_records import grid, record
+from sweep_records import grid, record, result_of
 
-from lhkit.analysis.sweep_summary import knob_values
 from lhkit.model.errors import UsageError
-from lhkit.model.sweep import SweepResult
 from lhkit.render.figures import figure_pdf, figure_png, figure_svg
-from lhkit.render.saving import save_sweep_figure
 from lhkit.render.sweep_heat import MARKS, can_be_mapped, draw_heat_map, heat_map
 from lhkit.render.sweep_parallel import draw_parallel_coordinates, parallel_coordinates
 from lhkit.render.sweep_progress import draw_history, draw_statuses, status_bars, sweep_history
@@ -38,7 +35,7 @@ def test_cells_hold_multiples_of_the_best_and_marks_of_failures():
 
 def test_the_winner_is_framed_where_there_is_one():
     records = two()
-    heat = heat_map(records, winner=records[0].key)
+    heat = heat_map(records, winners={records[0].key})
     assert [(c.column, c.row) for c in heat.facets[0].cells if c.is_framed] == [(0, 0)]
 
 
@@ -131,35 +128,9 @@ def test_numbers_of_cells_are_in_the_drawing_and_maps_of_nothing_can_be_drawn():
     assert figure_svg(draw_history(sweep_history([]))).startswith("<svg")
 
 
-def result_of(records, **axes):
-    return SweepResult(
-        payloads=("p",),
-        schedule=None,
-        axes=tuple(axes.items()),
-        records=tuple(records),
-        best=min((r for r in records if r.time_ns), key=lambda r: r.time_ns.median, default=None),
-        known=0,
-        end="finished",
-        spent_ns=(),
-        store="s.jsonl",
-    )
-
-
 def test_a_result_shows_itself_with_its_drawing_and_what_failed():
     bundle = result_of(two(), m=(1, 2, 4), n=(16, 64))._repr_mimebundle_()
     assert bundle["text/html"].count("<svg") == 3 and "image/png" in bundle
     assert "course and outcomes" in bundle["text/html"] and "crashed at 1" in bundle["text/plain"]
     alone = result_of(two()[1:2], m=(1,), n=(64,))._repr_mimebundle_()
     assert "image/png" not in alone
-
-
-@pytest.mark.parametrize("kind", ["knobs", "history", "outcomes"])
-def test_figures_are_saved_by_kind(kind, tmp_path):
-    many = grid(lambda **knobs: 1 + sum(knobs.values()), a=(0, 1), b=(0, 1), c=(0, 1), d=(0, 1))
-    for records in (two(), many):
-        file = save_sweep_figure(
-            result_of(records, **knob_values(records)), tmp_path / f"{kind}.svg", kind=kind
-        )
-        assert file.read_bytes().startswith(b"<svg")
-    with pytest.raises(UsageError, match="There are: knobs, history, outcomes"):
-        save_sweep_figure(result_of(two()), tmp_path / "x.svg", kind="pie")

@@ -12,7 +12,9 @@ from lhkit.analysis.winner import Rule
 from lhkit.model.errors import LhkitError, UsageError, error_for
 from lhkit.model.failure import Failure
 from lhkit.session import confirming as module
+from lhkit.session import winning
 from lhkit.session.confirming import Confirming, confirm
+from lhkit.sweeping.confirmation_log import ConfirmationLog
 
 PAYLOAD = lhkit.payloads.matmul(32, 64, 32)
 SCHEDULE = lhkit.load_schedule("matmul_tile.mlir")
@@ -29,7 +31,7 @@ def run_of(*tiles, **options):
 def test_contenders_and_baseline_are_timed_in_fresh_processes():
     events = []
     found = run_of(8, 32, rule=Rule(looks=(2,)), rounds=3, on_event=events.append).run()
-    assert [e.processes for e in events] == [1, 2] and events[0].most == 2
+    assert [e.processes for e in events] == [0, 1, 2] and events[0].most == 2
     measured = [{m.name for m in run.measurements} for run in found.runs]
     assert measured == [{"NumPy", "tile_m=8", "tile_m=32", "default knobs"}] * 2
     assert found.runs[0].environment == found.runs[1].environment
@@ -105,7 +107,10 @@ def test_after_a_stop_what_is_known_is_told():
 
 def test_time_that_is_up_ends_a_run_after_its_process():
     found = Scripted([(1.0, 1.0)] * 9, 8, 32, seconds=0.0).run()
-    assert (found.end, found.verdict.processes) == ("out of time", 1)
+    assert (found.end, found.verdict.processes, found.is_settled) == ("out of time", 1, False)
+    lines = describe_confirmation(found)
+    assert lines[0].startswith("undecided: ") and lines[1].startswith("the one ahead so far has ")
+    assert lines[-1].startswith("run the sweep again, ")
 
 
 def test_what_cannot_be_told_apart_ends_with_the_processes():
@@ -122,12 +127,131 @@ def test_one_contender_is_measured_and_none_is_refused():
 
 def test_a_sweep_is_confirmed_and_its_leader_is_its_best(tmp_path):
     knobs = {"tile_m": [8, 32], "tile_n": [64], "tile_k": [64]}
-    sweep = lhkit.sweep(PAYLOAD, SCHEDULE, knobs=knobs, store=tmp_path / "s.jsonl")
+    sweep = lhkit.sweep(PAYLOAD, SCHEDULE, knobs=knobs, store=tmp_path / "s.jsonl", confirm=False)
     found = sweep.confirm(rule=Rule(looks=(1,))).result()
-    assert sweep.confirmation is found and sweep.best.key == found.leader_key
+    assert found.is_settled and sweep.confirmation is found and sweep.best.key == found.leader_key
     assert sweep.result().best == sweep.best
     several = lhkit.sweep(
-        {"a": PAYLOAD, "b": PAYLOAD}, SCHEDULE, knobs=knobs, store=tmp_path / "t.jsonl", budget=1
+        {"a": PAYLOAD, "b": PAYLOAD}, SCHEDULE, knobs=knobs, store=tmp_path / "t.jsonl", budget=1, confirm=False
     )
     with pytest.raises(UsageError, match="Say which: payload='a', 'b'"):
         several.confirm()
+
+
+FEW = {"tile_m": [8, 32], "tile_n": [64], "tile_k": [64]}
+
+
+def scripted_sweeps(monkeypatch, script):
+    """Have the confirmations of sweeps take what processes measure from a script; return who was asked for."""
+    asked = []
+
+    class FromScript(Confirming):
+        def _process(self, alive):
+            asked.append(alive)
+            return next(script)(self, alive)
+
+        def _compile(self, name, worker):
+            raise error_for(Failure(kind="lowering", message="nobody can look"))
+
+    monkeypatch.setattr(winning, "Confirming", FromScript)
+    monkeypatch.setattr(winning, "choose_contenders", tuple)
+    return asked
+
+
+def measured(run, alive):
+    """A process: each contender a tenth slower than the one before, one per cent more or less."""
+    step = 10 + run.processes % 2
+    return comparison({name: [100.0 + step * i] * 9 for i, name in enumerate(alive)})
+
+
+def stopping(run, _alive):
+    run.stop()
+    raise error_for(Failure(kind="cancelled", message="stopped"))
+
+
+def test_a_sweep_confirms_its_winner_and_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
+    events, script = [], iter([measured, measured, stopping, *[measured] * 20])
+    asked = scripted_sweeps(monkeypatch, script)
+    options = {"knobs": FEW, "store": tmp_path / "s.jsonl", "deduplicate": False}
+    first = lhkit.sweep(PAYLOAD, SCHEDULE, on_event=events.append, **options)
+    assert (first.end, first.confirmation.end, first.confirmation.verdict.processes) == (
+        "finished",
+        "stopped",
+        2,
+    )
+    steps = [e.confirming.processes for e in events if e.confirming]
+    assert steps == [0, 1, 2] and events[-1].end == "finished" and len(asked) == 3
+    again = lhkit.sweep(PAYLOAD, SCHEDULE, **options)
+    found = again.confirmation
+    assert len(asked) == 3 + 2 and (found.verdict.processes, found.known, found.end) == (4, 2, "decided")
+    assert found.verdict.winner is not None and again.best.key == found.leader_key
+    third = lhkit.sweep(PAYLOAD, SCHEDULE, **options)  # nothing is measured again
+    assert len(asked) == 5 and third.confirmation.known == 4 and third.best == again.best
+    assert third.result().confirmation.verdict == found.verdict
+    third.confirm()  # asked for, it begins anew
+    assert len(asked) == 9 and third.confirmation.known == 0
+    log = ConfirmationLog(tmp_path / "s.confirmed.jsonl")
+    log.close()
+    assert [len(runs) for runs in log._runs.values()] == [4]
+
+
+def test_what_prevents_a_confirmation_is_said_and_costs_no_variant(tmp_path):
+    (tmp_path / "s.confirmed.jsonl").write_text("not ours\n")
+    swept = lhkit.sweep(PAYLOAD, SCHEDULE, knobs=FEW, store=tmp_path / "s.jsonl", deduplicate=False)
+    assert swept.end == "finished" and swept.best is not None and swept.confirmation is None
+    text = swept.result()._repr_mimebundle_()["text/plain"]
+    assert "the best few were not timed again: " in text and "s.confirmed.jsonl:1: this is no line of" in text
+    assert (tmp_path / "s.confirmed.jsonl").read_text() == "not ours\n"
+
+
+def test_each_of_several_payloads_has_its_winner(tmp_path, monkeypatch):
+    asked = scripted_sweeps(monkeypatch, iter([measured] * 40))
+    payloads = {"a": PAYLOAD, "b": lhkit.payloads.matmul(64, 64, 32)}
+    swept = lhkit.sweep(payloads, SCHEDULE, knobs=FEW, store=tmp_path / "s.jsonl", deduplicate=False)
+    assert set(swept.confirmations) == {"a", "b"} and len(asked) == 8
+    assert "\na: winner: " in swept.result()._repr_mimebundle_()["text/plain"]
+
+
+def test_stop_ends_a_confirmation_and_keeps_the_sweep(tmp_path):
+    async def main():
+        swept = lhkit.sweep(PAYLOAD, SCHEDULE, knobs=FEW, store=tmp_path / "s.jsonl", deduplicate=False)
+        reached = asyncio.Event()
+        swept.subscribe(lambda event: reached.set() if event.confirming else None)
+        await reached.wait()
+        assert swept.is_running and swept.end is None and "confirming" in repr(swept)
+        swept.stop()
+        done, _ = await asyncio.wait({asyncio.ensure_future(swept)}, timeout=5)
+        assert done
+        return swept
+
+    swept = asyncio.run(main())
+    assert swept.end == "finished" and len(swept.records) == 2 and swept.best is not None
+    assert swept.confirmation is None and swept.confirming_failure is None
+
+
+@pytest.mark.parametrize("content", ["{}", '{"schema": "lhkit.sweep/1"}', "[1", "\x00x"])
+def test_another_file_is_no_log_and_is_left_as_it_is(tmp_path, content):
+    path = tmp_path / "s.confirmed.jsonl"
+    path.write_text(f"{content}\n")
+    with pytest.raises(UsageError, match=r"confirmed\.jsonl:1: this is no line of lhkit\.confirmation/1"):
+        ConfirmationLog(path)
+    assert path.read_text() == f"{content}\n"
+
+
+def test_a_log_that_was_cut_at_any_byte_is_mended(tmp_path):
+    path, contest = tmp_path / "s.confirmed.jsonl", "c" * 64
+    log = ConfirmationLog(path)
+    for i in range(2):
+        log.add_run(contest, i, comparison({"a": [1.0, 2.0], "b": [2.0, 4.0]}, seed=i))
+    with pytest.raises(UsageError, match="another sweep"):
+        ConfirmationLog(path)
+    log.close()
+    whole = path.read_bytes()
+    first = whole.index(b"\n") + 1
+    for cut in [first, first + 1, first + 30, (first + len(whole)) // 2, len(whole) - 1]:
+        path.write_bytes(whole[:cut])
+        log = ConfirmationLog(path)
+        assert [run.seed for run in log.runs(contest)] == [0] and path.read_bytes() == whole[:first]
+        log.add_run(contest, 1, comparison({"a": [1.0, 2.0], "b": [2.0, 4.0]}, seed=1))
+        log.close()
+        assert path.read_bytes() == whole

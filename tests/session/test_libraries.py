@@ -124,6 +124,26 @@ def test_an_export_stands_alone(folder, worker):
         standalone(load_schedule(folder / "schedule.mlir", entry="inner", worker=worker))
 
 
+def test_an_export_holds_what_a_library_includes_from_another(folder, worker):
+    inner = LIBRARY.index("  transform.named_sequence private @inner")
+    behind = LIBRARY.index("  transform.named_sequence @not_needed")
+    declaration = f"  transform.named_sequence private @inner({ANY} {{transform.readonly}})\n"
+    (folder / "parts" / "mine.mlir").write_text(LIBRARY[:inner] + declaration + LIBRARY[behind:])
+    other = LIBRARY[inner:behind].replace(" private", "")
+    (folder / "parts" / "other.mlir").write_text(
+        f"module attributes {{transform.with_named_sequence}} {{\n{other}}}\n"
+    )
+    for order in (("mine", "other"), ("other", "mine")):
+        named = "\n".join(f"// lhkit: library parts/{name}.mlir" for name in order)
+        (folder / "schedule.mlir").write_text(SCHEDULE.replace("// lhkit: library parts/mine.mlir", named))
+        alone = load_schedule(
+            portable_text(load_schedule(folder / "schedule.mlir", worker=worker), worker=worker)
+        )
+        trace = trace_schedule(lhkit.payloads.matmul(4, 4, 4), alone, worker=worker)
+        assert trace.outcome.status == "ok"
+        assert "transform.apply_cse" in [s.op for s in trace.step_records]
+
+
 def test_a_reproducer_holds_the_library_where_the_schedule_looks_for_it(folder, worker):
     trace = trace_schedule(
         lhkit.payloads.matmul(4, 4, 4), load_schedule(folder / "schedule.mlir", worker=worker), worker=worker

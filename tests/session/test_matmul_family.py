@@ -22,6 +22,8 @@ SHAPES = {
     "a reduction of 1": (20, 90, 1),
     "a long reduction": (5, 6, 301),
     "1 throughout": (1, 1, 1),
+    "whole panels": (12, 640, 33),
+    "panels with ends": (13, 70, 513),
 }
 TO_ADD_TO = """
 func.func @add(%lhs: tensor<{m}x{k}xf32>, %rhs: tensor<{k}x{n}xf32>, %out: tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32> {{

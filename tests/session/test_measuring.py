@@ -12,6 +12,7 @@ from lhkit.analysis.statistics import summarize
 from lhkit.model.errors import UsageError
 from lhkit.session.environment import describe_environment
 from lhkit.session.loading import load_payload, load_schedule
+from lhkit.session.measuring import fastest_ns
 from lhkit.worker.caches import last_level_cache_bytes
 from lhkit.worker.client import Worker
 
@@ -168,3 +169,14 @@ def test_a_worker_says_how_many_threads_its_libraries_have():
         assert dict(describe_environment(worker))["threads"].startswith("2 ")
     finally:
         worker.close()
+
+
+def test_the_fastest_batches_tell_large_differences(worker):
+    payload = lhkit.payloads.matmul(64, 64, 64)
+    slow = lhkit.compile(payload, worker=worker)
+    fast = lhkit.compile(payload, "matmul_tile_fuse_vectorize.mlir", worker=worker)
+    times = fastest_ns({"slow": slow, "fast": fast}, rounds=20)
+    assert list(times) == ["slow", "fast"]
+    assert times["slow"] > 3 * times["fast"] > 0
+    with pytest.raises(UsageError, match="nothing to measure"):
+        fastest_ns({})

@@ -1,6 +1,7 @@
 """Sweeps with a worker: every outcome, in scripts and in event loops, and what their results say."""
 
 import asyncio
+import functools
 import json
 import os
 import signal
@@ -16,6 +17,9 @@ from lhkit.sweeping.store import Store
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, WAYS, Listed, make_record, points_of
+
+# Winners are confirmed in tests of their own.
+sweep = functools.partial(lhkit.sweep, confirm=False)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +51,7 @@ def everything(own, payload, schedule, tmp_path_factory):
     listed = Listed(points)
     # More than the worker takes by itself, and less than the hungry one has in no time.
     limits = Limits(5.0, 700 << 20)
-    return lhkit.sweep(payload, schedule, strategy=listed, store=store, worker=own, limits=limits)
+    return sweep(payload, schedule, strategy=listed, store=store, worker=own, limits=limits)
 
 
 def test_every_outcome_is_typed_and_costs_one_variant(everything):
@@ -107,7 +111,7 @@ def test_the_result_says_what_failed_and_what_made_no_difference(everything):
 def test_a_sweep_that_is_done_tries_nothing(everything, payload, schedule, own):
     before = everything.store_path.read_bytes()
     points = points_of(way=WAYS, idle=[1])
-    again = lhkit.sweep(payload, schedule, strategy=Listed(points), store=everything.store_path, worker=own)
+    again = sweep(payload, schedule, strategy=Listed(points), store=everything.store_path, worker=own)
     assert again.result().known == len(WAYS) and everything.store_path.read_bytes() == before
     assert again.best == everything.best
 
@@ -118,7 +122,7 @@ def test_other_options_in_the_text_use_what_is_known(everything, payload, own):
     )
     schedule = lhkit.load_schedule(longer, worker=own)
     points = points_of(way=["ok"], idle=[1, 2, 0])
-    again = lhkit.sweep(payload, schedule, strategy=Listed(points), store=everything.store_path, worker=own)
+    again = sweep(payload, schedule, strategy=Listed(points), store=everything.store_path, worker=own)
     assert again.result().known == 2 and again.records[2].status == "same-as"
 
 
@@ -169,7 +173,7 @@ TILE = """module attributes {transform.with_named_sequence} {
 
 
 def test_in_a_script_it_runs_to_the_end(worker, tmp_path):
-    done = lhkit.sweep(PAYLOAD, TILE, knobs={"size": [2, 8]}, worker=worker)
+    done = sweep(PAYLOAD, TILE, knobs={"size": [2, 8]}, worker=worker)
     assert repr(done).startswith("Sweep(<schedule>: 2 of 2 variants, finished, best size=")
     assert done.store_path.parent.name == "sweeps" and not done.is_running
     text = done.best_schedule()
@@ -177,15 +181,15 @@ def test_in_a_script_it_runs_to_the_end(worker, tmp_path):
     applied = lhkit.load_schedule(text, worker=worker)
     assert lhkit.verify(lhkit.compile(PAYLOAD, applied, worker=worker)).ok
     # Without a store the same sweep has the same file.
-    assert lhkit.sweep(PAYLOAD, TILE, worker=worker).result().known == 2
+    assert sweep(PAYLOAD, TILE, worker=worker).result().known == 2
 
 
 def test_several_payloads_are_an_axis(worker, tmp_path):
     small = PAYLOAD.replace("4096", "64")
-    swept = lhkit.sweep({"64": small, "4096": PAYLOAD}, TILE, store=tmp_path / "s.jsonl", worker=worker)
+    swept = sweep({"64": small, "4096": PAYLOAD}, TILE, store=tmp_path / "s.jsonl", worker=worker)
     assert [r.values["payload"] for r in swept.records] == ["64"] * 3 + ["4096"] * 3
     assert {r.status for r in swept.records} <= {"ok", "stopped-early"} and swept.best.values["payload"] == "64"
-    again = lhkit.sweep({"4096": PAYLOAD}, TILE, store=tmp_path / "s.jsonl", worker=worker)
+    again = sweep({"4096": PAYLOAD}, TILE, store=tmp_path / "s.jsonl", worker=worker)
     assert again.result().known == 3
 
 
@@ -196,14 +200,14 @@ def test_memrefs_are_verified_and_restored(worker, tmp_path):
       return
     }"""
     tile = TILE.replace("linalg.add", "linalg.reduce")
-    swept = lhkit.sweep(text, tile, store=tmp_path / "s.jsonl", worker=worker)
+    swept = sweep(text, tile, store=tmp_path / "s.jsonl", worker=worker)
     assert {r.status for r in swept.records} <= {"ok", "stopped-early"}
 
 
 def test_in_an_event_loop_it_returns_at_once_and_can_be_awaited(tmp_path):
     async def main():
         events = []
-        swept = lhkit.sweep(PAYLOAD, TILE, store=tmp_path / "s.jsonl", on_event=events.append)
+        swept = sweep(PAYLOAD, TILE, store=tmp_path / "s.jsonl", on_event=events.append)
         assert swept.is_running and swept.records == () and "running" in repr(swept)
         assert await swept is swept
         assert [e.done for e in events] == [1, 2, 3, 3] and events[-1].end == "finished"
@@ -215,7 +219,7 @@ def test_in_an_event_loop_it_returns_at_once_and_can_be_awaited(tmp_path):
 def test_stop_ends_it_within_half_a_second_whatever_it_does(own, payload, schedule, tmp_path):
     async def main():
         points = [*points_of(way=["ok", "hangs"], idle=[1])]
-        swept = lhkit.sweep(
+        swept = sweep(
             payload,
             schedule,
             strategy=Listed(points),
@@ -246,16 +250,16 @@ def test_what_cannot_be_swept_is_said_at_once(worker, tmp_path):
         ({"wrong": 1}, "unexpected keyword argument 'wrong'"),
     ):
         with pytest.raises(UsageError, match=words):
-            lhkit.sweep(PAYLOAD, TILE, store=store, worker=worker, **options)
+            sweep(PAYLOAD, TILE, store=store, worker=worker, **options)
     with Store(store), pytest.raises(UsageError, match="another sweep"):
-        lhkit.sweep(PAYLOAD, TILE, store=store, worker=worker)
+        sweep(PAYLOAD, TILE, store=store, worker=worker)
 
 
 def test_a_sweep_that_breaks_off_in_an_event_loop_says_so(worker, tmp_path):
     payload = lhkit.load_payload(PAYLOAD, reference="nowhere.py:f", worker=worker)
 
     async def main():
-        swept = lhkit.sweep(payload, TILE, store=tmp_path / "s.jsonl")
+        swept = sweep(payload, TILE, store=tmp_path / "s.jsonl")
         with pytest.raises(UsageError, match="no such file"):
             await swept
         assert "broke off" in repr(swept) and swept.failure.kind == "usage"
@@ -269,7 +273,7 @@ def test_a_variant_whose_worker_was_killed_from_outside_is_tried_again(own, payl
     async def main():
         points = points_of(way=["ok", "hangs", "other"], idle=[1])
         limits, store = Limits(5.0), tmp_path / "s.jsonl"
-        swept = lhkit.sweep(payload, schedule, strategy=Listed(points), store=store, worker=own, limits=limits)
+        swept = sweep(payload, schedule, strategy=Listed(points), store=store, worker=own, limits=limits)
         while swept.is_running and not swept.records:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)

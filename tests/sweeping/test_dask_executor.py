@@ -59,6 +59,7 @@ def sweep(own, folder, executor, points=POINTS, store=None):
         worker=own,
         limits=LIMITS,
         executor=executor,
+        confirm=False,
     )
 
 

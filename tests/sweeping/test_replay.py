@@ -1,6 +1,7 @@
 """Replays of a stored grid: how many variants a strategy tries until one is close to the best."""
 
 import itertools
+import sys
 from statistics import median
 
 import pytest
@@ -95,3 +96,11 @@ def test_what_cannot_be_replayed(costs, options, message):
 def test_a_grid_without_points_is_none():
     with pytest.raises(UsageError, match="a grid without points"):
         grid_space([])
+
+
+def test_a_strategy_that_is_not_installed_says_so_in_its_row(monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    rows = replay(grid(), strategies=["random", "tpe"], seeds=2)
+    assert rows[0].missing is None and rows[1].median is None and rows[1].seeds == 0
+    assert "needs Optuna" in rows[1].missing and "pip install 'lhkit[optuna]'" in rows[1].missing
+    assert "missing" in replay_frame(rows) and "missing" not in replay_frame(rows[:1])

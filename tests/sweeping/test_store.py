@@ -12,7 +12,7 @@ import pytest
 
 from lhkit.model.errors import UsageError
 from lhkit.model.sweep import record_from_json, record_to_json, record_to_line
-from lhkit.sweeping import store as store_module
+from lhkit.sweeping import line_file
 from lhkit.sweeping.store import Store, merge_stores
 from tests.sweep_parts import make_record
 
@@ -172,7 +172,7 @@ def test_a_full_disk_is_typed_and_damages_nothing(path, monkeypatch):
         return written
 
     with Store(path) as store:
-        monkeypatch.setattr(store_module.os, "write", on_a_full_disk)
+        monkeypatch.setattr(line_file.os, "write", on_a_full_disk)
         for _ in range(2):
             with pytest.raises(
                 UsageError, match=r"No space left on device\nWhat it holds, 1 variants"

@@ -73,7 +73,7 @@ def test_a_sweep_keeps_its_best_variants_and_the_one_that_stood(subject, schedul
     assert [bar.knobs for bar in found.bars] == [(("tile", 16),), (("tile", 8),), (("tile", 4),)]
     assert [bar.value for bar in found.bars] == [4, 1, pytest.approx(4 / 9)]
     assert [bar.is_anchor for bar in found.bars] == [False, True, False]
-    assert found.said == "4 variants (1 failed); the best: tile = 16 in 100 ns"
+    assert found.said == "4 variants (1 failed); ahead: tile = 16 in 100 ns"
     stopped = swept(sweep_result(schedule, end="stopped"), subject)
     assert stopped.status == "stopped" and stopped.said == "0 variants, stopped" and not stopped.bars
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.sweeping.space import Space
 from lhkit.sweeping.strategies.coordinate_descent import CoordinateDescent
 from lhkit.sweeping.strategies.grid import Grid
@@ -20,6 +20,15 @@ STRATEGIES: Mapping[str, type[Proposer]] = {
     "random": RandomOrder,
     "tpe": Tpe,
 }
+
+
+def why_missing(name: str) -> str | None:
+    """Return why a strategy cannot be used here and what adds it, or None if it can."""
+    try:
+        STRATEGIES[name].require()
+    except UsageError as error:
+        return f"{error.failure.message}: {error.failure.advice}"
+    return None
 
 
 def make_strategy(name: str, space: Space, *, seed: int = 0, budget: int | None = None) -> Strategy:

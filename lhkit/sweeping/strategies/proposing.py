@@ -53,6 +53,15 @@ class Proposer(ABC):
         self._shuffled = space.shuffled(self.rng)
         self._pool: list[Places] = []
 
+    @classmethod
+    def require(cls) -> None:
+        """Refuse a strategy of which something is not installed.
+
+        Raises:
+            UsageError: It says what adds it.
+        """
+        return
+
     def ask(self) -> Point | None:
         """Return the next point to try, or None where the budget is spent or no point is left.
 

@@ -43,6 +43,11 @@ class Tpe(Proposer):
         self._random = _RANDOM_POINTS
         self._first = True
 
+    @classmethod
+    def require(cls) -> None:
+        """See `Proposer.require`: Optuna has to be installed."""
+        _import_optuna()
+
     def _make_distributions(self) -> dict[str, Any]:
         """Return for every axis with a choice the places in its domain, near ones alike if it has an order."""
         made = self._optuna.distributions

@@ -1,6 +1,7 @@
 // The payload after the step that is shown, against the one before or whole.
 
-const FRAMES_AHEAD = 2; // neighbours that are fetched before anybody asks
+const FRAMES_AHEAD = 3; // neighbours on each side that are fetched before anybody asks
+const AHEAD_MS = 500; // after so long a rest
 const MOST_FRAMES = 400;
 const MOST_BUILT = 12; // frames that stay built, so that going back and forth is quick
 
@@ -52,13 +53,11 @@ class PayloadPane extends BenchPane {
     this.built.set(name, found);
     if (this.built.size > MOST_BUILT) this.built.delete(this.built.keys().next().value);
     if (this.frame !== found.node) {
-      const { scrollTop, scrollLeft } = this.body;
       this.frame.replaceWith(found.node);
       this.frame = found.node;
-      this.body.scrollTo(scrollLeft, scrollTop);
     }
     this.index = found.index;
-    this.bench.light();
+    this.bench.lightSoon();
     this.ahead();
   }
 
@@ -82,6 +81,7 @@ class PayloadPane extends BenchPane {
   ahead() {
     clearTimeout(this.timer);
     this.timer = setTimeout(async () => {
+      if (!this.bench.isIdle) return this.ahead();
       const { step, whole, steps } = this.bench;
       const at = steps.findIndex((each) => each.index === step);
       for (let by = 1; by <= FRAMES_AHEAD; by++) {
@@ -89,7 +89,7 @@ class PayloadPane extends BenchPane {
           if (near && step === this.bench.step) await Promise.resolve(this.fetched(near.index, whole)).catch(() => null);
         }
       }
-    }, 150);
+    }, AHEAD_MS);
   }
 }
 

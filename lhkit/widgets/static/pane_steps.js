@@ -42,7 +42,8 @@ class StepsPane extends BenchPane {
 
   showStep() {
     const now = this.frame.querySelector(".lhw-row.lh-now");
-    now?.scrollIntoView({ block: "nearest" });
+    if (this.bench.step !== this.scrolledTo) now?.scrollIntoView({ block: "nearest" });
+    this.scrolledTo = this.bench.step;
     for (const main of this.mains()) main.removeAttribute("aria-current");
     const main = now?.querySelector(".lhw-main");
     main?.setAttribute("aria-current", "step");

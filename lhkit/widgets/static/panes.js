@@ -40,9 +40,7 @@ class BenchPane {
     if (turn !== this.turn) return false;
     if (into.lhHtml !== html) {
       into.lhHtml = html;
-      const { scrollTop, scrollLeft } = this.body;
-      into.innerHTML = html;
-      this.body.scrollTo(scrollLeft, scrollTop);
+      into.innerHTML = html; // the scrolling stays, since nothing is laid out in between
       this.reindex();
     }
     return true;
@@ -50,7 +48,7 @@ class BenchPane {
 
   reindex() {
     this.index = indexed(this.body);
-    this.bench.light();
+    this.bench.lightSoon();
   }
 }
 

@@ -75,9 +75,10 @@ function render({ model, el }) {
   const stop = make("button", "lh-stop", "Stop");
   stop.type = "button";
   const best = make("div", "lh-so-far");
+  const race = make("div", "lh-race");
   const heat = make("div", "lh-heat");
   head.append(bar, said, stop);
-  board.append(head, best, heat);
+  board.append(head, best, race, heat);
   el.append(board);
 
   stop.addEventListener("click", () => {
@@ -89,7 +90,13 @@ function render({ model, el }) {
   function show() {
     const state = model.get("state");
     const isOver = state.end !== null;
-    if (state.total === null && !isOver) bar.removeAttribute("value");
+    const step = state.confirming;
+    const isRacing = step !== null && !isOver;
+    bar.setAttribute("aria-label", isRacing ? "processes done" : "variants done");
+    if (isRacing) {
+      bar.max = Math.max(step.total, 1);
+      bar.value = step.done;
+    } else if (state.total === null && !isOver) bar.removeAttribute("value");
     else {
       bar.max = Math.max(state.total ?? state.done, 1);
       bar.value = state.done;
@@ -98,6 +105,10 @@ function render({ model, el }) {
     const failures = state.failures.map(([status, count]) => `, ${count} ${status}`).join("");
     said.textContent = `${state.done}${of} variants${failures}${isOver ? `: ${state.end}` : ""}`;
     best.textContent = state.best === null ? "no best yet" : `best so far: ${state.best}`;
+    race.hidden = step === null;
+    if (isRacing) {
+      race.textContent = `timing the best again side by side: ${step.done} of at most ${step.total} processes, ${step.words}`;
+    } else if (step !== null) race.textContent = step.words;
     stop.hidden = isOver;
     drawHeat(heat, state.heat);
   }

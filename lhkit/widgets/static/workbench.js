@@ -396,6 +396,11 @@ class Workbench {
     this.notice.replaceChildren(make("span", {}, message));
   }
 
+  // Nothing was asked for and is not answered yet.
+  get isIdle() {
+    return !this.channel.waiting.size && !this.channel.queue.length;
+  }
+
   busy(command) {
     this.working.hidden = !command;
   }
@@ -431,6 +436,16 @@ class Workbench {
     }
     this.light();
     if (this.isStarted) for (const pane of this.panes) if (this.isInFront(pane)) pane.showStep();
+  }
+
+  // Several panes that are new at once are lit at once.
+  lightSoon() {
+    if (this.isLightDue) return;
+    this.isLightDue = true;
+    queueMicrotask(() => {
+      this.isLightDue = false;
+      this.light();
+    });
   }
 
   light() {

@@ -1,0 +1,29 @@
+"""IREE: the same payload, compiled for this CPU by a compiler that schedules by itself, on one thread."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import iree.compiler
+import iree.runtime
+import numpy as np
+
+_FLAGS = ("--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3")
+
+
+def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
+    """Return what binds the arguments of a payload to a call of its function."""
+    if task.threads != 1:
+        raise ValueError("it is run on one thread here")
+    config = iree.runtime.Config("local-sync")
+    binary = iree.compiler.compile_str(
+        task.text, target_backends=["llvm-cpu"], input_type="auto", extra_args=list(_FLAGS)
+    )
+    module = iree.runtime.VmModule.copy_buffer(config.vm_instance, binary)
+    function = iree.runtime.load_vm_module(module, config)[task.function]
+
+    def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
+        placed = [iree.runtime.asdevicearray(config.device, a) for a in arrays]
+        return functools.partial(function, *placed)
+
+    return bind

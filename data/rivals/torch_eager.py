@@ -1,0 +1,87 @@
+"""PyTorch in its eager mode, each family written as one would write it for speed; results are new each time."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+torch.set_grad_enabled(False)
+
+
+def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
+    """Return what binds the arguments of a family to a call."""
+    torch.set_num_threads(task.threads)
+    make = FAMILIES[task.family]
+
+    def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
+        return make(*map(torch.from_numpy, arrays))
+
+    return bind
+
+
+def matmul(lhs: torch.Tensor, rhs: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of the product."""
+    return lambda: torch.mm(lhs, rhs)
+
+
+def fc_relu(lhs: torch.Tensor, rhs: torch.Tensor, bias: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of the layer."""
+    return lambda: torch.addmm(bias, lhs, rhs).relu_()
+
+
+def mlp(x: torch.Tensor, *weights: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of three layers, ReLU between them."""
+    w0, b0, w1, b1, w2, b2 = weights
+
+    def call() -> torch.Tensor:
+        hidden = torch.addmm(b0, x, w0).relu_()
+        hidden = torch.addmm(b1, hidden, w1).relu_()
+        return torch.addmm(b2, hidden, w2)
+
+    return call
+
+
+def conv2d_nhwc(image: torch.Tensor, filter: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of the convolution in the layout channels_last; the filter is laid out once."""
+    source = image.permute(0, 3, 1, 2)
+    weights = filter.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
+    return lambda: torch.conv2d(source, weights).permute(0, 2, 3, 1)
+
+
+def softmax(source: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of softmax along rows."""
+    return lambda: torch.softmax(source, -1)
+
+
+def layernorm(source: torch.Tensor, scale: torch.Tensor, shift: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of layer normalization along rows."""
+    return lambda: torch.nn.functional.layer_norm(source, (source.shape[1],), scale, shift, 1e-5)
+
+
+def elementwise_chain(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of the chain."""
+    return lambda: torch.addcmul(c, a, b).relu_()
+
+
+def softmax_into(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
+    """Return what binds the argument of softmax to a call that writes to a result that is there."""
+    torch.set_num_threads(task.threads)
+
+    def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
+        source = torch.from_numpy(arrays[0])
+        out = torch.empty_like(source)
+        return lambda: torch.softmax(source, -1, out=out)
+
+    return bind
+
+
+FAMILIES = {
+    "matmul": matmul,
+    "fc_relu": fc_relu,
+    "mlp": mlp,
+    "conv2d_nhwc": conv2d_nhwc,
+    "softmax": softmax,
+    "layernorm": layernorm,
+    "elementwise_chain": elementwise_chain,
+}

@@ -1,0 +1,173 @@
+"""An answer to an exercise, and what comes of it: the schedule, its trace, the kernel, the numbers."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.knob import KnobValue
+from lhkit.model.measurement import Verification
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.model.trace import Trace
+from lhkit.session.building import ScheduleBuilder
+from lhkit.session.inputs import generate_arguments
+from lhkit.session.kernels import Kernel, compile_kernel
+from lhkit.session.loading import load_payload, load_schedule
+from lhkit.session.measuring import fastest_ns
+from lhkit.session.tracing import trace_schedule
+from lhkit.session.verifying import as_tuple, verify
+from lhkit.sweeping.space import space_of
+
+if TYPE_CHECKING:
+    from lhkit.exercises.exercise import Exercise
+    from lhkit.exercises.task import AnswerKind, Source
+
+Arrays = tuple[NDArray[Any], ...]
+
+YOURS = "yours"
+_TAKEN: Mapping[AnswerKind, tuple[str, tuple[type, ...]]] = {
+    "schedule": ("a schedule: loaded, built, or its text", (Schedule, ScheduleBuilder, str, os.PathLike)),
+    "guess": ("a dict", (Mapping,)),
+    "payload": ("a payload, or its text", (Payload, str, os.PathLike)),
+    "constraints": ("a list of constraints", (list, tuple)),
+}
+
+
+class Attempt:
+    """An answer. What comes of it is made when it is asked for, once.
+
+    Attributes:
+        exercise: The exercise.
+        answer: As it was given.
+
+    Raises:
+        UsageError: The answer is of another kind than the exercise takes.
+    """
+
+    def __init__(self, exercise: Exercise, answer: Any) -> None:
+        self.exercise, self.answer = exercise, answer
+        kind = exercise.task.answer
+        if kind == "function":
+            words, fits = "a function of NumPy arrays", callable(answer)
+        else:
+            words, types = _TAKEN[kind]
+            fits = isinstance(answer, types)
+        if not fits:
+            message = f"{exercise.name}.check takes {words}; this is {type(answer).__name__}"
+            raise usage_error(message, f"print({exercise.name}.stub) shows how the exercise begins.")
+
+    @functools.cached_property
+    def schedule(self) -> Schedule:
+        """The answer as a schedule.
+
+        Raises:
+            LhkitError: It cannot be loaded.
+        """
+        if isinstance(self.answer, ScheduleBuilder):
+            return self.answer.schedule(name="<yours>")
+        return self.answer if isinstance(self.answer, Schedule) else load_schedule(self.answer, name="<yours>")
+
+    @functools.cached_property
+    def unloaded(self) -> LhkitError | None:
+        """Why the schedule cannot be loaded or applied at all, or None."""
+        try:
+            _ = self.trace
+        except LhkitError as error:
+            return error
+        return None
+
+    @functools.cached_property
+    def trace(self) -> Trace:
+        """What the schedule does to the exercise's payload; of a guess, what the exercise's schedule does.
+
+        Raises:
+            LhkitError: It cannot be loaded, or not applied at all.
+        """
+        if self.exercise.task.answer != "schedule":
+            return self.exercise.trace
+        return trace_schedule(self.exercise.payload, self.schedule)
+
+    @property
+    def passes(self) -> bool:
+        """Whether the schedule loads and applies."""
+        return self.unloaded is None and self.trace.outcome.status == "ok"
+
+    @functools.cached_property
+    def kernel(self) -> Kernel:
+        """The exercise's payload compiled with the schedule, or the answered payload compiled.
+
+        Raises:
+            LhkitError: It cannot be compiled.
+        """
+        if self.exercise.task.answer == "payload":
+            given = self.answer
+            return compile_kernel(given if isinstance(given, Payload) else load_payload(given, name="<yours>"))
+        return compile_kernel(self.exercise.payload, self.schedule)
+
+    @functools.cached_property
+    def plain(self) -> Kernel:
+        """The exercise's payload compiled as it stands."""
+        return compile_kernel(self.exercise.payload)
+
+    @functools.cached_property
+    def verification(self) -> Verification:
+        """How the numbers of the kernel compare with the reference.
+
+        Raises:
+            LhkitError: It cannot be compiled or run.
+        """
+        return verify(self.kernel)
+
+    @functools.cached_property
+    def inputs(self) -> Sequence[NDArray[Any]]:
+        """Arguments for the exercise's payload."""
+        return generate_arguments(self.exercise.payload.function())
+
+    @functools.cached_property
+    def expected(self) -> Arrays:
+        """What the exercise's payload gives for the inputs."""
+        return as_tuple(self.plain(*self.inputs))
+
+    @functools.cached_property
+    def given(self) -> Arrays:
+        """What the answer gives for the inputs: the function, or the compiled payload.
+
+        Raises:
+            LhkitError: The payload cannot be compiled, or does not take the inputs.
+        """
+        function = (
+            self.kernel if self.exercise.task.answer == "payload" else cast("Callable[..., Any]", self.answer)
+        )
+        results = as_tuple(function(*(np.array(a) for a in self.inputs)))
+        return tuple(np.asarray(r) for r in results)
+
+    @functools.cached_property
+    def kept(self) -> list[dict[str, KnobValue]]:
+        """The variants of the exercise's schedule that the answered constraints let through.
+
+        Raises:
+            UsageError: One of the constraints cannot be read.
+        """
+        space = space_of(self.exercise.schedule, constraints=list(self.answer))
+        return [dict(point) for point in space.points()]
+
+    def speed_against(self, other: Source | None) -> tuple[str, float]:
+        """Return what another kernel is called, and how many times as fast as it the kernel is in the same run.
+
+        Args:
+            other: The schedule of the other; without one it is the unscheduled payload.
+
+        Raises:
+            LhkitError: One of them cannot be compiled.
+        """
+        name = other.file if other is not None and other.file else "unscheduled"
+        reference = compile_kernel(self.exercise.payload, other.schedule()) if other else self.plain
+        times = fastest_ns({name: reference, YOURS: self.kernel})
+        return name, times[name] / times[YOURS]

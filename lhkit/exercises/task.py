@@ -1,0 +1,201 @@
+"""Exercises as they lie in files: statement, stub, hints, solution, checks, and answers planted to be wrong.
+
+A file is ``tasks/NN_name.toml``; NN is the number of the notebook that it belongs to, if that has one. The stub
+is a cell of that notebook, word for word. Solution and wrong answers are cells too, written as changes of it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import lhkit.payloads
+from lhkit.model.errors import usage_error
+from lhkit.model.jsonable import from_json
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.session.loading import load_payload, load_schedule
+
+FOLDER = Path(__file__).parent / "tasks"
+
+AnswerKind = Literal["schedule", "guess", "function", "payload", "constraints"]
+Test = Literal[
+    "passes",
+    "quiet",
+    "ops",
+    "text",
+    "handle",
+    "written",
+    "numbers",
+    "faster",
+    "memory",
+    "hot-loop",
+    "guess",
+    "computes",
+    "same-numbers",
+    "points",
+]
+Changes = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A payload or a schedule of an exercise: a generator with its sizes, a shipped file, or text.
+
+    Attributes:
+        maker: A function of `lhkit.payloads`.
+        sizes: What it is called with.
+        file: A file that comes with lhkit.
+        text: IR.
+    """
+
+    maker: str | None = None
+    sizes: tuple[int, ...] = ()
+    file: str | None = None
+    text: str | None = None
+
+    def payload(self) -> Payload:
+        """Return it as a payload."""
+        if self.maker is not None:
+            made: Payload = getattr(lhkit.payloads, self.maker)(*self.sizes)
+            return made
+        return load_payload(self._given(), name="<exercise>")
+
+    def schedule(self) -> Schedule:
+        """Return it as a schedule."""
+        return load_schedule(self._given(), name="<exercise>")
+
+    def _given(self) -> str:
+        return self.file or self.text or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that an answer has to meet.
+
+    Attributes:
+        says: What is asked, as the verdict names it.
+        test: How it is looked at; `lhkit.exercises.checks` has a function for each.
+        op: Payload ops of this name are counted (``ops``), or what a handle points to (``handle``), or what is
+            counted in the hottest loop (``hot-loop``).
+        inside: Only those inside of an op of this name.
+        outside: Only those not inside of an op of this name.
+        pattern: A regular expression; its places in the payload, or in the schedule (``written``), are counted.
+        handle: Name of a handle, with ``%``.
+        least: How many there have to be at least; for ``faster`` the ratio, far below the solution's.
+        most: How many there may be at most; bytes for ``memory``.
+        stack: Bytes that may be on the stack.
+        than: The schedule to be faster than; without one, the unscheduled payload.
+        truth: What a guess is compared with; `lhkit.exercises.truths` has a function for each.
+        advice: What to say where it is not met.
+    """
+
+    says: str
+    test: Test
+    op: str | None = None
+    inside: str | None = None
+    outside: str | None = None
+    pattern: str | None = None
+    handle: str | None = None
+    least: float | None = None
+    most: float | None = None
+    stack: int | None = None
+    than: Source | None = None
+    truth: str | None = None
+    advice: str = ""
+
+    def allows(self, count: float) -> bool:
+        """Return whether there are as many as there have to be, and no more than there may be."""
+        least = 0.0 if self.least is None else self.least
+        return least <= count and (self.most is None or count <= self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """An answer planted to be wrong.
+
+    Attributes:
+        name: What is wrong with it.
+        changes: The stub's changes.
+        fails: What is not met, as the verdict names it; all of it.
+        seen: Part of what the verdict says was seen.
+    """
+
+    name: str
+    changes: Changes
+    fails: tuple[str, ...]
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An exercise as it lies in its file.
+
+    Attributes:
+        title: What it is called.
+        notebook: The notebook that it belongs to, without its suffix.
+        statement: What is asked, in Markdown.
+        answer: What `Exercise.check` takes.
+        stub: The cell to begin with.
+        teaches: Part of what the verdict on the stub says was seen.
+        hints: Each says more than the one before.
+        solution: Changes of the stub that solve it.
+        checks: What an answer has to meet.
+        wrong: Answers planted to be wrong.
+        payload: What it is about.
+        schedule: A schedule that it is about, or None.
+    """
+
+    title: str
+    notebook: str
+    statement: str
+    answer: AnswerKind
+    stub: str
+    teaches: str
+    hints: tuple[str, ...]
+    solution: Changes
+    checks: tuple[Check, ...]
+    wrong: tuple[Wrong, ...]
+    payload: Source
+    schedule: Source | None = None
+
+    def cell(self, changes: Changes) -> str:
+        """Return the stub with changes; each has one place in it.
+
+        Raises:
+            ValueError: A change has none, or several.
+        """
+        text = self.stub
+        for before, after in changes:
+            if text.count(before) != 1:
+                raise ValueError(f"{before!r} stands {text.count(before)} times in the stub of {self.title!r}")
+            text = text.replace(before, after)
+        return text
+
+
+@functools.cache
+def _files() -> dict[str, Path]:
+    return {path.stem.partition("_")[2]: path for path in sorted(FOLDER.glob("*.toml"))}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all exercises, in the order of their notebooks."""
+    return tuple(_files())
+
+
+@functools.cache
+def read_task(name: str) -> Task:
+    """Return an exercise as it lies in its file.
+
+    Raises:
+        UsageError: There is none of that name; the message has the nearest.
+    """
+    path = _files().get(name)
+    if path is None:
+        near = difflib.get_close_matches(name, names(), 3) or names()
+        raise usage_error(f"there is no exercise {name!r}", f"Is one of these meant? {', '.join(near)}.")
+    return from_json(Task, tomllib.loads(path.read_text(encoding="utf-8")))

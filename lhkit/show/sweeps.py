@@ -1,0 +1,34 @@
+"""Pictures of sweeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lhkit.model.errors import usage_error
+from lhkit.model.sweep import SweepResult
+from lhkit.render.sweep_bundle import SWEEP_FIGURES, SweepFigure, sweep_text
+from lhkit.widgets.drawing import Drawing
+from lhkit.widgets.figure_drawings import figure_drawing
+
+if TYPE_CHECKING:
+    from lhkit.session.live_sweep import Sweep
+
+_TITLES = {"knobs": "Knobs", "history": "Best so far", "outcomes": "Outcomes"}
+
+
+def sweep(result: SweepResult | Sweep, *, kind: SweepFigure = "knobs") -> Drawing:
+    """Return what a sweep found, or has found so far.
+
+    Args:
+        result: The result, or the sweep itself.
+        kind: ``knobs``: heat maps of up to three knobs (the third gives a map for each of its values), else
+            parallel coordinates with the importance of knobs; ``history``: the best so far after each variant;
+            ``outcomes``: how many variants ended in which way, with what most of them said.
+
+    Raises:
+        UsageError: There is no such kind, or no knob was varied.
+    """
+    if kind not in SWEEP_FIGURES:
+        raise usage_error(f"there is no figure {kind!r} of a sweep", f"There are: {', '.join(SWEEP_FIGURES)}.")
+    found = result if isinstance(result, SweepResult) else result.result()
+    return figure_drawing(f"sweep-{kind}", _TITLES[kind], SWEEP_FIGURES[kind](found), sweep_text(found))

@@ -1,0 +1,148 @@
+"""Rivals from the client's side: whether they are installed, their processes, and one prepared task each."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.model.errors import LhkitError
+from lhkit.model.failure import Failure
+from lhkit.model.measurement import Measurement, Verification
+from lhkit.model.rivals import Rival, RivalTask
+from lhkit.worker.arrays import Packing, dtype_named
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+
+Array = NDArray[Any]
+
+PROGRAM = "lhkit.rivals"
+# Compilers that try many variants take long for one of them.
+_LIMITS = Limits(seconds=300.0, bytes=8 << 30)
+
+
+def is_installed(rival: Rival) -> bool:
+    """Return whether a rival is there, without loading it."""
+    try:
+        return importlib.util.find_spec(rival.module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def version_of(rival: Rival) -> str:
+    """Return the version of a rival that is installed."""
+    try:
+        return importlib.metadata.version(rival.distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
+
+
+class RivalProcess:
+    """A rival and its process, which starts at the first need and again after a death.
+
+    Attributes:
+        rival: The rival.
+        worker: Its process.
+    """
+
+    def __init__(self, rival: Rival, *, threads: int = 1, limits: Limits | None = None) -> None:
+        self.rival = rival
+        self.worker = Worker(
+            limits or _LIMITS, threads=threads, program=PROGRAM, title=f"the process of {rival.name}"
+        )
+
+    def prepare(
+        self, task: RivalTask, arguments: Sequence[Array], *, alignment_bytes: int = 64
+    ) -> tuple[PreparedRival, tuple[Array, ...]]:
+        """Have a task prepared, and return what times it, and its results.
+
+        Raises:
+            LhkitError: The rival does not know the task, raised an exception, or died.
+        """
+        packing = Packing(self.worker.files)
+        try:
+            fields = {
+                "place": self.rival.place,
+                "family": task.family,
+                "text": task.text,
+                "function": task.function,
+                "threads": task.threads,
+                "arguments": [packing.add(np.asarray(a)) for a in arguments],
+                "alignment_bytes": alignment_bytes,
+                "core": None,
+            }
+            answer = self.worker.request("prepare", fields, packing.body)
+        finally:
+            packing.release()
+        results, offset = [], 0
+        for described in answer.header["results"]:
+            dtype = dtype_named(described["dtype"])
+            count = int(np.prod(described["shape"], dtype=np.int64))
+            results.append(np.frombuffer(answer.body, dtype, count, offset).reshape(described["shape"]))
+            offset += count * dtype.itemsize
+        return PreparedRival(self, int(answer.header["compile_ns"])), tuple(results)
+
+    def close(self) -> None:
+        """End the process."""
+        self.worker.close()
+
+
+class PreparedRival:
+    """A task that a rival has prepared, to be sampled beside kernels.
+
+    Attributes:
+        name: What the rival is called.
+        verification: Its results against the reference.
+        failure: Why it could not be sampled to the end, or None.
+    """
+
+    def __init__(self, process: RivalProcess, compile_ns: int) -> None:
+        self.name = process.rival.name
+        self.verification: Verification | None = None
+        self.failure: Failure | None = None
+        self._worker = process.worker
+        self._compile_ns = compile_ns
+        self._core: int | None = None
+        self._disturbed: list[int] = []
+
+    def warm_up(self, batch_ns: int, core: int | None) -> tuple[int, bool]:
+        """Return how many calls make a batch, and whether times settled; see `TimedCall.warm_up`."""
+        self._core = core
+        answer = self._ask("warm_up", {"batch_ns": batch_ns, "core": core})
+        return (1, False) if answer is None else (int(answer["calls"]), bool(answer["stable"]))
+
+    def sample(self, number: int) -> float | None:
+        """Return the time of one call in ns in the round of that number; None if there is none any more."""
+        answer = self._ask("sample", {"round": number, "core": self._core})
+        if answer is None:
+            return None
+        if answer["is_disturbed"]:
+            self._disturbed.append(number)
+        return float(answer["ns"])
+
+    def measurement(self, samples_ns: Sequence[tuple[int, float]], calls: int, is_stable: bool) -> Measurement:
+        """Return the entry of a comparison that these samples make."""
+        return Measurement(
+            name=self.name,
+            samples_ns=tuple(samples_ns),
+            compile_ns=self._compile_ns,
+            verification=self.verification,
+            calls=calls,
+            timed_by="Python",
+            is_stable=is_stable,
+            disturbed_rounds=tuple(self._disturbed),
+        )
+
+    def _ask(self, name: str, fields: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the header of an answer; None if it failed now or before, for the reason in ``failure``."""
+        if self.failure is not None:
+            return None
+        try:
+            return self._worker.request(name, fields).header
+        except LhkitError as error:
+            self.failure = error.failure
+            return None

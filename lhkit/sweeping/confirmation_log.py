@@ -1,0 +1,125 @@
+"""What was measured to confirm winners, kept beside a store so that an interrupted confirmation goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from lhkit.analysis.bench_file import bench_from_json, bench_to_json
+from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.jsonable import from_json, to_json
+from lhkit.model.machine_code import HotLoops
+from lhkit.model.measurement import Comparison
+from lhkit.sweeping.line_file import LineFile, is_torn
+
+SCHEMA: Literal["lhkit.confirmation/1"] = "lhkit.confirmation/1"
+_START = f'{{"schema": "{SCHEMA}", "contest": "'.encode()
+_FIELDS = {"schema", "contest", "process", "run", "leader", "hot_loops"}
+
+
+def log_path(store: str | os.PathLike[str]) -> Path:
+    """Return the file that belongs to a store: ``tiles.confirmed.jsonl`` to ``tiles.jsonl``."""
+    path = Path(store)
+    return path.with_name(f"{path.stem}.confirmed{path.suffix or '.jsonl'}")
+
+
+class ConfirmationLog:
+    """The file beside a store: a line a process that was measured, as ``schemas/confirmation-1.json`` says.
+
+    A contest is named by a hash of all that decides it: the contenders' keys, the baseline, how samples are
+    drawn. Its processes are numbered from 0; a line with number 0 begins it anew.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open a log, or begin one; what a killed process left of its last line is removed.
+
+        Raises:
+            UsageError: It cannot be read or written, is another file, or another process writes to it.
+        """
+        self._file = LineFile(path)
+        self.path = self._file.path
+        self._runs: dict[str, list[Any]] = {}
+        self._hot_loops: dict[tuple[str, str], Any] = {}
+        try:
+            self._take(self._file.take_content())
+        except BaseException:
+            self.close()
+            raise
+
+    def _take(self, content: bytes) -> None:
+        whole = content.rfind(b"\n") + 1
+        for number, line in enumerate(content[:whole].splitlines(), 1):
+            try:
+                self._learn(json.loads(line))
+            except ValueError:
+                raise self._not_ours(number) from None
+        if tail := content[whole:]:
+            if not is_torn(tail, _START):
+                raise self._not_ours(content.count(b"\n") + 1)
+            self._file.cut(whole)
+
+    def _not_ours(self, number: int) -> UsageError:
+        advice = "The file is another one, or was edited; it was left as it is."
+        return usage_error(f"{self.path}:{number}: this is no line of {SCHEMA}", advice)
+
+    def _learn(self, line: Any) -> None:
+        """Take in a decoded line.
+
+        Raises:
+            ValueError: It is no line of a log.
+        """
+        if not isinstance(line, dict) or line.keys() != _FIELDS or line["schema"] != SCHEMA:
+            raise ValueError("it is something else")
+        contest, process = line["contest"], line["process"]
+        if process is None:
+            self._hot_loops[contest, line["leader"]] = line["hot_loops"]
+            return
+        runs = self._runs.setdefault(contest, [])
+        if process == 0:
+            runs.clear()
+        if process == len(runs):
+            runs.append(line["run"])
+
+    def runs(self, contest: str) -> tuple[Comparison, ...]:
+        """Return what the processes of a contest measured, in their order.
+
+        Raises:
+            UsageError: A line was edited.
+        """
+        return tuple(bench_from_json(run, str(self.path)) for run in self._runs.get(contest, ()))
+
+    def hot_loops(self, contest: str, leader: str) -> HotLoops | None:
+        """Return what bounds the leader of a contest, or None if nobody looked."""
+        found = self._hot_loops.get((contest, leader))
+        try:
+            return None if found is None else from_json(HotLoops, found)
+        except ValueError:
+            return None  # written by another lhkit: whoever wants it looks again
+
+    def add_run(self, contest: str, process: int, run: Comparison) -> None:
+        """Keep what a process measured.
+
+        Raises:
+            UsageError: It cannot be written.
+        """
+        self._add(contest, process=process, run=bench_to_json(run))
+
+    def add_hot_loops(self, contest: str, leader: str, found: HotLoops) -> None:
+        """Keep what bounds the leader of a contest.
+
+        Raises:
+            UsageError: It cannot be written.
+        """
+        self._add(contest, leader=leader, hot_loops=to_json(found))
+
+    def _add(self, contest: str, **fields: Any) -> None:
+        empty = {"process": None, "run": None, "leader": None, "hot_loops": None}
+        line = {"schema": SCHEMA, "contest": contest, **empty, **fields}
+        self._file.append(json.dumps(line, allow_nan=False).encode() + b"\n")
+        self._learn(json.loads(json.dumps(line)))
+
+    def close(self) -> None:
+        """Let others write to the file."""
+        self._file.close()

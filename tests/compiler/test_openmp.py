@@ -1,0 +1,66 @@
+"""The OpenMP runtime, and what is said where it cannot be had."""
+
+import importlib.metadata
+
+import pytest
+
+from lhkit.compiler import openmp
+from lhkit.model.cores import available_cores
+from lhkit.model.errors import UsageError
+
+
+def test_the_installed_runtime_is_found_and_loads():
+    found = openmp.find_openmp()
+    assert found is not None and openmp.openmp_library() == str(found)
+
+
+def test_a_runtime_that_is_not_installed(monkeypatch):
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "files", missing)
+    assert openmp.find_openmp() is None
+    with pytest.raises(UsageError, match="needs the OpenMP runtime of intel-openmp") as caught:
+        openmp.openmp_library()
+    assert caught.value.failure.advice == "Install it: pip install 'lhkit[openmp]'"
+
+
+def test_a_runtime_whose_file_is_gone(monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "files", lambda _name: [])
+    assert openmp.find_openmp() is None
+
+
+def test_a_runtime_that_does_not_load(monkeypatch, tmp_path):
+    broken = tmp_path / "libiomp5.so"
+    broken.write_text("no library")
+    monkeypatch.setattr(openmp, "find_openmp", lambda: broken)
+    with pytest.raises(UsageError, match="the OpenMP runtime does not load") as caught:
+        openmp.openmp_library()
+    assert "lhkit[openmp]" in caught.value.failure.advice
+
+
+def test_one_thread_is_always_allowed(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "4")
+    openmp.check_threads(1)
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_fewer_than_one_thread(threads):
+    with pytest.raises(UsageError, match=f"a kernel on {threads} threads"):
+        openmp.check_threads(threads)
+
+
+def test_more_threads_than_cores(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    cores = available_cores()
+    openmp.check_threads(cores)
+    with pytest.raises(UsageError, match=f"a kernel on {cores + 1} threads, with {cores} core") as caught:
+        openmp.check_threads(cores + 1)
+    assert f"to {cores} at most" in caught.value.failure.advice
+
+
+def test_a_second_pool_of_threads(monkeypatch):
+    monkeypatch.setattr(openmp, "available_cores", lambda: 8)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    with pytest.raises(UsageError, match="2 threads beside numerical libraries on 2 in one process"):
+        openmp.check_threads(2)

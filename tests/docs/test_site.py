@@ -1,0 +1,121 @@
+"""The site: builds without a warning, asks nothing of any address, leads nowhere that is not there, and is complete."""
+
+import inspect
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+
+import lhkit
+from lhkit.cli.main import program
+from lhkit.session.composing import Session
+from lhkit.session.lessons import lessons_in
+
+ROOT = Path(__file__).parents[2]
+# What a browser fetches by itself; what a reader clicks may lead anywhere.
+FETCHED = {("link", "href"), ("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src")}
+NOT_FETCHED = {"next", "prev", "index", "search", "author", "help", "canonical"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site with the lessons as they are, without outputs."""
+    folder = tmp_path_factory.mktemp("site")
+    sphinx = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-q", "-b", "html"]
+    subprocess.run(
+        [*sphinx, "-d", folder / "doctrees", ROOT / "docs", folder / "html"], check=True, timeout=240
+    )
+    publish = [sys.executable, "-m", "lhkit", "publish", "--out", str(folder / "html" / "notebooks")]
+    subprocess.run(publish, check=True, cwd=ROOT)
+    return folder / "html"
+
+
+class Page(HTMLParser):
+    """What a page fetches, what it links to, and the places in it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.fetched, self.links, self.ids = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        if "id" in values:
+            self.ids.add(values["id"])
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"])
+        rel = set((values.get("rel") or "").split())
+        for name, value in values.items():
+            if (tag, name) in FETCHED and value and not (tag == "link" and rel & NOT_FETCHED):
+                self.fetched.append(value)
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {p.relative_to(site): Page(p.read_text(encoding="utf-8")) for p in sorted(site.rglob("*.html"))}
+
+
+def test_no_page_fetches_anything_from_elsewhere(site, pages):
+    fetched = [(str(path), each) for path, page in pages.items() for each in page.fetched]
+    assert len(fetched) > 50
+    assert [
+        each for each in fetched if urlparse(each[1]).scheme not in ("", "data") or each[1][:2] == "//"
+    ] == []
+    styles = [*site.rglob("*.css"), *site.rglob("*.html")]
+    away = re.compile(r"url\(\s*['\"]?(?:https?:)?//|@import\s+['\"]?(?:https?:)?//")
+    assert [p for p in styles if away.search(p.read_text(encoding="utf-8"))] == []
+
+
+def test_no_link_is_broken(site, pages):
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlparse(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (site / path).parent / unquote(parts.path) if parts.path else site / path
+            there = target / "index.html" if target.is_dir() else target
+            if not there.is_file():
+                broken.append((str(path), link))
+            elif parts.fragment and there.suffix == ".html" and "notebooks" not in path.parts:
+                ids = pages[there.resolve().relative_to(site.resolve())].ids
+                broken += [] if unquote(parts.fragment) in ids else [(str(path), link)]
+    assert broken == []
+
+
+def test_every_public_name_is_described(pages):
+    described = set().union(*(page.ids for page in pages.values()))
+    names = {
+        f"lhkit.{name}"
+        for name in lhkit.__dir__()
+        if not name.startswith("_") and name not in lhkit._NAMESPACES
+    }
+    for namespace in lhkit._NAMESPACES:
+        module = getattr(lhkit, namespace)
+        names |= {f"lhkit.{namespace}.{n}" for n in module.__all__ if inspect.isroutine(getattr(module, n))}
+    names |= {f"lhkit.session.composing.Session.{n}" for n in vars(Session) if not n.startswith("_")}
+    aliases = {"lhkit.load_ops": "lhkit.ops.load"}
+    assert len(names) > 60
+    assert sorted(n for n in names if aliases.get(n, n) not in described) == []
+
+
+def test_every_command_and_option_is_described(site):
+    text = (site / "commands.html").read_text(encoding="utf-8")
+    assert re.search(r"[–—](entry|set|out)\b", text) is None, "two hyphens have become a dash"
+    with program.make_context("lhkit", [], resilient_parsing=True) as context:
+        for name in program.list_commands(context):
+            command = program.get_command(context, name)
+            assert f'id="lhkit-{name}"' in text
+            options = [o for p in command.params for o in p.opts if o.startswith("--")]
+            assert [o for o in options if f'id="cmdoption-lhkit-{name}-{o.lstrip("-")}"' not in text] == []
+
+
+def test_the_lessons_are_on_the_site(pages):
+    links = pages[Path("notebooks.html")].links
+    for lesson in lessons_in():
+        page = Path("notebooks") / f"{Path(lesson.path).stem}.html"
+        assert page.as_posix() in links and page in pages

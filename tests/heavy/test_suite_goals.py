@@ -1,0 +1,31 @@
+"""Every family of the suite reaches what it must, on this machine.
+
+Run by hand on a quiet one with ``pytest -m heavy -s tests/heavy/test_suite_goals.py``; it prints what
+``lhkit bench --suite`` prints. Goals against programs that are not installed are not judged.
+"""
+
+import pytest
+
+from lhkit.analysis.suite import judge_goals
+from lhkit.model.suite import OURS, SuiteResult
+from lhkit.render.suite_tables import family_table, goal_table, left_out_lines
+from lhkit.render.tables import table_text
+from lhkit.suite.running import SuiteOptions, SuiteRun
+from lhkit.suite.table import load_table
+
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(3600)]
+
+TABLE = load_table()
+MOST_COMPILE_NS = 500_000_000
+
+
+@pytest.mark.parametrize("family", TABLE.families, ids=lambda family: family.name)
+def test_a_family_reaches_what_it_must(family):
+    with SuiteRun(TABLE, SuiteOptions()) as run:
+        rows = tuple(run.rows([family]))
+        judged = judge_goals(SuiteResult(False, True, 1, "", run.versions, rows), [family])
+    print(f"\n{family.title}\n{table_text(family_table(rows))}\n{table_text(goal_table(judged))}")
+    print("\n".join(line for row in rows for line in left_out_lines(row)))
+    assert all(row.comparison is not None for row in rows)
+    assert [j for j in judged if j.verdict == "MISSES"] == []
+    assert max(row.comparison.measurement(OURS).compile_ns for row in rows) < MOST_COMPILE_NS

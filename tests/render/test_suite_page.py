@@ -1,0 +1,99 @@
+"""The suite as drawings, tables and a page."""
+
+import dataclasses
+import re
+import xml.etree.ElementTree as ET
+
+from suite_results import FAMILIES, RESULT, row
+
+from lhkit.render.suite_bars import BarGroup, RatioBar, family_groups, ratio_svg, rivals_in_order, row_group
+from lhkit.render.suite_page import suite_page
+from lhkit.render.suite_tables import family_table, result_lines, row_line
+
+RIVALS = ("NumPy", "torch")
+
+
+def bar(rival, value):
+    return RatioBar("8x8", rival, value, 0.9 * value, 1.1 * value, f"{value}×")
+
+
+def parts(drawing, tag):
+    return [e.attrib for e in ET.fromstring(drawing).iter(f"{{http://www.w3.org/2000/svg}}{tag}")]
+
+
+def test_bars_of_a_family_are_its_shapes_by_rivals():
+    group = row_group("products", RESULT.rows[:2])
+    assert [(b.label, b.rival, round(b.value, 3)) for b in group.bars] == [
+        ("8x8", "NumPy", 1.0),
+        ("", "torch", 2.0),
+        ("16x16", "NumPy", 2.0),
+    ]
+
+
+def test_bars_of_all_families_are_means_with_their_range():
+    products, rows = family_groups(RESULT, FAMILIES)
+    assert (products.title, len(products.bars), len(rows.bars)) == ("products <of> matrices", 2, 2)
+    assert products.bars[0].text == "1.41×  (2 shapes, 1 – 2)" and rows.bars[1].text == "0.5×  (1 shape)"
+
+
+def test_slower_is_left_of_the_line_and_faster_right_of_it():
+    drawing = ratio_svg([BarGroup("", (bar("NumPy", 0.5), bar("torch", 2.0)))], RIVALS, "speeds")
+    slow, fast = parts(drawing, "rect")
+    middle = float(slow["x"]) + float(slow["width"])
+    assert middle == float(fast["x"]) and abs(float(slow["width"]) - float(fast["width"])) < 0.1
+
+
+def test_rivals_are_told_apart_by_marks_and_colours_that_stay_the_same():
+    drawing = ratio_svg([BarGroup("", (bar("NumPy", 1.0), bar("torch", 1.0)))], RIVALS, "speeds")
+    first, second = parts(drawing, "polygon")
+    assert (
+        first["fill"] != second["fill"] and len(first["points"].split()) == len(second["points"].split()) == 4
+    )
+    assert first["points"].split()[0].split(",")[0] != second["points"].split()[0].split(",")[0]
+    alone = parts(ratio_svg([BarGroup("", (bar("torch", 1.0),))], RIVALS, "speeds"), "polygon")[0]
+    assert alone["fill"] == second["fill"]
+    assert rivals_in_order(RESULT) == RIVALS
+
+
+def test_what_is_beyond_the_axis_lies_at_its_end():
+    drawing = ratio_svg([BarGroup("", (bar("NumPy", 1e6), bar("torch", 1e-6)))], RIVALS, "speeds")
+    for rect in parts(drawing, "rect"):
+        assert 0 <= float(rect["x"]) <= float(rect["x"]) + float(rect["width"]) <= 880
+
+
+def test_the_table_of_a_family():
+    table = family_table(RESULT.rows[:2])
+    assert table.header == ("", "time", "of FMA peak", "vs NumPy", "vs torch", "compile")
+    assert table.rows[0] == ("8x8", "100 ns", "80 %", "1× (1 – 1)", "2× (2 – 2)", "90 ms")
+    assert table.rows[1][4] == ""
+    assert family_table([row((8, 8))]).rows == (("8x8", "not measured", "", ""),)
+
+
+def test_what_is_not_there_is_said():
+    lines = "\n".join(result_lines(dataclasses.replace(RESULT, is_complete=False, is_quick=True)))
+    assert "INTERRUPTED" in lines and "Quick" in lines
+    assert "IREE is NOT INSTALLED; to add it: pip install iree" in lines and "torch 2.13" in lines
+    assert "product 16x16: torch left out (crash): the process of torch was ended by SIGABRT" in lines
+    assert "Not in the suite: two threads: there are none." in lines
+    assert row_line(row((8, 8))) == "not measured"
+
+
+def test_rows_beside_other_timings_are_marked():
+    quiet = RESULT.rows[0]
+    loud = dataclasses.replace(quiet.comparison.measurements[1], disturbed_rounds=(0, 1))
+    entries = (quiet.comparison.measurements[0], loud)
+    marked = dataclasses.replace(quiet, comparison=dataclasses.replace(quiet.comparison, measurements=entries))
+    assert family_table([quiet, marked]).rows[0][0] == "8x8" and family_table([marked]).rows[0][0] == "≈ 8x8"
+    assert row_group("", [marked]).bars[0].label == "≈ 8x8"
+    lines = "\n".join(result_lines(dataclasses.replace(RESULT, rows=(marked,))))
+    assert "≈: sampled beside other timings" in lines and "≈" not in "\n".join(result_lines(RESULT))
+
+
+def test_the_page_needs_no_network_and_says_how_it_was_made():
+    page = suite_page(RESULT, FAMILIES, "lhkit bench --suite")
+    assert page == suite_page(RESULT, FAMILIES, "lhkit bench --suite")
+    assert page.count("<svg") == 3 and "products &lt;of&gt; matrices" in page and "<of>" not in page
+    assert not re.search(r"<(script|link|img|iframe)|(src|href)=|url\(", page)
+    assert "MISSES" in page and "Some CPU" in page and "lhkit bench --suite" in page
+    quick = suite_page(dataclasses.replace(RESULT, is_quick=True), FAMILIES, "x")
+    assert "Goals" not in quick

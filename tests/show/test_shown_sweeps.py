@@ -1,0 +1,45 @@
+"""Pictures of sweeps as drawings, and as files in each format."""
+
+import pytest
+from sweep_records import grid, result_of
+
+import lhkit
+from lhkit.analysis.sweep_summary import knob_values
+from lhkit.model.errors import UsageError
+
+
+def cost(**knobs):
+    return "crashed" if knobs["a"] == 4 and knobs["b"] == 1 else 100 * (1 + sum(knobs.values()))
+
+
+def found(count):
+    """A sweep over so many knobs."""
+    records = grid(cost, **dict.fromkeys("abcd"[:count], (0, 1, 4)))
+    return result_of(records, **knob_values(records))
+
+
+@pytest.mark.parametrize("kind", ["knobs", "history", "outcomes"])
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_sweep_is_drawn_and_saved(kind, count, tmp_path):
+    drawing = lhkit.show.sweep(found(count), kind=kind)
+    assert "speed vs best" in drawing.text and "1 crashed" in drawing.text if count == 2 else drawing.text
+    written = {s: drawing.save(tmp_path / f"{kind}{s}").read_bytes() for s in (".svg", ".png", ".pdf")}
+    assert (
+        written[".svg"].startswith(b"<svg")
+        and written[".svg"]
+        == lhkit.show.sweep(found(count), kind=kind).save(tmp_path / "again.svg").read_bytes()
+    )
+    assert written[".png"].startswith(b"\x89PNG") and written[".pdf"].startswith(b"%PDF")
+
+
+def test_what_is_drawn_fits_the_number_of_knobs():
+    two, three, four = (lhkit.show.sweep(found(n)).svg() for n in (2, 3, 4))
+    assert ">c = 4<" in three and ">c = 4<" not in two
+    assert "variance" in four and "variance" not in three
+
+
+def test_what_cannot_be_drawn_is_said():
+    with pytest.raises(UsageError, match="There are: knobs, history, outcomes"):
+        lhkit.show.sweep(found(2), kind="pie")
+    with pytest.raises(UsageError, match=r"ends? like a picture"):
+        lhkit.show.sweep(found(2)).save("x.gif")

@@ -1,0 +1,37 @@
+"""The results of the suite that come with lhkit: complete, of the table's shapes, and of no machine's folders."""
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import lhkit
+from lhkit.model.suite import OURS
+from lhkit.session.bench_files import load_suite
+from lhkit.shipped import shipped_folder
+from lhkit.suite.table import load_table
+
+FILES = sorted((shipped_folder("data") / "suite").glob("*.json"))
+SCHEMA = json.loads((Path(lhkit.__file__).parent / "schemas" / "suite-1.json").read_text(encoding="utf-8"))
+FAMILIES = {family.name: family for family in load_table().families}
+
+
+def test_there_are_results():
+    assert FILES and {file.stem for file in FILES} <= set(FAMILIES)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_result_is_complete_and_of_the_shapes_of_its_family(file):
+    text = file.read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(text))
+    result = load_suite(file)
+    assert result.is_complete and not result.is_quick
+    assert [(row.family, row.shape) for row in result.rows] == [
+        (file.stem, s) for s in FAMILIES[file.stem].shapes
+    ]
+    for row in result.rows:
+        assert row.comparison.measurement(OURS).verification.ok
+        assert row.comparison.anchor == "NumPy" and not row.left_out
+    assert not re.search(r'"[^"]*(/home/|/tmp/|/work/|/Users/)', text)

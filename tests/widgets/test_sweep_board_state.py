@@ -1,0 +1,38 @@
+"""What the board of a sweep is sent, while variants are tried, while the best are confirmed, and at the end."""
+
+import json
+from types import SimpleNamespace
+
+from sweep_records import comparison, grid
+
+from lhkit.analysis.confirmation import ConfirmingEvent
+from lhkit.analysis.winner import judge
+from lhkit.widgets.sweep_board import board_state
+
+RECORDS = tuple(grid(lambda a, b: "crashed" if a == 1 else 100 * b, a=(0, 1), b=(1, 2)))
+
+
+def sweep(**changes):
+    axes = [SimpleNamespace(name="a", values=(0, 1)), SimpleNamespace(name="b", values=(1, 2))]
+    known = {"records": RECORDS, "total": 4, "failure": None, "end": None, "best": RECORDS[0]}
+    known |= {"space": SimpleNamespace(axes=axes), "confirming": None, "confirmations": {}}
+    return SimpleNamespace(**known | changes)
+
+
+def test_variants_failures_best_and_map_are_shown():
+    state = board_state(sweep())
+    assert (state["done"], state["total"], state["end"], state["confirming"]) == (4, 4, None, None)
+    assert state["best"] == "a = 0, b = 1: 100 ns" and state["failures"] == [["crashed", 2]]
+    assert {cell["text"] for cell in state["heat"]["facets"][0]["cells"]} == {"1.00", "2.00", "†"}
+    json.dumps(state, allow_nan=False)
+
+
+def test_a_confirmation_is_shown_while_it_runs_and_what_it_found_afterwards():
+    state = board_state(sweep(confirming=ConfirmingEvent(3, 16, ("x", "y"), 30.0)))
+    assert state["confirming"] == {"done": 3, "total": 16, "words": "2 in the race"}
+    verdict = judge([comparison({"x": [1.0], "y": [2.0 + i / 100]}) for i in range(4)], ["x", "y"])
+    found = {"": SimpleNamespace(verdict=verdict)}
+    state = board_state(sweep(end="finished", confirmations=found))
+    assert state["confirming"]["words"] == verdict.reason and "x is faster than y" in verdict.reason
+    state = board_state(sweep(end="finished", confirmations={"64": found[""], "128": found[""]}))
+    assert state["confirming"]["words"].startswith("64: x is faster")
