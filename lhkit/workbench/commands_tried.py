@@ -27,9 +27,7 @@ def _add_tried(workbench: Workbench, command: Mapping[str, Any]) -> None:
         raise usage_error("the schedule has changed since that was tried", "Ask again what can be done.")
     tried, place = tryouts.tried(integer(command, "number")), tryouts.place
     number = number_after(workbench.script, place)
-    change(
-        workbench, command, lambda s: insert_recipe(s, tried.text, tried.sequences, **place.as_keyword)
-    )
+    change(workbench, command, lambda s: insert_recipe(s, tried.text, tried.sequences, **place.as_keyword))
     workbench.show_number(number)
 
 

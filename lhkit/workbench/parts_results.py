@@ -1,4 +1,4 @@
-"""The parts ``results`` and ``run``: what was run, measured and swept, as bars; what runs, and how far it is."""
+"""The parts ``results`` and ``run``: what was run, measured and swept, as bars; what runs, and how far."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def _charts(results: Sequence[Result], letters: Mapping[str, str]) -> Iterator[s
         newest = alike[-1]
         rows = [(bar, bar.label, None) for bar in newest.bars if bar.label]
         rows += [
-            (r.own_bar, _name(r, letters), do("go_back", result=r.number)) for r in alike if r.own_bar is not None
+            (r.own_bar, _name(r, letters), do("go_back", result=r.number))
+            for r in alike
+            if r.own_bar is not None
         ]
         yield _chart(f"speed as a multiple of {anchor}, 95 % interval", rows)
 

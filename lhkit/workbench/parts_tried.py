@@ -44,9 +44,7 @@ def _make(workbench: Workbench) -> dict[str, Any]:
     return {"count": effects, "handle": tryouts.handle, "html": html}
 
 
-def _group(
-    title: str, found: Iterable[tuple[int, Tried]], handle: str, is_open: bool, is_old: bool
-) -> str:
+def _group(title: str, found: Iterable[tuple[int, Tried]], handle: str, is_open: bool, is_old: bool) -> str:
     items = [_item(number, tried, handle, is_old) for number, tried in found]
     summary = element("summary", f"{title} ({len(items)})")
     listed = element("ul", *items, class_="lhw-found")
@@ -63,7 +61,13 @@ def _item(number: int, tried: Tried, handle: str, is_old: bool) -> str:
     return element(
         "li",
         element(
-            "button", name, reason, type="button", data_do=command, disabled=disabled, title=f"add: {tried.text}"
+            "button",
+            name,
+            reason,
+            type="button",
+            data_do=command,
+            disabled=disabled,
+            title=f"add: {tried.text}",
         ),
     )
 

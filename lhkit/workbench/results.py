@@ -100,6 +100,6 @@ def text_letters(results: Iterable[Result]) -> dict[str, str]:
 
 
 def _letters(number: int) -> str:
-    """Return A, B, … Z, AA, AB, …"""
+    """Return A, B, … Z, AA, AB and so on."""
     before, last = divmod(number, 26)
     return (_letters(before - 1) if before else "") + chr(ord("A") + last)

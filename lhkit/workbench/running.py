@@ -1,4 +1,4 @@
-"""Running, measuring and sweeping a version of a schedule: the work itself, in whatever thread it is asked for."""
+"""Running, measuring and sweeping a version of a schedule: the work itself, whatever thread it is done in."""
 
 from __future__ import annotations
 
@@ -118,9 +118,7 @@ def measured(comparison: Comparison, name: str, subject: Subject) -> Result:
         subject: The version that it was.
     """
     bars = tuple(
-        ResultBar(
-            "" if bar.label == name else bar.label, bar.value, bar.low, bar.high, bar.text, bar.is_anchor
-        )
+        ResultBar("" if bar.label == name else bar.label, bar.value, bar.low, bar.high, bar.text, bar.is_anchor)
         for bar in speed_bars(comparison)
     )
     own = next(bar for bar in bars if not bar.label)
@@ -204,9 +202,7 @@ def _variant_bar(record: SweepRecord, anchor: SweepRecord) -> ResultBar:
     speed = _median(anchor) / _median(record)
     text = f"{speed:.3g}×  ({format_ns(_median(record))})"
     # One median has no interval: the engine times most variants only as long as they may still win.
-    return ResultBar(
-        knob_words(record.knobs), speed, speed, speed, text, record is anchor, tuple(record.knobs)
-    )
+    return ResultBar(knob_words(record.knobs), speed, speed, speed, text, record is anchor, tuple(record.knobs))
 
 
 def _median(record: SweepRecord) -> int:

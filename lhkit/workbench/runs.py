@@ -184,6 +184,4 @@ def _result_of(kind: RunKind, subject: Subject, worker: Worker, watcher: Watcher
             return None
         failure = error.failure
         said = " ".join(filter(None, (failure.message.partition("\n")[0], failure.advice)))
-        return Result(
-            subject.number, kind, "failed", subject.schedule, subject.knobs, subject.title, said
-        )
+        return Result(subject.number, kind, "failed", subject.schedule, subject.knobs, subject.title, said)

@@ -61,7 +61,8 @@ class WorkbenchState:
             "reference": reference_to_keep(self.payload.reference),
             "bytecode": None if bytecode is None else base64.b64encode(bytecode).decode(),
             "blobs": [
-                {**_described(blob), "data": base64.b64encode(blob.data).decode()} for blob in self.payload.blobs
+                {**_described(blob), "data": base64.b64encode(blob.data).decode()}
+                for blob in self.payload.blobs
             ],
         }
         parts = {"session": self.session, "screen": self.screen, "results": self.results}

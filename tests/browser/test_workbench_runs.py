@@ -25,7 +25,11 @@ EXPLORE = f"import lhkit\nbench = lhkit.explore(lhkit.payloads.fc_relu(64, 64, 6
 def page(watched, server, request):
     """Return a page with a workbench of a small payload and two knobs."""
     name = f"{request.node.name}.ipynb"
-    cells = [EXPLORE, "bench.save('saved.json').name", "bench.close()\nagain = lhkit.explore('saved.json')\nagain"]
+    cells = [
+        EXPLORE,
+        "bench.save('saved.json').name",
+        "bench.close()\nagain = lhkit.explore('saved.json')\nagain",
+    ]
     nbformat.write(notebook_of(cells), server.folder / name)
     found = opened(watched, server, "lab", name)
     run_cell(found, 0)

@@ -28,7 +28,9 @@ VALIDATOR = jsonschema.Draft202012Validator(
 def result(schedule: Schedule):
     bar = ResultBar("", 2.5, 2.0, 3.0, "2.5×")
     variant = ResultBar("tile = 4", 1.0, 1.0, 1.0, "1×", True, (("tile", 4),))
-    return Result(1, "measure", "ok", schedule, (("tile", 8),), "as it was loaded", "fast", "NumPy", (bar, variant))
+    return Result(
+        1, "measure", "ok", schedule, (("tile", 8),), "as it was loaded", "fast", "NumPy", (bar, variant)
+    )
 
 
 @pytest.fixture
@@ -153,7 +155,7 @@ def test_a_widget_is_saved_opened_and_exported(tmp_path):
     bench.close()
     again = lhkit.explore(path)
     assert again.schedule.values == {"tile": 8} and again.session.history.can_undo
-    with pytest.raises(UsageError, match="does not end in .json"):
+    with pytest.raises(UsageError, match=r"does not end in \.json"):
         again.save(tmp_path / "saved.txt")
     with pytest.raises(UsageError, match="has its schedule already"):
         lhkit.explore(path, "fc_relu_handles.mlir")
