@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
+_Row = tuple[ResultBar, str, str | None]
 _VERBS = {"run": "run", "measure": "measured", "sweep": "swept"}
 
 
@@ -40,7 +41,7 @@ def _charts(results: Sequence[Result], letters: Mapping[str, str]) -> Iterator[s
     for anchor in dict.fromkeys(r.anchor for r in reversed(measured)):
         alike = [r for r in measured if r.anchor == anchor]
         newest = alike[-1]
-        rows = [(bar, bar.label, None) for bar in newest.bars if bar.label]
+        rows: list[_Row] = [(bar, bar.label, None) for bar in newest.bars if bar.label]
         rows += [
             (r.own_bar, _name(r, letters), do("go_back", result=r.number))
             for r in alike
@@ -49,7 +50,7 @@ def _charts(results: Sequence[Result], letters: Mapping[str, str]) -> Iterator[s
         yield _chart(f"speed as a multiple of {anchor}, 95 % interval", rows)
 
 
-def _chart(title: str, rows: Sequence[tuple[ResultBar, str, str | None]]) -> str:
+def _chart(title: str, rows: Sequence[_Row]) -> str:
     most = max(bar.high for bar, _, _ in rows) or 1.0
     made = [_row(bar, label, command, most) for bar, label, command in rows]
     return element("figure", element("figcaption", escaped(title)), *made, class_="lhw-chart")
@@ -95,7 +96,7 @@ def _variants(result: Result) -> str:
     """Return the best variants of a sweep as bars, each a way to take it."""
     if result.kind != "sweep" or not result.bars:
         return ""
-    rows = [
+    rows: list[_Row] = [
         (bar, bar.label, do("go_back", result=result.number, bar=number))
         for number, bar in enumerate(result.bars)
     ]

@@ -87,6 +87,9 @@ class Runs:
         progress: How far that which runs has come.
     """
 
+    results: tuple[Result, ...]
+    progress: RunProgress
+
     def __init__(self, results: tuple[Result, ...] = ()) -> None:
         self.results = results
         self.progress = RunProgress()

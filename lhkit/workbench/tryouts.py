@@ -31,10 +31,16 @@ class Tryouts:
         said: Why nothing was tried, if that is so.
     """
 
+    handle: str
+    version: str
+    said: str
+    found: tuple[Tried, ...]
+    is_trying: bool
+
     def __init__(self) -> None:
         self.handle = self.version = self.said = ""
         self.place = StepPlace("inside", 0)
-        self.found: tuple[Tried, ...] = ()
+        self.found = ()
         self.is_trying = False
 
     def start(self, workbench: Workbench, handle: str) -> None:

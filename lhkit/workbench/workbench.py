@@ -51,6 +51,7 @@ class Workbench:
     screen: Screen
     problems: Problems
     runs: Runs
+    tryouts: Tryouts
 
     def __init__(
         self,
