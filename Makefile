@@ -6,7 +6,7 @@ else
 BIN := .venv/bin
 endif
 
-.PHONY: demo lab test heavy docs wheelhouse clean
+.PHONY: demo lab test heavy docs wheelhouse screenshots clean
 
 demo: .venv/installed
 	$(BIN)/lhkit demo --out demo
@@ -30,6 +30,10 @@ EXECUTE ?= --execute
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/site
 	$(BIN)/lhkit publish --out build/site/notebooks --title "Lessons of lhkit" $(EXECUTE)
+
+# The pictures of the workbench in the README, and the walk; needs Chromium.
+screenshots: .venv/installed-test
+	$(BIN)/python docs/screenshots.py
 
 .venv/installed: pyproject.toml constraints.txt install.py
 	$(PYTHON) install.py

@@ -129,7 +129,7 @@ class Autosave:
         Raises:
             OSError: It cannot be written.
         """
-        saved = _to_save(self._name, self._payload.source, branch, branches, checkpoints)
+        saved = session_value(self._name, self._payload.source, branch, branches, checkpoints)
         folder = self._folder = self._folder or _new_folder(self._name)
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / _PAYLOAD_FILE).exists():
@@ -156,13 +156,14 @@ def _new_folder(name: str) -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=parent))
 
 
-def _to_save(
+def session_value(
     name: str,
     payload_source: str,
     branch: str,
     branches: Mapping[str, History],
     checkpoints: Mapping[str, Version],
 ) -> SavedSession:
+    """Return a session as a value, versions far from the current one left out."""
     schedules: dict[Schedule, int] = {}
 
     def kept(version: Version) -> SavedVersion:
@@ -216,7 +217,15 @@ def _read(path: Path) -> SavedSession:
     data = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ValueError(f"it is not {SCHEMA}")
-    saved = from_json(SavedSession, data)
+    return checked_session(from_json(SavedSession, data))
+
+
+def checked_session(saved: SavedSession) -> SavedSession:
+    """Return a session that was read, if what it refers to is there.
+
+    Raises:
+        ValueError: It is not.
+    """
     versions = [v for b in saved.branches for v in b.versions] + [c.version for c in saved.checkpoints]
     if any(not 0 <= v.schedule < len(saved.schedules) for v in versions):
         raise ValueError("it names a schedule that it does not hold")

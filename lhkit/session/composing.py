@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from lhkit.model.errors import LhkitError, UsageError, usage_error
 from lhkit.model.failure import Failure
@@ -14,10 +15,11 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
 from lhkit.schedule.script import Edited, Script
-from lhkit.session.autosaving import Autosave, SavedVersion, load_session, write_whole
+from lhkit.session.autosaving import Autosave, SavedSession, SavedVersion, load_session, session_value
 from lhkit.session.branches import BranchComparison, compare_branches
 from lhkit.session.editing import checked_script, edit_schedule
 from lhkit.session.events import Callback, EventKind, EventStream, SessionEvent
+from lhkit.session.files import write_file
 from lhkit.session.following import FollowedFile
 from lhkit.session.history import History, Version
 from lhkit.session.loading import parse_text
@@ -79,28 +81,25 @@ class Session:
         self._followed: FollowedFile | None = None
 
     @classmethod
-    def recover(
-        cls,
-        folder: str | os.PathLike[str],
-        *,
-        retraces: bool = True,
-        worker: Worker | None = None,
-        limits: Limits | None = None,
-    ) -> Session:
+    def recover(cls, folder: str | os.PathLike[str], **how: Any) -> Session:
         """Return a session as it was saved last, with branches, checkpoints and undo.
 
         Args:
             folder: Its folder, as ``lhkit.session.autosaving.saved_sessions()`` lists them.
-            retraces: As for a new session.
-            worker: As for a new session.
-            limits: As for a new session.
+            **how: ``retraces``, ``worker`` and ``limits``, as for a new session.
 
         Raises:
             UsageError: There is no session there, or it is damaged.
         """
-        saved, payload = load_session(Path(folder))
+        session = cls.from_saved(*load_session(Path(folder)), **how)
+        session._autosave = Autosave(session.name, session.payload, Path(folder))
+        return session
+
+    @classmethod
+    def from_saved(cls, saved: SavedSession, payload: Payload, **how: Any) -> Session:
+        """Return a session from what `saved` gave, and its payload; ``how`` is as for `recover`."""
         schedules = saved.schedules
-        session = cls(payload, schedules[0], name=saved.name, retraces=retraces, worker=worker, limits=limits)
+        session = cls(payload, schedules[0], name=saved.name, **how)
 
         def version(kept: SavedVersion) -> Version:
             schedule = schedules[kept.schedule]
@@ -111,8 +110,12 @@ class Session:
         session._branches = {b.name: History(tuple(map(version, b.versions)), b.at) for b in saved.branches}
         session._checkpoints = {c.name: version(c.version) for c in saved.checkpoints}
         session._branch = saved.branch
-        session._autosave = Autosave(saved.name, payload, Path(folder))
         return session
+
+    @property
+    def saved(self) -> SavedSession:
+        """All of it but its payload and its trace, as a value."""
+        return session_value(self.name, self.payload.source, self._branch, self._branches, self._checkpoints)
 
     # What it is now.
 
@@ -310,10 +313,7 @@ class Session:
         Raises:
             UsageError: It cannot be written.
         """
-        try:
-            write_whole(Path(path), self.text)
-        except OSError as error:
-            raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
+        write_file(os.fspath(path), self.text.encode())
 
     def close(self) -> None:
         """End the session: what was saved for a crash is deleted."""

@@ -23,7 +23,7 @@ from lhkit.session.confirming import DEFAULT_SECONDS, confirm
 from lhkit.session.sweep_executors import prepare_with_executor
 from lhkit.session.sweep_subjects import Preparation, first_values, prepare_task
 from lhkit.session.winning import ConfirmationRun, Confirmer, choose_winner
-from lhkit.session.workers import shared_worker
+from lhkit.session.workers import own_worker
 from lhkit.sweeping.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
 from lhkit.sweeping.executor import Executor, LocalExecutor
 from lhkit.sweeping.space import Space
@@ -148,7 +148,7 @@ class Sweep(Showable):
 
     async def _try_all(self, store: Store, stop: asyncio.Event, budget: Budget) -> None:
         started = time.perf_counter_ns()
-        worker = self._given_worker or self._new_worker()
+        worker = self._given_worker or own_worker()
         local = LocalExecutor(worker, self._limits, close_worker=self._given_worker is None)
         preparing = asyncio.to_thread(self._prepare, worker, stop.is_set)
         try:
@@ -218,12 +218,6 @@ class Sweep(Showable):
         level = self._preparation.opt_level
         prepare = functools.partial(prepare_task, *what)
         return prepare_with_executor(self._executor_name, worker, self._limits, level, prepare, is_stopped)
-
-    def _new_worker(self) -> Worker:
-        """Return a worker of the sweep's own, with the transform ops that the session loaded."""
-        worker = Worker()
-        worker.preparation = shared_worker().preparation
-        return worker
 
     def _send(self, event: SweepEvent) -> None:
         for callback in tuple(self._callbacks):

@@ -10,6 +10,9 @@ from lhkit.model.payload import Payload
 from lhkit.session.autosaving import write_whole
 from lhkit.session.blobs import array_of
 from lhkit.session.weight_files import write_npz
+from lhkit.shipped import shipped_folder
+
+_SHIPPED = "lhkit"
 
 
 def save_payload(payload: Payload, path: str | os.PathLike[str]) -> Path:
@@ -29,3 +32,21 @@ def save_payload(payload: Payload, path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
     return path
+
+
+def reference_to_keep(reference: str | None) -> str | None:
+    """Return how a file names a payload's NumPy reference: one that comes with lhkit without its folder."""
+    file, colon, function = (reference or "").rpartition(":")
+    is_shipped = bool(colon) and Path(file).resolve() == _shipped_references().resolve()
+    return f"{_SHIPPED}:{function}" if is_shipped else reference
+
+
+def reference_here(kept: str | None) -> str | None:
+    """Return the reference that a file names; None where this machine has no such file."""
+    file, _, function = (kept or "").rpartition(":")
+    path = _shipped_references() if file == _SHIPPED else Path(file)
+    return f"{path}:{function}" if file and path.is_file() else None
+
+
+def _shipped_references() -> Path:
+    return shipped_folder("data") / "references.py"

@@ -14,3 +14,13 @@ def shared_worker() -> Worker:
     worker = Worker()
     atexit.register(worker.close)
     return worker
+
+
+def own_worker() -> Worker:
+    """Return a worker of one's own, with the transform ops that the session loaded; it starts when it is asked.
+
+    Whoever has it closes it.
+    """
+    worker = Worker()
+    worker.preparation = shared_worker().preparation
+    return worker

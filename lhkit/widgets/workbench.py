@@ -6,12 +6,13 @@ import asyncio
 import functools
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
-from lhkit.model.errors import LhkitError
+from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
@@ -22,16 +23,23 @@ from lhkit.render.trace_view import schedule_panes, timeline_pane, trace_key
 from lhkit.render.viewer import Pane, View, script, static_text, view_html, view_style
 from lhkit.session.catalogues import known_help
 from lhkit.session.composing import Session
+from lhkit.session.files import write_file
 from lhkit.session.loading import as_payload, as_schedule
 from lhkit.widgets.view import is_live
+from lhkit.workbench.exports import export_kind, exported
 from lhkit.workbench.frames import payload_frame
 from lhkit.workbench.jobs import InlineJobs, ThreadJobs
 from lhkit.workbench.notices import Notice
 from lhkit.workbench.parts import PARTS
+from lhkit.workbench.results import Result
+from lhkit.workbench.screen import Screen
+from lhkit.workbench.state import WorkbenchState, read_state
 from lhkit.workbench.workbench import Workbench
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
-PANE_FILES = ("step_form.js", "pane_steps.js", "pane_payload.js", "pane_handles.js", "pane_problems.js")
+PANE_FILES = (
+    "step_form.js", "pane_steps.js", "pane_payload.js", "pane_handles.js", "pane_problems.js",
+    "pane_results.js", "pane_tried.js")  # fmt: skip
 
 
 class WorkbenchWidget(anywidget.AnyWidget):
@@ -49,11 +57,19 @@ class WorkbenchWidget(anywidget.AnyWidget):
     _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css')}"
     view_id = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, session: Session) -> None:
-        """Show a session; its trace is taken."""
+    def __init__(
+        self, session: Session, *, screen: Screen | None = None, results: tuple[Result, ...] = ()
+    ) -> None:
+        """Show a session; its trace is taken.
+
+        Args:
+            session: The session.
+            screen: What is looked at; default the first step that does something.
+            results: What ran in the session before.
+        """
         self._loop = _running_loop()
         self.jobs = ThreadJobs(self._report) if self._loop else InlineJobs()
-        self.workbench = Workbench(session, jobs=self.jobs)
+        self.workbench = Workbench(session, screen=screen, results=results, jobs=self.jobs)
         self.add_traits(**{_trait(part.name): traitlets.Any().tag(sync=True) for part in PARTS})
         parts = {_trait(name): value for name, value in self.workbench.parts.items()}
         super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **parts)
@@ -79,6 +95,50 @@ class WorkbenchWidget(anywidget.AnyWidget):
         """Carry out a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.commands`."""
         self.workbench.do(command)
 
+    @property
+    def state(self) -> WorkbenchState:
+        """All that it holds, as a value."""
+        return WorkbenchState.of(self.workbench)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """What was run, measured and swept, the first one first."""
+        return self.workbench.runs.results
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the workbench to a file that ``lhkit.explore(path)`` opens again.
+
+        Args:
+            path: Where, ending in ``.json``; the file appears whole or not at all.
+
+        Returns:
+            Its path.
+
+        Raises:
+            UsageError: It cannot be written there, or ends otherwise.
+        """
+        if not is_state_file(path):
+            raise usage_error(f"{path} does not end in .json", "lhkit.explore(path) opens such files again.")
+        return self.export(path)
+
+    def export(self, path: str | os.PathLike[str], kind: str | None = None) -> Path:
+        """Write what the workbench holds as a file, as its menu does in the browser.
+
+        Args:
+            path: Where; the file appears whole or not at all. Its suffix says what: ``.mlir`` (the schedule),
+                ``.py``, ``.md``, ``.html``, ``.zip`` (a bug report), ``.json`` (the workbench itself).
+            kind: What instead; ``portable`` for a schedule that ``mlir-opt`` applies.
+
+        Returns:
+            Its path.
+
+        Raises:
+            UsageError: It cannot be exported so, or not be written there.
+        """
+        name = os.fspath(path)
+        write_file(name, exported(self.workbench, kind or export_kind(name)))
+        return Path(name)
+
     def close(self) -> None:
         """End the session and take the workbench from the screen."""
         if isinstance(self.jobs, ThreadJobs):
@@ -100,6 +160,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
     # Commands come on the kernel's thread and are carried out on the workbench's; parts go back.
 
     def _hear(self, _widget: object, content: Mapping[str, Any], _buffers: Sequence[bytes]) -> None:
+        if content.get("do") == "stop_run":  # it waits for no command before it
+            self.workbench.runs.stop()
         self.jobs.post(functools.partial(self._answer, content))
 
     def _answer(self, content: Mapping[str, Any]) -> None:
@@ -167,18 +229,29 @@ def explore(
 
         lhkit.explore()                                  # a fully connected layer with a ReLU
         lhkit.explore(payload, "schedule.mlir")
+        lhkit.explore("saved.json")                      # as widget.save("saved.json") left it
 
     Args:
-        payload: What the schedule is applied to; default ``fc_relu.mlir``.
+        payload: What the schedule is applied to; default ``fc_relu.mlir``; or a workbench that was saved.
         schedule: Where to begin; default ``fc_relu_handles.mlir`` for the default payload, else an empty one.
 
     Raises:
         UsageError: There is no such file, or it does not parse.
     """
+    if isinstance(payload, str | os.PathLike) and is_state_file(payload):
+        if schedule is not None:
+            raise usage_error("a saved workbench has its schedule already", "Open it without another one.")
+        state = read_state(payload)
+        return WorkbenchWidget(state.open(), screen=state.screen, results=state.results)
     loaded = as_payload(PAYLOAD if payload is None else payload)
     if schedule is None:
         schedule = SCHEDULE if payload is None else EMPTY
     return WorkbenchWidget(Session(loaded, as_schedule(schedule)))
+
+
+def is_state_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a saved workbench, by its name."""
+    return Path(path).suffix.lower() == ".json"
 
 
 EMPTY = """module attributes {transform.with_named_sequence} {

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lhkit.workbench import adding, commands_history, commands_knobs, commands_screen, commands_steps
+from lhkit.workbench import (
+    adding,
+    commands_history,
+    commands_knobs,
+    commands_runs,
+    commands_screen,
+    commands_steps,
+    commands_tried,
+)
 
 if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
@@ -16,4 +24,6 @@ COMMANDS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], None]] = {
     **commands_knobs.COMMANDS,
     **commands_steps.COMMANDS,
     **adding.COMMANDS,
+    **commands_runs.COMMANDS,
+    **commands_tried.COMMANDS,
 }

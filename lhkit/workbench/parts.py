@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from lhkit.workbench import parts_frame, parts_handles, parts_payload, parts_problems, parts_steps
+from lhkit.workbench import (
+    parts_frame,
+    parts_handles,
+    parts_payload,
+    parts_problems,
+    parts_results,
+    parts_steps,
+    parts_tried,
+)
 from lhkit.workbench.part import Part
 
 PARTS: tuple[Part, ...] = (
@@ -11,4 +19,6 @@ PARTS: tuple[Part, ...] = (
     *parts_payload.PARTS,
     *parts_handles.PARTS,
     *parts_problems.PARTS,
+    *parts_results.PARTS,
+    *parts_tried.PARTS,
 )

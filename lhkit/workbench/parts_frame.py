@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lhkit.render.trace_view import trace_view
 from lhkit.render.viewer import view_content
+from lhkit.workbench.exports import EXPORTS
 from lhkit.workbench.part import Part, same_trace
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def _head(workbench: Workbench) -> dict[str, Any]:
         "outcome": _outcome_words(workbench),
         "stale": _stale_words(workbench),
         "version": workbench.version_id,
+        "exports": [[kind, export.title] for kind, export in EXPORTS.items()],
     }
 
 

@@ -21,7 +21,10 @@ from lhkit.workbench.parts import PARTS
 from lhkit.workbench.places import step_of_number
 from lhkit.workbench.problems import Problems
 from lhkit.workbench.questions import QUESTIONS
+from lhkit.workbench.results import Result
+from lhkit.workbench.runs import Runs
 from lhkit.workbench.screen import Screen
+from lhkit.workbench.tryouts import Tryouts
 
 if TYPE_CHECKING:
     from lhkit.worker.client import Worker
@@ -38,6 +41,8 @@ class Workbench:
         screen: What is looked at.
         notice: What came of the last command, where that has to be said.
         problems: The repairs that were found, and whether they are still looked for.
+        runs: What ran, was measured and swept, and what runs now.
+        tryouts: What was tried on a handle.
         parts: What the screen shows, by the name of the part; values that are never changed, only replaced.
         jobs: Where work is done.
     """
@@ -45,12 +50,15 @@ class Workbench:
     session: Session
     screen: Screen
     problems: Problems
+    runs: Runs
+    tryouts: Tryouts
 
     def __init__(
         self,
         session: Session,
         *,
         screen: Screen | None = None,
+        results: tuple[Result, ...] = (),
         jobs: Jobs | None = None,
         changed: Callable[[Collection[str]], None] | None = None,
     ) -> None:
@@ -59,6 +67,7 @@ class Workbench:
         Args:
             session: The session.
             screen: What is looked at; default the first step that does something.
+            results: What ran in the session before.
             jobs: Where work is done; default at once, where it is asked for.
             changed: Called with the names of parts that are new.
         """
@@ -67,6 +76,8 @@ class Workbench:
         self.changed = changed or (lambda _: None)
         self.notice: Notice | None = None
         self.problems = Problems()
+        self.runs = Runs(results)
+        self.tryouts = Tryouts()
         self.parts: dict[str, Json] = {}
         self.gesture: Hashable = None
         self._parsed: Script | None = None
@@ -173,7 +184,9 @@ class Workbench:
 
     def close(self) -> None:
         """End the session: what was saved for a crash is deleted."""
-        self.jobs.stop("repairs")
+        for name in ("repairs", "trying"):
+            self.jobs.stop(name)
+        self.runs.close()
         self.session.close()
 
     def _after_a_change(self) -> None:

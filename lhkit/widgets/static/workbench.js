@@ -3,6 +3,11 @@
 
 const NARROW_PX = 900;
 const BUSY_MS = 200; // before that nobody has begun to wait
+const RUNS = {
+  run: ["▶ run", "run: compile it, run it, and hold its numbers against the reference"],
+  measure: ["⏱ measure", "measure: time it beside NumPy and the payload without a schedule"],
+  sweep: ["≋ sweep", "sweep: try all values of the knobs"],
+};
 
 // Commands go one after the other; of those that replace one another only the newest that waits is sent.
 class Channel {
@@ -119,7 +124,7 @@ class Workbench {
     this.narrow = make("section", { class: "lhw-area", "data-area": "narrow" });
     this.notice = make("div", { class: "lhw-notice", role: "status", "aria-live": "polite" });
     this.main = make("div", { class: "lhw-main-grid" });
-    el.replaceChildren(...styles, this.top(), this.notice, this.main);
+    el.replaceChildren(...styles, this.top(), this.runs(), this.notice, this.main);
     this.sizes = new ResizeObserver(() => this.arrange());
     this.sizes.observe(el);
     this.arrange();
@@ -135,16 +140,74 @@ class Workbench {
     this.said = make("output", { class: "lh-said" });
     this.chosen = make("output", { class: "lh-chosen" });
     this.marks = make("select", { title: "checkpoints", "aria-label": "go back to a checkpoint", onchange: () => this.restore() });
-    this.walk = make("div", { class: "lhw-walking", role: "toolbar", "aria-label": "steps" }, this.slider.node, this.said, this.chosen);
+    this.what = make("button", { type: "button", class: "lhw-what", hidden: true, onclick: () => this.tryHandle() }, "what can I do with this?");
+    this.walk = make("div", { class: "lhw-walking", role: "toolbar", "aria-label": "steps" }, this.slider.node, this.said, this.chosen, this.what);
+    this.exports = make("select", { title: "export", "aria-label": "export", onchange: () => this.export() });
     this.tools = make(
       "div", { class: "lhw-tools-bar", role: "toolbar", "aria-label": "schedule" },
+      ...["run", "measure", "sweep"].map((kind) => button(kind, RUNS[kind][0], RUNS[kind][1], () => this.begin(kind))),
       button("undo", "↶", "nothing to undo", () => this.do({ do: "undo" })),
       button("redo", "↷", "nothing to redo", () => this.do({ do: "redo" })),
       button("flag", "⚑", "set a checkpoint", () => this.do({ do: "checkpoint" })),
       this.marks,
+      this.exports,
       button("large", "A", "large type", () => this.do({ do: "set_large", large: !this.part("screen").large })),
     );
     return make("header", { class: "lhw-top" }, this.names, this.outcome, this.working, this.tools, this.walk);
+  }
+
+  // What runs, and the button that ends it.
+  runs() {
+    this.bar = make("progress", { "aria-label": "progress" });
+    this.ran = make("span", { class: "lh-said" });
+    // Not through the queue: a command that takes long must not keep it waiting.
+    this.halt = make("button", { type: "button", onclick: () => this.channel.send({ do: "stop_run" }) }, "■ stop");
+    this.runLine = make("div", { class: "lhw-run-line", role: "status", hidden: true }, this.bar, this.ran, this.halt);
+    return this.runLine;
+  }
+
+  begin(kind) {
+    this.reveal("results");
+    this.do({ do: kind });
+  }
+
+  showRun() {
+    const { kind, said, done, total } = this.part("run");
+    const wasHalt = document.activeElement === this.halt;
+    this.runLine.hidden = !kind;
+    for (const name of Object.keys(RUNS)) this[name].disabled = Boolean(kind);
+    if (!kind) {
+      if (wasHalt) this.run.focus();
+      return;
+    }
+    if (total) {
+      this.bar.max = total;
+      this.bar.value = done;
+    } else this.bar.removeAttribute("value");
+    this.ran.textContent = `${kind}${total ? ` ${done} of ${total}` : ""}: ${said}`;
+  }
+
+  tryHandle() {
+    if (this.selection?.kind !== "handle") return;
+    this.reveal("tried");
+    this.do({ do: "try_handle", handle: String(this.selection.id).split(" ")[0] });
+  }
+
+  async export() {
+    const kind = this.exports.value;
+    this.exports.value = "";
+    if (!kind) return;
+    this.busy({ do: "export" });
+    try {
+      const { name, media, base64 } = await this.ask({ ask: "export", kind });
+      const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+      const url = URL.createObjectURL(new Blob([bytes], { type: media }));
+      make("a", { href: url, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    } catch (error) {
+      this.say(error.message);
+    }
+    this.busy(null);
   }
 
   restore() {
@@ -240,6 +303,7 @@ class Workbench {
     };
     follow("head", () => this.showHead());
     follow("notice", () => this.showNotice());
+    follow("run", () => this.showRun());
     follow("trace", () => this.takeTrace());
     follow("screen", () => this.followScreen());
     for (const pane of this.panes) {
@@ -256,6 +320,7 @@ class Workbench {
   async start() {
     this.showHead();
     this.showNotice();
+    this.showRun();
     await this.takeTrace();
     this.isStarted = true;
     await Promise.all(this.panes.filter((pane) => this.isInFront(pane)).map((pane) => pane.update()));
@@ -313,6 +378,10 @@ class Workbench {
     const options = head.checkpoints.map((name) => make("option", { value: name }, name));
     this.marks.replaceChildren(make("option", { value: "" }, "go back to …"), ...options);
     this.marks.hidden = !head.checkpoints.length;
+    if (!this.exports.length) {
+      const kinds = head.exports.map(([kind, title]) => make("option", { value: kind }, title));
+      this.exports.replaceChildren(make("option", { value: "" }, "export ▾"), ...kinds);
+    }
   }
 
   showNotice() {
@@ -387,6 +456,7 @@ class Workbench {
     const keys = keysOf(this.lookup, this.step, this.selection);
     this.lit = relight(this.lit, shown.map((pane) => pane.index), this.step, keys);
     this.chosen.textContent = inWords(this.lookup, this.selection);
+    this.what.hidden = this.selection?.kind !== "handle";
   }
 
   select(node) {

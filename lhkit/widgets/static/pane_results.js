@@ -1,0 +1,20 @@
+// What was run, measured and swept: bars beside each other, each a way back to its version.
+
+class ResultsPane extends BenchPane {
+  static key = "results";
+  static title = "Results";
+  static area = "bottom";
+  static shows = ["results"];
+
+  update() {
+    const wanted = make("div", { class: "lhw-frame" });
+    wanted.append(fragmentOf(this.bench.part("results").html));
+    morph(this.frame, wanted);
+  }
+
+  badge() {
+    return String(this.bench.part("results").count || "");
+  }
+}
+
+PANES.push(ResultsPane);

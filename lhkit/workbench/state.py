@@ -1,0 +1,114 @@
+"""A workbench as a value: saved to one file, sent to somebody, opened again."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lhkit.model.blobs import Blob
+from lhkit.model.errors import usage_error
+from lhkit.model.jsonable import from_json, to_json
+from lhkit.model.payload import Payload
+from lhkit.session.autosaving import SavedSession, checked_session
+from lhkit.session.composing import Session
+from lhkit.session.saving import reference_here, reference_to_keep
+from lhkit.workbench.results import Result
+from lhkit.workbench.screen import Screen
+
+if TYPE_CHECKING:
+    from lhkit.workbench.workbench import Workbench
+
+SCHEMA = "lhkit.workbench/1"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkbenchState:
+    """All that a workbench holds that cannot be worked out again.
+
+    Attributes:
+        payload: The payload, with its weights.
+        session: The schedule: versions to undo and redo, branches, checkpoints, a text that does not parse.
+        screen: What is looked at: step, selection, open tabs.
+        results: What was run, measured and swept.
+    """
+
+    payload: Payload
+    session: SavedSession
+    screen: Screen
+    results: tuple[Result, ...] = ()
+
+    @classmethod
+    def of(cls, workbench: Workbench) -> WorkbenchState:
+        """Return the state of a workbench."""
+        session = workbench.session
+        return cls(session.payload, session.saved, workbench.screen, workbench.runs.results)
+
+    def open(self, **how: Any) -> Session:
+        """Return the session; ``how`` is as for ``Session.recover``."""
+        return Session.from_saved(self.session, self.payload, **how)
+
+    def text(self) -> str:
+        """Return the state as JSON, as ``schemas/workbench-1.json`` describes it."""
+        bare = dataclasses.replace(self.payload, bytecode=None, blobs=())
+        bytecode = self.payload.bytecode
+        payload = {
+            **to_json(bare),
+            "reference": reference_to_keep(self.payload.reference),
+            "bytecode": None if bytecode is None else base64.b64encode(bytecode).decode(),
+            "blobs": [
+                {**_described(blob), "data": base64.b64encode(blob.data).decode()}
+                for blob in self.payload.blobs
+            ],
+        }
+        parts = {"session": self.session, "screen": self.screen, "results": self.results}
+        return json.dumps({"schema": SCHEMA, "payload": payload, **to_json(parts)}, indent=1) + "\n"
+
+
+def _described(blob: Blob) -> dict[str, Any]:
+    return {"name": blob.name, "dtype": blob.dtype, "shape": list(blob.shape), "sha256": blob.sha256}
+
+
+def read_state(path: str | os.PathLike[str]) -> WorkbenchState:
+    """Return the state that a file holds.
+
+    Raises:
+        UsageError: There is no such file, it holds no workbench, or it is damaged.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise usage_error(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise usage_error(f"{path} is not text in UTF-8") from None
+    try:
+        return _state(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        advice = "A workbench is saved with widget.save(path)."
+        raise usage_error(f"{path} holds no workbench of {SCHEMA}: {error}", advice) from None
+
+
+def _state(data: Any) -> WorkbenchState:
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise ValueError("its schema is another")
+    given = dict(data["payload"])
+    bytecode, blobs = given.pop("bytecode"), given.pop("blobs")
+    payload = dataclasses.replace(
+        from_json(Payload, {**given, "bytecode": None, "blobs": ()}),
+        bytecode=None if bytecode is None else base64.b64decode(bytecode),
+        reference=reference_here(given["reference"]),
+        blobs=tuple(
+            Blob(b["name"], b["dtype"], tuple(b["shape"]), b["sha256"], memoryview(base64.b64decode(b["data"])))
+            for b in blobs
+        ),
+    )
+    return WorkbenchState(
+        payload,
+        checked_session(from_json(SavedSession, data["session"])),
+        from_json(Screen, data["screen"]),
+        tuple(from_json(Result, each) for each in data["results"]),
+    )

@@ -1,0 +1,96 @@
+"""Runs, sweeps, what can be done with a handle, exports: the workbench in JupyterLab."""
+
+import json
+
+import nbformat
+import pytest
+from conftest import SCREENSHOTS, notebook_of, opened, run_cell
+
+# One variant takes long enough that a stop comes before the end of the sweep.
+SCHEDULE = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %relu = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op
+    %rows = transform.tune.knob<"rows"> = 8 : i64 from options = [2, 4, 8, 16, 32, 64] -> !transform.param<i64>
+    %columns = transform.tune.knob<"columns"> = 8 : i64 from options = [2, 4, 8, 16, 32, 64] -> !transform.param<i64>
+    %tiled, %loop = transform.structured.tile_using_forall %relu tile_sizes [%rows, %columns]
+      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+"""
+EXPLORE = f"import lhkit\nbench = lhkit.explore(lhkit.payloads.fc_relu(64, 64, 64), '''{SCHEDULE}''')\nbench"
+
+
+@pytest.fixture
+def page(watched, server, request):
+    """Return a page with a workbench of a small payload and two knobs."""
+    name = f"{request.node.name}.ipynb"
+    cells = [
+        EXPLORE,
+        "bench.save('saved.json').name",
+        "bench.close()\nagain = lhkit.explore('saved.json')\nagain",
+    ]
+    nbformat.write(notebook_of(cells), server.folder / name)
+    found = opened(watched, server, "lab", name)
+    run_cell(found, 0)
+    found.page.locator(".lhw .lhw-row").first.wait_for()
+    yield found
+    found.check(*server.addresses)
+    found.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+
+def test_a_sweep_is_stopped_and_a_measurement_is_a_bar(page):
+    root = page.page.locator(".lhw")
+    root.get_by_role("button", name="sweep: try all values").click()
+    line = root.locator(".lhw-run-line")
+    line.get_by_text("of 36").wait_for(timeout=90_000)
+    root.get_by_role("tab", name="Problems").click()  # the kernel is free meanwhile
+    line.get_by_role("button", name="stop").click()
+    line.wait_for(state="hidden")
+    root.get_by_role("tab", name="Results").click()
+    swept = root.locator(".lhw-run", has_text="swept")
+    swept.get_by_text("stopped").wait_for()
+    assert "36 variants" not in swept.inner_text()
+    root.get_by_role("button", name="measure: time it").click()
+    bar = root.locator(".lhw-speed", has_text="#2 ")
+    bar.wait_for(timeout=120_000)
+    assert "unscheduled" in root.locator(".lhw-chart").first.inner_text()
+    slider = root.get_by_role("slider", name="knob rows")
+    slider.fill("0")
+    root.get_by_role("button", name="undo: set rows = 2").wait_for()
+    bar.click()
+    page.page.wait_for_function("document.querySelector('.lhw [data-knob=rows]').value === '2'")
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.page.screenshot(path=SCREENSHOTS / "workbench_results.png")
+
+
+def test_what_can_be_done_with_a_handle_adds_a_step(page):
+    root = page.page.locator(".lhw")
+    root.locator(".lhw-row", has_text="tile_using_forall").locator("[data-handle]").first.click()
+    root.get_by_role("button", name="what can I do with this?").click()
+    pane = root.locator(".lhw-pane[data-pane='tried']")
+    step = pane.locator("details[open] button", has_text="structured.generalize")
+    step.wait_for(timeout=90_000)
+    page.page.screenshot(path=SCREENSHOTS / "workbench_tried.png")
+    rows = root.locator(".lhw-row").count()
+    step.click()
+    root.locator(".lhw-row", has_text="structured.generalize").wait_for()
+    assert root.locator(".lhw-row").count() == rows + 1
+    pane.get_by_text("of the schedule as it was then").wait_for()
+
+
+def test_an_export_is_downloaded_and_a_saved_workbench_opens_again(page):
+    root = page.page.locator(".lhw")
+    root.get_by_role("slider", name="knob rows").fill("5")
+    root.get_by_role("button", name="undo: set rows = 64").wait_for()
+    with page.page.expect_download() as mlir:
+        root.get_by_label("export").select_option("schedule")
+    assert 'tune.knob<"rows"> = 64' in mlir.value.path().read_text()
+    with page.page.expect_download() as state:
+        root.get_by_label("export").select_option("state")
+    assert json.loads(state.value.path().read_text())["schema"] == "lhkit.workbench/1"
+    run_cell(page, 1)
+    run_cell(page, 2)
+    again = page.page.locator(".lhw").nth(1)
+    again.locator(".lhw-row").first.wait_for()
+    assert again.get_by_role("slider", name="knob rows").input_value() == "5"

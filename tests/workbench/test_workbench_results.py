@@ -1,0 +1,155 @@
+"""Runs, sweeps and what can be done with a handle, without a screen; how results become bars."""
+
+import dataclasses
+import threading
+from html import unescape
+
+import pytest
+from conftest import FUSE, FUSED
+
+import lhkit
+from lhkit.model.errors import LhkitError
+from lhkit.model.measurement import Comparison, Measurement, Verification
+from lhkit.model.sweep import SweepRecord, SweepResult, SweepTime
+from lhkit.workbench.parts_results import results_html
+from lhkit.workbench.results import Result, RunProgress, text_letters
+from lhkit.workbench.running import Subject, measured, swept
+from lhkit.workbench.runs import Watcher
+
+
+@pytest.fixture(scope="module")
+def schedule(worker):
+    return lhkit.load_schedule(FUSED, name="fused.mlir", worker=worker)
+
+
+@pytest.fixture
+def subject(payload, schedule):
+    return Subject(payload, schedule, (("tile", 8),), "as it was loaded", 1)
+
+
+def comparison(*, ok=True, ns=2_000.0):
+    rounds = range(6)
+    verdict = Verification(ok, 0.5 if not ok else 1e-6, 1e-5, "NumPy", None if ok else "element [0, 0] differs")
+    numpy = Measurement("NumPy", tuple((r, 4_000.0) for r in rounds), timed_by="Python")
+    own = Measurement("fused.mlir", tuple((r, ns + r) for r in rounds), verification=verdict)
+    plain = Measurement("unscheduled", tuple((r, 8_000.0) for r in rounds))
+    return Comparison("p", "0" * 64, (numpy, plain, own), "NumPy", 6, 0, (("cpu", "x"),))
+
+
+def record(tile, median, status="ok"):
+    time_ns = SweepTime(median, median, 0, 1) if median else None
+    return SweepRecord(
+        "lhkit.sweep/1", str(tile), (("tile", tile),), status, None, None, time_ns, 1, None, 0.0, None, "i", "e", "t"
+    )  # fmt: skip
+
+
+def sweep_result(schedule, *records, end="finished"):
+    axes = (("tile", (4, 8, 16)),)
+    return SweepResult(("p",), schedule, axes, records, records[0] if records else None, 0, end, (), "s")
+
+
+def test_a_measurement_is_a_bar_beside_its_anchor(subject):
+    result = measured(comparison(), "fused.mlir", subject)
+    assert [bar.label for bar in result.bars] == ["NumPy", "unscheduled", ""]
+    assert result.own_bar.value == pytest.approx(2, rel=0.01) and result.anchor == "NumPy"
+    assert result.status == "ok" and "times as fast as NumPy; right" in result.said
+    wrong = measured(comparison(ok=False), "fused.mlir", subject)
+    assert wrong.status == "wrong" and "element [0, 0] differs" in wrong.said
+
+
+def test_measurements_of_a_session_stand_beside_each_other_and_lead_back(subject, schedule):
+    first = measured(comparison(), "fused.mlir", subject)
+    other = dataclasses.replace(schedule, text=FUSED.replace("%relu", "%max"))
+    again = dataclasses.replace(subject, number=2, schedule=other, title="<b>rename</b>", knobs=())
+    html = results_html([first, measured(comparison(ns=1_000.0), "fused.mlir", again)])
+    assert html.count("lhw-chart") == 1 and html.count("unscheduled") == 1
+    assert "#1 A: tile = 8" in html and "#2 B: &lt;b&gt;rename" in html and "<b>rename" not in html
+    assert '"result":2' in unescape(html).replace(" ", "")
+
+
+def test_a_sweep_keeps_its_best_variants_and_the_one_that_stood(subject, schedule):
+    found = swept(
+        sweep_result(schedule, record(16, 100), record(4, 900), record(8, 400), record(2, None, "crashed")),
+        subject,
+    )
+    assert [bar.knobs for bar in found.bars] == [(("tile", 16),), (("tile", 8),), (("tile", 4),)]
+    assert [bar.value for bar in found.bars] == [4, 1, pytest.approx(4 / 9)]
+    assert [bar.is_anchor for bar in found.bars] == [False, True, False]
+    assert found.said == "4 variants (1 failed); ahead: tile = 16 in 100 ns"
+    stopped = swept(sweep_result(schedule, end="stopped"), subject)
+    assert stopped.status == "stopped" and stopped.said == "0 variants, stopped" and not stopped.bars
+
+
+def test_texts_have_letters_where_there_are_several(schedule):
+    def of(text):
+        return Result(1, "run", "ok", dataclasses.replace(schedule, text=text), (), "", "")
+
+    assert text_letters([of("a"), of("a")]) == {}
+    letters = text_letters([of(str(n)) for n in range(28)])
+    assert list(letters.values())[25:] == ["Z", "AA", "AB"]
+
+
+def test_what_is_stopped_is_ended_until_it_is_over():
+    ends, is_ended = [], threading.Event()
+    watcher = Watcher(lambda _: None)
+
+    def end():
+        ends.append(1)
+        if len(ends) > 2:  # what ran began only after the first two
+            watcher.over()
+            is_ended.set()
+
+    watcher.ended_by(end)
+    watcher.tell(RunProgress("run", "compiling"))
+    watcher.stop()
+    assert is_ended.wait(30)
+    with pytest.raises(LhkitError, match="stopped"):
+        watcher.tell(RunProgress("run", "sampling"))
+
+
+def test_a_run_is_checked_and_its_version_found_again(bench):
+    said = []
+    bench.workbench.changed = lambda names: said.append(bench.part("run")["said"]) if "run" in names else None
+    bench.do("run")
+    bench.workbench.changed = bench.names.extend
+    (result,) = bench.workbench.runs.results
+    assert result.status == "ok" and result.said.startswith("right: as ") and result.knobs == (("tile", 8),)
+    assert bench.part("results")["count"] == 1 and bench.part("run")["kind"] == ""
+    bench.do("set_knobs", knobs={"tile": 16})
+    bench.do("remove_step", step=FUSE)
+    bench.do("go_back", result=1)
+    assert bench.session.text == FUSED and bench.session.schedule.values == {"tile": 8}
+    bench.do("undo")
+    assert "fuse_into" not in bench.session.text
+    bench.do("go_back", result=7)
+    assert "no result 7" in bench.notice.message
+    bench.workbench.close()
+
+
+def test_a_schedule_that_cannot_run_is_a_result_too(open_bench):
+    bench = open_bench(FUSED.replace("linalg.max", "linalg.nothing"))
+    bench.do("run")
+    assert bench.workbench.runs.results[0].status == "failed"
+    bench.do("sweep")
+    assert "failed" in bench.part("results")["html"] or "✕" in bench.part("results")["html"]
+    bench.session.set_text("nonsense")
+    bench.do("run")
+    assert "does not parse" in bench.notice.message
+    bench.workbench.close()
+
+
+def test_what_can_be_done_with_a_handle_can_be_added(bench):
+    handle = next(h.id for h in bench.workbench.trace.handle_records if h.name == "%sum_tile")
+    bench.do("try_handle", handle=handle)
+    assert bench.part("tried")["handle"] == "%sum_tile"
+    found = bench.workbench.tryouts.found
+    number = next(i for i, t in enumerate(found) if t.op == "transform.structured.generalize")
+    assert found[number].status == "effect" and bench.part("tried")["count"] > 3
+    bench.do("add_tried", number=number, handle="%sum_tile")
+    assert "structured.generalize %sum_tile" in bench.session.text
+    shown = bench.workbench.trace.step_records[bench.workbench.screen.step]
+    assert shown.op == "transform.structured.generalize"
+    bench.do("add_tried", number=number, handle="%sum_tile")
+    assert "has changed since" in bench.notice.message
+    bench.do("try_handle", handle="nobody")
+    assert "no name" in bench.notice.message

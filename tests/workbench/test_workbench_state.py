@@ -1,0 +1,162 @@
+"""A workbench as a value: saved, opened again, exported."""
+
+import ast
+import copy
+import io
+import json
+import zipfile
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pytest
+from conftest import FUSED, TILE
+
+import lhkit
+from lhkit.model.errors import UsageError
+from lhkit.model.schedule import Schedule
+from lhkit.workbench.exports import EXPORTS, export_kind, exported
+from lhkit.workbench.results import Result, ResultBar
+from lhkit.workbench.state import WorkbenchState, read_state
+from lhkit.workbench.workbench import Workbench
+
+VALIDATOR = jsonschema.Draft202012Validator(
+    json.loads(files("lhkit").joinpath("schemas/workbench-1.json").read_text(encoding="utf-8"))
+)
+
+
+def result(schedule: Schedule):
+    bar = ResultBar("", 2.5, 2.0, 3.0, "2.5×")
+    variant = ResultBar("tile = 4", 1.0, 1.0, 1.0, "1×", True, (("tile", 4),))
+    return Result(
+        1, "measure", "ok", schedule, (("tile", 8),), "as it was loaded", "fast", "NumPy", (bar, variant)
+    )
+
+
+@pytest.fixture
+def worked(bench):
+    """A workbench with versions, a checkpoint, a result, and a step that is looked at."""
+    bench.do("checkpoint", name="first")
+    bench.do("set_knobs", knobs={"tile": 16})
+    bench.do("duplicate_step", step=1)
+    bench.do("undo")
+    bench.workbench.runs.results = (result(bench.session.schedule),)
+    bench.do("select", step=TILE - 1, kind="step", ids=str(TILE - 1), by="v1")
+    bench.do("open", area="bottom", pane="results")
+    return bench.workbench
+
+
+def test_a_state_fits_its_schema_and_comes_back(worked, worker, tmp_path):
+    state = WorkbenchState.of(worked)
+    jsonschema.Draft202012Validator.check_schema(VALIDATOR.schema)
+    VALIDATOR.validate(json.loads(state.text()))
+    path = tmp_path / "saved.json"
+    path.write_text(state.text(), encoding="utf-8")
+    again = read_state(path)
+    assert again == state
+    opened = Workbench(again.open(worker=worker), screen=again.screen, results=again.results)
+    assert opened.session.schedule.values == {"tile": 16} and opened.session.history.can_redo
+    assert set(opened.session.checkpoints) == {"first"}
+    assert opened.parts["screen"] == worked.parts["screen"]
+    assert opened.parts["results"] == worked.parts["results"]
+    assert WorkbenchState.of(opened) == state
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("schema",), "lhkit.workbench/2"),
+        (("results", 0, "kind"), "guess"),
+        (("screen", "step"), -2),
+        (("session", "branches"), []),
+        (("payload", "blobs"), [{"name": "w"}]),
+        (("more",), 1),
+    ],
+)
+def test_what_does_not_fit_is_refused(worked, path, value, tmp_path):
+    data = json.loads(WorkbenchState.of(worked).text())
+    place = data
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    assert not VALIDATOR.is_valid(data)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "lhkit.workbench/1"}', "\x00"])
+def test_a_file_that_is_none_is_refused(text, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="holds no workbench"):
+        read_state(path)
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_state(tmp_path / "nowhere.json")
+
+
+def test_a_version_that_is_not_there_is_refused(worked, tmp_path):
+    data = copy.deepcopy(json.loads(WorkbenchState.of(worked).text()))
+    data["session"]["branches"][0]["versions"][0]["schedule"] = 99
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(UsageError, match="names a schedule that it does not hold"):
+        read_state(path)
+
+
+def test_weights_and_references_travel(worker, tmp_path):
+    text = """func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %w = arith.constant dense_resource<w> : tensor<4xf32>
+  %s = arith.addf %x, %w : tensor<4xf32>
+  return %s : tensor<4xf32>
+}
+"""
+    weights = {"w": np.arange(4, dtype=np.float32)}
+    payload = lhkit.load_payload(text, name="weighted.mlir", weights=weights, worker=worker)
+    shipped = lhkit.load_payload("fc_relu.mlir", worker=worker)
+    for given in (payload, shipped):
+        bench = lhkit.explore(given)
+        path = bench.save(tmp_path / "saved.json")
+        again = read_state(path).payload
+        bench.close()
+        assert again == given and [bytes(b.data) for b in again.blobs] == [bytes(b.data) for b in given.blobs]
+    assert json.loads(path.read_text())["payload"]["reference"] == "lhkit:fc_relu"
+
+
+def test_every_export_is_made_and_portable_ones_have_no_knobs(worked):
+    found = {kind: exported(worked, kind) for kind in EXPORTS}
+    assert b'tune.knob<"tile"> = 16' in found["schedule"] and b"tune.knob" not in found["portable"]
+    ast.parse(found["code"])
+    assert found["markdown"].startswith(b"#") and b"<html" in found["page"][:200]
+    with zipfile.ZipFile(io.BytesIO(found["report"])) as archive:
+        names = {name.partition("/")[2] for name in archive.namelist()}
+        assert {"payload.mlir", "schedule.mlir", "commands.txt", "workbench.json"} <= names
+        assert not any(b"/tmp" in archive.read(name) for name in archive.namelist() if "json" not in name)
+    assert exported(worked, "report") == found["report"], "the same state is the same file"
+    answer = worked.ask({"ask": "export", "kind": "state"})
+    assert answer["name"] == "fused_workbench.json" and answer["media"] == "application/json"
+
+
+def test_exports_are_named_by_suffixes(worked):
+    assert [export_kind(f"x{e.suffix}") for e in EXPORTS.values()].count("schedule") == 2
+    with pytest.raises(UsageError, match="does not end like an export"):
+        export_kind("x.pdf")
+    with pytest.raises(UsageError, match="no export 'pdf'"):
+        exported(worked, "pdf")
+    worked.session.set_text(FUSED + "nonsense")
+    with pytest.raises(UsageError, match="does not parse"):
+        exported(worked, "page")
+
+
+def test_a_widget_is_saved_opened_and_exported(tmp_path):
+    bench = lhkit.explore("fc_relu.mlir", "fc_relu_handles.mlir")
+    bench.do({"do": "set_knobs", "knobs": {"tile": 8}})
+    path = bench.save(tmp_path / "saved.json")
+    assert bench.export(tmp_path / "x.mlir").read_text().count("tune.knob") == 1
+    assert "tune.knob" not in bench.export(tmp_path / "y.mlir", "portable").read_text()
+    bench.close()
+    again = lhkit.explore(path)
+    assert again.schedule.values == {"tile": 8} and again.session.history.can_undo
+    with pytest.raises(UsageError, match=r"does not end in \.json"):
+        again.save(tmp_path / "saved.txt")
+    with pytest.raises(UsageError, match="has its schedule already"):
+        lhkit.explore(path, "fc_relu_handles.mlir")
+    again.close()
