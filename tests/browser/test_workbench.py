@@ -82,7 +82,9 @@ def lab(browser, server):
         contexts[0].set_default_timeout(60_000)
         return Watched(contexts[0].new_page())
 
-    yield opened(open_page, server, "lab", "bench.ipynb")
+    lab = opened(open_page, server, "lab", "bench.ipynb")
+    yield lab
+    lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     contexts[0].close()
 
 
@@ -135,6 +137,8 @@ def test_steps_are_walked_by_keys_and_a_handle_is_lit_everywhere(screen):
     bench.payload_says("scf.forall")
     bench.key("ArrowDown", "ArrowUp")  # the focus walks with the rows
     bench.shows(5)
+    names, area = bench.pane("timeline").locator(".lh-names"), bench.root.locator("[data-area=handles]")
+    assert 0 < names.bounding_box()["width"] < area.bounding_box()["width"] / 2
     bench.row("tile_using_forall").locator("[data-handle]").last.click()
     for pane in ("steps", "payload", "timeline"):
         bench.pane(pane).locator(".lh-selected").first.wait_for()
@@ -165,6 +169,7 @@ def test_a_knob_is_dragged_and_the_drag_undone(screen):
     bench.payload_says("[64, 64]")
     bench.key("Control+z")
     bench.payload_says("[32, 32]")
+    assert slider.input_value() == "2"
 
 
 def test_a_step_is_added_by_a_form_changed_and_taken_away_by_keys_alone(screen):

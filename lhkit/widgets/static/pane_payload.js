@@ -43,8 +43,9 @@ class PayloadPane extends BenchPane {
     this.wanted = name;
     let found = this.built.get(name);
     if (!found) {
-      const html = await unpacked(await this.fetched(step, whole));
-      if (name !== this.wanted) return;
+      // Where another trace came meanwhile there is no answer, and its own frame is on its way.
+      const html = await Promise.resolve(this.fetched(step, whole)).then(unpacked).catch(() => null);
+      if (html === null || name !== this.wanted) return;
       const node = make("div", { class: "lhw-frame", "data-frame": name });
       node.innerHTML = html;
       found = { node, index: indexed(node) };

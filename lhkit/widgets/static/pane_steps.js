@@ -35,7 +35,7 @@ class StepsPane extends BenchPane {
     this.html = html;
     const wanted = make("div", { class: "lhw-frame" });
     wanted.append(fragmentOf(html));
-    morph(this.frame, wanted);
+    morph(this.frame, wanted, (field) => field === this.moving);
     this.reindex();
     this.showStep();
   }
@@ -81,7 +81,12 @@ class StepsPane extends BenchPane {
     input.setAttribute("aria-valuetext", String(value));
     const said = input.parentNode.querySelector("output");
     if (said) said.textContent = String(value);
-    this.bench.latest({ do: "set_knobs", knobs: { [input.dataset.knob]: value }, gesture: `${this.bench.id}-${this.gestures}` });
+    this.moving = input; // until Python has caught up with the hand
+    const moved = this.bench.latest({ do: "set_knobs", knobs: { [input.dataset.knob]: value }, gesture: `${this.bench.id}-${this.gestures}` });
+    const turns = (this.turns = (this.turns ?? 0) + 1);
+    moved.then(() => {
+      if (turns === this.turns) this.moving = null;
+    });
   }
 
   typed(input) {

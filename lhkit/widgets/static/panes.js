@@ -52,14 +52,15 @@ class BenchPane {
   }
 }
 
-// Make an element like another one by changing only what differs: focus, scroll and a slider in hand stay.
-function morph(from, to) {
+// Make an element like another one by changing only what differs: focus and scroll stay, and so does the value of a
+// field that `isHeld`, as that of a slider in hand.
+function morph(from, to, isHeld = () => false) {
   for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && !KEPT.has(name)) from.removeAttribute(name);
   for (const { name, value } of to.attributes) {
     if (name === "class") morphClasses(from, value);
     else if (from.getAttribute(name) !== value) from.setAttribute(name, value);
   }
-  if (from.matches("input") && from !== document.activeElement && from.value !== to.getAttribute("value")) from.value = to.getAttribute("value") ?? "";
+  if (from.matches("input") && !isHeld(from) && from.value !== to.getAttribute("value")) from.value = to.getAttribute("value") ?? "";
   const olds = [...from.childNodes];
   const news = [...to.childNodes];
   news.forEach((wanted, i) => {
@@ -68,7 +69,7 @@ function morph(from, to) {
     else if (old.nodeType !== wanted.nodeType || old.nodeName !== wanted.nodeName) old.replaceWith(wanted);
     else if (old.nodeType === Node.TEXT_NODE) {
       if (old.data !== wanted.data) old.data = wanted.data;
-    } else morph(old, wanted);
+    } else morph(old, wanted, isHeld);
   });
   for (const old of olds.slice(news.length)) old.remove();
 }

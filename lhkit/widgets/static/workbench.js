@@ -309,6 +309,7 @@ class Workbench {
     for (const pane of this.panes) {
       for (const name of pane.constructor.shows) {
         follow(name, () => {
+          this.followScreen(); // a new trace may have other steps
           if (pane.tabSaid) pane.tabSaid.textContent = pane.badge();
           if (this.isInFront(pane)) pane.update();
         });
@@ -333,7 +334,7 @@ class Workbench {
   }
 
   takeScreen() {
-    const screen = this.part("screen");
+    const screen = (this.seenScreen = this.part("screen"));
     this.step = screen.step;
     this.selection = screen.selection;
     this.front = { ...screen.front };
@@ -344,6 +345,8 @@ class Workbench {
   // What this view asked for itself is on the screen already, and what it asked for since may be newer.
   followScreen() {
     const screen = this.part("screen");
+    if (screen === this.seenScreen) return;
+    this.seenScreen = screen;
     if (screen.by === this.id) return;
     this.takeScreen();
     this.markFront();
