@@ -15,7 +15,7 @@ import lhkit
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
-SIZE = {"width": 1500, "height": 920}
+SIZE = {"width": 1800, "height": 1000}
 MOST_BYTES = 300_000
 CODE = "import lhkit\nbench = lhkit.explore()\nbench"
 DARK = "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
@@ -50,7 +50,8 @@ def save_screenshots() -> list[Path]:
             run_cell(watched, 0)
             bench = page.locator(".lhw")
             bench.locator("[data-pane='payload'] .lh-ir").wait_for()
-            bench.locator("[data-pane='tiles'] svg").first.wait_for()
+            for pane in ("timeline", "tiles"):
+                bench.locator(f"[data-pane='{pane}'] svg").first.wait_for()
             bench.locator(".lhw-row", has_text="tile_using_forall").locator("[data-handle]").last.click()
             path = FOLDER / f"workbench_{theme}.png"
             bench.screenshot(path=path)

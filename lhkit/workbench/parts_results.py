@@ -27,7 +27,7 @@ def _make(workbench: Workbench) -> dict[str, Any]:
 def results_html(results: Sequence[Result]) -> str:
     """Return results as a fragment: what was measured side by side, then every result, the newest first."""
     if not results:
-        hint = "Nothing was run yet: ▶ run checks the numbers, ⏱ measure times them, ≋ sweep tries the knobs."
+        hint = "Nothing was run yet: ▶ run checks the numbers, ◷ measure times them, ≋ sweep tries the knobs."
         return element("p", hint, class_="lh-note")
     letters = text_letters(results)
     charts = "".join(_charts(results, letters))

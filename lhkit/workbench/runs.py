@@ -94,6 +94,7 @@ class Runs:
         self.results = results
         self.progress = RunProgress()
         self._watcher: Watcher | None = None
+        self._leave: Callable[[], None] = lambda: None
         self._worker: Worker | None = None
 
     def start(self, workbench: Workbench, kind: RunKind) -> None:
@@ -124,14 +125,23 @@ class Runs:
                 result = _result_of(kind, subject, worker, watcher)
             finally:
                 watcher.over()
+                if watcher.is_stopped:
+                    worker.close()
                 workbench.jobs.post(lambda: self._take(workbench, watcher, result))
 
+        self._leave = lambda: workbench.jobs.post(lambda: self._take(workbench, watcher, None))
         workbench.jobs.start("run", work)
 
     def stop(self) -> None:
         """Ask that which runs to end; returns at once, from any thread."""
-        if (watcher := self._watcher) is not None:
-            watcher.stop()
+        if (watcher := self._watcher) is None:
+            return
+        watcher.stop()
+        # A process that is just starting ends when it has started: nobody waits for it, the next run has
+        # another. What a sweep has found is waited for; its process is its own.
+        self._worker = None
+        if self.progress.kind != "sweep":
+            self._leave()
 
     def close(self) -> None:
         """End what runs, and the process that it ran in."""

@@ -5,7 +5,7 @@ const NARROW_PX = 900;
 const BUSY_MS = 200; // before that nobody has begun to wait
 const RUNS = {
   run: ["▶ run", "run: compile it, run it, and hold its numbers against the reference"],
-  measure: ["⏱ measure", "measure: time it beside NumPy and the payload without a schedule"],
+  measure: ["◷ measure", "measure: time it beside NumPy and the payload without a schedule"],
   sweep: ["≋ sweep", "sweep: try all values of the knobs"],
 };
 
@@ -380,7 +380,7 @@ class Workbench {
     this.marks.hidden = !head.checkpoints.length;
     if (!this.exports.length) {
       const kinds = head.exports.map(([kind, title]) => make("option", { value: kind }, title));
-      this.exports.replaceChildren(make("option", { value: "" }, "export ▾"), ...kinds);
+      this.exports.replaceChildren(make("option", { value: "" }, "export …"), ...kinds);
     }
   }
 
