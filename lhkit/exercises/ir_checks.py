@@ -82,11 +82,18 @@ def count_lines_of_schedule(attempt: Attempt, check: Check) -> Finding:
 def _count_lines(text: str, check: Check, what: str) -> Finding:
     pattern = re.compile(check.pattern or "")
     lines = [line.strip() for line in text.splitlines() if pattern.search(line)]
-    count = sum(len(pattern.findall(line)) for line in lines)
+    if check.allows(sum(len(pattern.findall(line)) for line in lines)):
+        return Finding(check.says, True)
+    if lines:
+        return Finding(check.says, False, "\n".join(_first(lines)))
+    near = [line.strip() for line in text.splitlines() if check.op and check.op in line]
+    shown = [f"With {check.op} there is:", *_first(near)] if near else []
+    return Finding(check.says, False, "\n".join([f"There is no such line in {what}.", *shown]))
+
+
+def _first(lines: list[str]) -> list[str]:
     more = [f"… and {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
-    seen = "\n".join([*lines[:_MOST_LINES], *more]) or f"There is no such line in {what}."
-    is_right = check.allows(count)
-    return Finding(check.says, is_right, "" if is_right else seen)
+    return [*lines[:_MOST_LINES], *more]
 
 
 def look_at_handle(attempt: Attempt, check: Check) -> Finding:
