@@ -22,7 +22,10 @@ def look_whether_it_passes(attempt: Attempt, check: Check) -> Finding:
         return Finding(check.says, False, str(attempt.unloaded))
     if attempt.passes:
         return Finding(check.says, True)
-    return Finding(check.says, False, attempt.trace.why().describe())
+    # Who takes a schedule of another payload meets its inner parts: its header says what it is for.
+    header = re.search(r"\A// (Payload: .*)", attempt.schedule.text)
+    says = f"Its first line says what it is for. {header[1]}\n" if header else ""
+    return Finding(check.says, False, says + attempt.trace.why().describe())
 
 
 def look_for_warnings(attempt: Attempt, check: Check) -> Finding:
