@@ -81,7 +81,7 @@ class Check:
         says: What is asked, as the verdict names it.
         test: How it is looked at; `lhkit.exercises.checks` has a function for each.
         op: Payload ops of this name are counted (``ops``), or what a handle points to (``handle``), or what is
-            counted in the hottest loop (``hot-loop``).
+            counted in the hottest loop (``hot-loop``); for ``text``, its lines are shown if none is right.
         inside: Only those inside of an op of this name.
         outside: Only those not inside of an op of this name.
         pattern: A regular expression; its places in the payload, or in the schedule (``written``), are counted.

@@ -48,7 +48,9 @@ _CALL_ADVICE = (
     " slices do not fit, or for memory that could not be had. The next request works."
 )
 _ADVICE: dict[str, str] = {
-    "timeout": "Give it more time (--timeout SECONDS, limits=… in Python), or look at the step named above.",
-    "memory": "Give it more memory (--memory BYTES, limits=… in Python), or look at the step named above.",
+    "timeout": "Close what else keeps this machine busy, give it more time (--timeout SECONDS, or "
+    "limits=lhkit.Limits(seconds=…)), or look at the step named above.",
+    "memory": "Give it more memory (--memory BYTES, or limits=lhkit.Limits(bytes=…)), "
+    "or look at the step named above.",
     "crash": "This is a defect of the compiler or of the code that it made; the next request works.",
 }
