@@ -184,7 +184,7 @@ class Session:
         return made.edited
 
     def set_text(self, text: str, *, title: str = "edit the text", amends: bool = False) -> None:
-        """Put another text in place of the schedule's, as `set_knobs`; one that does not parse becomes a draft."""
+        """Put another text in place, as `set_knobs` does; one that does not parse becomes a draft."""
         if text != self.text:
             made = self._version_of(self.schedule, text, title)
             self._move((self.history.amended if amends else self.history.with_version)(made), "edited", title)
