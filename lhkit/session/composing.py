@@ -41,7 +41,6 @@ class Session:
         name: What to call it among saved sessions.
         retraces: False leaves the trace stale after a change, until `retrace`.
         worker: The worker that it has for itself, None for the shared one.
-        followed: The file that is followed, or None.
     """
 
     def __init__(

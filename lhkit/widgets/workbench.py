@@ -40,8 +40,8 @@ from lhkit.workbench.workbench import Workbench
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
 FOLLOW_SECONDS = 0.4
 PANE_FILES = (
-    "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_handles.js", "pane_problems.js",
-    "pane_results.js", "pane_tried.js")  # fmt: skip
+    "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_handles.js",
+    "pane_problems.js", "pane_results.js", "pane_tried.js")  # fmt: skip
 
 
 class WorkbenchWidget(anywidget.AnyWidget):

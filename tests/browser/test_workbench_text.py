@@ -78,7 +78,7 @@ def test_a_step_is_typed_and_a_typo_marked_and_mended(text, server):
     bench.type_after(": (!transform.any_op) -> (!", UNROLL.strip())
     bench.says("applies in 3 steps")
     bench.close()
-    bench.root.locator(".lhw-row", has_text="loop.unroll").wait_for()
+    bench.root.locator(".lhw-row", has_text="%loop {factor").first.wait_for()
     bench.open()
     bench.line("loop.unroll").locator("text=%loop").dblclick()
     bench.page.keyboard.press("End")

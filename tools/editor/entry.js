@@ -11,6 +11,7 @@ export {
   hoverTooltip,
   keymap,
   lineNumbers,
+  tooltips,
 } from "@codemirror/view";
 export { HighlightStyle, StreamLanguage, bracketMatching, indentUnit, syntaxHighlighting } from "@codemirror/language";
 export { defaultKeymap, history, historyKeymap, indentLess, indentMore, isolateHistory, toggleComment } from "@codemirror/commands";

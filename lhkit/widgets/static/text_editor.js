@@ -197,6 +197,8 @@ function editorExtensions(cm, bench, { mark, acts, label, remote }) {
     cm.indentUnit.of("  "),
     cm.autocompletion({ override: [completer(bench)], icons: false }),
     hoverHelp(cm, bench),
+    // In the workbench rather than in its narrow pane, which would cut them off.
+    cm.tooltips({ parent: bench.el, tooltipSpace: () => bench.el.getBoundingClientRect() }),
     mlirLanguage(cm),
     mark.field,
     editorTheme(cm),
