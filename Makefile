@@ -6,7 +6,7 @@ else
 BIN := .venv/bin
 endif
 
-.PHONY: demo lab test heavy docs wheelhouse screenshots clean
+.PHONY: demo lab test heavy docs wheelhouse screenshots editor clean
 
 demo: .venv/installed
 	$(BIN)/lhkit demo --out demo
@@ -19,6 +19,10 @@ test: .venv/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -m "not heavy" -n 2 --dist worksteal
+
+# The editor of the workbench: CodeMirror bundled into lhkit/widgets/static/editor.js, which is tracked; needs npm.
+editor:
+	cd tools/editor && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 
 # Long measurements, run by hand: kills of the worker, memory over a thousand compiles.
 heavy: .venv/installed-test

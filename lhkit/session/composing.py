@@ -78,7 +78,7 @@ class Session:
         self._trace: Trace | None = None
         self._traced: Schedule | None = None
         self._trace_failure: Failure | None = None
-        self._followed: FollowedFile | None = None
+        self.followed: FollowedFile | None = None
 
     @classmethod
     def recover(cls, folder: str | os.PathLike[str], **how: Any) -> Session:
@@ -182,10 +182,11 @@ class Session:
         self._change(Version(made.after, made.after.text, made.edited.title, script=made.script))
         return made.edited
 
-    def set_text(self, text: str, *, title: str = "edit the text") -> None:
-        """Put another text in place of the schedule's; one that does not parse becomes a draft."""
+    def set_text(self, text: str, *, title: str = "edit the text", amends: bool = False) -> None:
+        """Put another text in place, as `set_knobs` does; one that does not parse becomes a draft."""
         if text != self.text:
-            self._change(self._version_of(self.schedule, text, title))
+            made = self._version_of(self.schedule, text, title)
+            self._move((self.history.amended if amends else self.history.with_version)(made), "edited", title)
 
     def set_knobs(self, settings: Mapping[str, KnobValue], *, amends: bool = False) -> None:
         """Set knobs; the others stay.
@@ -291,16 +292,16 @@ class Session:
         Raises:
             UsageError: It cannot be read.
         """
-        self._followed = FollowedFile(Path(path))
-        self.set_text(self._followed.taken, title=f"follow {Path(path).name}")
+        self.followed = FollowedFile(Path(path))
+        self.set_text(self.followed.taken, title=f"follow {Path(path).name}")
 
     def unfollow(self) -> None:
         """Leave the file that is followed to itself."""
-        self._followed = None
+        self.followed = None
 
     def poll(self) -> bool:
         """Look at the file that is followed; return True if it gave another text."""
-        followed = self._followed
+        followed = self.followed
         text = followed.poll() if followed is not None else None
         if followed is None or text is None or text == self.text:
             return False

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from lhkit.model.errors import usage_error
+from lhkit.session.files import write_file
+from lhkit.shipped import find_file, shipped_folder
 
 
 class FollowedFile:
@@ -43,3 +46,45 @@ class FollowedFile:
             return None
         self.taken = text
         return text
+
+    def save(self, text: str, *, overwrites: bool = False) -> None:
+        """Write a text to the file.
+
+        Args:
+            text: The text.
+            overwrites: Also where another editor has saved it meanwhile, and what it saved is lost.
+
+        Raises:
+            UsageError: It has changed meanwhile, or cannot be written.
+        """
+        if not overwrites and self.changed_meanwhile(text):
+            raise usage_error(
+                f"{self.path.name} was changed by another editor meanwhile; nothing was written",
+                "Overwrite it, take its text, or save under another name.",
+            )
+        write_file(self.path, text.encode())
+        self.taken = text
+
+    def changed_meanwhile(self, text: str) -> bool:
+        """Return whether writing a text would lose what another editor has saved and nobody took."""
+        try:
+            there = self.path.read_bytes()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise usage_error(f"{self.path} cannot be read: {error.strerror or error}") from None
+        return there not in (self.taken.encode(), text.encode())
+
+
+def own_file(schedule: object) -> Path | None:
+    """Return the file that a schedule was given as, which can be followed.
+
+    None of those that come with lhkit, which stay as they are; nothing where text or a value was given.
+    """
+    if not isinstance(schedule, str | os.PathLike) or (
+        isinstance(schedule, str) and ("\n" in schedule or "{" in schedule)
+    ):
+        return None
+    file = find_file(Path(schedule), "schedules")
+    is_shipped = file.resolve().is_relative_to(shipped_folder("schedules").resolve())
+    return None if is_shipped or file.suffix == ".mlirbc" else file

@@ -24,6 +24,7 @@ from lhkit.render.viewer import Pane, View, script, static_text, view_html, view
 from lhkit.session.catalogues import known_help
 from lhkit.session.composing import Session
 from lhkit.session.files import write_file
+from lhkit.session.following import own_file
 from lhkit.session.loading import as_payload, as_schedule
 from lhkit.widgets.view import is_live
 from lhkit.workbench.exports import export_kind, exported
@@ -37,9 +38,10 @@ from lhkit.workbench.state import WorkbenchState, read_state
 from lhkit.workbench.workbench import Workbench
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
+FOLLOW_SECONDS = 0.4
 PANE_FILES = (
-    "step_form.js", "pane_steps.js", "pane_payload.js", "pane_handles.js", "pane_problems.js",
-    "pane_results.js", "pane_tried.js")  # fmt: skip
+    "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_handles.js",
+    "pane_problems.js", "pane_results.js", "pane_tried.js")  # fmt: skip
 
 
 class WorkbenchWidget(anywidget.AnyWidget):
@@ -75,6 +77,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
         super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **parts)
         self.workbench.changed = self._changed
         self.on_msg(self._hear)
+        self._is_closed = False
+        self._watch_file()
 
     @property
     def session(self) -> Session:
@@ -141,6 +145,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
     def close(self) -> None:
         """End the session and take the workbench from the screen."""
+        self._is_closed = True
         if isinstance(self.jobs, ThreadJobs):
             self.jobs.close()
         self.workbench.close()
@@ -186,6 +191,26 @@ class WorkbenchWidget(anywidget.AnyWidget):
         with self.hold_sync():
             for name, value in parts.items():
                 self.set_trait(name, value)
+
+    # A file that is followed is looked at now and then, behind the commands that wait.
+
+    def _watch_file(self) -> None:
+        if self._loop is not None and not self._is_closed:
+            self._loop.call_later(FOLLOW_SECONDS, self._look_at_file)
+
+    def _look_at_file(self) -> None:
+        if self._is_closed:
+            return
+        if self.session.followed is None:
+            self._watch_file()
+        else:
+            self.jobs.post(self._poll_file)
+
+    def _poll_file(self) -> None:
+        try:
+            self.workbench.poll()
+        finally:
+            self._here(self._watch_file)
 
     def _here(self, act: Callable[[], None]) -> None:
         """Act on the kernel's thread, in order."""
@@ -234,6 +259,7 @@ def explore(
     Args:
         payload: What the schedule is applied to; default ``fc_relu.mlir``; or a workbench that was saved.
         schedule: Where to begin; default ``fc_relu_handles.mlir`` for the default payload, else an empty one.
+            A file of one's own is followed: what another editor saves there is taken.
 
     Raises:
         UsageError: There is no such file, or it does not parse.
@@ -246,7 +272,10 @@ def explore(
     loaded = as_payload(PAYLOAD if payload is None else payload)
     if schedule is None:
         schedule = SCHEDULE if payload is None else EMPTY
-    return WorkbenchWidget(Session(loaded, as_schedule(schedule)))
+    session = Session(loaded, as_schedule(schedule))
+    if (file := own_file(schedule)) is not None:
+        session.follow(file)
+    return WorkbenchWidget(session)
 
 
 def is_state_file(path: str | os.PathLike[str]) -> bool:

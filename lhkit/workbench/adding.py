@@ -34,7 +34,8 @@ _MOST_RECIPES = 8
 _ROLES = ("step",)
 
 
-def _catalogue(workbench: Workbench) -> Catalogue:
+def catalogue_of(workbench: Workbench) -> Catalogue:
+    """Return the ops that can be used: those of the bindings, of lhkit, and one's own."""
     worker = workbench.worker
     return with_own_ops(load_catalogue(worker), known_own_ops(worker))
 
@@ -46,7 +47,7 @@ def _place(workbench: Workbench, command: Mapping[str, Any]) -> tuple[Script, St
 
 def _search(workbench: Workbench, question: Mapping[str, Any]) -> str:
     """``{"words": str}`` → ops and recipes that they point to; without words the usual ones."""
-    catalogue, words = _catalogue(workbench), text(question, "words").strip()
+    catalogue, words = catalogue_of(workbench), text(question, "words").strip()
     if not words:
         usual = ("structured.match", *USUAL[:-1])
         return found_html((catalogue.op(name) for name in usual if f"transform.{name}" in catalogue), ())
@@ -76,7 +77,7 @@ def _form(workbench: Workbench, question: Mapping[str, Any]) -> dict[str, Any]:
     handles = handles_at(script, place)
     if place.side == "step":
         written = _written(workbench, script, place.number)
-        op = _catalogue(workbench).op(written.form.op)
+        op = catalogue_of(workbench).op(written.form.op)
         if has_body(op):
             message = f"{op.name} has steps inside: its arguments are changed in the text"
             raise usage_error(message, "Its inner steps can be edited one by one.")
@@ -86,7 +87,7 @@ def _form(workbench: Workbench, question: Mapping[str, Any]) -> dict[str, Any]:
     if name.startswith("@"):
         recipe = _recipe(workbench, name)
         return _asked(name, name, recipe.sentence, recipe_form_html(recipe, handles), place.describe(script))
-    op = _catalogue(workbench).op(name)
+    op = catalogue_of(workbench).op(name)
     html = form_html(op, handles, {}, is_new=True)
     return _asked(op.name, op.short_name, op.sentence, html, place.describe(script))
 
@@ -117,7 +118,7 @@ def _built(workbench: Workbench, command: Mapping[str, Any]) -> tuple[StepPlace,
     if name.startswith("@"):
         recipe = _recipe(workbench, name)
         return place, include_text(recipe, _given(recipe, fields, handles)), recipe.sequences, script
-    catalogue = _catalogue(workbench)
+    catalogue = catalogue_of(workbench)
     form = built_form(catalogue.op(name), fields, handles, catalogue, old)
     return place, form_text(form, catalogue), "", script
 

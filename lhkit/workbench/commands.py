@@ -12,6 +12,7 @@ from lhkit.workbench import (
     commands_runs,
     commands_screen,
     commands_steps,
+    commands_text,
     commands_tried,
 )
 
@@ -23,6 +24,7 @@ COMMANDS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], None]] = {
     **commands_history.COMMANDS,
     **commands_knobs.COMMANDS,
     **commands_steps.COMMANDS,
+    **commands_text.COMMANDS,
     **adding.COMMANDS,
     **commands_runs.COMMANDS,
     **commands_tried.COMMANDS,

@@ -9,6 +9,7 @@ from lhkit.workbench import (
     parts_problems,
     parts_results,
     parts_steps,
+    parts_text,
     parts_tried,
 )
 from lhkit.workbench.part import Part
@@ -16,6 +17,7 @@ from lhkit.workbench.part import Part
 PARTS: tuple[Part, ...] = (
     *parts_frame.PARTS,
     *parts_steps.PARTS,
+    *parts_text.PARTS,
     *parts_payload.PARTS,
     *parts_handles.PARTS,
     *parts_problems.PARTS,

@@ -72,6 +72,8 @@ def _sickness(workbench: Workbench) -> Sick | None:
     """Return what needs a repair: a text that does not parse, a schedule that fails, a match of nothing."""
     session = workbench.session
     version, trace = session.version, session.trace
+    if workbench.typed.goes_on:  # nobody wants a repair of half a word
+        return None
     if version.failure is not None:
         return (version.schedule, version.text, version.failure, None)
     if trace is None or session.is_stale:

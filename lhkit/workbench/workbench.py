@@ -14,6 +14,7 @@ from lhkit.schedule.script import Script
 from lhkit.session.composing import Session
 from lhkit.session.editing import read_script
 from lhkit.workbench.carrying import carried, first_step
+from lhkit.workbench.checks import Checks
 from lhkit.workbench.commands import COMMANDS
 from lhkit.workbench.jobs import InlineJobs, Jobs
 from lhkit.workbench.notices import Notice
@@ -25,6 +26,7 @@ from lhkit.workbench.results import Result
 from lhkit.workbench.runs import Runs
 from lhkit.workbench.screen import Screen
 from lhkit.workbench.tryouts import Tryouts
+from lhkit.workbench.typed import Typed
 
 if TYPE_CHECKING:
     from lhkit.worker.client import Worker
@@ -43,6 +45,8 @@ class Workbench:
         problems: The repairs that were found, and whether they are still looked for.
         runs: What ran, was measured and swept, and what runs now.
         tryouts: What was tried on a handle.
+        checks: What the static check of the schedule found.
+        typed: Who typed the text that stands, and whether that goes on.
         parts: What the screen shows, by the name of the part; values that are never changed, only replaced.
         jobs: Where work is done.
     """
@@ -78,6 +82,8 @@ class Workbench:
         self.problems = Problems()
         self.runs = Runs(results)
         self.tryouts = Tryouts()
+        self.checks = Checks()
+        self.typed = Typed()
         self.parts: dict[str, Json] = {}
         self.gesture: Hashable = None
         self._parsed: Script | None = None
@@ -136,11 +142,25 @@ class Workbench:
             act = COMMANDS.get(str(name))
             if act is None:
                 raise usage_error(f"there is no command {name!r}", f"There are: {', '.join(sorted(COMMANDS))}.")
-            if name not in ("set_knobs", "select"):
+            if name not in ("set_knobs", "set_text", "select"):
                 self.gesture = None
             act(self, command)
         except LhkitError as error:
             self.say(error.failure)
+        self._after_a_change()
+
+    def poll(self) -> None:
+        """Look at the file that is followed; what another editor saved there is taken, and said."""
+        if not self.session.poll():
+            return
+        self.gesture = None
+        followed = self.session.followed
+        name = followed.path.name if followed else "the file"
+        self.notice = Notice(
+            "done",
+            f"{name} was saved by another editor: this is its text now",
+            "Undo takes back the one before.",
+        )
         self._after_a_change()
 
     def ask(self, question: Command) -> Json:
@@ -205,4 +225,5 @@ class Workbench:
             if step is not None:
                 self.look(step=step, kind="step", ids=str(step), by="")
         self.problems.follow(self)
+        self.checks.follow(self)
         self.refresh()

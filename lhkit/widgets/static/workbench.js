@@ -369,6 +369,7 @@ class Workbench {
     this.names.textContent = `${head.schedule} on ${head.payload}`;
     this.outcome.textContent = head.stale || head.outcome;
     this.outcome.dataset.status = head.stale ? "stale" : head.status;
+    this.el.classList.toggle("lhw-stale", Boolean(head.stale));
     for (const name of ["undo", "redo"]) {
       const title = head[name] ? `${name}: ${head[name]}` : `nothing to ${name}`;
       this[name].disabled = !head[name];

@@ -1,0 +1,43 @@
+"""The static check of the schedule that stands, for those who look at its text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lhkit.model.check import Finding
+from lhkit.model.errors import LhkitError
+from lhkit.model.schedule import Schedule
+from lhkit.session.checking import check_schedule
+
+if TYPE_CHECKING:
+    from lhkit.workbench.workbench import Workbench
+
+
+class Checks:
+    """What the check found.
+
+    Attributes:
+        found: The findings; none where the schedule cannot be checked, which its trace then says.
+    """
+
+    def __init__(self) -> None:
+        self.found: tuple[Finding, ...] = ()
+        self._checked: Schedule | None = None
+
+    def follow(self, workbench: Workbench) -> None:
+        """Check the schedule if it is another one than before, after the commands that wait."""
+        version = workbench.session.version
+        if not workbench.screen.is_open("text") or version.is_draft or version.schedule == self._checked:
+            return
+        self._checked, self.found = version.schedule, ()
+        workbench.jobs.post(lambda: self._check(workbench, version.schedule))
+
+    def _check(self, workbench: Workbench, schedule: Schedule) -> None:
+        if schedule is not self._checked:  # a newer one was asked for meanwhile
+            return
+        try:
+            self.found = check_schedule(schedule, worker=workbench.worker).findings
+        except LhkitError:
+            # A schedule that cannot even be outlined cannot be traced either, and that is on the screen.
+            return
+        workbench.refresh()

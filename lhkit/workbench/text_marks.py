@@ -1,0 +1,122 @@
+"""What is wrong in a text and where: from the parser, the check and the trace."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lhkit.model.check import Finding
+from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.span import Span
+from lhkit.model.trace import Trace
+
+_WORD = re.compile(r'"[^"\n]*"?|[%@!#^]?[\w$.-]+|\S', re.ASCII)
+_RANKS = ("error", "warning", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class TextMark:
+    """A place of a text that something is said about.
+
+    Attributes:
+        line: Its line, from 1.
+        start: Where in the line it begins, from 0, in UTF-16 units as a browser counts.
+        end: Where it ends.
+        severity: ``error``, ``warning`` or ``info``.
+        message: What is said.
+        source: Who says it: ``parser``, ``check`` or ``trace``.
+    """
+
+    line: int
+    start: int
+    end: int
+    severity: str
+    message: str
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the script reads it."""
+        return {
+            "line": self.line,
+            "start": self.start,
+            "end": self.end,
+            "severity": self.severity,
+            "message": self.message,
+            "source": self.source,
+        }
+
+
+def parser_marks(text: str, file: str, failure: Failure) -> tuple[TextMark, ...]:
+    """Return the marks of a text that does not parse; in its first line where no place is known."""
+    marks = tuple(_said(text, file, failure.diagnostics, "parser"))
+    return marks or (_mark(text, Span(file, 1, 1), "error", failure.message, "parser"),)
+
+
+def trace_marks(text: str, trace: Trace, failure: Failure | None) -> tuple[TextMark, ...]:
+    """Return the marks of a trace of a text: the step that failed, and steps that are suspicious.
+
+    Args:
+        text: The text.
+        trace: The trace.
+        failure: How it failed, if it did.
+    """
+    file = trace.schedule.source
+    marks: list[TextMark] = []
+    if failure is not None:
+        said = list(_said(text, file, failure.diagnostics, "trace"))
+        at = next((i for i, m in enumerate(said) if m.severity == "error"), None)
+        if at is not None:  # the cause, rather than that this is the place
+            said[at] = dataclasses.replace(said[at], message=failure.message)
+        failed = trace.outcome.failed_step
+        place = trace.step_records[failed].source if failed is not None else None
+        if at is None and place is not None and place.file == file:
+            said.append(_mark(text, place, "error", failure.message, "trace"))
+        marks += said
+    for step in trace.step_records:
+        if step.source is not None and step.source.file == file:
+            marks += (_mark(text, step.source, "warning", w.message, "trace") for w in step.warnings)
+    return tuple(dict.fromkeys(marks))
+
+
+def check_marks(text: str, file: str, findings: Iterable[Finding]) -> tuple[TextMark, ...]:
+    """Return the marks of a static check."""
+    return tuple(
+        _mark(text, f.use.source, f.severity, f.message, "check") for f in findings if f.use.source.file == file
+    )
+
+
+def merged(*groups: Iterable[TextMark]) -> tuple[TextMark, ...]:
+    """Return marks of several sources, in order of place; on one line the errors of the first source stay."""
+    kept: list[TextMark] = []
+    errors: dict[int, str] = {}
+    for mark in (mark for group in groups for mark in group):
+        if mark.severity == "error" and errors.setdefault(mark.line, mark.source) != mark.source:
+            continue
+        kept.append(mark)
+    return tuple(sorted(kept, key=lambda m: (m.line, m.start, _RANKS.index(m.severity))))
+
+
+def _said(text: str, file: str, diagnostics: Iterable[Diagnostic], source: str) -> Iterator[TextMark]:
+    for diagnostic in diagnostics:
+        severity = diagnostic.severity if diagnostic.severity in ("error", "warning") else "info"
+        if diagnostic.span is not None and diagnostic.span.file == file:
+            yield _mark(text, diagnostic.span, severity, diagnostic.message, source)
+        yield from _said(text, file, diagnostic.notes, source)
+
+
+def _mark(text: str, place: Span, severity: str, message: str, source: str) -> TextMark:
+    """Return a mark over the word at a place; at the end of a line over its last one."""
+    lines = text.split("\n")
+    number = min(max(place.line, 1), len(lines))
+    line = lines[number - 1]
+    at = min(max(place.column - 1, 0), len(line))
+    found = _WORD.match(line, at)
+    start, end = found.span() if found else (max(len(line[:at].rstrip()) - 1, 0), at)
+    return TextMark(number, _units(line[:start]), _units(line[:end]), severity, message, source)
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", errors="replace")) // 2

@@ -1,0 +1,156 @@
+"""The text of the workbench in JupyterLab, as a reader types in it: marks, completion, help, the file."""
+
+import nbformat
+import pytest
+from conftest import SCREENSHOTS, notebook_of, opened, run_cell
+
+HEAD = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [8]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+"""
+TAIL = "    transform.yield\n  }\n}\n"
+UNROLL = "    transform.loop.unroll %loop {factor = 2} : !transform.any_op\n"
+
+
+class Text:
+    """The text pane in the page."""
+
+    def __init__(self, watched):
+        self.watched, self.page = watched, watched.page
+        self.root = self.page.locator(".lhw")
+        self.root.locator(".lhw-row").first.wait_for()
+        self.pane = self.root.locator(".lhw-pane[data-pane='text']")
+        self.content = self.pane.locator(".cm-content")
+
+    def open(self):
+        self.root.get_by_role("tab", name="Text").click()
+        self.line("tile_using_for").wait_for()
+
+    def close(self):
+        self.root.get_by_role("tab", name="Steps").click()
+
+    def line(self, text):
+        return self.pane.locator(".cm-line", has_text=text).first
+
+    def type_after(self, text, written):
+        """Type behind the end of a line."""
+        self.line(text).click()
+        self.page.keyboard.press("End")
+        self.page.keyboard.press("Enter")
+        self.page.keyboard.press("Home")
+        self.page.keyboard.insert_text(written)
+
+    def says(self, text):
+        self.root.locator(".lhw-outcome", has_text=text).wait_for()
+
+    def picture(self, name):
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"workbench_text_{name}.png")
+
+
+@pytest.fixture
+def text(watched, server, request):
+    """Return a function that opens a notebook with a workbench that follows a file."""
+    pages = []
+
+    def open_text(*, application="lab", **options):
+        name = request.node.name.partition("[")[0]
+        (server.folder / f"{name}.mlir").write_text(HEAD + TAIL)
+        code = f"import lhkit\nbench = lhkit.explore(None, '{name}.mlir')\nbench"
+        nbformat.write(notebook_of([code]), server.folder / f"{name}.ipynb")
+        page = opened(watched, server, application, f"{name}.ipynb", **options)
+        run_cell(page, 0)
+        pages.append(page.page)
+        made = Text(page)
+        made.file = server.folder / f"{name}.mlir"
+        made.open()
+        return made
+
+    yield open_text
+    for page in pages:  # their kernels would stay
+        page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+
+def test_a_step_is_typed_and_a_typo_marked_and_mended(text, server):
+    bench = text()
+    bench.type_after(": (!transform.any_op) -> (!", UNROLL.strip())
+    bench.says("applies in 3 steps")
+    bench.close()
+    bench.root.locator(".lhw-row", has_text="%loop {factor").first.wait_for()
+    bench.open()
+    bench.line("loop.unroll").locator("text=%loop").dblclick()
+    bench.page.keyboard.press("End")
+    bench.page.keyboard.insert_text(" oops")
+    bench.says("does not parse")
+    bench.root.locator(".lhw-stale").or_(bench.page.locator(".lhw.lhw-stale")).first.wait_for()
+    bench.pane.locator(".cm-lintRange-error").first.wait_for()
+    bench.pane.locator(".cm-lint-marker-error").hover()
+    bench.page.locator(".cm-diagnostic-error").wait_for()
+    mark = "getComputedStyle(document.querySelector(\".lhw [data-pane='payload']\"), '::before').content"
+    assert "stale" in bench.page.evaluate(mark)
+    bench.picture("typo_light")
+    bench.content.press("ControlOrMeta+z")
+    bench.says("applies in 3 steps")
+    bench.pane.locator(".cm-lintRange-error").first.wait_for(state="detached")
+    bench.root.get_by_role("button", name="undo: edit the text").wait_for()
+    bench.watched.check(*server.addresses)
+
+
+def test_completion_offers_ops_and_hover_explains_them(text):
+    bench = text()
+    bench.line("match").locator("text=structured").first.hover()
+    bench.page.locator(".lhw-hover", has_text="transform.structured.match").wait_for()
+    bench.picture("hover_light")
+    bench.type_after(": (!transform.any_op) -> (!", "")
+    bench.page.keyboard.type("loop.unr")
+    offer = bench.page.locator(".cm-tooltip-autocomplete li", has_text="transform.loop.unroll").first
+    offer.wait_for()
+    bench.picture("completion_light")
+    offer.click()
+    bench.line("transform.loop.unroll %loop").wait_for()
+    bench.says("applies in 3 steps")
+
+
+def test_the_file_is_followed_and_saved_by_keys(text):
+    bench = text()
+    bench.file.write_text(HEAD + UNROLL + TAIL)
+    bench.line("loop.unroll").wait_for()
+    bench.says("applies in 3 steps")
+    bench.line("loop.unroll").click()
+    bench.page.keyboard.press("End")
+    bench.page.keyboard.type(" // mine")
+    bench.pane.locator(".lhw-file", has_text="not saved").wait_for()
+    bench.page.keyboard.press("ControlOrMeta+s")
+    bench.pane.locator(".lhw-file", has_text="✓ saved").wait_for()
+    assert "// mine" in bench.file.read_text()
+    bench.page.keyboard.press("Escape")
+    bench.page.keyboard.press("Tab")
+    assert bench.page.evaluate("document.activeElement.closest('.cm-editor')") is None
+
+
+def test_a_step_and_its_line_are_one(text):
+    bench = text(dark=True)
+    bench.page.evaluate(
+        "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+    )
+    bench.page.wait_for_selector("body[data-jp-theme-light='false']", state="attached")
+    bench.line("structured.match").click()
+    bench.pane.locator(".lhw-step-line", has_text="structured.match").wait_for()
+    bench.root.locator(".lhw-walk input").focus()
+    bench.page.keyboard.press("ArrowRight")
+    bench.pane.locator(".lhw-step-line", has_text="tile_using_for").wait_for()
+    bench.picture("dark")
+    bench.line("tile_using_for").locator("text=%op").click()
+    bench.page.keyboard.type("x")
+    bench.says("does not parse")
+    bench.pane.locator(".cm-lintRange-error").first.wait_for()
+    bench.picture("typo_dark")
+
+
+def test_notebook_7(text, server):
+    bench = text(application="notebook")
+    bench.type_after(": (!transform.any_op) -> (!", UNROLL.strip())
+    bench.says("applies in 3 steps")
+    bench.watched.check(*server.addresses)
