@@ -137,7 +137,8 @@ def test_steps_are_walked_by_keys_and_a_handle_is_lit_everywhere(screen):
     bench.payload_says("scf.forall")
     bench.key("ArrowDown", "ArrowUp")  # the focus walks with the rows
     bench.shows(5)
-    names, area = bench.pane("timeline").locator(".lh-names"), bench.root.locator("[data-area=handles]")
+    names = bench.pane("timeline").locator(".lh-names >> visible=true").first
+    area = bench.root.locator("[data-area=handles]")
     assert 0 < names.bounding_box()["width"] < area.bounding_box()["width"] / 2
     bench.row("tile_using_forall").locator("[data-handle]").last.click()
     for pane in ("steps", "payload", "timeline"):
@@ -169,6 +170,7 @@ def test_a_knob_is_dragged_and_the_drag_undone(screen):
     bench.payload_says("[64, 64]")
     bench.key("Control+z")
     bench.payload_says("[32, 32]")
+    bench.root.locator("[data-knob][aria-valuetext='32']").wait_for()
     assert slider.input_value() == "2"
 
 
