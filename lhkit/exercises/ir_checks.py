@@ -89,7 +89,7 @@ def _count_lines(text: str, check: Check, what: str) -> Finding:
         return Finding(check.says, True)
     if lines:
         return Finding(check.says, False, "\n".join(_first(lines)))
-    near = [line.strip() for line in text.splitlines() if check.op and check.op in line]
+    near = [line.strip() for line in text.splitlines() if check.op and f"{check.op} " in line]
     shown = [f"With {check.op} there is:", *_first(near)] if near else []
     return Finding(check.says, False, "\n".join([f"There is no such line in {what}.", *shown]))
 
