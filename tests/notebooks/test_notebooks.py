@@ -1,5 +1,8 @@
 """Every notebook: runs from clean, has no outputs in git, has one idea in at most 25 cells."""
 
+import ast
+import builtins
+
 import nbformat
 import pytest
 from nbclient import NotebookClient
@@ -41,3 +44,18 @@ def test_a_lesson_asks_before_it_tells(path):
     asked = sum(".check(" in c.source for c in cells if c.cell_type == "code")
     assert asked >= 2
     assert told >= 3
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_notebook_hides_no_name_of_python(path):
+    """A cell that calls something ``sum`` makes the reader's later ``sum(…)`` fail with a riddle."""
+    cells = [c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    stored = {
+        node.id
+        for source in cells
+        for node in ast.walk(
+            compile(source, path.name, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        )
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    assert not stored & set(dir(builtins))
