@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lhkit.model.errors import LhkitError, UsageError, usage_error
+from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
@@ -17,13 +16,13 @@ from lhkit.model.trace import Trace
 from lhkit.schedule.script import Edited, Script
 from lhkit.session.autosaving import Autosave, SavedSession, SavedVersion, load_session, session_value
 from lhkit.session.branches import BranchComparison, compare_branches
-from lhkit.session.editing import checked_script, edit_schedule
+from lhkit.session.editing import edit_schedule
 from lhkit.session.events import Callback, EventKind, EventStream, SessionEvent
 from lhkit.session.files import write_file
 from lhkit.session.following import FollowedFile
 from lhkit.session.history import History, Version
-from lhkit.session.loading import parse_text
 from lhkit.session.trace_cache import TraceCache
+from lhkit.session.versions import version_of_saved, version_of_text
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -41,6 +40,7 @@ class Session:
         name: What to call it among saved sessions.
         retraces: False leaves the trace stale after a change, until `retrace`.
         worker: The worker that it has for itself, None for the shared one.
+        followed: The file that is followed, or None.
     """
 
     def __init__(
@@ -102,10 +102,7 @@ class Session:
         session = cls(payload, schedules[0], name=saved.name, **how)
 
         def version(kept: SavedVersion) -> Version:
-            schedule = schedules[kept.schedule]
-            if kept.draft is None:
-                return Version(schedule, schedule.text, kept.title)
-            return session._version_of(schedule, kept.draft, kept.title)
+            return version_of_saved(kept, schedules, session.worker)
 
         session._branches = {b.name: History(tuple(map(version, b.versions)), b.at) for b in saved.branches}
         session._checkpoints = {c.name: version(c.version) for c in saved.checkpoints}
@@ -185,7 +182,7 @@ class Session:
     def set_text(self, text: str, *, title: str = "edit the text", amends: bool = False) -> None:
         """Put another text in place, as `set_knobs` does; one that does not parse becomes a draft."""
         if text != self.text:
-            made = self._version_of(self.schedule, text, title)
+            made = version_of_text(self.schedule, text, title, self.worker)
             self._move((self.history.amended if amends else self.history.with_version)(made), "edited", title)
 
     def set_knobs(self, settings: Mapping[str, KnobValue], *, amends: bool = False) -> None:
@@ -333,16 +330,6 @@ class Session:
         self._trace, self._traced, self._trace_failure = trace, self.schedule, None
         if not self.version.is_draft:
             self._send("traced", f"traced: {trace.outcome.status}")
-
-    def _version_of(self, schedule: Schedule, text: str, title: str) -> Version:
-        try:
-            after, outline = parse_text(schedule, text, worker=self.worker)
-        except LhkitError as error:
-            return Version(schedule, text, title, error.failure)
-        # A text that is read otherwise than it is parsed can be traced; an edit of it says what is wrong.
-        with contextlib.suppress(UsageError):
-            return Version(after, text, title, script=checked_script(after, outline))
-        return Version(after, text, title)
 
     def _change(self, version: Version, kind: EventKind = "edited", title: str | None = None) -> None:
         self._move(self.history.with_version(version), kind, title or version.title)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import nbformat
 import pytest
 from jupyter_pages import (
     SCREENSHOTS,
@@ -17,7 +18,30 @@ from jupyter_pages import (
     served,
 )
 
-__all__ = ["SCREENSHOTS", "WIDTHS", "Watched", "notebook_of", "opened", "output", "run_all", "run_cell"]
+__all__ = [
+    "SCREENSHOTS",
+    "WIDTHS",
+    "Watched",
+    "notebook_of",
+    "opened",
+    "output",
+    "run_all",
+    "run_cell",
+    "run_code",
+]
+
+# Puts code into the only cell of the notebook, and waits until it was run.
+_RUN = """async (code) => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  panel.content.activeCellIndex = 0;
+  panel.content.activeCell.model.sharedModel.setSource(code);
+  await window.jupyterapp.commands.execute("notebook:run-cell");
+}"""
+
+
+def run_code(lab, code):
+    """Run code in the only cell of the notebook that stays open."""
+    lab.page.evaluate(_RUN, code)
 
 
 def pytest_collection_modifyitems(items):
@@ -58,3 +82,34 @@ def server(tmp_path_factory):
     executable()
     with served(tmp_path_factory.mktemp("server")) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def lab(browser, server):
+    """A notebook in JupyterLab that stays open: one page and one kernel for most tests of a module."""
+    nbformat.write(notebook_of([""]), server.folder / "lab.ipynb")
+    contexts = []
+
+    def open_page():
+        contexts.append(browser.new_context(viewport={"width": 1600, "height": 1000}))
+        contexts[0].set_default_timeout(60_000)
+        return Watched(contexts[0].new_page())
+
+    lab = opened(open_page, server, "lab", "lab.ipynb")
+    yield lab
+    lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    contexts[0].close()
+
+
+@pytest.fixture
+def bench_page(lab, server):
+    """Return the page that stays open; the workbench that a test shows there as ``bench`` is closed behind it.
+
+    Nothing leaves the machine, and no error is said.
+    """
+    lab.requests.clear()
+    lab.errors.clear()
+    yield lab
+    run_code(lab, "bench.close()")
+    lab.page.locator(".lhw").wait_for(state="detached")
+    lab.check(*server.addresses)

@@ -2,7 +2,7 @@
 
 import nbformat
 import pytest
-from conftest import SCREENSHOTS, Watched, notebook_of, opened, run_cell
+from conftest import SCREENSHOTS, notebook_of, opened, run_cell, run_code
 
 EXPLORE = "import lhkit\nbench = lhkit.explore()\nbench"
 HEAD = """module attributes {transform.with_named_sequence} {
@@ -62,46 +62,15 @@ class Screen:
         self.page.screenshot(path=SCREENSHOTS / f"workbench_{name}.png")
 
 
-# Puts code into the only cell of the notebook, and waits until it was run.
-RUN = """async (code) => {
-  const panel = window.jupyterapp.shell.currentWidget;
-  panel.content.activeCellIndex = 0;
-  panel.content.activeCell.model.sharedModel.setSource(code);
-  await window.jupyterapp.commands.execute("notebook:run-cell");
-}"""
-
-
-@pytest.fixture(scope="module")
-def lab(browser, server):
-    """A notebook in JupyterLab that stays open: one page and one kernel for most tests."""
-    nbformat.write(notebook_of([""]), server.folder / "bench.ipynb")
-    contexts = []
-
-    def open_page():
-        contexts.append(browser.new_context(viewport={"width": 1600, "height": 1000}))
-        contexts[0].set_default_timeout(60_000)
-        return Watched(contexts[0].new_page())
-
-    lab = opened(open_page, server, "lab", "bench.ipynb")
-    yield lab
-    lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-    contexts[0].close()
-
-
 @pytest.fixture
-def screen(lab, server):
-    """Return a function that runs code which shows a workbench; nothing leaves the machine, no error is said."""
-    lab.requests.clear()
-    lab.errors.clear()
+def screen(bench_page):
+    """Return a function that runs code which shows a workbench."""
 
     def show(code=EXPLORE):
-        lab.page.evaluate(RUN, f"{code}")
-        return Screen(lab)
+        run_code(bench_page, code)
+        return Screen(bench_page)
 
-    yield show
-    lab.page.evaluate(RUN, "bench.close()")
-    lab.page.locator(".lhw").wait_for(state="detached")
-    lab.check(*server.addresses)
+    return show
 
 
 @pytest.fixture

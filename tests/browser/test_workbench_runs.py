@@ -2,9 +2,8 @@
 
 import json
 
-import nbformat
 import pytest
-from conftest import SCREENSHOTS, notebook_of, opened, run_cell
+from conftest import SCREENSHOTS, run_code
 
 # One variant takes long enough that a stop comes before the end of the sweep.
 SCHEDULE = """module attributes {transform.with_named_sequence} {
@@ -19,24 +18,15 @@ SCHEDULE = """module attributes {transform.with_named_sequence} {
 }
 """
 EXPLORE = f"import lhkit\nbench = lhkit.explore(lhkit.payloads.fc_relu(64, 64, 64), '''{SCHEDULE}''')\nbench"
+AGAIN = "bench.save('saved.json')\nbench.close()\nbench = lhkit.explore('saved.json')\nbench"
 
 
 @pytest.fixture
-def page(watched, server, request):
+def page(bench_page):
     """Return a page with a workbench of a small payload and two knobs."""
-    name = f"{request.node.name}.ipynb"
-    cells = [
-        EXPLORE,
-        "bench.save('saved.json').name",
-        "bench.close()\nagain = lhkit.explore('saved.json')\nagain",
-    ]
-    nbformat.write(notebook_of(cells), server.folder / name)
-    found = opened(watched, server, "lab", name)
-    run_cell(found, 0)
-    found.page.locator(".lhw .lhw-row").first.wait_for()
-    yield found
-    found.check(*server.addresses)
-    found.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    run_code(bench_page, EXPLORE)
+    bench_page.page.locator(".lhw .lhw-row").first.wait_for()
+    return bench_page
 
 
 def test_a_sweep_is_stopped_and_a_measurement_is_a_bar(page):
@@ -89,8 +79,7 @@ def test_an_export_is_downloaded_and_a_saved_workbench_opens_again(page):
     with page.page.expect_download() as state:
         root.get_by_label("export").select_option("state")
     assert json.loads(state.value.path().read_text())["schema"] == "lhkit.workbench/1"
-    run_cell(page, 1)
-    run_cell(page, 2)
-    again = page.page.locator(".lhw").nth(1)
-    again.locator(".lhw-row").first.wait_for()
-    assert again.get_by_role("slider", name="knob rows").input_value() == "5"
+    run_code(page, AGAIN)
+    slider = root.get_by_role("slider", name="knob rows")
+    slider.wait_for()
+    assert slider.input_value() == "5"

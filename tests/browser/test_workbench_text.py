@@ -2,7 +2,7 @@
 
 import nbformat
 import pytest
-from conftest import SCREENSHOTS, notebook_of, opened, run_cell
+from conftest import SCREENSHOTS, notebook_of, opened, run_cell, run_code
 
 HEAD = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
@@ -12,6 +12,7 @@ HEAD = """module attributes {transform.with_named_sequence} {
 """
 TAIL = "    transform.yield\n  }\n}\n"
 UNROLL = "    transform.loop.unroll %loop {factor = 2} : !transform.any_op\n"
+CHOOSE = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})"
 
 
 class Text:
@@ -50,31 +51,54 @@ class Text:
         self.page.screenshot(path=SCREENSHOTS / f"workbench_text_{name}.png")
 
 
+def code_with(file):
+    """Write a schedule, and return code that shows a workbench which follows it."""
+    file.write_text(HEAD + TAIL)
+    return f"import lhkit\nbench = lhkit.explore(None, '{file.name}')\nbench"
+
+
 @pytest.fixture
-def text(watched, server, request):
-    """Return a function that opens a notebook with a workbench that follows a file."""
-    pages = []
-
-    def open_text(*, application="lab", **options):
-        name = request.node.name.partition("[")[0]
-        (server.folder / f"{name}.mlir").write_text(HEAD + TAIL)
-        code = f"import lhkit\nbench = lhkit.explore(None, '{name}.mlir')\nbench"
-        nbformat.write(notebook_of([code]), server.folder / f"{name}.ipynb")
-        page = opened(watched, server, application, f"{name}.ipynb", **options)
-        run_cell(page, 0)
-        pages.append(page.page)
-        made = Text(page)
-        made.file = server.folder / f"{name}.mlir"
-        made.open()
-        return made
-
-    yield open_text
-    for page in pages:  # their kernels would stay
-        page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+def file(server, request):
+    return server.folder / f"{request.node.name}.mlir"
 
 
-def test_a_step_is_typed_and_a_typo_marked_and_mended(text, server):
-    bench = text()
+@pytest.fixture
+def text(bench_page, file):
+    """Return the text pane of a workbench that follows a file."""
+    run_code(bench_page, code_with(file))
+    made = Text(bench_page)
+    made.open()
+    return made
+
+
+@pytest.fixture
+def own_text(watched, server, file):
+    """Return the same in Notebook 7."""
+    nbformat.write(notebook_of([code_with(file)]), server.folder / "text.ipynb")
+    page = opened(watched, server, "notebook", "text.ipynb")
+    run_cell(page, 0)
+    made = Text(page)
+    made.open()
+    yield made
+    page.check(*server.addresses)
+    page.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+
+
+@pytest.fixture
+def theme(lab):
+    """Return a function that chooses a theme of JupyterLab; at the end it is light again."""
+
+    def choose(name):
+        lab.page.evaluate(CHOOSE, f"JupyterLab {name.title()}")
+        light = "true" if name == "light" else "false"
+        lab.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
+
+    yield choose
+    choose("light")
+
+
+def test_a_step_is_typed_and_a_typo_marked_and_mended(text):
+    bench = text
     bench.type_after(": (!transform.any_op) -> (!", UNROLL.strip())
     bench.says("applies in 3 steps")
     bench.close()
@@ -95,11 +119,10 @@ def test_a_step_is_typed_and_a_typo_marked_and_mended(text, server):
     bench.says("applies in 3 steps")
     bench.pane.locator(".cm-lintRange-error").first.wait_for(state="detached")
     bench.root.get_by_role("button", name="undo: edit the text").wait_for()
-    bench.watched.check(*server.addresses)
 
 
 def test_completion_offers_ops_and_hover_explains_them(text):
-    bench = text()
+    bench = text
     bench.line("match").locator("text=structured").first.hover()
     bench.page.locator(".lhw-hover", has_text="transform.structured.match").wait_for()
     bench.picture("hover_light")
@@ -113,9 +136,9 @@ def test_completion_offers_ops_and_hover_explains_them(text):
     bench.says("applies in 3 steps")
 
 
-def test_the_file_is_followed_and_saved_by_keys(text):
-    bench = text()
-    bench.file.write_text(HEAD + UNROLL + TAIL)
+def test_the_file_is_followed_and_saved_by_keys(text, file):
+    bench = text
+    file.write_text(HEAD + UNROLL + TAIL)
     bench.line("loop.unroll").wait_for()
     bench.says("applies in 3 steps")
     bench.line("loop.unroll").click()
@@ -124,18 +147,15 @@ def test_the_file_is_followed_and_saved_by_keys(text):
     bench.pane.locator(".lhw-file", has_text="not saved").wait_for()
     bench.page.keyboard.press("ControlOrMeta+s")
     bench.pane.locator(".lhw-file", has_text="✓ saved").wait_for()
-    assert "// mine" in bench.file.read_text()
+    assert "// mine" in file.read_text()
     bench.page.keyboard.press("Escape")
     bench.page.keyboard.press("Tab")
     assert bench.page.evaluate("document.activeElement.closest('.cm-editor')") is None
 
 
-def test_a_step_and_its_line_are_one(text):
-    bench = text(dark=True)
-    bench.page.evaluate(
-        "window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
-    )
-    bench.page.wait_for_selector("body[data-jp-theme-light='false']", state="attached")
+def test_a_step_and_its_line_are_one(text, theme):
+    bench = text
+    theme("dark")
     bench.line("structured.match").click()
     bench.pane.locator(".lhw-step-line", has_text="structured.match").wait_for()
     bench.root.locator(".lhw-walk input").focus()
@@ -149,8 +169,6 @@ def test_a_step_and_its_line_are_one(text):
     bench.picture("typo_dark")
 
 
-def test_notebook_7(text, server):
-    bench = text(application="notebook")
-    bench.type_after(": (!transform.any_op) -> (!", UNROLL.strip())
-    bench.says("applies in 3 steps")
-    bench.watched.check(*server.addresses)
+def test_notebook_7(own_text):
+    own_text.type_after(": (!transform.any_op) -> (!", UNROLL.strip())
+    own_text.says("applies in 3 steps")

@@ -147,7 +147,8 @@ function lineMark(cm) {
 
 function editorTheme(cm) {
   return cm.EditorView.theme({
-    "&": { height: "100%", backgroundColor: "var(--lh-paper)", color: "var(--lh-ink)", fontSize: "inherit" },
+    // The box of the tooltips, which stands beside the panes, has the classes of "&" too: it takes no room there.
+    "&.cm-editor": { height: "100%", backgroundColor: "var(--lh-paper)", color: "var(--lh-ink)", fontSize: "inherit" },
     "&.cm-focused": { outline: "2px solid var(--lh-selected)", outlineOffset: "-2px" },
     ".cm-scroller": { fontFamily: "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace", lineHeight: "1.5" },
     ".cm-content": { caretColor: "var(--lh-ink)" },
@@ -178,6 +179,13 @@ function editorTheme(cm) {
   });
 }
 
+// Where tooltips stand: over the panes, so that none of them moves.
+function tooltipBox(bench) {
+  const box = make("div", { class: "lhw-tips" });
+  bench.el.append(box);
+  return box;
+}
+
 // What the editor is made of; `acts` are typed(), moved(line), left(), save().
 function editorExtensions(cm, bench, { mark, acts, label, remote }) {
   const typed = (update) => update.docChanged && !update.transactions.some((each) => each.annotation(remote));
@@ -198,7 +206,7 @@ function editorExtensions(cm, bench, { mark, acts, label, remote }) {
     cm.autocompletion({ override: [completer(bench)], icons: false }),
     hoverHelp(cm, bench),
     // In the workbench rather than in its narrow pane, which would cut them off.
-    cm.tooltips({ parent: bench.el, tooltipSpace: () => bench.el.getBoundingClientRect() }),
+    cm.tooltips({ parent: tooltipBox(bench), tooltipSpace: () => bench.el.getBoundingClientRect() }),
     mlirLanguage(cm),
     mark.field,
     editorTheme(cm),

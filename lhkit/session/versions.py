@@ -1,0 +1,47 @@
+"""Versions of a session from texts: a schedule where the text is one, a draft where it is not."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from lhkit.model.errors import LhkitError, UsageError
+from lhkit.model.schedule import Schedule
+from lhkit.session.autosaving import SavedVersion
+from lhkit.session.editing import checked_script
+from lhkit.session.history import Version
+from lhkit.session.loading import parse_text
+from lhkit.worker.client import Worker
+
+
+def version_of_text(schedule: Schedule, text: str, title: str, worker: Worker | None) -> Version:
+    """Return the version of a text; a draft, with its failure, where it does not parse or verify.
+
+    Args:
+        schedule: The schedule that the text is another text of.
+        text: The text.
+        title: What led to it, in a few words.
+        worker: The worker that parses it, None for the shared one.
+    """
+    try:
+        after, outline = parse_text(schedule, text, worker=worker)
+    except LhkitError as error:
+        return Version(schedule, text, title, error.failure)
+    # A text that is read otherwise than it is parsed can be traced; an edit of it says what is wrong.
+    with contextlib.suppress(UsageError):
+        return Version(after, text, title, script=checked_script(after, outline))
+    return Version(after, text, title)
+
+
+def version_of_saved(saved: SavedVersion, schedules: Sequence[Schedule], worker: Worker | None) -> Version:
+    """Return a version that was saved; what was a draft is parsed again.
+
+    Args:
+        saved: The version, which has its schedule as a number.
+        schedules: The schedules that were saved with it.
+        worker: The worker that parses drafts, None for the shared one.
+    """
+    schedule = schedules[saved.schedule]
+    if saved.draft is None:
+        return Version(schedule, schedule.text, saved.title)
+    return version_of_text(schedule, saved.draft, saved.title, worker)
