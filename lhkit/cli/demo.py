@@ -65,7 +65,7 @@ def command(out: Path, rounds: int, limits: Limits) -> None:
 
     Then the tile sizes of one schedule are swept, and the best few timed again. Prints the tables and writes
     CSV files, plots (PNG and SVG), the records of the sweep, a self-contained HTML page, and one beside it for
-    each schedule, to step through it.
+    each schedule that stands alone, to step through it.
     """
     out.mkdir(parents=True, exist_ok=True)
     kernels = _compile(limits)
@@ -141,10 +141,13 @@ def _swept_words(found: SweepResult) -> str:
 
 
 def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list[tuple[str, str]]:
-    """Write a page a schedule; return (name of the schedule, file)."""
+    """Write a page for each schedule to step through; return (name of the schedule, file).
+
+    One whose steps come from a library takes hundreds of them: no first thing to see, and a page of 3 MB.
+    """
     written = []
     for name, kernel in kernels.items():
-        if kernel.schedule is not None:
+        if kernel.schedule is not None and not kernel.schedule.libraries:
             file = f"trace_{PurePath(kernel.schedule.source).stem}.html"
             trace = trace_schedule(kernel.payload, kernel.schedule, limits=limits)
             write_text(out / file, trace_page(trace, known_help(), page_facts(trace)))
