@@ -64,7 +64,7 @@ def test_what_can_be_done_with_a_handle_adds_a_step(page):
     page.page.screenshot(path=SCREENSHOTS / "workbench_tried.png")
     rows = root.locator(".lhw-row").count()
     step.click()
-    root.locator(".lhw-row", has_text="structured.generalize").wait_for()
+    root.locator(".lhw-row", has_text="generalize").wait_for()
     assert root.locator(".lhw-row").count() == rows + 1
     pane.get_by_text("of the schedule as it was then").wait_for()
 
