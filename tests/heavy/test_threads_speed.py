@@ -1,6 +1,6 @@
 """Kernels on two threads beside one, run by hand on a quiet machine.
 
-``pytest -m heavy -s tests/heavy/test_threads.py``, where the extra ``openmp`` is installed and there are two cores with
+``pytest -m heavy -s tests/heavy/test_threads_speed.py``, where the extra ``openmp`` is installed and there are two cores with
 nothing else to do; it prints a table. Both kernels are timed interleaved in one process.
 """
 
