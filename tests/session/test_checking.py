@@ -39,10 +39,15 @@ def test_a_valid_schedule_gives_no_alarm(case, payloads, worker):
     assert report.findings == () and report.uses > 0 and report.is_complete
 
 
+# Their parts go on with handles to ops apart from those consumed, which depends on the payload: they may be dead.
+APART = {"conv2d", "fc_relu", "mlp"}
+
+
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
 def test_shipped_schedules_give_no_alarm(path, worker):
     report = check_schedule(lhkit.load_schedule(path, worker=worker), worker=worker)
-    assert report.findings == () and report.uses > 0
+    assert report.errors == () and report.uses > 0
+    assert bool(report.findings) == (path.stem in APART)
 
 
 # Notebooks whose schedules are wrong on purpose.
