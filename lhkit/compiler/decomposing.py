@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lhkit.compiler.bindings import interpreter, ir
-from lhkit.compiler.parsing import walk
+from lhkit.compiler.parsing import op_names
 from lhkit.compiler.schedules import SEQUENCE_MARK, sequence_ops
 
 _ANY = "!transform.any_op"
@@ -73,7 +73,7 @@ def decompose(module: Any) -> None:
     Raises:
         ValueError: The compiler refuses one.
     """
-    for name in {op.name for op in walk(module.operation)} & _STEPS.keys():
+    for name in op_names(module.operation) & _STEPS.keys():
         sequence = (
             f"module attributes {{{SEQUENCE_MARK}}} {{\n"
             f"transform.named_sequence @decompose(%root: {_ANY} {{transform.readonly}}) {{\n"

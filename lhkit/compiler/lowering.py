@@ -12,7 +12,7 @@ from lhkit.compiler.bindings import ir, passmanager
 from lhkit.compiler.bool_vectors import widen_bool_vectors
 from lhkit.compiler.copies import expand_strided_copies
 from lhkit.compiler.diagnostics import from_structured, span_of
-from lhkit.compiler.parsing import walk
+from lhkit.compiler.parsing import op_names, value_types, walk
 from lhkit.compiler.preparing import prepare
 from lhkit.compiler.soft_floats import add_conversions
 from lhkit.compiler.sources import Source, failure_in
@@ -69,6 +69,7 @@ TO_LLVM = (
     "cse",
 )
 _CONVERSIONS = TO_LLVM.index("reconcile-unrealized-casts")
+_LOWERED = ("llvm.", "builtin.", "omp.", "x86.")
 _ROUNDED_DIVISIONS = ("arith.ceildivsi", "arith.ceildivui", "arith.floordivsi")
 
 Progress = Callable[[str, Any], None]
@@ -106,7 +107,7 @@ def lower_to_loops(
     """
     progress("lower", module)
     # Only where it is needed, because it also expands maxima, for which machines have instructions.
-    divides = any(op.name in _ROUNDED_DIVISIONS for op in walk(module.operation))
+    divides = not op_names(module.operation).isdisjoint(_ROUNDED_DIVISIONS)
     forall = _PARALLEL_FORALL if threads > 1 else _SEQUENTIAL_FORALL
     _run(module, (*(["arith-expand"] if divides else []), forall, *TO_LOOPS), "lower", sources)
 
@@ -129,11 +130,16 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1) -
         PayloadError: A pass refuses, or something is left that has no lowering.
     """
     converting, cleaning = TO_LLVM[:_CONVERSIONS], TO_LLVM[_CONVERSIONS:]
+    if not any(name.startswith("math.") for name in op_names(module.operation)):
+        # Each of these passes costs 5 to 14 ms of some 500 where thousands of ops have to be asked.
+        converting = tuple(name for name in converting if "math" not in name)
     if threads > 1:
         converting = (_TO_OPENMP.format(threads), *converting, _FROM_OPENMP)
     _run(module, (*converting, *cleaning), "lower", sources)
-    widen_bool_vectors(module, sources)
-    add_conversions(module)
+    types = value_types(module.operation)
+    if any("xi1>" in type_ for type_ in types):
+        widen_bool_vectors(module, sources)
+    add_conversions(module, types)
     _refuse_leftovers(module, sources)
 
 
@@ -177,9 +183,11 @@ def _reason(message: str) -> str:
 
 def _refuse_leftovers(module: Any, sources: Sequence[Source]) -> None:
     """Raise for the first op that is not of the LLVM dialect: translation would only say 'cannot'."""
-    for op in walk(module.operation):
-        if not op.name.startswith(("llvm.", "builtin.", "omp.", "x86.")):
-            what = "no lowering for this op"
-            diagnostics = (Diagnostic("error", f"{op.name}: {what}", span_of(op.location)),)
-            message = f"{sources[0].name} cannot be lowered: {what}: {op.name} (stage: lower)"
-            raise error_for(failure_in(sources, "lowering", message, diagnostics, stage="lower"))
+    left = {name for name in op_names(module.operation) if not name.startswith(_LOWERED)}
+    if not left:
+        return
+    op = next(op for op in walk(module.operation) if op.name in left)
+    what = "no lowering for this op"
+    diagnostics = (Diagnostic("error", f"{op.name}: {what}", span_of(op.location)),)
+    message = f"{sources[0].name} cannot be lowered: {what}: {op.name} (stage: lower)"
+    raise error_for(failure_in(sources, "lowering", message, diagnostics, stage="lower"))

@@ -6,6 +6,7 @@ which is not part of a Python process.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from lhkit.compiler.bindings import ir
@@ -63,11 +64,9 @@ _FUNCTIONS = {
 }
 
 
-def add_conversions(module: Any) -> None:
-    """Add to a module in the LLVM dialect, in place, the conversions to the short floats that it uses."""
-    text = module.operation.get_asm(large_elements_limit=1)
-    for name, functions in _FUNCTIONS.items():
-        if f" {name}" not in text and f"x{name}" not in text:
-            continue
-        for function in functions:
+def add_conversions(module: Any, types: frozenset[str]) -> None:
+    """Add to a module in the LLVM dialect, in place, the conversions to the short floats among these types."""
+    found = {word for type_ in types for word in re.findall(r"(?<![a-wyz])b?f16\b", type_)}
+    for name in _FUNCTIONS.keys() & found:
+        for function in _FUNCTIONS[name]:
             module.body.append(ir.Operation.parse(function))
