@@ -75,6 +75,12 @@ module attributes {transform.with_named_sequence} {
     %steps, %reductions = transform.structured.tile_using_for %matmuls tile_sizes [0, 0, 1]
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
     transform.annotate %reductions "reduction" : !transform.any_op
+    // What is left at an end is not worth the code of four steps.
+    %rest = transform.param.constant "rest" -> !transform.any_param
+    %steps_at_ends = transform.structured.match ops{["linalg.matmul"]} attributes {part = "rest"} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %reductions_at_ends = transform.get_parent_op %steps_at_ends {op_name = "scf.for"} : (!transform.any_op) -> !transform.any_op
+    transform.annotate %reductions_at_ends "reduction" = %rest : !transform.any_op, !transform.any_param
     %fills = transform.collect_matching @fills_a_tile in %root : (!transform.any_op) -> !transform.any_op
     transform.structured.vectorize %steps {create_named_contraction} : !transform.any_op
     transform.structured.vectorize %fills : !transform.any_op
@@ -123,7 +129,7 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // Unroll the reduction by 4 and turn each contraction into outer products, one FMA a row and vector.
+  // Unroll the reduction by 4, except at ends, and turn each contraction into outer products, one FMA a row and vector.
   transform.named_sequence @lower_contractions(%root: !transform.any_op {transform.readonly}) {
     %reductions = transform.structured.match ops{["scf.for"]} attributes {reduction} in %root
       : (!transform.any_op) -> !transform.any_op
