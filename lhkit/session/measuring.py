@@ -88,15 +88,8 @@ def measure(
     }
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
-    sampling.take(
-        kernels,
-        inputs,
-        asked,
-        batch_ns=_BATCH_NS,
-        budget=Budget(rounds, seconds),
-        order=random.Random(seed),
-        progress=progress,
-    )
+    budget, order = Budget(rounds, seconds), random.Random(seed)
+    sampling.take(kernels, inputs, asked, batch_ns=_BATCH_NS, budget=budget, order=order, progress=progress)
     inside = len(names) - len(outsiders)
     measurements = tuple(_measurement(i, kernels, verdicts, sampling, cache) for i in range(inside))
     measurements += tuple(
@@ -141,8 +134,8 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
     sampling = Sampling(first.worker, list(kernels), None)
     asked = {"cache": "warm", "alignment_bytes": 64, "pin": True, "vector_bits": widest_vector_bits()}
-    budget = Budget(rounds, DEFAULT_SECONDS)
-    sampling.take(kernels, inputs, asked, batch_ns=_SHORT_BATCH_NS, budget=budget, order=random.Random(seed))
+    budget, order = Budget(rounds, DEFAULT_SECONDS), random.Random(seed)
+    sampling.take(kernels, inputs, asked, batch_ns=_SHORT_BATCH_NS, budget=budget, order=order)
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
 
 
