@@ -6,8 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
+from lhkit.cli.main import run_program
 from lhkit.session.catalogues import load_catalogue
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -94,6 +97,42 @@ def lhkit_command(tmp_path):
             check=False,
             **options,
         )
+
+    return run
+
+
+@pytest.fixture
+def lhkit_here(tmp_path, monkeypatch, capsys):
+    """Run the command line in an empty folder like ``lhkit_command``, in this process and with its worker."""
+
+    def run(*arguments, cwd=tmp_path):
+        monkeypatch.chdir(cwd)
+        capsys.readouterr()
+        code = run_program([*map(str, arguments)])
+        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def run_notebook(tmp_path_factory):
+    """Return a function that runs a notebook, once whoever asks for it, and returns where it lies with outputs."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # the processes of a run share it
+    folder /= "executed"
+    folder.mkdir(exist_ok=True)
+
+    def run(path):
+        kept = folder / path.name
+        if not kept.exists():
+            notebook = nbformat.read(path, as_version=4)
+            resources = {"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}
+            NotebookClient(notebook, timeout=120, resources=resources).execute()
+            written = folder / f"{path.stem}.{os.getpid()}"
+            nbformat.write(notebook, written)
+            written.replace(kept)  # whole, should another process read it now
+        return kept
 
     return run
 

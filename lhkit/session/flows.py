@@ -7,11 +7,11 @@ import functools
 from collections.abc import Collection, Sequence
 
 from lhkit.analysis.payload_flow import MOST_OPS, Quantity, payload_flow
+from lhkit.analysis.placed_ops import order_at
 from lhkit.analysis.step_work import work_of_step
 from lhkit.model.errors import usage_error
 from lhkit.model.flow import FlowGraph
 from lhkit.model.jsonable import from_json
-from lhkit.model.op_order import read_order
 from lhkit.model.payload import Payload
 from lhkit.model.payload_outline import OutlinedOp, PayloadOutline
 from lhkit.model.trace import Trace
@@ -102,17 +102,8 @@ def outline_after(trace: Trace, step: int | None = None, *, worker: Worker | Non
             "Steps that failed or never ran left none; step=-1 is the payload as given.",
         )
     outline = _outline(f"{trace.payload.source} after step {step}", text, worker)
-    ids = order_after(trace, step)
+    ids = order_at(trace, step)
     return outline if ids is None else _with_ids(outline, ids, trace)
-
-
-def order_after(trace: Trace, step: int) -> tuple[str, ...] | None:
-    """Return the ids of the payload's ops after a step, outer before inner; None where that is not known."""
-    snapshots = {s.step: s for s in trace.snapshots}
-    at = snapshots.get(step)
-    while at is not None and at.ops is None and not at.edits and at.base is not None:
-        at = snapshots.get(at.base)
-    return None if at is None or at.ops is None else read_order(at.ops)
 
 
 def _outline(name: str, text: str, worker: Worker | None) -> PayloadOutline:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.analysis.code_listing import CodeListing, list_code
@@ -33,7 +31,7 @@ from lhkit.session.microkernels import read_microkernels
 from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
 from lhkit.session.weights import with_weights
 from lhkit.session.workers import shared_worker
-from lhkit.worker.arrays import Descriptor, Packing, dtype_named
+from lhkit.worker.arrays import Descriptor, Packing, arrays_in, dtype_named
 from lhkit.worker.client import Request, Worker, record
 from lhkit.worker.limits import Limits
 from lhkit.worker.protocol import Message
@@ -297,15 +295,9 @@ def _unpack(
     packing: Packing,
 ) -> Any:
     values: list[Any] = []
-    offset = 0
-    for (descriptor, place), type_ in zip(results, types, strict=True):
-        if place is not None:
-            values.append(packing.keep(place))
-            continue
-        dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
-        count = math.prod(shape)
-        array = np.frombuffer(answer.body, dtype=dtype, count=count, offset=offset).reshape(shape).copy()
-        offset += array.nbytes
+    inline = iter(arrays_in(answer.body, [d for d, place in results if place is None]))
+    for (_, place), type_ in zip(results, types, strict=True):
+        array = packing.keep(place) if place is not None else next(inline).copy()
         values.append(array[()] if type_.kind == "scalar" else array)
     if not values:
         return None

@@ -88,12 +88,8 @@ def measure(
     }
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
-    sampling.prepare(kernels, inputs, asked)
-    try:
-        sampling.warm_up(_BATCH_NS)
-        sampling.run(Budget(rounds, seconds), random.Random(seed), progress)
-    finally:
-        sampling.release()
+    budget, order = Budget(rounds, seconds), random.Random(seed)
+    sampling.take(kernels, inputs, asked, batch_ns=_BATCH_NS, budget=budget, order=order, progress=progress)
     inside = len(names) - len(outsiders)
     measurements = tuple(_measurement(i, kernels, verdicts, sampling, cache) for i in range(inside))
     measurements += tuple(
@@ -138,12 +134,8 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
     sampling = Sampling(first.worker, list(kernels), None)
     asked = {"cache": "warm", "alignment_bytes": 64, "pin": True, "vector_bits": widest_vector_bits()}
-    sampling.prepare(kernels, inputs, asked)
-    try:
-        sampling.warm_up(_SHORT_BATCH_NS)
-        sampling.run(Budget(rounds, DEFAULT_SECONDS), random.Random(seed), None)
-    finally:
-        sampling.release()
+    budget, order = Budget(rounds, DEFAULT_SECONDS), random.Random(seed)
+    sampling.take(kernels, inputs, asked, batch_ns=_SHORT_BATCH_NS, budget=budget, order=order)
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
 
 

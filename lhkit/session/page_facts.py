@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from lhkit.analysis.placed_ops import order_at
 from lhkit.model.errors import LhkitError
 from lhkit.model.flow import FlowGraph
 from lhkit.model.page_facts import PageFacts
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace import PayloadDelta, Trace
-from lhkit.session.flows import order_after, outline_after, payload_flow_of
+from lhkit.session.flows import outline_after, payload_flow_of
 from lhkit.session.tilings import tile_picture_of
 from lhkit.worker.client import Worker
 
@@ -54,7 +55,7 @@ def _flows(trace: Trace, worker: Worker | None) -> tuple[Flows, tuple[str, ...]]
 
 
 def _op_count(trace: Trace, step: int, worker: Worker | None) -> int:
-    known = order_after(trace, step)
+    known = order_at(trace, step)
     return len(outline_after(trace, step, worker=worker).ops) if known is None else len(known)
 
 

@@ -86,7 +86,36 @@ class Sampling:
     _timing: int = 0
     _generation: int = -1
 
-    def prepare(
+    def take(
+        self,
+        kernels: Mapping[str, Kernel],
+        inputs: Sequence[NDArray[Any]],
+        asked: dict[str, Any],
+        *,
+        batch_ns: int,
+        budget: Budget,
+        order: random.Random,
+        progress: Progress | None = None,
+    ) -> None:
+        """Take all samples, from preparation to the last round; then the worker forgets the calls.
+
+        Args:
+            kernels: What is called, by the name of its entry.
+            inputs: What it is called with.
+            asked: Further fields of the request that prepares the calls.
+            batch_ns: How long a sample takes, at least.
+            budget: When the rounds end.
+            order: Draws the order of each round.
+            progress: Called after each round with (rounds done, most rounds).
+        """
+        self._prepare(kernels, inputs, asked)
+        try:
+            self._warm_up(batch_ns)
+            self._run(budget, order, progress)
+        finally:
+            self._release()
+
+    def _prepare(
         self, kernels: Mapping[str, Kernel], inputs: Sequence[NDArray[Any]], asked: dict[str, Any]
     ) -> None:
         """Have the worker set up all calls."""
@@ -111,7 +140,7 @@ class Sampling:
         message = f"the worker does not hold {len(kernels)} kernels at once"
         raise CrashError(Failure(kind="crash", message=message, advice="Measure fewer of them side by side."))
 
-    def warm_up(self, batch_ns: int) -> None:
+    def _warm_up(self, batch_ns: int) -> None:
         """Calibrate and warm up every entry, a request each."""
         for index in range(self._inside):
             fields = {"timing": self._timing, "entry": index, "batch_ns": batch_ns}
@@ -129,7 +158,7 @@ class Sampling:
         """How many entries the worker samples."""
         return len(self.names) - len(self.outsiders)
 
-    def run(self, budget: Budget, order: random.Random, progress: Progress | None) -> None:
+    def _run(self, budget: Budget, order: random.Random, progress: Progress | None) -> None:
         """Sample in rounds, a request each, until ratios are narrow or the budget is used up.
 
         Every entry has the same share of the seconds, and sits out when it has used it and was sampled a few
@@ -185,7 +214,7 @@ class Sampling:
         names = ("fma_gflops", "fma_f64_gflops", "copy_gbytes")
         return CoreLimits(*(statistics.median(s[name] for s in self._limit_samples) for name in names))
 
-    def release(self) -> None:
+    def _release(self) -> None:
         """Let the worker forget the calls, if it still is the same process."""
         if self.worker.pid is not None and self._generation == self.worker.generation:
             self._ask("release_timing", {"timing": self._timing})

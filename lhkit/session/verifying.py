@@ -13,7 +13,7 @@ from lhkit.model.measurement import Verification
 from lhkit.session.inputs import default_arguments
 from lhkit.session.kernels import Kernel, compile_kernel
 from lhkit.session.work import payload_work
-from lhkit.worker.arrays import Packing, dtype_named
+from lhkit.worker.arrays import Packing, arrays_in
 
 Array = NDArray[Any]
 
@@ -83,13 +83,7 @@ def run_reference(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array, ..
         answer = kernel.worker.request("reference", fields, packing.body)
     finally:
         packing.release()
-    results, offset = [], 0
-    for d in answer.header["results"]:
-        dtype = dtype_named(d["dtype"])
-        count = int(np.prod(d["shape"], dtype=np.int64))
-        results.append(np.frombuffer(answer.body, dtype, count, offset).reshape(d["shape"]))
-        offset += count * dtype.itemsize
-    return tuple(results)
+    return tuple(arrays_in(answer.body, answer.header["results"]))
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:

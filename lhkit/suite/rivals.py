@@ -14,7 +14,7 @@ from lhkit.model.errors import LhkitError
 from lhkit.model.failure import Failure
 from lhkit.model.measurement import Measurement, Verification
 from lhkit.model.rivals import Rival, RivalTask
-from lhkit.worker.arrays import Packing, dtype_named
+from lhkit.worker.arrays import Packing, arrays_in
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -78,13 +78,8 @@ class RivalProcess:
             answer = self.worker.request("prepare", fields, packing.body)
         finally:
             packing.release()
-        results, offset = [], 0
-        for described in answer.header["results"]:
-            dtype = dtype_named(described["dtype"])
-            count = int(np.prod(described["shape"], dtype=np.int64))
-            results.append(np.frombuffer(answer.body, dtype, count, offset).reshape(described["shape"]))
-            offset += count * dtype.itemsize
-        return PreparedRival(self, int(answer.header["compile_ns"])), tuple(results)
+        results = tuple(arrays_in(answer.body, answer.header["results"]))
+        return PreparedRival(self, int(answer.header["compile_ns"])), results
 
     def close(self) -> None:
         """End the process."""

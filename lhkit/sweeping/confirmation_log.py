@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lhkit.analysis.bench_file import bench_from_json, bench_to_json
-from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.machine_code import HotLoops
 from lhkit.model.measurement import Comparison
-from lhkit.sweeping.line_file import LineFile, is_torn
+from lhkit.sweeping.line_file import LineFile
 
 SCHEMA: Literal["lhkit.confirmation/1"] = "lhkit.confirmation/1"
 _START = f'{{"schema": "{SCHEMA}", "contest": "'.encode()
@@ -42,34 +41,15 @@ class ConfirmationLog:
         self.path = self._file.path
         self._runs: dict[str, list[Any]] = {}
         self._hot_loops: dict[tuple[str, str], Any] = {}
-        try:
-            self._take(self._file.take_content())
-        except BaseException:
-            self.close()
-            raise
+        self._file.read(SCHEMA, _START, self._learn)
 
-    def _take(self, content: bytes) -> None:
-        whole = content.rfind(b"\n") + 1
-        for number, line in enumerate(content[:whole].splitlines(), 1):
-            try:
-                self._learn(json.loads(line))
-            except ValueError:
-                raise self._not_ours(number) from None
-        if tail := content[whole:]:
-            if not is_torn(tail, _START):
-                raise self._not_ours(content.count(b"\n") + 1)
-            self._file.cut(whole)
-
-    def _not_ours(self, number: int) -> UsageError:
-        advice = "The file is another one, or was edited; it was left as it is."
-        return usage_error(f"{self.path}:{number}: this is no line of {SCHEMA}", advice)
-
-    def _learn(self, line: Any) -> None:
-        """Take in a decoded line.
+    def _learn(self, encoded: bytes) -> None:
+        """Take in a line.
 
         Raises:
             ValueError: It is no line of a log.
         """
+        line = json.loads(encoded)
         if not isinstance(line, dict) or line.keys() != _FIELDS or line["schema"] != SCHEMA:
             raise ValueError("it is something else")
         contest, process = line["contest"], line["process"]
@@ -117,8 +97,9 @@ class ConfirmationLog:
     def _add(self, contest: str, **fields: Any) -> None:
         empty = {"process": None, "run": None, "leader": None, "hot_loops": None}
         line = {"schema": SCHEMA, "contest": contest, **empty, **fields}
-        self._file.append(json.dumps(line, allow_nan=False).encode() + b"\n")
-        self._learn(json.loads(json.dumps(line)))
+        encoded = json.dumps(line, allow_nan=False).encode()
+        self._file.append(encoded + b"\n")
+        self._learn(encoded)
 
     def close(self) -> None:
         """Let others write to the file."""

@@ -6,8 +6,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.sweeping.locking import is_locked_by_another, lock_file
+
+# Takes in a line, or raises a ValueError if it is something else.
+Learn = Callable[[bytes], None]
 
 
 class LineFile:
@@ -62,10 +65,42 @@ class LineFile:
             ) from None
         return descriptor
 
-    def take_content(self) -> bytes:
-        """Return what the file held when it was opened, once: it may be large."""
-        content, self._content = self._content, b""
-        return content
+    def read(self, schema: str, start: bytes, learn: Learn, learn_unended: Learn | None = None) -> None:
+        """Go once through the lines that the file held when it was opened, and mend its end.
+
+        Args:
+            schema: What every line is one of.
+            start: What every line begins with.
+            learn: Takes in a line, without its break.
+            learn_unended: Takes in what stands behind the last break; then the file gets the missing break.
+                Without it, and where it refuses, that is what a killed process left of a line, and is cut off.
+
+        Raises:
+            UsageError: The file is another one, or was edited; it is closed and stays as it is.
+        """
+        content, self._content = self._content, b""  # it may be large
+        whole = content.rfind(b"\n") + 1
+        try:
+            for number, line in enumerate(content[:whole].splitlines(), 1):
+                if not _takes(learn, line):
+                    raise self._not_ours(number, schema)
+            if tail := content[whole:]:
+                if not _is_torn(tail, start):
+                    raise self._not_ours(content.count(b"\n") + 1, schema)
+                self._mend(tail, whole, learn_unended)
+        except BaseException:
+            self.close()
+            raise
+
+    def _mend(self, tail: bytes, whole: int, learn: Learn | None) -> None:
+        if learn is None or not _takes(learn, tail):
+            self.cut(whole)
+        elif self._descriptor is not None:
+            self.append(b"\n")
+
+    def _not_ours(self, number: int, schema: str) -> UsageError:
+        advice = "The file is another one, or was edited; it was left as it is."
+        return usage_error(f"{self.path}:{number}: this is no line of {schema}", advice)
 
     def append(self, line: bytes) -> None:
         """Add a line, its line break included, or nothing.
@@ -106,11 +141,6 @@ class LineFile:
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, size)
 
-    @property
-    def is_open_to_write(self) -> bool:
-        """Whether lines can be added."""
-        return self._descriptor is not None
-
     def close(self) -> None:
         """Let others write to the file."""
         descriptor, self._descriptor = self._descriptor, None
@@ -118,6 +148,14 @@ class LineFile:
             os.close(descriptor)
 
 
-def is_torn(tail: bytes, start: bytes) -> bool:
+def _takes(learn: Learn, line: bytes) -> bool:
+    try:
+        learn(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_torn(tail: bytes, start: bytes) -> bool:
     """Return whether bytes without a line break can be what a killed process left of a line that starts so."""
     return tail.startswith(start[: len(tail)]) or not tail.strip(b"\0")

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.errors import usage_error
 from lhkit.model.sweep import SCHEMA, SweepRecord, record_from_json, record_to_line
-from lhkit.sweeping.line_file import LineFile, is_torn
+from lhkit.sweeping.line_file import LineFile
 
 _START = f'{{"schema": "{SCHEMA}", "key": "'.encode()
 _KEY_LENGTH = 64
@@ -44,44 +44,23 @@ class Store(Mapping[str, SweepRecord]):
         self._lines: dict[str, bytes] = {}
         self._decoded: dict[str, SweepRecord] = {}
         self._file = LineFile(path, read_only=read_only, sync=sync, kept=lambda: f", {len(self)} variants,")
-        try:
-            self._take(self._file.take_content())
-        except BaseException:
-            self.close()
-            raise
+        self._file.read(SCHEMA, _START, self._learn, self._learn_decoded)
 
-    def _take(self, content: bytes) -> None:
-        """Take the lines of the file in, and mend its end."""
-        whole = content.rfind(b"\n") + 1
-        for number, line in enumerate(content[:whole].splitlines(), 1):
-            self._lines[self._key(line, number)] = line
-        tail = content[whole:]
-        if not tail:
-            return
-        if not is_torn(tail, _START):
-            raise self._not_ours(content.count(b"\n") + 1)
-        try:
-            record = record_from_json(json.loads(tail))
-        except ValueError:
-            self._file.cut(whole)
-        else:  # only its line break is missing
-            self._lines[record.key] = tail
-            if self._file.is_open_to_write:
-                self._file.append(b"\n")
+    def _learn(self, line: bytes) -> None:
+        """Take in a line.
 
-    def _key(self, line: bytes, number: int) -> str:
+        Raises:
+            ValueError: It is no record.
+        """
         if line.startswith(_START) and line.endswith(b"}"):
-            return line[len(_START) : len(_START) + _KEY_LENGTH].decode("ascii", "replace")
-        try:
-            return record_from_json(json.loads(line)).key
-        except ValueError:
-            raise self._not_ours(number) from None
+            key = line[len(_START) : len(_START) + _KEY_LENGTH].decode("ascii", "replace")
+            self._lines[key] = line
+        else:
+            self._learn_decoded(line)
 
-    def _not_ours(self, number: int) -> UsageError:
-        return usage_error(
-            f"{self.path}:{number}: this is no line of {SCHEMA}",
-            "The file is another one, or was edited; it was left as it is.",
-        )
+    def _learn_decoded(self, line: bytes) -> None:
+        """Take in a line that may be torn; see `_learn`."""
+        self._lines[record_from_json(json.loads(line)).key] = line
 
     def append(self, record: SweepRecord) -> None:
         """Add a record: its whole line, or nothing.

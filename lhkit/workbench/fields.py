@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from lhkit.model.errors import usage_error
+
+T = TypeVar("T")
 
 
 def integer(command: Mapping[str, Any], name: str) -> int:
@@ -14,10 +16,7 @@ def integer(command: Mapping[str, Any], name: str) -> int:
     Raises:
         UsageError: There is none of that name.
     """
-    value = command.get(name)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _misfit(command, name, "an integer")
-    return value
+    return _of_kind(int, "an integer", command, name)
 
 
 def text(command: Mapping[str, Any], name: str) -> str:
@@ -26,10 +25,7 @@ def text(command: Mapping[str, Any], name: str) -> str:
     Raises:
         UsageError: There is none of that name.
     """
-    value = command.get(name)
-    if not isinstance(value, str):
-        raise _misfit(command, name, "a text")
-    return value
+    return _of_kind(str, "a text", command, name)
 
 
 def mapping(command: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -38,10 +34,7 @@ def mapping(command: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     Raises:
         UsageError: There is none of that name.
     """
-    value = command.get(name)
-    if not isinstance(value, Mapping):
-        raise _misfit(command, name, "an object")
-    return value
+    return _of_kind(dict, "an object", command, name)
 
 
 def flag(command: Mapping[str, Any], name: str) -> bool:
@@ -49,6 +42,9 @@ def flag(command: Mapping[str, Any], name: str) -> bool:
     return command.get(name) is True
 
 
-def _misfit(command: Mapping[str, Any], name: str, wanted: str) -> Exception:
-    said = command.get("do", command.get("ask"))
-    return usage_error(f"{said}: {name!r} is {wanted}, not {command.get(name)!r}")
+def _of_kind(kind: type[T], wanted: str, command: Mapping[str, Any], name: str) -> T:
+    value = command.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):  # to Python a bool is an int
+        said = command.get("do", command.get("ask"))
+        raise usage_error(f"{said}: {name!r} is {wanted}, not {value!r}")
+    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +198,22 @@ class Packing:
         for lent in self._lent:
             self._files.take_back(lent)
         self._lent.clear()
+
+
+def arrays_in(body: bytes, described: Iterable[Descriptor]) -> list[Array]:
+    """Return the arrays that lie end to end in the body of an answer, as views that cannot be written to.
+
+    Args:
+        body: Their bytes.
+        described: The shape and dtype of each.
+    """
+    arrays: list[Array] = []
+    offset = 0
+    for descriptor in described:
+        dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
+        arrays.append(np.frombuffer(body, dtype, math.prod(shape), offset).reshape(shape))
+        offset += arrays[-1].nbytes
+    return arrays
 
 
 def _is_in(array: Array, memory: mmap.mmap) -> bool:

@@ -10,8 +10,8 @@ NOTEBOOKS = sorted(shipped_folder("notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_a_published_notebook_asks_nothing_and_shows_every_picture(watched, path, tmp_path):
-    published = publish_notebook(path, run_in=tmp_path)
+def test_a_published_notebook_asks_nothing_and_shows_every_picture(watched, path, run_notebook, tmp_path):
+    published = publish_notebook(run_notebook(path))
     file = tmp_path / f"{published.name}.html"
     file.write_text(published.html, encoding="utf-8")
     page = watched(width=1000)

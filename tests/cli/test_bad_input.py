@@ -105,9 +105,9 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"), CASES, ids=lambda v: " ".join(v) if isinstance(v, list) else ""
 )
-def test_bad_input(arguments, code, message, folder, lhkit_command):
+def test_bad_input(arguments, code, message, folder, lhkit_here):
     before = {p.name for p in folder.iterdir()} | {"copy"}
-    done = lhkit_command(*arguments, cwd=folder)
+    done = lhkit_here(*arguments, cwd=folder)
     assert done.returncode == code, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr + done.stdout

@@ -36,16 +36,16 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_clean_schedule_prints_only_a_summary(lhkit_command):
-    done = lhkit_command("check", "fc_relu_tile_fuse_vectorize.mlir", "--strict")
+def test_a_clean_schedule_prints_only_a_summary(lhkit_here):
+    done = lhkit_here("check", "fc_relu_tile_fuse_vectorize.mlir", "--strict")
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
     assert line.endswith(": no use of an invalid handle (36 uses of handles in 3 sequences)")
     assert done.stderr == ""
 
 
-def test_an_error_has_its_place_and_cause_and_is_exit_1(folder, lhkit_command):
-    done = lhkit_command("check", "dead.mlir", cwd=folder)
+def test_an_error_has_its_place_and_cause_and_is_exit_1(folder, lhkit_here):
+    done = lhkit_here("check", "dead.mlir", cwd=folder)
     lines = done.stdout.splitlines()
     assert done.returncode == 1 and done.stderr == ""
     assert lines[0] == (
@@ -58,9 +58,9 @@ def test_an_error_has_its_place_and_cause_and_is_exit_1(folder, lhkit_command):
     assert lines[-1] == "dead.mlir: 1 error (3 uses of handles in 1 sequence)"
 
 
-def test_a_warning_is_exit_0_and_with_strict_1(folder, lhkit_command):
-    lenient = lhkit_command("check", "perhaps.mlir", cwd=folder)
-    strict = lhkit_command("check", "perhaps.mlir", "--strict", cwd=folder)
+def test_a_warning_is_exit_0_and_with_strict_1(folder, lhkit_here):
+    lenient = lhkit_here("check", "perhaps.mlir", cwd=folder)
+    strict = lhkit_here("check", "perhaps.mlir", "--strict", cwd=folder)
     assert (lenient.returncode, strict.returncode) == (0, 1)
     assert lenient.stdout == strict.stdout
     assert (
@@ -69,8 +69,8 @@ def test_a_warning_is_exit_0_and_with_strict_1(folder, lhkit_command):
     )
 
 
-def test_json_says_the_same(folder, lhkit_command):
-    done = lhkit_command("check", "dead.mlir", "--json", "-", cwd=folder)
+def test_json_says_the_same(folder, lhkit_here):
+    done = lhkit_here("check", "dead.mlir", "--json", "-", cwd=folder)
     data = json.loads(done.stdout)
     jsonschema.validate(data, SCHEMA)
     assert done.returncode == 1 and "dead.mlir:5:5: error: %m is invalid here" in done.stderr
@@ -98,10 +98,8 @@ def test_json_says_the_same(folder, lhkit_command):
         (["wrong.mlir"], 1, "schedule-verify", "wrong.mlir:3:5"),
     ],
 )
-def test_what_cannot_be_checked_has_its_code_and_its_json(
-    arguments, code, kind, message, folder, lhkit_command
-):
-    done = lhkit_command("check", *arguments, "--json", "check.json", cwd=folder)
+def test_what_cannot_be_checked_has_its_code_and_its_json(arguments, code, kind, message, folder, lhkit_here):
+    done = lhkit_here("check", *arguments, "--json", "check.json", cwd=folder)
     assert done.returncode == code and message in done.stderr and "Traceback" not in done.stderr
     data = json.loads((folder / "check.json").read_text())
     jsonschema.validate(data, SCHEMA)

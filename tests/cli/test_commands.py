@@ -42,16 +42,16 @@ def test_run_takes_and_saves_arrays(lhkit_command, tmp_path):
     assert report["results"] == [{"shape": [], "dtype": "float32"}]
 
 
-def test_run_says_how_much_memory_a_kernel_takes(lhkit_command):
-    run = lhkit_command("run", "fc_relu.mlir", "--footprint")
+def test_run_says_how_much_memory_a_kernel_takes(lhkit_here):
+    run = lhkit_here("run", "fc_relu.mlir", "--footprint")
     assert run.returncode == 0, run.stderr
     assert "most bytes at once  2,097,152  2,097,152" in run.stdout
     assert "What was counted is what was foretold." in run.stdout
 
 
-def test_the_seed_decides_generated_arguments(lhkit_command, tmp_path):
+def test_the_seed_decides_generated_arguments(lhkit_here, tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        assert lhkit_command("run", "row_sum", "--seed", seed, "--out", f"{name}.npz").returncode == 0
+        assert lhkit_here("run", "row_sum", "--seed", seed, "--out", f"{name}.npz").returncode == 0
     a, b, c = (np.load(tmp_path / f"{n}.npz")["result0"] for n in "abc")
     np.testing.assert_array_equal(a, b)
     assert not np.array_equal(a, c)
@@ -197,5 +197,7 @@ def test_interrupting_ends_with_130(tmp_path):
 
 @pytest.mark.parametrize("path", sorted(shipped_folder("data").glob("*.mlir")), ids=lambda p: p.stem)
 def test_every_shipped_payload_runs(path, capsys):
-    assert run_program(["run", str(path)]) == 0
+    # A thousand loop nests take LLVM half a minute; one loop does not.
+    schedule = ["op_chain_tile_fuse.mlir"] if path.stem == "op_chain" else []
+    assert run_program(["run", str(path), *schedule]) == 0
     assert "check:    right, against NumPy" in capsys.readouterr().out

@@ -22,8 +22,8 @@ def file(tmp_path):
     return path
 
 
-def test_the_diff_is_shown_and_the_file_left(file, lhkit_command):
-    done = lhkit_command("upgrade", "old.mlir")
+def test_the_diff_is_shown_and_the_file_left(file, lhkit_here):
+    done = lhkit_here("upgrade", "old.mlir")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("--- old.mlir\n+++ old.mlir (today)\n@@")
     assert "+  %piece, %loop = transform.structured.tile_using_forall %m tile_sizes [4]\n" in done.stdout
@@ -31,19 +31,19 @@ def test_the_diff_is_shown_and_the_file_left(file, lhkit_command):
     assert file.read_text() == OLD
 
 
-def test_written_it_is_a_schedule_with_the_same_permissions(file, lhkit_command):
-    assert lhkit_command("upgrade", "old.mlir", "--write").stdout == ""
+def test_written_it_is_a_schedule_with_the_same_permissions(file, lhkit_here):
+    assert lhkit_here("upgrade", "old.mlir", "--write").stdout == ""
     assert file.stat().st_mode & 0o777 == 0o640
     assert "// A matmul.\n" in file.read_text()
-    traced = lhkit_command("trace", "matmul", "old.mlir", "--bind", "linalg.matmul")
+    traced = lhkit_here("trace", "matmul", "old.mlir", "--bind", "linalg.matmul")
     assert traced.returncode == 0, traced.stderr
-    again = lhkit_command("upgrade", "old.mlir")
+    again = lhkit_here("upgrade", "old.mlir")
     assert (again.returncode, again.stdout) == (0, "") and "nothing to rewrite" in again.stderr
 
 
-def test_what_is_left_is_exit_1_with_place_caret_and_what_to_write(file, lhkit_command):
+def test_what_is_left_is_exit_1_with_place_caret_and_what_to_write(file, lhkit_here):
     file.write_text(LEFT)
-    done = lhkit_command("upgrade", "old.mlir")
+    done = lhkit_here("upgrade", "old.mlir")
     assert done.returncode == 1 and "tile_using_forall" in done.stdout
     lines = done.stderr.splitlines()
     at = next(
@@ -51,7 +51,7 @@ def test_what_is_left_is_exit_1_with_place_caret_and_what_to_write(file, lhkit_c
     )
     assert "transform.bufferization.one_shot_bufferize" in lines[at]
     assert lines[at + 2].index("^") == lines[at + 1].index("transform.iree.bufferize")
-    written = lhkit_command("upgrade", "old.mlir", "--write")
+    written = lhkit_here("upgrade", "old.mlir", "--write")
     assert written.returncode == 1 and "tile_using_forall" in file.read_text()
 
 
@@ -64,8 +64,8 @@ def test_what_is_left_is_exit_1_with_place_caret_and_what_to_write(file, lhkit_c
         (b"\xff\xfe", "neither MLIR text"),
     ],
 )
-def test_what_is_no_text_is_exit_2(content, words, tmp_path, lhkit_command):
+def test_what_is_no_text_is_exit_2(content, words, tmp_path, lhkit_here):
     if content is not None:
         Path(tmp_path / "x.mlir").write_bytes(content)
-    done = lhkit_command("upgrade", "x.mlir")
+    done = lhkit_here("upgrade", "x.mlir")
     assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr

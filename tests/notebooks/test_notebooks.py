@@ -5,20 +5,16 @@ import builtins
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 from notebook_texts import NOTEBOOKS, ROOT
 
 LESSONS = [path for path in NOTEBOOKS if path.parent == ROOT]
 # Lessons that a stranger follows alone, from the first on.
 TAUGHT = ("00_", "02_", "03_", "04_", "05_", "06_", "07_", "payload_ir_")
-_SECONDS_A_CELL = 120
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_a_notebook_runs(path, tmp_path):
-    notebook = nbformat.read(path, as_version=4)
-    resources = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=_SECONDS_A_CELL, resources=resources).execute()
+def test_a_notebook_runs(path, run_notebook):
+    notebook = nbformat.read(run_notebook(path), as_version=4)
     outputs = [o for c in notebook.cells for o in c.get("outputs", ())]
     assert not any(o.output_type == "error" for o in outputs)
     assert any("image/png" in o.get("data", {}) for o in outputs), "no picture"

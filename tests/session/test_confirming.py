@@ -125,15 +125,15 @@ def test_one_contender_is_measured_and_none_is_refused():
         run_of()
 
 
-def test_a_sweep_is_confirmed_and_its_leader_is_its_best(tmp_path):
+def test_a_sweep_is_confirmed_and_its_leader_is_its_best(worker, tmp_path):
     knobs = {"tile_m": [8, 32], "tile_n": [64], "tile_k": [64]}
-    sweep = lhkit.sweep(PAYLOAD, SCHEDULE, knobs=knobs, store=tmp_path / "s.jsonl", confirm=False)
+    options = {"knobs": knobs, "worker": worker, "confirm": False}
+    sweep = lhkit.sweep(PAYLOAD, SCHEDULE, store=tmp_path / "s.jsonl", **options)
     found = sweep.confirm(rule=Rule(looks=(1,))).result()
     assert found.is_settled and sweep.confirmation is found and sweep.best.key == found.leader_key
     assert sweep.result().best == sweep.best
-    several = lhkit.sweep(
-        {"a": PAYLOAD, "b": PAYLOAD}, SCHEDULE, knobs=knobs, store=tmp_path / "t.jsonl", budget=1, confirm=False
-    )
+    both = {"a": PAYLOAD, "b": PAYLOAD}
+    several = lhkit.sweep(both, SCHEDULE, store=tmp_path / "t.jsonl", budget=1, **options)
     with pytest.raises(UsageError, match="Say which: payload='a', 'b'"):
         several.confirm()
 
@@ -169,10 +169,10 @@ def stopping(run, _alive):
     raise error_for(Failure(kind="cancelled", message="stopped"))
 
 
-def test_a_sweep_confirms_its_winner_and_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
+def test_a_sweep_confirms_its_winner_and_goes_on_where_it_was_interrupted(worker, tmp_path, monkeypatch):
     events, script = [], iter([measured, measured, stopping, *[measured] * 20])
     asked = scripted_sweeps(monkeypatch, script)
-    options = {"knobs": FEW, "store": tmp_path / "s.jsonl", "deduplicate": False}
+    options = {"knobs": FEW, "store": tmp_path / "s.jsonl", "deduplicate": False, "worker": worker}
     first = lhkit.sweep(PAYLOAD, SCHEDULE, on_event=events.append, **options)
     assert (first.end, first.confirmation.end, first.confirmation.verdict.processes) == (
         "finished",
@@ -195,26 +195,29 @@ def test_a_sweep_confirms_its_winner_and_goes_on_where_it_was_interrupted(tmp_pa
     assert [len(runs) for runs in log._runs.values()] == [4]
 
 
-def test_what_prevents_a_confirmation_is_said_and_costs_no_variant(tmp_path):
+def test_what_prevents_a_confirmation_is_said_and_costs_no_variant(worker, tmp_path):
     (tmp_path / "s.confirmed.jsonl").write_text("not ours\n")
-    swept = lhkit.sweep(PAYLOAD, SCHEDULE, knobs=FEW, store=tmp_path / "s.jsonl", deduplicate=False)
+    options = {"knobs": FEW, "worker": worker, "deduplicate": False}
+    swept = lhkit.sweep(PAYLOAD, SCHEDULE, store=tmp_path / "s.jsonl", **options)
     assert swept.end == "finished" and swept.best is not None and swept.confirmation is None
     text = swept.result()._repr_mimebundle_()["text/plain"]
     assert "the best few were not timed again: " in text and "s.confirmed.jsonl:1: this is no line of" in text
     assert (tmp_path / "s.confirmed.jsonl").read_text() == "not ours\n"
 
 
-def test_each_of_several_payloads_has_its_winner(tmp_path, monkeypatch):
+def test_each_of_several_payloads_has_its_winner(worker, tmp_path, monkeypatch):
     asked = scripted_sweeps(monkeypatch, iter([measured] * 40))
     payloads = {"a": PAYLOAD, "b": lhkit.payloads.matmul(64, 64, 32)}
-    swept = lhkit.sweep(payloads, SCHEDULE, knobs=FEW, store=tmp_path / "s.jsonl", deduplicate=False)
+    options = {"knobs": FEW, "worker": worker, "deduplicate": False}
+    swept = lhkit.sweep(payloads, SCHEDULE, store=tmp_path / "s.jsonl", **options)
     assert set(swept.confirmations) == {"a", "b"} and len(asked) == 8
     assert "\na: winner: " in swept.result()._repr_mimebundle_()["text/plain"]
 
 
-def test_stop_ends_a_confirmation_and_keeps_the_sweep(tmp_path):
+def test_stop_ends_a_confirmation_and_keeps_the_sweep(worker, tmp_path):
     async def main():
-        swept = lhkit.sweep(PAYLOAD, SCHEDULE, knobs=FEW, store=tmp_path / "s.jsonl", deduplicate=False)
+        options = {"knobs": FEW, "worker": worker, "deduplicate": False}
+        swept = lhkit.sweep(PAYLOAD, SCHEDULE, store=tmp_path / "s.jsonl", **options)
         reached = asyncio.Event()
         swept.subscribe(lambda event: reached.set() if event.confirming else None)
         await reached.wait()

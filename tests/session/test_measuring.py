@@ -125,8 +125,8 @@ def test_buffers_with_gaps_are_measured_in_their_layout(worker, alignment):
 
 def test_two_names_of_a_kernel_can_be_measured_side_by_side(kernel):
     comparison = lhkit.measure({"a": kernel, "b": kernel}, rounds=15)
-    places = {r.name: r.place for r in rank_entries(comparison)}
-    assert places["a"] == places["b"]
+    speeds = {s.name: s.speed.middle for s in summarize(comparison)}
+    assert 0.5 < speeds["a"] / speeds["b"] < 2  # a true tie is ranked apart now and then
 
 
 def test_the_budget_of_seconds_ends_the_rounds(kernel):

@@ -4,6 +4,7 @@ import asyncio
 import functools
 import json
 import os
+import shutil
 import signal
 import time
 
@@ -116,13 +117,14 @@ def test_a_sweep_that_is_done_tries_nothing(everything, payload, schedule, own):
     assert again.best == everything.best
 
 
-def test_other_options_in_the_text_use_what_is_known(everything, payload, own):
+def test_other_options_in_the_text_use_what_is_known(everything, payload, own, tmp_path):
+    store = shutil.copy(everything.store_path, tmp_path)
     longer = SCHEDULE.replace("options = [1, 2, 3]", "options = [1, 2, 3, 4, 0]").replace(
         "= 1 : i64", "= 2 : i64"
     )
     schedule = lhkit.load_schedule(longer, worker=own)
     points = points_of(way=["ok"], idle=[1, 2, 0])
-    again = sweep(payload, schedule, strategy=Listed(points), store=everything.store_path, worker=own)
+    again = sweep(payload, schedule, strategy=Listed(points), store=store, worker=own)
     assert again.result().known == 2 and again.records[2].status == "same-as"
 
 
@@ -172,7 +174,8 @@ TILE = """module attributes {transform.with_named_sequence} {
 """
 
 
-def test_in_a_script_it_runs_to_the_end(worker, tmp_path):
+def test_in_a_script_it_runs_to_the_end(worker, tmp_path, monkeypatch):
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
     done = sweep(PAYLOAD, TILE, knobs={"size": [2, 8]}, worker=worker)
     assert repr(done).startswith("Sweep(<schedule>: 2 of 2 variants, finished, best size=")
     assert done.store_path.parent.name == "sweeps" and not done.is_running

@@ -101,6 +101,7 @@ def test_a_sweep_over_threads(worker, tmp_path):
         by_rows(FOURS, worker),
         knobs={"threads": [1, 2, TOO_MANY]},
         store=tmp_path / "threads.jsonl",
+        confirm=False,
     ).result()
     found = {dict(record.knobs)["threads"]: record for record in result.records}
     # The schedule does the same for all of them, yet the kernels differ.

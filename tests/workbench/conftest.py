@@ -1,26 +1,11 @@
 """Workbenches without a screen."""
 
 import pytest
+from fused_schedule import FUSED
 
 import lhkit
 from lhkit.session.composing import Session
 from lhkit.workbench.workbench import Workbench
-
-FUSED = """module attributes {transform.with_named_sequence} {
-  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
-    %relu = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op
-    %sum = transform.get_producer_of_operand %relu[0] : (!transform.any_op) -> !transform.any_op
-    %tile = transform.tune.knob<"tile"> = 8 : i64 from options = [4, 8, 16] -> !transform.param<i64>
-    %relu_tile, %forall = transform.structured.tile_using_forall %relu tile_sizes [%tile, %tile]
-      : (!transform.any_op, !transform.param<i64>, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
-    %sum_tile, %forall_1 = transform.structured.fuse_into_containing_op %sum into %forall
-      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-    transform.yield
-  }
-}
-"""
-# Numbers of the steps in that text: the sequence is step 0.
-RELU, SUM, KNOB, TILE, FUSE = 1, 2, 3, 4, 5
 
 
 class Bench:

@@ -1,7 +1,7 @@
 """Steps by forms: what is offered, what is previewed, what is added and changed."""
 
 import pytest
-from conftest import FUSE, FUSED, KNOB, RELU, SUM, TILE
+from fused_schedule import FUSE, FUSED, KNOB, RELU, SUM, TILE
 
 from lhkit.model.errors import UsageError
 

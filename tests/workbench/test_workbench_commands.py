@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import FUSE, FUSED, KNOB, RELU, SUM, TILE
+from fused_schedule import FUSE, FUSED, KNOB, RELU, SUM, TILE
 
 from lhkit.model.errors import UsageError
 from lhkit.workbench.commands import COMMANDS

@@ -6,7 +6,7 @@ import threading
 from html import unescape
 
 import pytest
-from conftest import FUSE, FUSED
+from fused_schedule import FUSE, FUSED
 
 import lhkit
 from lhkit.model.errors import LhkitError

@@ -10,7 +10,7 @@ from importlib.resources import files
 import jsonschema
 import numpy as np
 import pytest
-from conftest import FUSED, TILE
+from fused_schedule import FUSED, TILE
 
 import lhkit
 from lhkit.model.errors import UsageError

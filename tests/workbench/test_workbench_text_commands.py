@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import FUSED
+from fused_schedule import FUSED
 
 from lhkit.render.viewer import static_text
 from lhkit.schedule.script import Script
