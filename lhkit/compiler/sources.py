@@ -37,7 +37,7 @@ class Source:
 
 
 class Places:
-    """Places as people know them, for those that the compiler says: it knows files by label, and counts bytes."""
+    """Makes places that the compiler says those that people know: it has labels for files, and counts bytes."""
 
     def __init__(self, sources: Iterable[Source]) -> None:
         self._sources = {s.label: s for s in sources}

@@ -56,7 +56,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         view_id: Pictures with this id become the workbench.
     """
 
-    _esm = script("panes.js", *PANE_FILES, *FRAME_FILES)
+    _esm = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES)
     _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css')}"
     view_id = traitlets.Unicode().tag(sync=True)
 

@@ -7,6 +7,8 @@ class Areas {
     this.bench = bench;
     this.front = {}; // the pane in front of each area
     this.wide = new Map(AREAS.map((area) => [area, make("section", { class: "lhw-area", "data-area": area })]));
+    // The right side has rows of its own: what opens at the bottom takes no room from it.
+    this.side = make("div", { class: "lhw-side" }, ...SIDE.map((area) => this.wide.get(area)));
     this.narrow = make("section", { class: "lhw-area", "data-area": "narrow" });
     this.node = make("div", { class: "lhw-main-grid" });
     this.sizes = new ResizeObserver(() => this.arrange());
@@ -30,8 +32,8 @@ class Areas {
     if (isNarrow === this.isNarrow) return;
     this.isNarrow = isNarrow;
     el.classList.toggle("lhw-narrow", isNarrow);
-    const shown = isNarrow ? [this.narrow] : [...this.wide.values()];
-    this.node.replaceChildren(...shown);
+    const wide = [...this.wide].filter(([area]) => !SIDE.includes(area)).map(([, node]) => node);
+    this.node.replaceChildren(...(isNarrow ? [this.narrow] : [...wide, this.side]));
     this.tabs();
     this.bench.updateFront();
   }

@@ -6,15 +6,30 @@ class TimelinePane extends BenchPane {
   static area = "handles";
   static shows = ["timeline"];
 
+  constructor(bench) {
+    super(bench);
+    this.said = make("div", { class: "lhw-bar lhw-pointed lh-said", "aria-hidden": "true" }); // screen readers hear the labels
+    this.node.prepend(this.said);
+    for (const name of ["pointerover", "focusin"]) this.body.addEventListener(name, (event) => this.point(event.target));
+    for (const name of ["pointerleave", "focusout"]) this.body.addEventListener(name, () => this.point(null));
+  }
+
   update() {
     return this.place(this.bench.part("timeline"));
   }
+
+  // Say at once what is pointed at, or has the focus: the columns have numbers only.
+  point(node) {
+    const titled = node?.closest?.("g:has(> title), :is(rect, line, path):has(> title)");
+    const text = titled?.querySelector(":scope > title").textContent.replaceAll("\n", " · ") ?? "";
+    this.said.textContent = text;
+    this.said.title = text;
+  }
 }
 
-class TilesPane extends BenchPane {
+class TilesPane extends PicturePane {
   static key = "tiles";
   static title = "Tiles";
-  static area = "pictures";
   static shows = ["tiles"];
 
   constructor(bench) {
@@ -59,10 +74,9 @@ class TilesPane extends BenchPane {
   }
 }
 
-class ScheduleGraphPane extends BenchPane {
+class ScheduleGraphPane extends PicturePane {
   static key = "schedule_graph";
   static title = "Schedule graph";
-  static area = "pictures";
   static shows = ["schedule_graph"];
 
   update() {
@@ -71,10 +85,9 @@ class ScheduleGraphPane extends BenchPane {
 }
 
 // The graph of the payload after the step that is shown: drawn when it is asked for, since large ones take a while.
-class PayloadGraphPane extends BenchPane {
+class PayloadGraphPane extends PicturePane {
   static key = "payload_graph";
   static title = "Payload graph";
-  static area = "pictures";
   static shows = ["payload"];
 
   async showStep() {
