@@ -14,8 +14,22 @@ class TimelinePane extends BenchPane {
     for (const name of ["pointerleave", "focusout"]) this.body.addEventListener(name, () => this.point(null));
   }
 
-  update() {
-    return this.place(this.bench.part("timeline"));
+  async update() {
+    await this.place(this.bench.part("timeline"));
+    this.showStep();
+  }
+
+  // Scroll no further than it takes to see the column of the step, beside the names that stay.
+  showStep() {
+    const heads = [...this.body.querySelectorAll(`.lh-heads [data-step="${this.bench.step}"]`)];
+    const head = heads.map((each) => each.getBoundingClientRect()).find(({ width }) => width);
+    if (!head) return;
+    const body = this.body.getBoundingClientRect();
+    const names = this.body.querySelector(".lh-names").getBoundingClientRect().width;
+    const over = head.right - (body.left + this.body.clientWidth);
+    const under = body.left + names - head.left;
+    if (over > 0) this.body.scrollLeft += over;
+    else if (under > 0) this.body.scrollLeft -= under;
   }
 
   // Say at once what is pointed at, or has the focus: the columns have numbers only.
@@ -57,7 +71,7 @@ class TilesPane extends PicturePane {
       const { label, html } = at === 0 ? part : await this.bench.ask({ ask: "tiles", key: part.key, iteration: at });
       if (turn !== this.asked) return;
       this.slider.set(at, label);
-      this.said.textContent = label;
+      this.said.textContent = this.said.title = label;
       await this.place(html);
     } catch {
       // Another trace is shown by now, and its picture is on its way.

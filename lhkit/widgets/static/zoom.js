@@ -74,6 +74,7 @@ class Zoom {
     // What is narrower by little stays as it is, so that iterations do not jump.
     const right = Math.min(x + width, 40 * Math.ceil((drawn.x + drawn.width + ZOOM_MARGIN_PX) / 40));
     svg.setAttribute("viewBox", `${x} ${y} ${right - x} ${height}`);
+    svg.setAttribute("width", right - x);
     svg.style.setProperty("--lhw-natural", `${right - x}px`);
   }
 }
