@@ -9,9 +9,8 @@ from typing import Any
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.signatures import function_type, symbol_name
-from lhkit.compiler.sources import Source
+from lhkit.compiler.sources import Places, Source
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.model.span import Span
 
 _OP_HANDLE = re.compile(r"!transform\.(any_op|op<.*>)")
 _ANY_VALUE = "!transform.any_value"
@@ -69,7 +68,7 @@ def bind_trailing_arguments(entry: Any, bind: Sequence[str], source: Source) -> 
 
 def _refusal(location: Any, source: Source, message: str, advice: str) -> UsageError:
     place = span_of(location)
-    at = None if place is None else Span(source.name, place.line, place.column)
+    at = None if place is None else Places([source]).known(place)
     return usage_error(message, advice, at=at, text=source.content.decode(errors="replace"))
 
 

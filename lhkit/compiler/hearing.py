@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from lhkit.compiler.diagnostics import convert
 from lhkit.compiler.own_op_failures import is_empty_diagnostic
-from lhkit.compiler.sources import rename_places
+from lhkit.compiler.sources import Places, Source
 from lhkit.model.failure import Diagnostic
 
 
 class Hearing:
     """Collects diagnostics from inside a run: handlers attached before it see nothing."""
 
-    def __init__(self, labels: Mapping[str, str]) -> None:
-        self._labels = dict(labels)
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self._places = Places(sources)
         self._heard: list[Diagnostic] = []
         self._handler: Any = None
 
@@ -49,4 +49,4 @@ class Hearing:
 
     def named(self, diagnostics: list[Diagnostic] | tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
         """Return diagnostics with the places that people know."""
-        return tuple(rename_places(d, self._labels) for d in diagnostics)
+        return tuple(map(self._places.said, diagnostics))

@@ -8,7 +8,7 @@ from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.diagnostics import span_of
-from lhkit.compiler.sources import Source
+from lhkit.compiler.sources import Places, Source
 from lhkit.model.span import Span
 
 _NAME = r"%[\w$.-]+"
@@ -25,19 +25,18 @@ class Names:
     def __init__(self, sources: Sequence[Source]) -> None:
         self._texts = {s.label: s.content.decode(errors="replace") for s in sources if not s.is_bytecode}
         self._starts: dict[str, list[int]] = {}
-        self._shown = {s.label: s.name for s in sources}
+        self._places = Places(sources)
 
     def place(self, location: Any) -> Span | None:
-        """Return a location with the file name people know, or None if it names no file."""
+        """Return a location as people know it, or None if it names no file."""
         if isinstance(location, ir.FileLineColLoc):
-            name, line = location.filename, location.start_line
-            if line == 0:  # a module around the text has no place in it
+            if location.start_line == 0:  # a module around the text has no place in it
                 return None
-            return Span(self._shown.get(name, name), line, location.start_col)
+            return self._places.known(Span(location.filename, location.start_line, location.start_col))
         if isinstance(location, ir.UnknownLoc):  # bodies of named ops: thousands
             return None
         span = span_of(location)
-        return None if span is None else Span(self._shown.get(span.file, span.file), span.line, span.column)
+        return None if span is None else self._places.known(span)
 
     def results(self, op: Any) -> tuple[str, ...]:
         """Return the name of each result of an op: ``%x``, or ``%x#1`` for one of several."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -36,6 +36,35 @@ class Source:
         return self.content.startswith(_BYTECODE_MAGIC)
 
 
+class Places:
+    """Makes places that the compiler says those that people know: it has labels for files, and counts bytes."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self._sources = {s.label: s for s in sources}
+        # Lines of texts in which bytes are not characters. They end where MLIR ends them, at line feeds only.
+        self._lines = {
+            s.label: s.content.split(b"\n")
+            for s in self._sources.values()
+            if not s.is_bytecode and not s.content.isascii()
+        }
+
+    def known(self, span: Span) -> Span:
+        """Return a place with the file's name that people know and its column in characters."""
+        source = self._sources.get(span.file)
+        if source is None:
+            return span
+        lines = self._lines.get(span.file, [])
+        column = span.column
+        if 1 <= span.line <= len(lines):
+            column = len(lines[span.line - 1][: span.column - 1].decode(errors="replace")) + 1
+        return Span(source.name, span.line, column)
+
+    def said(self, diagnostic: Diagnostic) -> Diagnostic:
+        """Return a diagnostic with its places and those of its notes as people know them."""
+        span = None if diagnostic.span is None else self.known(diagnostic.span)
+        return dataclasses.replace(diagnostic, span=span, notes=tuple(map(self.said, diagnostic.notes)))
+
+
 def failure_in(
     sources: Sequence[Source],
     kind: FailureKind,
@@ -44,22 +73,12 @@ def failure_in(
     **more: Any,
 ) -> Failure:
     """Return a failure whose places use the names people know, with the texts that carets need."""
-    names = {s.label: s.name for s in sources}
-    diagnostics = tuple(rename_places(d, names) for d in diagnostics)
+    diagnostics = tuple(map(Places(sources).said, diagnostics))
     files = {span.file for d in diagnostics for span in _spans(d)}
     texts = tuple(
         (s.name, s.content.decode(errors="replace")) for s in sources if s.name in files and not s.is_bytecode
     )
     return Failure(kind=kind, message=message, diagnostics=diagnostics, texts=texts, **more)
-
-
-def rename_places(diagnostic: Diagnostic, names: dict[str, str]) -> Diagnostic:
-    """Return a diagnostic whose places use the names people know, given by label."""
-    span = diagnostic.span
-    if span is not None:
-        span = Span(names.get(span.file, span.file), span.line, span.column)
-    notes = tuple(rename_places(n, names) for n in diagnostic.notes)
-    return dataclasses.replace(diagnostic, span=span, notes=notes)
 
 
 def _spans(diagnostic: Diagnostic) -> list[Span]:

@@ -68,7 +68,7 @@ class Tracer:
         self._is_thorough = is_thorough
         self._is_vague = False
         self._home: Any = None
-        self._hearing = Hearing({s.label: s.name for s in sources})
+        self._hearing = Hearing(sources)
         self._frames: list[Frame] = []
         self._watch = Watch(root, names, journal)
         self._identities = self._watch.identities

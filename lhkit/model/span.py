@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a text: ``file`` as the user knows it, ``line`` and ``column`` from 1."""
+    """A place in a text: ``file`` as the user knows it, ``line`` and ``column`` from 1, in characters."""
 
     file: str
     line: int

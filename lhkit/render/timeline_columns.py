@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from lhkit.analysis.lifelines import Bracket, Lifelines, Moment
 from lhkit.model.trace import Trace, TraceStep
 from lhkit.render.timeline_folds import Span
@@ -136,7 +138,7 @@ def _note(step: TraceStep) -> str:
 
 
 def _step_title(step: TraceStep) -> str:
-    place = f", {step.source.file}:{step.source.line}" if step.source else ""
+    place = f", {PurePath(step.source.file).name}:{step.source.line}" if step.source else ""
     lines = [f"step {step.index}: {step.op}{place}"]
     if step.status != "ok":
         lines.append(STATUS[step.status][0])

@@ -8,7 +8,8 @@ from lhkit.analysis.lifelines import EventKind
 from lhkit.render.svg import fitted, text_width
 from lhkit.render.timeline_records import Bar, Column, Row, TimelineDrawing
 
-ROW, SECTION, BRACKET = 24.0, 24.0, 16.0
+SECTION, BRACKET = 24.0, 16.0
+_ROW, _COMPACT_ROW = 24.0, 20.0
 MARGIN = 10.0
 TEXT = 12.0
 SMALL = 11.0
@@ -49,21 +50,32 @@ class Note:
 
 
 class TimelineLayout:
-    """Places for everything in a drawing."""
+    """Places for everything in a drawing.
 
-    def __init__(self, drawing: TimelineDrawing) -> None:
+    Args:
+        drawing: The drawing.
+        is_compact: Whether columns have numbers and no names, and rows stand closer, so that more are seen.
+    """
+
+    def __init__(self, drawing: TimelineDrawing, *, is_compact: bool = False) -> None:
         self._drawing = drawing
+        self.is_compact = is_compact
+        self.row_height = _COMPACT_ROW if is_compact else _ROW
         self.names = tuple(fitted(row.name, _LONGEST_NAME, TEXT) for row in drawing.rows)
         self.left = MARGIN + max((text_width(n, TEXT) for n in self.names), default=0.0) + 12
         self.edges = [self.left]
         for column in drawing.columns:
             self.edges.append(self.edges[-1] + _WIDTHS[column.kind])
-        self.heads = tuple(_head(column) for column in drawing.columns)
-        self.numbers = MARGIN + max((h.width for h in self.heads), default=0.0) * SIN + 24
+        self.heads = () if is_compact else tuple(_head(column) for column in drawing.columns)
+        self.numbers = (
+            15.0 if is_compact else MARGIN + max((h.width for h in self.heads), default=0.0) * SIN + 24
+        )
         depths = [g.depth for g in drawing.groups]
         self.tracks = self.numbers + 8 + BRACKET * (max(depths) + 1 if depths else 0)
         self.first_parameter = next((i for i, r in enumerate(drawing.rows) if r.kind == "param"), None)
-        self.bottom = self.tracks + ROW * len(drawing.rows) + (0 if self.first_parameter is None else SECTION)
+        self.bottom = (
+            self.tracks + self.row_height * len(drawing.rows) + (0 if self.first_parameter is None else SECTION)
+        )
         self._crossed = self._crossings()
         self.notes = tuple(self._note(i, row) for i, row in enumerate(drawing.rows))
         reach = [
@@ -74,7 +86,7 @@ class TimelineLayout:
     def row(self, index: int) -> float:
         """Return the middle of a row."""
         is_below = self.first_parameter is not None and index >= self.first_parameter
-        return self.tracks + ROW * (index + 0.5) + (SECTION if is_below else 0)
+        return self.tracks + self.row_height * (index + 0.5) + (SECTION if is_below else 0)
 
     def middle(self, column: int) -> float:
         """Return the middle of a column."""

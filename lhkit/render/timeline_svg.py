@@ -4,28 +4,12 @@ from __future__ import annotations
 
 import textwrap
 
-from lhkit.render.svg import element, escaped, fitted, marks, svg, text_width
+from lhkit.render.svg import element, escaped, marks, svg, text_width
 from lhkit.render.theme import MONO
-from lhkit.render.timeline_layout import (
-    BRACKET,
-    MARGIN,
-    ROW,
-    SECTION,
-    SLANT_DEGREES,
-    SMALL,
-    TEXT,
-    Head,
-    TimelineLayout,
-)
+from lhkit.render.timeline_heads import bands_part, heads_part
+from lhkit.render.timeline_layout import MARGIN, SECTION, SMALL, TEXT, TimelineLayout
 from lhkit.render.timeline_marks import bar_shape, legend_part, mark_shape
-from lhkit.render.timeline_records import Arc, Bar, Column, Mark, Row, StepMark, TimelineDrawing
-
-_BANDS: dict[StepMark, str] = {
-    "failed": "erased-paper",
-    "crashed": "erased-paper",
-    "suppressed": "changed-paper",
-}
-_TONES: dict[StepMark, str] = {"": "ink", "warning": "ink", "not-run": "faint"}
+from lhkit.render.timeline_records import Arc, Bar, Mark, Row, TimelineDrawing
 
 
 def timeline_svg(drawing: TimelineDrawing, *, themed: bool = True) -> str:
@@ -46,14 +30,19 @@ def names_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     """Return the names of the rows, from the left edge to ``at.left``."""
     drawn = [_name(row, i, at) for i, row in enumerate(drawing.rows)]
     if at.first_parameter is not None:
-        y = at.row(at.first_parameter) - ROW / 2 - SECTION / 2 + 8
+        y = at.row(at.first_parameter) - at.row_height / 2 - SECTION / 2 + 8
         drawn.append(_text(MARGIN, y, "parameters", SMALL, fill="faint"))
     return _mono(drawn)
 
 
 def tracks_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     """Return all that is right of the names: columns, bars, arcs, marks, notes."""
-    drawn = [_groups(drawing, at), _columns(drawing, at)]
+    return heads_part(drawing, at) + rows_part(drawing, at)
+
+
+def rows_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    """Return what is right of the names and below the heads of the columns: bars, arcs, marks, notes."""
+    drawn = [bands_part(drawing, at)]
     drawn += [_row(row, i, at) for i, row in enumerate(drawing.rows)]
     drawn += [_arc(arc, drawing, at) for arc in drawing.arcs]
     drawn += [_marks(row, i, at) for i, row in enumerate(drawing.rows)]
@@ -71,73 +60,6 @@ def _text(x: float, y: float, text: str, size: float = TEXT, **more: object) -> 
 
 def _title(text: str) -> str:
     return element("title", escaped(text))
-
-
-def _columns(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    return "".join(
-        _column(i, column, head, at)
-        for i, (column, head) in enumerate(zip(drawing.columns, at.heads, strict=True))
-    )
-
-
-def _column(index: int, column: Column, head: Head, at: TimelineLayout) -> str:
-    left, right = at.edges[index], at.edges[index + 1]
-    size = {"x": left, "y": at.tracks, "width": right - left, "height": at.bottom - at.tracks}
-    is_step = column.kind == "step"
-    drawn = []
-    if column.mark in _BANDS or column.kind == "fold":
-        drawn.append(element("rect", **size, fill=_BANDS.get(column.mark, "panel")))
-    if is_step:
-        # Seen when the step is selected.
-        drawn.append(element("rect", **size, fill="none", pointer_events="none", data_step=column.step))
-    tone = _TONES.get(column.mark, "dead") if is_step else "faint"
-    note = ""
-    if head.note:
-        weight = "normal" if column.mark == "not-run" else "bold"
-        note = element("tspan", escaped(head.note), dx=6, fill=_note_tone(column.mark), font_weight=weight)
-    x = at.middle(index)
-    slanted = f"translate({x:.1f} {at.numbers - 15:.1f}) rotate(-{SLANT_DEGREES})"
-    look: dict[str, object] = {"font_size": SMALL, "fill": tone}
-    found = marks(step=column.step, label=column.title if is_step else "")
-    words = [
-        _title(column.title),
-        element("text", escaped(head.name), note, transform=slanted, **look, **found),
-    ]
-    number = "⋯" if column.kind in ("fold", "elided") else str(column.step) if is_step else ""
-    if number:
-        place = {"x": x, "y": at.numbers, "text_anchor": "middle", "font_weight": "bold"}
-        words.append(element("text", escaped(number), **place, **look, data_step=column.step))
-    return "".join(drawn) + element("g", *words, class_="lh-step")
-
-
-def _note_tone(mark: StepMark) -> str:
-    return {"not-run": "faint", "warning": "ink"}.get(mark, "dead")
-
-
-def _groups(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    drawn = []
-    for group in drawing.groups:
-        left, right = at.edges[group.first] + 2, at.edges[group.last + 1] - 2
-        y = at.numbers + 7 + BRACKET * group.depth
-        drawn.append(
-            element(
-                "rect",
-                x=left,
-                y=y,
-                width=right - left,
-                height=at.bottom - y,
-                fill="faint",
-                fill_opacity=0.07,
-                data_step=group.step,
-            )
-        )
-        tick = f"M{left:.1f} {y + 6:.1f}V{y:.1f}H{right:.1f}v6"
-        drawn.append(
-            element("path", d=tick, fill="none", stroke="faint", stroke_width=1.5, data_step=group.step)
-        )
-        if (text := fitted(group.name, right - left - 10, 9.5)) == group.name:
-            drawn.append(_text(left + 5, y + 11, text, 9.5, fill="faint"))
-    return "".join(drawn)
 
 
 def _name(row: Row, index: int, at: TimelineLayout) -> str:

@@ -42,6 +42,7 @@ FOLLOW_SECONDS = 0.4
 PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_handles.js",
     "pane_problems.js", "pane_results.js", "pane_tried.js")  # fmt: skip
+FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
 
 
 class WorkbenchWidget(anywidget.AnyWidget):
@@ -55,7 +56,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         view_id: Pictures with this id become the workbench.
     """
 
-    _esm = script("panes.js", *PANE_FILES, "workbench.js")
+    _esm = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES)
     _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css')}"
     view_id = traitlets.Unicode().tag(sync=True)
 

@@ -29,7 +29,9 @@ _MOST_ITERATIONS = 32
 
 def _timeline(workbench: Workbench) -> Any:
     trace = workbench.trace
-    return sent(timeline_html(timeline_drawing(trace), styled=False)) if trace else ""
+    if trace is None:
+        return ""
+    return sent(timeline_html(timeline_drawing(trace), styled=False, is_compact=True))
 
 
 def _if_open(pane: str, workbench: Workbench) -> Hashable:

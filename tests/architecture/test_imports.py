@@ -58,6 +58,12 @@ def modules():
     return sorted(p for p in PACKAGE.rglob("*.py") if "_shipped" not in p.parts)
 
 
+def scripts():
+    """Return the scripts and styles that people write; the editor's library is a bundle that is made."""
+    static = PACKAGE / "widgets" / "static"
+    return sorted(p for p in static.iterdir() if p.suffix in (".js", ".css") and p.name != "editor.js")
+
+
 def room_of(path):
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     if parts[0] == "worker" and parts[-1] in WORKER_MAIN:
@@ -165,3 +171,8 @@ def test_modules_and_functions_are_small(path):
             docstring = ast.get_docstring(node) or ""
             body = node.end_lineno - node.lineno + 1 - docstring.count("\n")
             assert body <= 60, f"{node.name} has {body} lines"
+
+
+@pytest.mark.parametrize("path", scripts(), ids=lambda p: p.name)
+def test_scripts_are_small(path):
+    assert path.read_text(encoding="utf-8").count("\n") <= 400

@@ -1,4 +1,7 @@
-"""A browser and a Jupyter server for tests; every request and every message of the console is kept."""
+"""A browser and a Jupyter server for tests; every request and every message of the console is kept.
+
+And the schedule that tests of the workbench add steps to: `SCHEDULE_HEAD`, steps, `SCHEDULE_TAIL`.
+"""
 
 from pathlib import Path
 
@@ -19,6 +22,8 @@ from jupyter_pages import (
 )
 
 __all__ = [
+    "SCHEDULE_HEAD",
+    "SCHEDULE_TAIL",
     "SCREENSHOTS",
     "WIDTHS",
     "Watched",
@@ -29,6 +34,14 @@ __all__ = [
     "run_cell",
     "run_code",
 ]
+
+SCHEDULE_HEAD = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [8]
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+"""
+SCHEDULE_TAIL = "    transform.yield\n  }\n}\n"
 
 # Puts code into the only cell of the notebook, and waits until it was run.
 _RUN = """async (code) => {

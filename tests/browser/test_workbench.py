@@ -2,16 +2,9 @@
 
 import nbformat
 import pytest
-from conftest import SCREENSHOTS, notebook_of, opened, run_cell, run_code
+from conftest import SCHEDULE_HEAD, SCHEDULE_TAIL, SCREENSHOTS, notebook_of, opened, run_cell, run_code
 
 EXPLORE = "import lhkit\nbench = lhkit.explore()\nbench"
-HEAD = """module attributes {transform.with_named_sequence} {
-  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
-    %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
-    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [8]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-"""
-TAIL = "    transform.yield\n  }\n}\n"
 DEATH = "    %g = transform.structured.generalize %op : (!transform.any_op) -> !transform.any_op\n"
 CRASH = """    %l, %h, %s = transform.structured.multitile_sizes %tiled {dimension = 0, target_size = 0}
       : (!transform.any_op) -> !transform.param<i64>
@@ -93,7 +86,7 @@ def own_page(watched, server, request):
 
 
 def explore(steps):
-    return f"import lhkit\nbench = lhkit.explore(None, '''{HEAD}{steps}{TAIL}''')\nbench"
+    return f"import lhkit\nbench = lhkit.explore(None, '''{SCHEDULE_HEAD}{steps}{SCHEDULE_TAIL}''')\nbench"
 
 
 def test_steps_are_walked_by_keys_and_a_handle_is_lit_everywhere(screen):

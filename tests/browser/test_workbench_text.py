@@ -2,15 +2,8 @@
 
 import nbformat
 import pytest
-from conftest import SCREENSHOTS, notebook_of, opened, run_cell, run_code
+from conftest import SCHEDULE_HEAD, SCHEDULE_TAIL, SCREENSHOTS, notebook_of, opened, run_cell, run_code
 
-HEAD = """module attributes {transform.with_named_sequence} {
-  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
-    %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
-    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [8]
-      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-"""
-TAIL = "    transform.yield\n  }\n}\n"
 UNROLL = "    transform.loop.unroll %loop {factor = 2} : !transform.any_op\n"
 CHOOSE = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})"
 
@@ -53,7 +46,7 @@ class Text:
 
 def code_with(file):
     """Write a schedule, and return code that shows a workbench which follows it."""
-    file.write_text(HEAD + TAIL)
+    file.write_text(SCHEDULE_HEAD + SCHEDULE_TAIL)
     return f"import lhkit\nbench = lhkit.explore(None, '{file.name}')\nbench"
 
 
@@ -138,7 +131,7 @@ def test_completion_offers_ops_and_hover_explains_them(text):
 
 def test_the_file_is_followed_and_saved_by_keys(text, file):
     bench = text
-    file.write_text(HEAD + UNROLL + TAIL)
+    file.write_text(SCHEDULE_HEAD + UNROLL + SCHEDULE_TAIL)
     bench.line("loop.unroll").wait_for()
     bench.says("applies in 3 steps")
     bench.line("loop.unroll").click()

@@ -116,10 +116,32 @@ def test_what_only_the_check_finds_is_marked(text_bench):
     assert [(m["line"], m["source"]) for m in marks if m["severity"] == "error"] == [(5, "check")]
 
 
-def test_columns_are_counted_as_a_browser_does(text_bench):
-    type_(text_bench, TYPO.replace("    %sum_tile,", "    /**/%sum_tile,").replace("/**/", "") + "// 𝔸\n")
+MARKED = '    transform.annotate %relu "größe 𝔸"'  # in bytes and in a browser's units longer than in characters
+
+
+def marked(text, mark):
+    """Return what a mark covers, as a browser counts."""
+    units = text.split("\n")[mark["line"] - 1].encode("utf-16-le")
+    return units[2 * mark["start"] : 2 * mark["end"]].decode("utf-16-le")
+
+
+def test_a_mark_of_the_parser_is_right_behind_letters_of_several_bytes(text_bench):
+    step = f"{MARKED} = %su : !transform.any_op, !transform.any_param\n"
+    text = FUSED.replace("    transform.yield", f"{step}    transform.yield")
+    type_(text_bench, text)
     (mark,) = text_bench.part("text")["marks"]
-    assert mark["end"] - mark["start"] == 3
+    assert mark["source"] == "parser" and marked(text, mark) == "%su"
+
+
+def test_marks_and_lines_of_steps_are_right_behind_letters_of_several_bytes(text_bench):
+    text = DEATH.replace("    %g =", f"{MARKED.replace('%relu', '%sum_tile')} : !transform.any_op %g =")
+    type_(text_bench, text)
+    part = text_bench.part("text")
+    (error,) = [m for m in part["marks"] if m["severity"] == "error"]
+    assert marked(text, error) == "transform.structured.generalize"
+    died = text_bench.workbench.trace.outcome.failed_step
+    line = text[: text.index("%g =")].count("\n") + 1
+    assert [line, line, died] in part["lines"]
 
 
 def test_the_file_is_followed_and_saved(text_bench, tmp_path):

@@ -6,15 +6,44 @@ class TimelinePane extends BenchPane {
   static area = "handles";
   static shows = ["timeline"];
 
-  update() {
-    return this.place(this.bench.part("timeline"));
+  constructor(bench) {
+    super(bench);
+    this.said = make("div", { class: "lhw-bar lhw-pointed lh-said", "aria-hidden": "true" }); // screen readers hear the labels
+    this.node.prepend(this.said);
+    for (const name of ["pointerover", "focusin"]) this.body.addEventListener(name, (event) => this.point(event.target));
+    for (const name of ["pointerleave", "focusout"]) this.body.addEventListener(name, () => this.point(null));
+  }
+
+  async update() {
+    await this.place(this.bench.part("timeline"));
+    this.showStep();
+  }
+
+  // Scroll no further than it takes to see the column of the step, beside the names that stay.
+  showStep() {
+    const heads = [...this.body.querySelectorAll(`.lh-heads [data-step="${this.bench.step}"]`)];
+    const head = heads.map((each) => each.getBoundingClientRect()).find(({ width }) => width);
+    if (!head) return;
+    const body = this.body.getBoundingClientRect();
+    const names = this.body.querySelector(".lh-names").getBoundingClientRect().width;
+    const over = head.right - (body.left + this.body.clientWidth);
+    const under = body.left + names - head.left;
+    if (over > 0) this.body.scrollLeft += over;
+    else if (under > 0) this.body.scrollLeft -= under;
+  }
+
+  // Say at once what is pointed at, or has the focus: the columns have numbers only.
+  point(node) {
+    const titled = node?.closest?.("g:has(> title), :is(rect, line, path):has(> title)");
+    const text = titled?.querySelector(":scope > title").textContent.replaceAll("\n", " · ") ?? "";
+    this.said.textContent = text;
+    this.said.title = text;
   }
 }
 
-class TilesPane extends BenchPane {
+class TilesPane extends PicturePane {
   static key = "tiles";
   static title = "Tiles";
-  static area = "pictures";
   static shows = ["tiles"];
 
   constructor(bench) {
@@ -42,7 +71,7 @@ class TilesPane extends BenchPane {
       const { label, html } = at === 0 ? part : await this.bench.ask({ ask: "tiles", key: part.key, iteration: at });
       if (turn !== this.asked) return;
       this.slider.set(at, label);
-      this.said.textContent = label;
+      this.said.textContent = this.said.title = label;
       await this.place(html);
     } catch {
       // Another trace is shown by now, and its picture is on its way.
@@ -59,10 +88,9 @@ class TilesPane extends BenchPane {
   }
 }
 
-class ScheduleGraphPane extends BenchPane {
+class ScheduleGraphPane extends PicturePane {
   static key = "schedule_graph";
   static title = "Schedule graph";
-  static area = "pictures";
   static shows = ["schedule_graph"];
 
   update() {
@@ -71,10 +99,9 @@ class ScheduleGraphPane extends BenchPane {
 }
 
 // The graph of the payload after the step that is shown: drawn when it is asked for, since large ones take a while.
-class PayloadGraphPane extends BenchPane {
+class PayloadGraphPane extends PicturePane {
   static key = "payload_graph";
   static title = "Payload graph";
-  static area = "pictures";
   static shows = ["payload"];
 
   async showStep() {

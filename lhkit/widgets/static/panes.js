@@ -3,6 +3,7 @@
 
 const PANES = [];
 const AREAS = ["left", "middle", "handles", "pictures", "bottom"];
+const SIDE = ["handles", "pictures"]; // one above the other
 
 // A pane of the workbench. Classes say statically: key, title, area, and `shows`, the parts they are made of.
 class BenchPane {

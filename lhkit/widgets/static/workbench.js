@@ -1,80 +1,5 @@
-// The workbench's frame: where panes stand, commands to Python and answers from it, the step and the selection that
-// all panes show. Nothing of the domain is here; parts of the screen are made in Python (lhkit/workbench).
-
-const NARROW_PX = 900;
-const BUSY_MS = 200; // before that nobody has begun to wait
-const RUNS = {
-  run: ["▶ run", "run: compile it, run it, and hold its numbers against the reference"],
-  measure: ["◷ measure", "measure: time it beside NumPy and the payload without a schedule"],
-  sweep: ["≋ sweep", "sweep: try all values of the knobs"],
-};
-
-// Commands go one after the other; of those that replace one another only the newest that waits is sent.
-class Channel {
-  constructor(model, id, busy) {
-    this.model = model;
-    this.id = id;
-    this.busy = busy;
-    this.count = 0;
-    this.waiting = new Map(); // what was sent and is not answered
-    this.queue = [];
-    this.hear = (message) => this.answered(message);
-    model.on("msg:custom", this.hear);
-  }
-
-  stop() {
-    this.model.off("msg:custom", this.hear);
-  }
-
-  send(content) {
-    const id = `${this.id}-${++this.count}`;
-    return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
-      this.model.send({ ...content, id });
-    });
-  }
-
-  answered({ done, reply, value, error }) {
-    const id = done ?? reply;
-    const found = this.waiting.get(id);
-    if (!found) return;
-    this.waiting.delete(id);
-    if (error) found.reject(new Error(error));
-    else found.resolve(value);
-  }
-
-  ask(question) {
-    return this.send(question);
-  }
-
-  do(command, replaces = null) {
-    if (replaces) {
-      const old = this.queue.find((each) => each.replaces === replaces);
-      if (old) {
-        old.command = command;
-        return old.promise;
-      }
-    }
-    const entry = { command, replaces };
-    entry.promise = new Promise((resolve) => (entry.resolve = resolve));
-    this.queue.push(entry);
-    this.next();
-    return entry.promise;
-  }
-
-  async next() {
-    if (this.isSending || !this.queue.length) return;
-    this.isSending = true;
-    const entry = this.queue.shift();
-    const timer = setTimeout(() => this.busy(entry.command), BUSY_MS);
-    await this.send(entry.command).catch(() => null);
-    clearTimeout(timer);
-    this.isSending = false;
-    if (!this.queue.length) this.busy(null);
-    entry.resolve();
-    this.next();
-  }
-}
+// The workbench: the parts of the screen as they come from Python (lhkit/workbench), the step and the selection that
+// all panes show, and what a reader's clicks and keys mean. Nothing of the domain is here.
 
 class Workbench {
   constructor(model, el) {
@@ -84,10 +9,15 @@ class Workbench {
     this.lit = [];
     this.removers = [];
     this.lookup = { names: {}, ends: {}, held: {} };
-    this.channel = new Channel(model, this.id, (command) => this.busy(command));
-    this.takeScreen();
+    this.channel = new Channel(model, this.id, (command) => this.top.busy(Boolean(command)));
+    this.top = new TopBar(this);
+    this.runLine = new RunLine(this);
+    this.notice = new NoticeLine(this);
+    this.areas = new Areas(this);
     this.panes = PANES.map((Pane) => new Pane(this));
     this.build();
+    this.takeScreen();
+    this.areas.start();
     this.listen();
   }
 
@@ -111,7 +41,15 @@ class Workbench {
     return this.channel.ask(question);
   }
 
-  // The frame.
+  // Say something that Python did not make a notice of.
+  say(message) {
+    this.notice.say(message);
+  }
+
+  // Nothing was asked for and is not answered yet.
+  get isIdle() {
+    return !this.channel.waiting.size && !this.channel.queue.length;
+  }
 
   build() {
     const { el } = this;
@@ -120,170 +58,7 @@ class Workbench {
     keepKeys(el);
     el.setAttribute("role", "application");
     el.setAttribute("aria-label", "lhkit workbench");
-    this.areas = new Map(AREAS.map((area) => [area, make("section", { class: "lhw-area", "data-area": area })]));
-    this.narrow = make("section", { class: "lhw-area", "data-area": "narrow" });
-    this.notice = make("div", { class: "lhw-notice", role: "status", "aria-live": "polite" });
-    this.main = make("div", { class: "lhw-main-grid" });
-    el.replaceChildren(...styles, this.top(), this.runs(), this.notice, this.main);
-    this.sizes = new ResizeObserver(() => this.arrange());
-    this.sizes.observe(el);
-    this.arrange();
-  }
-
-  top() {
-    const button = (name, label, title, act) => (this[name] = make("button", { type: "button", title, "aria-label": title, onclick: act }, label));
-    this.names = make("span", { class: "lhw-names" });
-    this.outcome = make("span", { class: "lhw-outcome", role: "status" });
-    this.working = make("span", { class: "lhw-working", role: "status", hidden: true }, "working …");
-    this.slider = new Slider(1, "step", (at) => this.goTo(this.steps[at].index));
-    this.slider.node.classList.add("lhw-walk");
-    this.said = make("output", { class: "lh-said" });
-    this.chosen = make("output", { class: "lh-chosen" });
-    this.marks = make("select", { title: "checkpoints", "aria-label": "go back to a checkpoint", onchange: () => this.restore() });
-    this.what = make("button", { type: "button", class: "lhw-what", hidden: true, onclick: () => this.tryHandle() }, "what can I do with this?");
-    this.walk = make("div", { class: "lhw-walking", role: "toolbar", "aria-label": "steps" }, this.slider.node, this.said, this.chosen, this.what);
-    this.exports = make("select", { title: "export", "aria-label": "export", onchange: () => this.export() });
-    this.tools = make(
-      "div", { class: "lhw-tools-bar", role: "toolbar", "aria-label": "schedule" },
-      ...["run", "measure", "sweep"].map((kind) => button(kind, RUNS[kind][0], RUNS[kind][1], () => this.begin(kind))),
-      button("undo", "↶", "nothing to undo", () => this.do({ do: "undo" })),
-      button("redo", "↷", "nothing to redo", () => this.do({ do: "redo" })),
-      button("flag", "⚑", "set a checkpoint", () => this.do({ do: "checkpoint" })),
-      this.marks,
-      this.exports,
-      button("large", "A", "large type", () => this.do({ do: "set_large", large: !this.part("screen").large })),
-    );
-    return make("header", { class: "lhw-top" }, this.names, this.outcome, this.working, this.tools, this.walk);
-  }
-
-  // What runs, and the button that ends it.
-  runs() {
-    this.bar = make("progress", { "aria-label": "progress" });
-    this.ran = make("span", { class: "lh-said" });
-    // Not through the queue: a command that takes long must not keep it waiting.
-    this.halt = make("button", { type: "button", onclick: () => this.channel.send({ do: "stop_run" }) }, "■ stop");
-    this.runLine = make("div", { class: "lhw-run-line", role: "status", hidden: true }, this.bar, this.ran, this.halt);
-    return this.runLine;
-  }
-
-  begin(kind) {
-    this.reveal("results");
-    this.do({ do: kind });
-  }
-
-  showRun() {
-    const { kind, said, done, total } = this.part("run");
-    const wasHalt = document.activeElement === this.halt;
-    this.runLine.hidden = !kind;
-    for (const name of Object.keys(RUNS)) this[name].disabled = Boolean(kind);
-    if (!kind) {
-      if (wasHalt) this.run.focus();
-      return;
-    }
-    if (total) {
-      this.bar.max = total;
-      this.bar.value = done;
-    } else this.bar.removeAttribute("value");
-    this.ran.textContent = `${kind}${total ? ` ${done} of ${total}` : ""}: ${said}`;
-  }
-
-  tryHandle() {
-    if (this.selection?.kind !== "handle") return;
-    this.reveal("tried");
-    this.do({ do: "try_handle", handle: String(this.selection.id).split(" ")[0] });
-  }
-
-  async export() {
-    const kind = this.exports.value;
-    this.exports.value = "";
-    if (!kind) return;
-    this.busy({ do: "export" });
-    try {
-      const { name, media, base64 } = await this.ask({ ask: "export", kind });
-      const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-      const url = URL.createObjectURL(new Blob([bytes], { type: media }));
-      make("a", { href: url, download: name }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 10_000);
-    } catch (error) {
-      this.say(error.message);
-    }
-    this.busy(null);
-  }
-
-  restore() {
-    const name = this.marks.value;
-    this.marks.value = "";
-    if (name) this.do({ do: "restore", name });
-  }
-
-  // Put the panes into the areas of a wide screen, or all into one.
-  arrange() {
-    const width = this.el.clientWidth;
-    if (!width && this.isNarrow !== undefined) return;
-    const isNarrow = width > 0 && width < NARROW_PX;
-    if (isNarrow === this.isNarrow) return;
-    this.isNarrow = isNarrow;
-    this.el.classList.toggle("lhw-narrow", isNarrow);
-    const shown = isNarrow ? [this.narrow] : [...this.areas.values()];
-    this.main.replaceChildren(...shown);
-    this.tabs();
-    this.updateFront();
-  }
-
-  areaOf(pane) {
-    return this.isNarrow ? "narrow" : pane.constructor.area;
-  }
-
-  isInFront(pane) {
-    return this.front[this.areaOf(pane)] === pane.constructor.key;
-  }
-
-  // Give every area its tabs and panes; which is in front is marked apart, so that a tab in hand keeps the focus.
-  tabs() {
-    const groups = this.isNarrow ? new Map([["narrow", this.narrow]]) : this.areas;
-    for (const [area, node] of groups) {
-      const panes = this.panes.filter((pane) => this.areaOf(pane) === area);
-      if (!panes.some((pane) => this.isInFront(pane))) this.front = { ...this.front, [area]: panes[0]?.constructor.key };
-      for (const pane of panes) pane.tab = this.tab(area, pane);
-      const list = make("div", { class: "lhw-tabs", role: "tablist", "aria-label": area }, ...panes.map((pane) => pane.tab));
-      node.replaceChildren(list, ...panes.map((pane) => pane.node));
-    }
-    this.markFront();
-  }
-
-  tab(area, pane) {
-    const { key, title } = pane.constructor;
-    pane.tabSaid = make("span", { class: "lhw-badge" }, pane.badge());
-    const known = { type: "button", role: "tab", class: "lhw-tab", "aria-controls": this.idOf(key), "data-tab": key };
-    return make("button", { ...known, onclick: () => this.open(area, key) }, title, pane.tabSaid);
-  }
-
-  markFront() {
-    for (const pane of this.panes) {
-      const isFront = this.isInFront(pane);
-      pane.node.hidden = !isFront;
-      pane.tab?.setAttribute("aria-selected", String(isFront));
-      pane.tab?.setAttribute("tabindex", isFront ? 0 : -1);
-    }
-  }
-
-  open(area, key) {
-    this.front = { ...this.front, [area]: key };
-    this.markFront();
-    this.updateFront();
-    this.do({ do: "open", area, pane: key, by: this.id });
-  }
-
-  // Bring a pane to the front, wherever it stands.
-  reveal(key) {
-    const pane = this.panes.find((each) => each.constructor.key === key);
-    if (pane && !this.isInFront(pane)) this.open(this.areaOf(pane), key);
-    return pane;
-  }
-
-  updateFront() {
-    if (!this.isStarted) return;
-    for (const pane of this.panes) if (this.isInFront(pane)) pane.update();
+    el.replaceChildren(...styles, this.top.node, this.runLine.node, this.notice.node, this.areas.node);
   }
 
   // What comes from Python.
@@ -301,9 +76,9 @@ class Workbench {
       model.on(event, act);
       this.removers.push(() => model.off(event, act));
     };
-    follow("head", () => this.showHead());
-    follow("notice", () => this.showNotice());
-    follow("run", () => this.showRun());
+    follow("head", () => this.top.showHead());
+    follow("notice", () => this.notice.show());
+    follow("run", () => this.runLine.show());
     follow("trace", () => this.takeTrace());
     follow("screen", () => this.followScreen());
     for (const pane of this.panes) {
@@ -318,17 +93,17 @@ class Workbench {
   }
 
   async start() {
-    this.showHead();
-    this.showNotice();
-    this.showRun();
+    this.top.showHead();
+    this.notice.show();
+    this.runLine.show();
     await this.takeTrace();
     this.isStarted = true;
-    await Promise.all(this.panes.filter((pane) => this.isInFront(pane)).map((pane) => pane.update()));
+    await Promise.all(this.shown.map((pane) => pane.update()));
     this.showStep();
   }
 
   stop() {
-    this.sizes.disconnect();
+    this.areas.stop();
     this.channel.stop();
     for (const remove of this.removers) remove();
   }
@@ -337,8 +112,9 @@ class Workbench {
     const screen = (this.seenScreen = this.part("screen"));
     this.step = screen.step;
     this.selection = screen.selection;
-    this.front = { ...screen.front };
     this.whole = screen.whole;
+    this.areas.show(screen.front);
+    this.top.showLarge(screen.large);
     this.el.classList.toggle("lhw-large", screen.large);
   }
 
@@ -349,8 +125,6 @@ class Workbench {
     this.seenScreen = screen;
     if (screen.by === this.id) return;
     this.takeScreen();
-    this.markFront();
-    this.large.setAttribute("aria-pressed", String(screen.large));
     this.updateFront();
     this.showStep();
   }
@@ -364,49 +138,16 @@ class Workbench {
     this.showStep();
   }
 
-  showHead() {
-    const head = this.part("head");
-    this.names.textContent = `${head.schedule} on ${head.payload}`;
-    this.outcome.textContent = head.stale || head.outcome;
-    this.outcome.dataset.status = head.stale ? "stale" : head.status;
-    this.el.classList.toggle("lhw-stale", Boolean(head.stale));
-    for (const name of ["undo", "redo"]) {
-      const title = head[name] ? `${name}: ${head[name]}` : `nothing to ${name}`;
-      this[name].disabled = !head[name];
-      this[name].title = title;
-      this[name].setAttribute("aria-label", title);
-    }
-    const options = head.checkpoints.map((name) => make("option", { value: name }, name));
-    this.marks.replaceChildren(make("option", { value: "" }, "go back to …"), ...options);
-    this.marks.hidden = !head.checkpoints.length;
-    if (!this.exports.length) {
-      const kinds = head.exports.map(([kind, title]) => make("option", { value: kind }, title));
-      this.exports.replaceChildren(make("option", { value: "" }, "export …"), ...kinds);
-    }
+  isInFront(pane) {
+    return this.areas.isInFront(pane);
   }
 
-  showNotice() {
-    const notice = this.part("notice");
-    const close = make("button", { type: "button", class: "lhw-close", "aria-label": "close", onclick: () => this.notice.replaceChildren() }, "✕");
-    if (!notice) return this.notice.replaceChildren();
-    const actions = notice.actions.map(({ label, command }) => make("button", { type: "button", "data-do": JSON.stringify(command) }, label));
-    this.notice.dataset.kind = notice.kind;
-    this.notice.replaceChildren(make("span", {}, `${notice.message} ${notice.advice}`.trim()), ...actions, close);
+  get shown() {
+    return this.panes.filter((pane) => this.isInFront(pane));
   }
 
-  // Say something that Python did not make a notice of.
-  say(message) {
-    this.notice.dataset.kind = "refused";
-    this.notice.replaceChildren(make("span", {}, message));
-  }
-
-  // Nothing was asked for and is not answered yet.
-  get isIdle() {
-    return !this.channel.waiting.size && !this.channel.queue.length;
-  }
-
-  busy(command) {
-    this.working.hidden = !command;
+  updateFront() {
+    if (this.isStarted) for (const pane of this.shown) pane.update();
   }
 
   // The step and the selection.
@@ -430,16 +171,9 @@ class Workbench {
 
   showStep() {
     if (!this.steps) return;
-    const at = Math.max(0, this.steps.findIndex((each) => each.index === this.step));
-    const entry = this.steps[at];
-    this.slider.count = this.steps.length;
-    if (entry) {
-      this.slider.set(at, entry.label);
-      this.said.textContent = entry.label;
-      this.said.dataset.status = entry.status;
-    }
+    this.top.showStep(this.steps, this.step);
     this.light();
-    if (this.isStarted) for (const pane of this.panes) if (this.isInFront(pane)) pane.showStep();
+    if (this.isStarted) for (const pane of this.shown) pane.showStep();
   }
 
   // Several panes that are new at once are lit at once.
@@ -453,11 +187,9 @@ class Workbench {
   }
 
   light() {
-    const shown = this.panes.filter((pane) => this.isInFront(pane));
     const keys = keysOf(this.lookup, this.step, this.selection);
-    this.lit = relight(this.lit, shown.map((pane) => pane.index), this.step, keys);
-    this.chosen.textContent = inWords(this.lookup, this.selection);
-    this.what.hidden = this.selection?.kind !== "handle";
+    this.lit = relight(this.lit, this.shown.map((pane) => pane.index), this.step, keys);
+    this.top.showSelection(this.selection);
   }
 
   select(node) {
@@ -493,22 +225,14 @@ class Workbench {
     else if (isCommand && key.toLowerCase() === "y" && !isText) this.do({ do: "redo" });
     else if (event.altKey || isCommand) isDone = false;
     else if (key === "Escape") this.share(null, this.step);
-    else if (target.matches("[role=tab]") && (key === "ArrowLeft" || key === "ArrowRight")) this.nextTab(target, key === "ArrowLeft" ? -1 : 1);
+    else if (target.matches("[role=tab]") && (key === "ArrowLeft" || key === "ArrowRight")) this.areas.nextTab(target, key === "ArrowLeft" ? -1 : 1);
     else if ((key === "Enter" || key === " ") && target.matches(MARKED) && !target.matches("button, summary, input")) this.select(target);
-    else if (key === "ArrowLeft" && !isForm) this.slider.move(-1)();
-    else if (key === "ArrowRight" && !isForm) this.slider.move(1)();
+    else if (key === "ArrowLeft" && !isForm) this.top.slider.move(-1)();
+    else if (key === "ArrowRight" && !isForm) this.top.slider.move(1)();
     else isDone = false;
     if (!isDone) return;
     event.preventDefault();
     event.stopPropagation();
-  }
-
-  nextTab(tab, by) {
-    const tabs = [...tab.parentNode.children];
-    const next = tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length];
-    const area = tab.closest("[data-area]").dataset.area;
-    this.open(area, next.dataset.tab);
-    next.focus();
   }
 }
 

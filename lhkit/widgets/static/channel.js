@@ -1,0 +1,70 @@
+// How commands and questions reach Python, and how their answers come back.
+
+const BUSY_MS = 200; // before that nobody has begun to wait
+
+// Commands go one after the other; of those that replace one another only the newest that waits is sent.
+class Channel {
+  constructor(model, id, busy) {
+    this.model = model;
+    this.id = id;
+    this.busy = busy;
+    this.count = 0;
+    this.waiting = new Map(); // what was sent and is not answered
+    this.queue = [];
+    this.hear = (message) => this.answered(message);
+    model.on("msg:custom", this.hear);
+  }
+
+  stop() {
+    this.model.off("msg:custom", this.hear);
+  }
+
+  send(content) {
+    const id = `${this.id}-${++this.count}`;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.model.send({ ...content, id });
+    });
+  }
+
+  answered({ done, reply, value, error }) {
+    const id = done ?? reply;
+    const found = this.waiting.get(id);
+    if (!found) return;
+    this.waiting.delete(id);
+    if (error) found.reject(new Error(error));
+    else found.resolve(value);
+  }
+
+  ask(question) {
+    return this.send(question);
+  }
+
+  do(command, replaces = null) {
+    if (replaces) {
+      const old = this.queue.find((each) => each.replaces === replaces);
+      if (old) {
+        old.command = command;
+        return old.promise;
+      }
+    }
+    const entry = { command, replaces };
+    entry.promise = new Promise((resolve) => (entry.resolve = resolve));
+    this.queue.push(entry);
+    this.next();
+    return entry.promise;
+  }
+
+  async next() {
+    if (this.isSending || !this.queue.length) return;
+    this.isSending = true;
+    const entry = this.queue.shift();
+    const timer = setTimeout(() => this.busy(entry.command), BUSY_MS);
+    await this.send(entry.command).catch(() => null);
+    clearTimeout(timer);
+    this.isSending = false;
+    if (!this.queue.length) this.busy(null);
+    entry.resolve();
+    this.next();
+  }
+}

@@ -1,0 +1,50 @@
+// Lines between the bar and the panes: what runs, with the button that ends it, and what Python has to say.
+
+class RunLine {
+  constructor(bench) {
+    this.bench = bench;
+    this.bar = make("progress", { "aria-label": "progress" });
+    this.said = make("span", { class: "lh-said" });
+    // Not through the queue: a command that takes long must not keep it waiting.
+    this.halt = make("button", { type: "button", onclick: () => bench.channel.send({ do: "stop_run" }) }, "■ stop");
+    this.node = make("div", { class: "lhw-run-line", role: "status", hidden: true }, this.bar, this.said, this.halt);
+  }
+
+  show() {
+    const { kind, said, done, total } = this.bench.part("run");
+    const wasHalt = document.activeElement === this.halt;
+    this.node.hidden = !kind;
+    this.bench.top.showRun(kind);
+    if (!kind) {
+      if (wasHalt) this.bench.top.run.focus();
+      return;
+    }
+    if (total) {
+      this.bar.max = total;
+      this.bar.value = done;
+    } else this.bar.removeAttribute("value");
+    this.said.textContent = `${kind}${total ? ` ${done} of ${total}` : ""}: ${said}`;
+  }
+}
+
+class NoticeLine {
+  constructor(bench) {
+    this.bench = bench;
+    this.node = make("div", { class: "lhw-notice", role: "status", "aria-live": "polite" });
+  }
+
+  show() {
+    const notice = this.bench.part("notice");
+    if (!notice) return this.node.replaceChildren();
+    const close = make("button", { type: "button", class: "lhw-close", "aria-label": "close", onclick: () => this.node.replaceChildren() }, "✕");
+    const actions = notice.actions.map(({ label, command }) => make("button", { type: "button", "data-do": JSON.stringify(command) }, label));
+    this.node.dataset.kind = notice.kind;
+    this.node.replaceChildren(make("span", {}, `${notice.message} ${notice.advice}`.trim()), ...actions, close);
+  }
+
+  // Say something that Python did not make a notice of.
+  say(message) {
+    this.node.dataset.kind = "refused";
+    this.node.replaceChildren(make("span", {}, message));
+  }
+}

@@ -1,0 +1,128 @@
+// The bar at the top: what is shown and how it ended, buttons for the whole schedule, the step and the selection.
+
+const RUNS = {
+  run: ["▶ run", "run: compile it, run it, and hold its numbers against the reference"],
+  measure: ["◷ measure", "measure: time it beside NumPy and the payload without a schedule"],
+  sweep: ["≋ sweep", "sweep: try all values of the knobs"],
+};
+
+class TopBar {
+  constructor(bench) {
+    this.bench = bench;
+    this.names = make("span", { class: "lhw-names" });
+    this.outcome = make("span", { class: "lhw-outcome", role: "status" });
+    this.working = make("span", { class: "lhw-working", role: "status", hidden: true }, "working …");
+    this.node = make("header", { class: "lhw-top" }, this.names, this.outcome, this.working, this.tools(), this.walk());
+  }
+
+  tools() {
+    const { bench } = this;
+    const button = (name, label, title, act) => (this[name] = make("button", { type: "button", title, "aria-label": title, onclick: act }, label));
+    this.marks = make("select", { title: "checkpoints", "aria-label": "go back to a checkpoint", onchange: () => this.restore() });
+    this.exports = make("select", { title: "export", "aria-label": "export", onchange: () => this.export() });
+    return make(
+      "div", { class: "lhw-tools-bar", role: "toolbar", "aria-label": "schedule" },
+      ...Object.keys(RUNS).map((kind) => button(kind, RUNS[kind][0], RUNS[kind][1], () => this.begin(kind))),
+      button("undo", "↶", "nothing to undo", () => bench.do({ do: "undo" })),
+      button("redo", "↷", "nothing to redo", () => bench.do({ do: "redo" })),
+      button("flag", "⚑", "set a checkpoint", () => bench.do({ do: "checkpoint" })),
+      this.marks,
+      this.exports,
+      button("large", "A", "large type", () => bench.do({ do: "set_large", large: !bench.part("screen").large })),
+    );
+  }
+
+  // The step that is shown, and the selection.
+  walk() {
+    this.slider = new Slider(1, "step", (at) => this.bench.goTo(this.bench.steps[at].index));
+    this.slider.node.classList.add("lhw-walk");
+    this.said = make("output", { class: "lh-said" });
+    this.chosen = make("output", { class: "lh-chosen" });
+    this.what = make("button", { type: "button", class: "lhw-what", hidden: true, onclick: () => this.tryHandle() }, "what can I do with this?");
+    const known = { class: "lhw-walking", role: "toolbar", "aria-label": "steps" };
+    return make("div", known, this.slider.node, this.said, this.chosen, this.what);
+  }
+
+  showHead() {
+    const head = this.bench.part("head");
+    this.names.textContent = `${head.schedule} on ${head.payload}`;
+    this.outcome.textContent = head.stale || head.outcome;
+    this.outcome.dataset.status = head.stale ? "stale" : head.status;
+    this.bench.el.classList.toggle("lhw-stale", Boolean(head.stale));
+    for (const name of ["undo", "redo"]) {
+      const title = head[name] ? `${name}: ${head[name]}` : `nothing to ${name}`;
+      this[name].disabled = !head[name];
+      this[name].title = title;
+      this[name].setAttribute("aria-label", title);
+    }
+    const options = head.checkpoints.map((name) => make("option", { value: name }, name));
+    this.marks.replaceChildren(make("option", { value: "" }, "go back to …"), ...options);
+    this.marks.hidden = !head.checkpoints.length;
+    if (!this.exports.length) {
+      const kinds = head.exports.map(([kind, title]) => make("option", { value: kind }, title));
+      this.exports.replaceChildren(make("option", { value: "" }, "export …"), ...kinds);
+    }
+  }
+
+  showStep(steps, step) {
+    const at = Math.max(0, steps.findIndex((each) => each.index === step));
+    this.slider.count = steps.length;
+    if (!steps[at]) return;
+    this.slider.set(at, steps[at].label);
+    this.said.textContent = steps[at].label;
+    this.said.dataset.status = steps[at].status;
+  }
+
+  showSelection(selection) {
+    this.chosen.textContent = inWords(this.bench.lookup, selection);
+    this.what.hidden = selection?.kind !== "handle";
+  }
+
+  // While something runs nothing else can be begun.
+  showRun(kind) {
+    for (const name of Object.keys(RUNS)) this[name].disabled = Boolean(kind);
+  }
+
+  showLarge(isLarge) {
+    this.large.setAttribute("aria-pressed", String(isLarge));
+  }
+
+  busy(isBusy) {
+    this.working.hidden = !isBusy;
+  }
+
+  begin(kind) {
+    this.bench.areas.reveal("results");
+    this.bench.do({ do: kind });
+  }
+
+  tryHandle() {
+    const { selection } = this.bench;
+    if (selection?.kind !== "handle") return;
+    this.bench.areas.reveal("tried");
+    this.bench.do({ do: "try_handle", handle: String(selection.id).split(" ")[0] });
+  }
+
+  async export() {
+    const kind = this.exports.value;
+    this.exports.value = "";
+    if (!kind) return;
+    this.busy(true);
+    try {
+      const { name, media, base64 } = await this.bench.ask({ ask: "export", kind });
+      const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+      const url = URL.createObjectURL(new Blob([bytes], { type: media }));
+      make("a", { href: url, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    } catch (error) {
+      this.bench.say(error.message);
+    }
+    this.busy(false);
+  }
+
+  restore() {
+    const name = this.marks.value;
+    this.marks.value = "";
+    if (name) this.bench.do({ do: "restore", name });
+  }
+}
