@@ -13,6 +13,7 @@ from lhkit.render.svg import drawing_id
 from lhkit.schedule.script import Script
 from lhkit.session.composing import Session
 from lhkit.session.editing import read_script
+from lhkit.session.halting import in_words, was_stopped
 from lhkit.workbench.carrying import carried, first_step
 from lhkit.workbench.checks import Checks
 from lhkit.workbench.commands import COMMANDS
@@ -64,6 +65,7 @@ class Workbench:
         screen: Screen | None = None,
         results: tuple[Result, ...] = (),
         jobs: Jobs | None = None,
+        notice: Notice | None = None,
         changed: Callable[[Collection[str]], None] | None = None,
     ) -> None:
         """Open a session; its trace is taken.
@@ -74,11 +76,12 @@ class Workbench:
             results: What ran in the session before.
             jobs: Where work is done; default at once, where it is asked for.
             changed: Called with the names of parts that are new.
+            notice: What has to be said at the beginning.
         """
         self.session = session
         self.jobs = jobs or InlineJobs()
         self.changed = changed or (lambda _: None)
-        self.notice: Notice | None = None
+        self.notice = notice
         self.problems = Problems()
         self.runs = Runs(results)
         self.tryouts = Tryouts()
@@ -130,12 +133,17 @@ class Workbench:
         """What tells the text that stands from others: numbers of steps mean something in one text only."""
         return drawing_id(self.session.text)
 
-    def do(self, command: Command) -> None:
+    def do(self, command: Command, *, raises: bool = False) -> None:
         """Carry out a command; what is refused is said in the part ``notice``, and nothing else changes.
 
         Args:
             command: ``{"do": name, …}``, as JSON holds it; the names are those of ``lhkit.workbench.commands``.
+            raises: Raise what is refused too, for those who do not look at a screen.
+
+        Raises:
+            LhkitError: The command was refused, and ``raises`` is given.
         """
+        refused: LhkitError | None = None
         self.notice = None
         name = command.get("do")
         try:
@@ -144,14 +152,29 @@ class Workbench:
                 raise usage_error(f"there is no command {name!r}", f"There are: {', '.join(sorted(COMMANDS))}.")
             if name not in ("set_knobs", "set_text", "select"):
                 self.gesture = None
-            act(self, command)
+            with self.session.halt:
+                act(self, command)
         except LhkitError as error:
-            self.say(error.failure)
+            refused = error
+            self.say(in_words(error.failure, str(name).replace("_", " ")))
+        self._say_stopped()
         self._after_a_change()
+        if raises and self.notice is not None and self.notice.kind == "refused":
+            raise refused or usage_error(self.notice.message, self.notice.advice or None)
+
+    def stop(self) -> bool:
+        """End what is being traced, parsed or run, from any thread; return whether there is anything.
+
+        What a command has changed by then stays, as does the last good trace.
+        """
+        is_busy = self.session.halt.ask()
+        return self.runs.stop() or is_busy
 
     def poll(self) -> None:
         """Look at the file that is followed; what another editor saved there is taken, and said."""
-        if not self.session.poll():
+        with self.session.halt:
+            is_other = self.session.poll()
+        if not is_other:
             return
         self.gesture = None
         followed = self.session.followed
@@ -161,6 +184,7 @@ class Workbench:
             f"{name} was saved by another editor: this is its text now",
             "Undo takes back the one before.",
         )
+        self._say_stopped()
         self._after_a_change()
 
     def ask(self, question: Command) -> Json:
@@ -182,6 +206,13 @@ class Workbench:
     def say(self, failure: Failure) -> None:
         """Say on the screen what was refused and why."""
         self.notice = Notice("refused", failure.message, failure.advice or "")
+
+    def _say_stopped(self) -> None:
+        failure = self.session.failure
+        if self.notice is None and failure is not None and was_stopped(failure):
+            again = (("take it up again", {"do": "trace"}),)
+            message = f"{failure.message}: shown is the last good trace" if self.trace else failure.message
+            self.notice = Notice("done", message, failure.advice or "", again)
 
     def look(self, **changes: Any) -> None:
         """Look at something else: fields of `Screen`."""
@@ -206,6 +237,7 @@ class Workbench:
         """End the session: what was saved for a crash is deleted."""
         for name in ("repairs", "trying"):
             self.jobs.stop(name)
+        self.session.halt.ask()
         self.runs.close()
         self.session.close()
 
@@ -214,7 +246,7 @@ class Workbench:
         if trace is not before:
             self._looked_at = trace
             if trace is not None:
-                start = Screen(first_step(trace), front=self.screen.front)
+                start = dataclasses.replace(self.screen, step=first_step(trace), kind="", ids="", by="")
                 self.screen = carried(self.screen, before, trace) if before is not None else start
                 failed = trace.outcome.failed_step
                 if failed is not None and (before is None or before.outcome.failed_step is None):
