@@ -97,9 +97,9 @@ class ThreadJobs:
     def start(self, name: str, work: Callable[[Stopped], None]) -> None:
         """Begin to work beside the commands; a job of that name that still runs is asked to stop."""
         self.stop(name)
-        stop = self._stops[name] = threading.Event()
         if not self._is_open:
-            stop.set()
+            return
+        stop = self._stops[name] = threading.Event()
         threading.Thread(
             target=self._guarded, args=(lambda: work(stop.is_set),), name=f"lhkit-{name}", daemon=True
         ).start()

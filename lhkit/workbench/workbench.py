@@ -14,7 +14,7 @@ from lhkit.schedule.script import Script
 from lhkit.session.composing import Session
 from lhkit.session.editing import read_script
 from lhkit.session.halting import in_words, was_stopped
-from lhkit.workbench.carrying import carried, first_step
+from lhkit.workbench.carrying import carried, first_step, fitting
 from lhkit.workbench.checks import Checks
 from lhkit.workbench.commands import COMMANDS
 from lhkit.workbench.jobs import InlineJobs, Jobs
@@ -81,7 +81,7 @@ class Workbench:
         self.session = session
         self.jobs = jobs or InlineJobs()
         self.changed = changed or (lambda _: None)
-        self.notice = notice
+        self.notice: Notice | None = notice
         self.problems = Problems()
         self.runs = Runs(results)
         self.tryouts = Tryouts()
@@ -94,7 +94,7 @@ class Workbench:
         self._keys: dict[str, Hashable] = {}
         trace = session.trace
         self._looked_at = trace
-        self.screen = screen or Screen(first_step(trace) if trace else -1)
+        self.screen = fitting(screen or Screen(first_step(trace) if trace else -1), trace)
         self._after_a_change()
 
     @property

@@ -156,6 +156,8 @@ class Worker:
             if limits.is_stopped:
                 raise _cancelled(name)
         try:
+            if limits.is_stopped:
+                raise _cancelled(name)
             yield
         finally:
             self._lock.release()

@@ -65,7 +65,14 @@ def test_a_file_that_is_no_schedule_yet_opens_and_becomes_alive(payload, worker,
     assert bench.session.text == text and bench.session.is_stale
 
 
-def test_a_mended_text_takes_its_only_public_sequence_and_its_libraries(payload, worker, tmp_path):
+def test_a_mended_text_takes_its_only_public_sequence(payload, worker):
+    text = FUSED.replace("@__transform_main", "@only")
+    bench = opened(payload, text.replace("%sum into", "%su into"), worker)
+    bench.do("set_text", text=text)
+    assert bench.session.schedule.entry == "only" and bench.part("head")["status"] == "ok"
+
+
+def test_a_mended_text_takes_its_libraries(payload, worker, tmp_path):
     (tmp_path / "parts.mlir").write_text(
         "module attributes {transform.with_named_sequence} {\n"
         "  transform.named_sequence @part(%root: !transform.any_op {transform.readonly}) {\n"
@@ -74,7 +81,7 @@ def test_a_mended_text_takes_its_only_public_sequence_and_its_libraries(payload,
     text = """// lhkit: library parts.mlir
 module attributes {transform.with_named_sequence} {
   transform.named_sequence private @part(!transform.any_op {transform.readonly})
-  transform.named_sequence @only(%root: !transform.any_op {transform.readonly}) {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
     transform.include @part failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
   }
@@ -86,7 +93,7 @@ module attributes {transform.with_named_sequence} {
     assert bench.workbench.trace is None
     bench.do("set_text", text=text)
     assert bench.notice is None and bench.session.failure is None
-    assert bench.session.schedule.entry == "only" and bench.part("head")["status"] == "ok"
+    assert bench.part("head")["status"] == "ok"
     assert [Path(library.source).name for library in bench.session.schedule.libraries] == ["parts.mlir"]
 
 
