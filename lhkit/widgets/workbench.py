@@ -181,24 +181,16 @@ class WorkbenchWidget(anywidget.AnyWidget):
         super().close()
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
+        trace = self.trace
         words = f"workbench: {self.schedule.source} on {self.session.payload.source}"
         if not is_live():
             return {"text/plain": words}, {}
         # The output holds a picture that the widget takes over: read without a kernel it is a picture.
-        picture = view_html(self._still(), id_=self.view_id)
+        still = _still(trace, self.workbench.screen.step) if trace else _text_still(self.session.text)
+        picture = view_html(still, id_=self.view_id)
         # Notebook 7 lets outputs scroll that were long at first; the workbench has a height of its own.
         style = f'[data-lh-view="{self.view_id}"]:not(.lh-live) {{ max-height: 40rem; overflow: auto; }}'
         return {"text/html": element("style", style) + picture, "text/plain": words}, {}
-
-    def _still(self) -> View:
-        """Return what a reader sees without a kernel: handles, schedule, and the payload after a step."""
-        trace, step = self.trace, self.workbench.screen.step
-        if trace is None:
-            text = Pane("schedule", "Schedule", element("pre", escaped(self.session.text)))
-            return View(drawing_id(self.session.text), (text,))
-        payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False))
-        panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
-        return View(trace_key(trace), panes, start=step)
 
     # Commands come on the kernel's thread and are carried out on the workbench's; parts go back.
 
@@ -275,6 +267,18 @@ class WorkbenchWidget(anywidget.AnyWidget):
         message = f"lhkit itself failed: {type(error).__name__}: {error}"
         notice = Notice("defect", message, "The kernel's log has the details; what was on screen is unharmed.")
         self._here(functools.partial(self._set, {_trait("notice"): notice.to_json()}))
+
+
+def _still(trace: Trace, step: int) -> View:
+    """Return what a reader sees without a kernel: handles, schedule, and the payload after a step."""
+    payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False))
+    panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
+    return View(trace_key(trace), panes, start=step)
+
+
+def _text_still(text: str) -> View:
+    """Return what a reader sees of a text that has no trace."""
+    return View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
 
 
 def _trait(part: str) -> str:

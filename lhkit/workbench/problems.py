@@ -73,7 +73,8 @@ def _sickness(workbench: Workbench) -> Sick | None:
     """Return what needs a repair: a text that does not parse, a schedule that fails, a match of nothing."""
     session = workbench.session
     version, trace = session.version, session.trace
-    if workbench.typed.goes_on:  # nobody wants a repair of half a word
+    typed = workbench.typed
+    if typed.goes_on and typed.version == workbench.version_id:  # nobody wants a repair of half a word
         return None
     if was_stopped(version.failure):
         return None

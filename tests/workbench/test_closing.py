@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import pytest
 from conftest import FUSED
 
 import lhkit
+from lhkit.session.composing import Session
 from lhkit.widgets.workbench import WorkbenchWidget
 from lhkit.workbench.jobs import ThreadJobs
 
@@ -217,3 +219,23 @@ def test_the_process_of_a_run_ends_when_nobody_looks_any_more():
         widget.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
+def test_the_button_ends_a_trace_whatever_the_thread_of_commands_waits_for(payload, own_worker):
+    async def press():
+        schedule = lhkit.load_schedule(FUSED, worker=own_worker)
+        widget = WorkbenchWidget(Session(payload, schedule, worker=own_worker, autosaves=False))
+        begun = threading.Event()
+        widget.session.subscribe(lambda _: begun.set())
+        os.kill(own_worker.pid, signal.SIGSTOP)
+        hear(widget, do="set_knobs", knobs={"tile": 16}, id="1")
+        assert begun.wait(60)
+        hear(widget, do="stop", id="2")
+        settled()
+        assert widget.session.is_stale and "was stopped" in widget.workbench.notice.message
+        widget.do({"do": "set_knobs", "knobs": {"tile": 4}})
+        assert not widget.session.is_stale
+        widget.close()
+
+    asyncio.run(press())

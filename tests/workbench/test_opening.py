@@ -183,3 +183,12 @@ def test_a_refused_command_is_an_error_for_those_who_do_not_look(tmp_path):
     widget.do({"do": "set_knobs", "knobs": {"tile": 8}})
     assert widget.schedule.values == {"tile": 8}
     widget.close()
+
+
+def test_a_text_without_a_trace_is_on_screen_too(monkeypatch):
+    monkeypatch.setattr("lhkit.widgets.workbench.is_live", lambda: True)
+    widget = lhkit.explore("fc_relu.mlir", TYPO)
+    data, _ = widget._repr_mimebundle_()
+    assert f'data-lh-view="{widget.view_id}"' in data["text/html"] and "%su into" in data["text/html"]
+    assert "<schedule>" in data["text/plain"]
+    widget.close()
