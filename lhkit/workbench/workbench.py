@@ -184,7 +184,6 @@ class Workbench:
             f"{name} was saved by another editor: this is its text now",
             "Undo takes back the one before.",
         )
-        self._say_stopped()
         self._after_a_change()
 
     def ask(self, question: Command) -> Json:
@@ -237,7 +236,6 @@ class Workbench:
         """End the session: what was saved for a crash is deleted."""
         for name in ("repairs", "trying"):
             self.jobs.stop(name)
-        self.session.halt.ask()
         self.runs.close()
         self.session.close()
 
