@@ -11,7 +11,7 @@ import threading
 import weakref
 
 import pytest
-from conftest import FUSED
+from fused_schedule import FUSED
 
 import lhkit
 from lhkit.session.composing import Session

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import FUSED, Bench
+from benches import Bench
+from fused_schedule import FUSED
 
 import lhkit
 from lhkit.model.errors import LhkitError, PayloadError, UsageError

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from conftest import FUSED
+from fused_schedule import FUSED
 
 from lhkit.model.errors import UsageError
 from lhkit.model.repair import Repair

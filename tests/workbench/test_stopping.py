@@ -5,7 +5,8 @@ import signal
 import threading
 
 import pytest
-from conftest import FUSED, Bench
+from benches import Bench
+from fused_schedule import FUSED
 
 import lhkit
 from lhkit.model.errors import LhkitError
