@@ -1,5 +1,21 @@
 """Workbenches as tests hold them."""
 
+import threading
+
+from lhkit.worker.client import _Process
+
+
+def waiting_for_worker(monkeypatch):
+    """Return an event that is set once an answer of a worker is waited for."""
+    is_waiting, enforce = threading.Event(), _Process._enforce
+
+    def enforced(*given):
+        is_waiting.set()
+        enforce(*given)
+
+    monkeypatch.setattr(_Process, "_enforce", enforced)
+    return is_waiting
+
 
 class Bench:
     """A workbench, with the names of the parts that changed since it was last asked."""

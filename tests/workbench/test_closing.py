@@ -11,6 +11,7 @@ import threading
 import weakref
 
 import pytest
+from benches import waiting_for_worker
 from fused_schedule import FUSED
 
 import lhkit
@@ -222,12 +223,11 @@ def test_the_process_of_a_run_ends_when_nobody_looks_any_more():
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
-def test_the_button_ends_a_trace_whatever_the_thread_of_commands_waits_for(payload, own_worker):
+def test_the_button_ends_a_trace_whatever_the_thread_of_commands_waits_for(payload, own_worker, monkeypatch):
     async def press():
         schedule = lhkit.load_schedule(FUSED, worker=own_worker)
         widget = WorkbenchWidget(Session(payload, schedule, worker=own_worker, autosaves=False))
-        begun = threading.Event()
-        widget.session.subscribe(lambda _: begun.set())
+        begun = waiting_for_worker(monkeypatch)
         os.kill(own_worker.pid, signal.SIGSTOP)
         hear(widget, do="set_knobs", knobs={"tile": 16}, id="1")
         assert begun.wait(60)

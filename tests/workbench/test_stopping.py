@@ -5,7 +5,7 @@ import signal
 import threading
 
 import pytest
-from benches import Bench
+from benches import Bench, waiting_for_worker
 from fused_schedule import FUSED
 
 import lhkit
@@ -46,13 +46,11 @@ def killable(payload, own_worker):
     return Bench(Workbench(Session(payload, schedule, worker=own_worker, autosaves=False)))
 
 
-def do_and_stop(bench, command, **fields):
-    """Carry out a command in a thread, and stop it once the session has changed or the thread is over."""
-    has_begun = threading.Event()
-    bench.session.subscribe(lambda _: has_begun.set())
+def do_and_stop(bench, is_waiting, command, **fields):
+    """Carry out a command in a thread, and stop it once it waits for the worker."""
     thread = threading.Thread(target=bench.do, args=(command,), kwargs=fields)
     thread.start()
-    assert has_begun.wait(60)
+    assert is_waiting.wait(60)
     assert bench.workbench.stop()
     thread.join(60)
     assert not thread.is_alive()
@@ -65,10 +63,10 @@ def check_stopped(bench, trace):
     assert bench.workbench.problems.found == () and not bench.workbench.problems.is_looking
 
 
-def test_a_trace_of_very_many_steps_is_stopped_and_the_next_edit_is_traced(killable):
+def test_a_trace_of_very_many_steps_is_stopped_and_the_next_edit_is_traced(killable, monkeypatch):
     killable.do("open", area="left", pane="text")
     trace = killable.workbench.trace
-    do_and_stop(killable, "set_text", text=LONG)
+    do_and_stop(killable, waiting_for_worker(monkeypatch), "set_text", text=LONG)
     check_stopped(killable, trace)
     assert killable.session.text == LONG and killable.part("text")["marks"] == []
     killable.do("set_text", text=FUSED + "// mended\n")
@@ -77,14 +75,15 @@ def test_a_trace_of_very_many_steps_is_stopped_and_the_next_edit_is_traced(killa
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
-def test_a_worker_that_hangs_is_stopped_and_asked_again(killable):
+def test_a_worker_that_hangs_is_stopped_and_asked_again(killable, monkeypatch):
     trace = killable.workbench.trace
     os.kill(killable.workbench.worker.pid, signal.SIGSTOP)
-    do_and_stop(killable, "set_knobs", knobs={"tile": 16})
+    do_and_stop(killable, waiting_for_worker(monkeypatch), "set_knobs", knobs={"tile": 16})
     check_stopped(killable, trace)
     ((_, again),) = killable.notice.actions
     killable.workbench.do(again)
-    assert not killable.session.is_stale and killable.session.schedule.values == {"tile": 16}
+    assert not killable.session.is_stale, killable.session.failure
+    assert killable.session.schedule.values == {"tile": 16}
     assert killable.workbench.trace is not trace and killable.part("head")["stale"] == ""
 
 
