@@ -39,10 +39,16 @@ def load_catalogue(worker: Worker | None = None) -> Catalogue:
 def known_help() -> dict[str, str]:
     """Return what each op does, in a sentence, by its name; nothing where the catalogue was not made yet."""
     try:
-        made = kept_path(find_host(), MAKERS).is_file()
+        host = find_host()
     except UsageError:
         return {}  # a trace by a compiler binary needs no bindings
-    return {op.name: op.sentence for op in load_catalogue().ops} if made else {}
+    if host not in _HELP and kept_path(host, MAKERS).is_file():
+        _HELP[host] = {op.name: op.sentence for op in load_catalogue().ops}
+    return _HELP.get(host, {})
+
+
+# Once it is known it stays: whoever draws asks each time.
+_HELP: dict[str, dict[str, str]] = {}
 
 
 @functools.lru_cache(maxsize=4)

@@ -20,9 +20,10 @@ from lhkit.session.editing import edit_schedule
 from lhkit.session.events import Callback, EventKind, EventStream, SessionEvent
 from lhkit.session.files import write_file
 from lhkit.session.following import FollowedFile
+from lhkit.session.halting import Halt, in_words, was_stopped
 from lhkit.session.history import History, Version
 from lhkit.session.trace_cache import TraceCache
-from lhkit.session.versions import version_of_saved, version_of_text
+from lhkit.session.versions import version_of_saved, version_of_schedule, version_of_text
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -41,12 +42,13 @@ class Session:
         retraces: False leaves the trace stale after a change, until `retrace`.
         worker: The worker that it has for itself, None for the shared one.
         followed: The file that is followed, or None.
+        halt: Ends what is being parsed or traced, from another thread.
     """
 
     def __init__(
         self,
         payload: Payload,
-        schedule: Schedule,
+        schedule: Schedule | Version,
         *,
         name: str | None = None,
         retraces: bool = True,
@@ -58,23 +60,26 @@ class Session:
 
         Args:
             payload: What the schedule is for.
-            schedule: Where to begin.
+            schedule: Where to begin; a version may be the draft of a text that is none yet.
             name: What to call it; default the name of the schedule's source.
             retraces: Whether a change takes the trace again.
             autosaves: Whether a change writes the session to the user's state folder.
             worker: Another worker than the session's.
             limits: Time and memory for each trace.
         """
+        first = schedule if isinstance(schedule, Version) else version_of_schedule(schedule)
         self.payload = payload
-        self.name = name or Path(schedule.source).stem
+        self.name = name or Path(first.schedule.source).stem
         self.retraces = retraces
         self._autosave = Autosave(self.name, payload) if autosaves else None
         self.worker = worker
         self._events = EventStream()
-        self._branches = {MAIN: History((Version(schedule, schedule.text, "as it was loaded"),))}
+        self._branches = {MAIN: History((first,))}
         self._branch = MAIN
         self._checkpoints: dict[str, Version] = {}
-        self._traces = TraceCache(payload, worker, limits)
+        self.halt = Halt()
+        self._limits = self.halt.limited(limits)
+        self._traces = TraceCache(payload, worker, self._limits)
         self._trace: Trace | None = None
         self._traced: Schedule | None = None
         self._trace_failure: Failure | None = None
@@ -175,14 +180,19 @@ class Session:
                 "the text does not parse as it stands; edits need one that does",
                 f"Mend it, or undo. It fails with: {version.failure.message}",
             )
-        made = edit_schedule(version.schedule, edit, script=version.script, worker=self.worker)
-        self._change(Version(made.after, made.after.text, made.edited.title, script=made.script))
+        with self.halt:
+            made = edit_schedule(
+                version.schedule, edit, script=version.script, worker=self.worker, limits=self._limits
+            )
+            self._change(Version(made.after, made.after.text, made.edited.title, script=made.script))
         return made.edited
 
     def set_text(self, text: str, *, title: str = "edit the text", amends: bool = False) -> None:
         """Put another text in place, as `set_knobs` does; one that does not parse becomes a draft."""
-        if text != self.text:
-            made = version_of_text(self.schedule, text, title, self.worker)
+        if text == self.text and not was_stopped(self.version.failure):
+            return
+        with self.halt:
+            made = version_of_text(self.schedule, text, title, self.worker, self._limits)
             self._move((self.history.amended if amends else self.history.with_version)(made), "edited", title)
 
     def set_knobs(self, settings: Mapping[str, KnobValue], *, amends: bool = False) -> None:
@@ -321,10 +331,13 @@ class Session:
 
     def retrace(self) -> None:
         """Take the trace of the schedule as it stands; one that was taken before is used again."""
+        if not self.schedule.sequences:  # the text never was a schedule, as its failure says
+            return
         try:
-            trace = self._traces.trace(self.schedule)
+            with self.halt:
+                trace = self._traces.trace(self.schedule)
         except LhkitError as error:
-            self._trace_failure = error.failure
+            self._trace_failure = in_words(error.failure, "tracing")
             self._send("stale", "it cannot be traced")
             return
         self._trace, self._traced, self._trace_failure = trace, self.schedule, None

@@ -32,8 +32,9 @@ from lhkit.session.measuring import REFERENCE_NAME, measure
 from lhkit.session.workers import shared_worker
 from lhkit.sweeping.confirmation_log import ConfirmationLog
 from lhkit.sweeping.keys import sha256_of
-from lhkit.worker.client import Question, Worker
+from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.questions import Question
 
 BASELINE_NAME = "default knobs"
 DEFAULT_SECONDS = 30.0

@@ -11,6 +11,7 @@ from lhkit.schedule.agreement import check_agreement
 from lhkit.schedule.script import Edited, Script
 from lhkit.session.loading import parse_text
 from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
 
 
 def read_script(schedule: Schedule, *, worker: Worker | None = None) -> Script:
@@ -46,6 +47,7 @@ def edit_schedule(
     *,
     script: Script | None = None,
     worker: Worker | None = None,
+    limits: Limits | None = None,
 ) -> ScheduleEdit:
     """Make an edit: ``edit_schedule(s, lambda script: rename_handle(script, "%loops", "%rows"))``.
 
@@ -54,6 +56,7 @@ def edit_schedule(
         edit: A function of a script, as the modules ``lhkit.schedule.edits_…`` have them.
         script: The script of the schedule, if the edit before or `read_script` gave it.
         worker: Another worker than the session's.
+        limits: Time and memory for parsing what the edit gives.
 
     Raises:
         UsageError: The edit is refused; the message says why and where.
@@ -62,7 +65,7 @@ def edit_schedule(
     if script is None or script.text != schedule.text:
         script = read_script(schedule, worker=worker)
     edited = edit(script)
-    after, outline = parse_text(schedule, edited.text, worker=worker)
+    after, outline = parse_text(schedule, edited.text, worker=worker, limits=limits)
     return ScheduleEdit(schedule, after, checked_script(after, outline), edited)
 
 

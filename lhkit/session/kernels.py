@@ -32,9 +32,10 @@ from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
 from lhkit.session.weights import with_weights
 from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Descriptor, Packing, arrays_in, dtype_named
-from lhkit.worker.client import Request, Worker, record
+from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.protocol import Message
+from lhkit.worker.questions import Request, record
 
 Array = NDArray[Any]
 

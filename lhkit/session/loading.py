@@ -162,17 +162,19 @@ def parse_text(
 ) -> tuple[Schedule, tuple[WrittenOp, ...]]:
     """Return a schedule with another text, and its transform ops; name, entry, bindings and libraries stay.
 
-    Settings stay too, of the knobs that it still has and that allow them.
+    Settings stay too, of the knobs that it still has and that allow them. One without sequences was no schedule
+    yet: it gets its entry and libraries now.
 
     Raises:
         UsageError: No named sequence, or its entry is gone.
         ScheduleError: It does not parse or does not verify; with file, line, column and carets.
     """
     parts = [(schedule.source, _checked(text.encode(errors="replace"), schedule.source))]
-    parts += [(library.source, library.text.encode()) for library in schedule.libraries]
+    libraries = schedule.libraries if schedule.sequences else read_libraries(*parts[0])
+    parts += [(library.source, library.text.encode()) for library in libraries]
     answer = _ask_for_schedule(parts, worker, limits, written=True)
     changed = _schedule(
-        *parts[0], schedule.libraries, answer, schedule.entry, schedule.bind, target=schedule.target or None
+        *parts[0], libraries, answer, schedule.entry or None, schedule.bind, target=schedule.target or None
     )
     knobs = {knob.name: knob for knob in changed.knobs}
     kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}

@@ -15,8 +15,9 @@ from lhkit.model.own_ops import OwnOp
 from lhkit.model.schedule import Schedule
 from lhkit.session.kept import kept_path, read_or_make
 from lhkit.session.workers import shared_worker
-from lhkit.worker.client import Question, Worker
+from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.questions import Question
 
 _REQUEST = "load_ops"
 # What lhkit's own ops are made by.

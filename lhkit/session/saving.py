@@ -41,6 +41,11 @@ def reference_to_keep(reference: str | None) -> str | None:
     return f"{_SHIPPED}:{function}" if is_shipped else reference
 
 
+def is_shipped_reference(kept: str | None) -> bool:
+    """Return whether what a file names as a reference is none, or one that comes with lhkit."""
+    return not kept or kept.rpartition(":")[0] == _SHIPPED
+
+
 def reference_here(kept: str | None) -> str | None:
     """Return the reference that a file names; None where this machine has no such file."""
     file, _, function = (kept or "").rpartition(":")

@@ -6,15 +6,38 @@ import contextlib
 from collections.abc import Sequence
 
 from lhkit.model.errors import LhkitError, UsageError
+from lhkit.model.failure import Failure
 from lhkit.model.schedule import Schedule
 from lhkit.session.autosaving import SavedVersion
 from lhkit.session.editing import checked_script
+from lhkit.session.halting import in_words
 from lhkit.session.history import Version
 from lhkit.session.loading import parse_text
 from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+
+LOADED = "as it was loaded"
 
 
-def version_of_text(schedule: Schedule, text: str, title: str, worker: Worker | None) -> Version:
+def version_of_schedule(schedule: Schedule) -> Version:
+    """Return the version that a session begins with."""
+    return Version(schedule, schedule.text, LOADED)
+
+
+def first_draft(text: str, source: str, failure: Failure) -> Version:
+    """Return the version that a session begins with whose text is no schedule yet.
+
+    Args:
+        text: The text.
+        source: What it is called.
+        failure: Why it is none.
+    """
+    return Version(Schedule(source, "", (), (), ""), text, LOADED, failure)
+
+
+def version_of_text(
+    schedule: Schedule, text: str, title: str, worker: Worker | None, limits: Limits | None = None
+) -> Version:
     """Return the version of a text; a draft, with its failure, where it does not parse or verify.
 
     Args:
@@ -22,11 +45,12 @@ def version_of_text(schedule: Schedule, text: str, title: str, worker: Worker | 
         text: The text.
         title: What led to it, in a few words.
         worker: The worker that parses it, None for the shared one.
+        limits: Time and memory for that.
     """
     try:
-        after, outline = parse_text(schedule, text, worker=worker)
+        after, outline = parse_text(schedule, text, worker=worker, limits=limits)
     except LhkitError as error:
-        return Version(schedule, text, title, error.failure)
+        return Version(schedule, text, title, in_words(error.failure, "reading the text"))
     # A text that is read otherwise than it is parsed can be traced; an edit of it says what is wrong.
     with contextlib.suppress(UsageError):
         return Version(after, text, title, script=checked_script(after, outline))

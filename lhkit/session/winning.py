@@ -18,7 +18,7 @@ from lhkit.session.confirming import Confirming, confirm, require_contenders
 from lhkit.session.exporting import portable_text
 from lhkit.session.sweep_subjects import Preparation
 from lhkit.sweeping.confirmation_log import ConfirmationLog, log_path
-from lhkit.worker.client import Question
+from lhkit.worker.questions import Question
 
 
 def choose_winner(records: Sequence[SweepRecord]) -> SweepRecord | None:

@@ -19,8 +19,9 @@ from lhkit.sweeping.carrying import Cargo, load_cargo, write_places
 from lhkit.sweeping.dask_host import Answer, Setup, leave, look_around, try_here
 from lhkit.sweeping.executor import Programs, Trial
 from lhkit.sweeping.task import Subject, Variant
-from lhkit.worker.client import Question, Worker
+from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.questions import Question
 
 _START_SECONDS = 60
 _END_SECONDS = 20

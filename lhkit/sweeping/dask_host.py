@@ -18,9 +18,10 @@ from lhkit.sweeping.carrying import Cargo, read_places, unload_cargo
 from lhkit.sweeping.executor import LocalExecutor, Trial
 from lhkit.sweeping.locking import wait_for_lock
 from lhkit.sweeping.task import Subject, Variant
-from lhkit.worker.client import Question, Worker
+from lhkit.worker.client import Worker
 from lhkit.worker.folders import temporary_folder
 from lhkit.worker.limits import Limits
+from lhkit.worker.questions import Question
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from lhkit.model.errors import LhkitError
 from lhkit.model.failure import Failure, FailureKind
 from lhkit.model.sweep import SweepStatus, SweepTime
 from lhkit.sweeping.task import Subject, Variant
-from lhkit.worker.client import Worker, record
+from lhkit.worker.client import Worker
 from lhkit.worker.deaths import was_killed
 from lhkit.worker.limits import Limits
 from lhkit.worker.protocol import Message
+from lhkit.worker.questions import record
 
 # Hashes of programs that need not be tried again; None: every one is tried.
 Programs = Collection[str] | None

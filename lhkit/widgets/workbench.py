@@ -16,7 +16,7 @@ from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
-from lhkit.render.svg import drawing_id, element
+from lhkit.render.svg import drawing_id, element, escaped
 from lhkit.render.timeline import timeline_drawing
 from lhkit.render.timeline_html import timeline_style
 from lhkit.render.trace_view import schedule_panes, timeline_pane, trace_key
@@ -24,8 +24,8 @@ from lhkit.render.viewer import Pane, View, script, static_text, view_html, view
 from lhkit.session.catalogues import known_help
 from lhkit.session.composing import Session
 from lhkit.session.files import write_file
-from lhkit.session.following import own_file
-from lhkit.session.loading import as_payload, as_schedule
+from lhkit.session.loading import as_payload
+from lhkit.session.opening import open_session
 from lhkit.widgets.view import is_live
 from lhkit.workbench.exports import export_kind, exported
 from lhkit.workbench.frames import payload_frame
@@ -34,7 +34,7 @@ from lhkit.workbench.notices import Notice
 from lhkit.workbench.parts import PARTS
 from lhkit.workbench.results import Result
 from lhkit.workbench.screen import Screen
-from lhkit.workbench.state import WorkbenchState, read_state
+from lhkit.workbench.state import WorkbenchState, left_out, read_state
 from lhkit.workbench.workbench import Workbench
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
@@ -61,7 +61,12 @@ class WorkbenchWidget(anywidget.AnyWidget):
     view_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(
-        self, session: Session, *, screen: Screen | None = None, results: tuple[Result, ...] = ()
+        self,
+        session: Session,
+        *,
+        screen: Screen | None = None,
+        results: tuple[Result, ...] = (),
+        notice: Notice | None = None,
     ) -> None:
         """Show a session; its trace is taken.
 
@@ -69,17 +74,21 @@ class WorkbenchWidget(anywidget.AnyWidget):
             session: The session.
             screen: What is looked at; default the first step that does something.
             results: What ran in the session before.
+            notice: What has to be said at the beginning.
         """
+        self._is_closed = False
+        self._views: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
         self._loop = _running_loop()
         self.jobs = ThreadJobs(self._report) if self._loop else InlineJobs()
-        self.workbench = Workbench(session, screen=screen, results=results, jobs=self.jobs)
+        self.workbench = Workbench(session, screen=screen, results=results, jobs=self.jobs, notice=notice)
         self.add_traits(**{_trait(part.name): traitlets.Any().tag(sync=True) for part in PARTS})
         parts = {_trait(name): value for name, value in self.workbench.parts.items()}
         super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **parts)
         self.workbench.changed = self._changed
         self.on_msg(self._hear)
-        self._is_closed = False
-        self._watch_file()
+        if self.comm is not None:  # the page may end it too
+            self.comm.on_close(lambda _: self.close())
 
     @property
     def session(self) -> Session:
@@ -97,8 +106,20 @@ class WorkbenchWidget(anywidget.AnyWidget):
         return self.workbench.trace
 
     def do(self, command: Mapping[str, Any]) -> None:
-        """Carry out a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.commands`."""
-        self.workbench.do(command)
+        """Carry out a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.commands`.
+
+        Raises:
+            LhkitError: It is refused; the screen says so too.
+        """
+        try:
+            self.jobs.run(lambda: self.workbench.do(command, raises=True))
+        except KeyboardInterrupt:  # it goes on in its thread
+            self.workbench.stop()
+            raise
+
+    def stop(self) -> None:
+        """End what is being traced, run, measured or swept, as the button does."""
+        self.workbench.stop()
 
     @property
     def state(self) -> WorkbenchState:
@@ -146,19 +167,27 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
     def close(self) -> None:
         """End the session and take the workbench from the screen."""
+        if self._is_closed:
+            return
         self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.workbench.stop()
+        # Behind the commands that wait: what was typed is in the session that is kept or saved afterwards.
+        self.jobs.run(self.workbench.close)
         if isinstance(self.jobs, ThreadJobs):
             self.jobs.close()
-        self.workbench.close()
         super().close()
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
         trace = self.trace
         words = f"workbench: {self.schedule.source} on {self.session.payload.source}"
-        if not is_live() or trace is None:
+        if not is_live():
             return {"text/plain": words}, {}
         # The output holds a picture that the widget takes over: read without a kernel it is a picture.
-        picture = view_html(_still(trace, self.workbench.screen.step), id_=self.view_id)
+        still = _still(trace, self.workbench.screen.step) if trace else _text_still(self.session.text)
+        picture = view_html(still, id_=self.view_id)
         # Notebook 7 lets outputs scroll that were long at first; the workbench has a height of its own.
         style = f'[data-lh-view="{self.view_id}"]:not(.lh-live) {{ max-height: 40rem; overflow: auto; }}'
         return {"text/html": element("style", style) + picture, "text/plain": words}, {}
@@ -166,9 +195,18 @@ class WorkbenchWidget(anywidget.AnyWidget):
     # Commands come on the kernel's thread and are carried out on the workbench's; parts go back.
 
     def _hear(self, _widget: object, content: Mapping[str, Any], _buffers: Sequence[bytes]) -> None:
-        if content.get("do") == "stop_run":  # it waits for no command before it
-            self.workbench.runs.stop()
-        self.jobs.post(functools.partial(self._answer, content))
+        name, by = content.get("do"), str(content.get("by", ""))
+        if name == "join":
+            self._views.add(by)
+            self._watch_file()
+        elif name == "leave":
+            self._views.discard(by)
+            if not self._views:
+                self.jobs.post(self.workbench.runs.rest)
+        elif name == "stop" and self.workbench.stop():  # it waits for no command before it
+            self.send({"done": content.get("id")})
+        else:
+            self.jobs.post(functools.partial(self._answer, content))
 
     def _answer(self, content: Mapping[str, Any]) -> None:
         number = content.get("id")
@@ -193,15 +231,15 @@ class WorkbenchWidget(anywidget.AnyWidget):
             for name, value in parts.items():
                 self.set_trait(name, value)
 
-    # A file that is followed is looked at now and then, behind the commands that wait.
+    # A file that is followed is looked at now and then, behind the commands that wait, while somebody looks at
+    # the workbench: a cell that was run again leaves one behind that nobody sees.
 
     def _watch_file(self) -> None:
-        if self._loop is not None and not self._is_closed:
-            self._loop.call_later(FOLLOW_SECONDS, self._look_at_file)
+        if self._loop is not None and self._timer is None and self._views and not self._is_closed:
+            self._timer = self._loop.call_later(FOLLOW_SECONDS, self._look_at_file)
 
     def _look_at_file(self) -> None:
-        if self._is_closed:
-            return
+        self._timer = None
         if self.session.followed is None:
             self._watch_file()
         else:
@@ -214,11 +252,15 @@ class WorkbenchWidget(anywidget.AnyWidget):
             self._here(self._watch_file)
 
     def _here(self, act: Callable[[], None]) -> None:
-        """Act on the kernel's thread, in order."""
+        """Act on the kernel's thread, in order; nothing any more where the kernel ends."""
         if self._loop is None:
             act()
-        else:
+            return
+        try:
             self._loop.call_soon_threadsafe(act)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
 
     def _report(self, error: Exception) -> None:
         """Show a defect of lhkit's own; the workbench goes on."""
@@ -232,6 +274,11 @@ def _still(trace: Trace, step: int) -> View:
     payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False))
     panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
     return View(trace_key(trace), panes, start=step)
+
+
+def _text_still(text: str) -> View:
+    """Return what a reader sees of a text that has no trace."""
+    return View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
 
 
 def _trait(part: str) -> str:
@@ -248,6 +295,8 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 def explore(
     payload: Payload | str | os.PathLike[str] | None = None,
     schedule: Schedule | str | os.PathLike[str] | None = None,
+    *,
+    trust_reference: bool = False,
 ) -> WorkbenchWidget:
     """Return a workbench: a schedule to step through, to edit and to understand, in a notebook.
 
@@ -260,23 +309,25 @@ def explore(
     Args:
         payload: What the schedule is applied to; default ``fc_relu.mlir``; or a workbench that was saved.
         schedule: Where to begin; default ``fc_relu_handles.mlir`` for the default payload, else an empty one.
-            A file of one's own is followed: what another editor saves there is taken.
+            A file of one's own is followed: what another editor saves there is taken. A text that does not
+            parse yet is opened too, with what is wrong in it; its trace comes when it is mended.
+        trust_reference: Whether a saved workbench may bring a NumPy reference of its own, a Python file that
+            runs when its numbers are checked. Say so only of files that you trust as you trust that Python.
 
     Raises:
-        UsageError: There is no such file, or it does not parse.
+        UsageError: There is no such file, or a file of another kind.
+        PayloadError: The payload does not parse or does not verify.
     """
     if isinstance(payload, str | os.PathLike) and is_state_file(payload):
         if schedule is not None:
             raise usage_error("a saved workbench has its schedule already", "Open it without another one.")
-        state = read_state(payload)
-        return WorkbenchWidget(state.open(), screen=state.screen, results=state.results)
+        state = read_state(payload, trust_reference=trust_reference)
+        notice = left_out(state)
+        return WorkbenchWidget(state.open(), screen=state.screen, results=state.results, notice=notice)
     loaded = as_payload(PAYLOAD if payload is None else payload)
     if schedule is None:
         schedule = SCHEDULE if payload is None else EMPTY
-    session = Session(loaded, as_schedule(schedule))
-    if (file := own_file(schedule)) is not None:
-        session.follow(file)
-    return WorkbenchWidget(session)
+    return WorkbenchWidget(open_session(loaded, schedule))
 
 
 def is_state_file(path: str | os.PathLike[str]) -> bool:

@@ -19,6 +19,21 @@ def first_step(trace: Trace) -> int:
     return next(changing, start_step(trace))
 
 
+def fitting(screen: Screen, trace: Trace | None) -> Screen:
+    """Return what is looked at as far as it is there: a file or a page may name what a trace does not have."""
+    last = len(trace.step_records) - 1 if trace is not None else -1
+    known: set[str] = set()
+    if screen.kind == "step":
+        known = {str(index) for index in range(-1, last + 1)}
+    elif trace is not None and screen.kind == "handle":
+        known = {handle.id for handle in trace.handle_records}
+    elif trace is not None and screen.kind == "op":
+        known = {op.id for op in trace.op_records}
+    ids = " ".join(each for each in screen.ids.split() if each in known)
+    step = min(max(screen.step, -1), last)
+    return dataclasses.replace(screen, step=step, kind=screen.kind if ids else "", ids=ids)
+
+
 def carried(screen: Screen, old: Trace, new: Trace) -> Screen:
     """Return what is looked at in a new trace: the same step and the same thing, if they are there."""
     step = carried_step(old, new, screen.step)

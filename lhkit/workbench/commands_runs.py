@@ -24,7 +24,7 @@ def _sweep(workbench: Workbench, _: Mapping[str, Any]) -> None:
     workbench.runs.start(workbench, "sweep")
 
 
-def _stop_run(workbench: Workbench, _: Mapping[str, Any]) -> None:
+def _stop(workbench: Workbench, _: Mapping[str, Any]) -> None:
     workbench.runs.stop()
 
 
@@ -53,7 +53,7 @@ COMMANDS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], None]] = {
     "run": _run,
     "measure": _measure,
     "sweep": _sweep,
-    "stop_run": _stop_run,
+    "stop": _stop,
     "go_back": _go_back,
     "forget_results": _forget_results,
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import usage_error
+from lhkit.workbench.carrying import fitting
 from lhkit.workbench.fields import flag, integer, text
 
 if TYPE_CHECKING:
@@ -15,7 +17,10 @@ _KINDS = ("", "step", "handle", "op")
 
 
 def _select(workbench: Workbench, command: Mapping[str, Any]) -> None:
-    """``{"step": index, "kind": "step" | "handle" | "op" | "", "ids": str, "by": view}``."""
+    """``{"step": index, "kind": "step" | "handle" | "op" | "", "ids": str, "by": view}``.
+
+    Of ids that are not there, as a click on a picture of an earlier trace names them, none is selected.
+    """
     trace = workbench.trace
     step, kind = integer(command, "step"), text(command, "kind")
     last = len(trace.step_records) - 1 if trace else -1
@@ -23,7 +28,8 @@ def _select(workbench: Workbench, command: Mapping[str, Any]) -> None:
         raise usage_error(f"there is no step {step}; there are {last + 1}")
     if kind not in _KINDS:
         raise usage_error(f"nothing of kind {kind!r} can be selected")
-    workbench.look(step=step, kind=kind, ids=text(command, "ids"), by=str(command.get("by", "")))
+    asked = dataclasses.replace(workbench.screen, step=step, kind=kind, ids=text(command, "ids"))
+    workbench.screen = dataclasses.replace(fitting(asked, trace), by=str(command.get("by", "")))
 
 
 def _open(workbench: Workbench, command: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import UsageError, usage_error
+from lhkit.session.halting import was_stopped
 from lhkit.workbench.fields import flag, text
 from lhkit.workbench.notices import Notice
 from lhkit.workbench.typed import Typed
@@ -62,6 +63,15 @@ def _save_text(workbench: Workbench, command: Mapping[str, Any]) -> None:
     workbench.notice = Notice("done", f"saved to {followed.path.name}")
 
 
+def _trace(workbench: Workbench, _: Mapping[str, Any]) -> None:
+    """``{}``: take up again what was stopped."""
+    session = workbench.session
+    if was_stopped(session.version.failure):
+        session.set_text(session.text, title=session.version.title, amends=True)
+    elif session.is_stale:
+        session.retrace()
+
+
 def _take_file(workbench: Workbench, _: Mapping[str, Any]) -> None:
     """``{}``: take the text of the file that is followed."""
     followed = workbench.session.followed
@@ -74,4 +84,5 @@ COMMANDS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], None]] = {
     "settle_text": _settle_text,
     "save_text": _save_text,
     "take_file": _take_file,
+    "trace": _trace,
 }

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import logging
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Protocol
 
 Stopped = Callable[[], bool]
@@ -16,6 +20,9 @@ class Jobs(Protocol):
 
     def post(self, act: Callable[[], None]) -> None:
         """Act when the commands before are done."""
+
+    def run(self, act: Callable[[], None]) -> None:
+        """Act when the commands before are done, and wait for that."""
 
     def start(self, name: str, work: Callable[[Stopped], None]) -> None:
         """Begin to work beside the commands; a job of that name that still runs is asked to stop."""
@@ -31,6 +38,10 @@ class InlineJobs:
         """Act now."""
         act()
 
+    def run(self, act: Callable[[], None]) -> None:
+        """Act now."""
+        act()
+
     def start(self, name: str, work: Callable[[Stopped], None]) -> None:
         """Work now."""
         work(lambda: False)
@@ -40,7 +51,10 @@ class InlineJobs:
 
 
 class ThreadJobs:
-    """One thread for commands, one for each job: a kernel stays free, whatever the compiler does."""
+    """A thread for commands, one for each job: a kernel stays free, whatever the compiler does.
+
+    A thread is there while there is something to do, so that a workbench that nobody uses costs none.
+    """
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
         """Begin.
@@ -49,16 +63,42 @@ class ThreadJobs:
             report: Called with what a command or job raised and should not have.
         """
         self._report = report
-        self._commands = ThreadPoolExecutor(1, "lhkit-workbench")
+        self._lock = threading.Lock()
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._thread: threading.Thread | None = None
+        self._is_open = True
         self._stops: dict[str, threading.Event] = {}
+        _OPEN.add(self)
 
     def post(self, act: Callable[[], None]) -> None:
-        """Act when the commands before are done."""
-        self._commands.submit(self._guarded, act)
+        """Act when the commands before are done; nothing is done any more once it is closed."""
+        self._take(functools.partial(self._guarded, act))
+
+    def run(self, act: Callable[[], None]) -> None:
+        """Act when the commands before are done, and wait for that; what it raises is raised here.
+
+        Once it is closed, and within a command, it is done at once.
+        """
+        done: Future[None] = Future()
+
+        def settle() -> None:
+            try:
+                act()
+            except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+        if threading.current_thread() is self._thread or not self._take(settle):
+            act()
+        else:
+            done.result()
 
     def start(self, name: str, work: Callable[[Stopped], None]) -> None:
         """Begin to work beside the commands; a job of that name that still runs is asked to stop."""
         self.stop(name)
+        if not self._is_open:
+            return
         stop = self._stops[name] = threading.Event()
         threading.Thread(
             target=self._guarded, args=(lambda: work(stop.is_set),), name=f"lhkit-{name}", daemon=True
@@ -70,10 +110,31 @@ class ThreadJobs:
             stop.set()
 
     def close(self) -> None:
-        """Ask all jobs to stop, and take no more commands."""
+        """Ask all jobs to stop, and take no more commands; those that wait are done."""
+        with self._lock:
+            self._is_open = False
         for name in tuple(self._stops):
             self.stop(name)
-        self._commands.shutdown(wait=False, cancel_futures=True)
+
+    def _take(self, act: Callable[[], None]) -> bool:
+        with self._lock:
+            if not self._is_open:
+                return False
+            self._waiting.append(act)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="lhkit-workbench", daemon=True)
+                self._thread.start()
+        return True
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._thread = None
+                    return
+                act = self._waiting.popleft()
+            act()
+            del act  # what it holds may be a workbench that nobody else has any more
 
     def _guarded(self, act: Callable[[], None]) -> None:
         try:
@@ -81,3 +142,13 @@ class ThreadJobs:
         except Exception as error:
             logging.getLogger("lhkit").exception("the workbench failed")
             self._report(error)
+
+
+_OPEN: weakref.WeakSet[ThreadJobs] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Take no more commands when the kernel ends: no thread can be started from then on."""
+    for jobs in tuple(_OPEN):
+        jobs.close()

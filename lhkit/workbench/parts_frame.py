@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lhkit.render.trace_view import trace_view
 from lhkit.render.viewer import view_content
+from lhkit.session.halting import was_stopped
 from lhkit.workbench.exports import EXPORTS
 from lhkit.workbench.part import Part, same_trace
 
@@ -55,6 +56,10 @@ def _stale_words(workbench: Workbench) -> str:
     session = workbench.session
     if not session.is_stale:
         return ""
+    if was_stopped(session.failure):
+        return "stopped: shown is the last good trace"
+    if workbench.trace is None:
+        return "nothing is traced yet: the text is no schedule"
     if session.version.is_draft:
         return "the text does not parse: shown is the last that did"
     return "shown is an earlier version" if session.failure is None else "it cannot be traced"

@@ -36,4 +36,10 @@ def knob_values(schedule: Schedule) -> dict[str, KnobValue]:
         return {**given, **dict(schedule.settings)}
 
 
-PARTS = (Part("steps", lambda w: (same_trace(w), w.session.schedule, w.session.text), _make),)
+def _key(workbench: Workbench) -> Any:
+    # What ops do is known once somebody has asked for the catalogue.
+    session = workbench.session
+    return (same_trace(workbench), session.schedule, session.text, bool(known_help()))
+
+
+PARTS = (Part("steps", _key, _make),)

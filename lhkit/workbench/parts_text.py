@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lhkit.analysis.trace_failure import failure_of
 from lhkit.model.trace import Trace
 from lhkit.schedule.script import SEQUENCE, Script
+from lhkit.session.halting import was_stopped
 from lhkit.workbench.part import Part, same_trace
 from lhkit.workbench.text_marks import TextMark, check_marks, merged, parser_marks, trace_marks
 
@@ -36,6 +37,8 @@ def _make(workbench: Workbench) -> dict[str, Any] | None:
 def _marks(workbench: Workbench, trace: Trace | None) -> tuple[TextMark, ...]:
     session = workbench.session
     file = session.schedule.source
+    if was_stopped(session.failure):  # nothing is wrong with the text
+        return ()
     if session.failure is not None:
         return parser_marks(session.text, file, session.failure)
     traced = trace_marks(session.text, trace, failure_of(trace)) if trace is not None else ()

@@ -11,6 +11,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.repair import Repair
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
+from lhkit.session.halting import was_stopped
 from lhkit.session.repairing import DEFAULT_LIMIT, find_repairs, find_text_repairs
 from lhkit.session.trying import trying_worker
 
@@ -72,7 +73,10 @@ def _sickness(workbench: Workbench) -> Sick | None:
     """Return what needs a repair: a text that does not parse, a schedule that fails, a match of nothing."""
     session = workbench.session
     version, trace = session.version, session.trace
-    if workbench.typed.goes_on:  # nobody wants a repair of half a word
+    typed = workbench.typed
+    if typed.goes_on and typed.version == workbench.version_id:  # nobody wants a repair of half a word
+        return None
+    if was_stopped(version.failure):
         return None
     if version.failure is not None:
         return (version.schedule, version.text, version.failure, None)

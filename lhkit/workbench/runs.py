@@ -132,21 +132,26 @@ class Runs:
         self._leave = lambda: workbench.jobs.post(lambda: self._take(workbench, watcher, None))
         workbench.jobs.start("run", work)
 
-    def stop(self) -> None:
-        """Ask that which runs to end; returns at once, from any thread."""
+    def stop(self) -> bool:
+        """Ask that which runs to end; returns at once, from any thread, whether anything runs."""
         if (watcher := self._watcher) is None:
-            return
+            return False
         watcher.stop()
         # A process that is just starting ends when it has started: nobody waits for it, the next run has
         # another. What a sweep has found is waited for; its process is its own.
         self._worker = None
         if self.progress.kind != "sweep":
             self._leave()
+        return True
 
     def close(self) -> None:
         """End what runs, and the process that it ran in."""
         self.stop()
-        if self._worker is not None:
+        self.rest()
+
+    def rest(self) -> None:
+        """End the process of what ran, unless something runs; the next run has another."""
+        if self._watcher is None and self._worker is not None:
             self._worker.close()
             self._worker = None
 

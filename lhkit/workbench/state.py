@@ -16,7 +16,8 @@ from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.payload import Payload
 from lhkit.session.autosaving import SavedSession, checked_session
 from lhkit.session.composing import Session
-from lhkit.session.saving import reference_here, reference_to_keep
+from lhkit.session.saving import is_shipped_reference, reference_here, reference_to_keep
+from lhkit.workbench.notices import Notice
 from lhkit.workbench.results import Result
 from lhkit.workbench.screen import Screen
 
@@ -35,12 +36,14 @@ class WorkbenchState:
         session: The schedule: versions to undo and redo, branches, checkpoints, a text that does not parse.
         screen: What is looked at: step, selection, open tabs.
         results: What was run, measured and swept.
+        left_out: The NumPy reference that a file named and that was not taken; nothing of it is written.
     """
 
     payload: Payload
     session: SavedSession
     screen: Screen
     results: tuple[Result, ...] = ()
+    left_out: str | None = None
 
     @classmethod
     def of(cls, workbench: Workbench) -> WorkbenchState:
@@ -73,8 +76,13 @@ def _described(blob: Blob) -> dict[str, Any]:
     return {"name": blob.name, "dtype": blob.dtype, "shape": list(blob.shape), "sha256": blob.sha256}
 
 
-def read_state(path: str | os.PathLike[str]) -> WorkbenchState:
+def read_state(path: str | os.PathLike[str], *, trust_reference: bool = False) -> WorkbenchState:
     """Return the state that a file holds.
+
+    Args:
+        path: The file.
+        trust_reference: Whether a NumPy reference that it names by the path of a Python file is taken. That
+            file would run when numbers are checked; references that come with lhkit are always taken.
 
     Raises:
         UsageError: There is no such file, it holds no workbench, or it is damaged.
@@ -86,21 +94,36 @@ def read_state(path: str | os.PathLike[str]) -> WorkbenchState:
     except UnicodeDecodeError:
         raise usage_error(f"{path} is not text in UTF-8") from None
     try:
-        return _state(json.loads(text))
+        return _state(json.loads(text), trust_reference=trust_reference)
     except (ValueError, KeyError, TypeError) as error:
         advice = "A workbench is saved with widget.save(path)."
         raise usage_error(f"{path} holds no workbench of {SCHEMA}: {error}", advice) from None
 
 
-def _state(data: Any) -> WorkbenchState:
+def left_out(state: WorkbenchState) -> Notice | None:
+    """Return what has to be said of a reference that was not taken, None where nothing was left out."""
+    if state.left_out is None:
+        return None
+    return Notice(
+        "refused",
+        f"the saved workbench names a NumPy reference, {state.left_out}: Python code from outside of lhkit, "
+        "which was not taken",
+        "Numbers are held against the unscheduled payload. If you trust that code, open the workbench with "
+        "lhkit.explore(path, trust_reference=True).",
+    )
+
+
+def _state(data: Any, *, trust_reference: bool) -> WorkbenchState:
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ValueError("its schema is another")
     given = dict(data["payload"])
     bytecode, blobs = given.pop("bytecode"), given.pop("blobs")
+    named = given["reference"]
+    is_taken = trust_reference or is_shipped_reference(named)
     payload = dataclasses.replace(
         from_json(Payload, {**given, "bytecode": None, "blobs": ()}),
         bytecode=None if bytecode is None else base64.b64decode(bytecode),
-        reference=reference_here(given["reference"]),
+        reference=reference_here(named) if is_taken else None,
         blobs=tuple(
             Blob(b["name"], b["dtype"], tuple(b["shape"]), b["sha256"], memoryview(base64.b64decode(b["data"])))
             for b in blobs
@@ -111,4 +134,5 @@ def _state(data: Any) -> WorkbenchState:
         checked_session(from_json(SavedSession, data["session"])),
         from_json(Screen, data["screen"]),
         tuple(from_json(Result, each) for each in data["results"]),
+        None if is_taken else named,
     )

@@ -13,7 +13,8 @@ from lhkit.render.svg import drawing_id
 from lhkit.schedule.script import Script
 from lhkit.session.composing import Session
 from lhkit.session.editing import read_script
-from lhkit.workbench.carrying import carried, first_step
+from lhkit.session.halting import in_words, was_stopped
+from lhkit.workbench.carrying import carried, first_step, fitting
 from lhkit.workbench.checks import Checks
 from lhkit.workbench.commands import COMMANDS
 from lhkit.workbench.jobs import InlineJobs, Jobs
@@ -64,6 +65,7 @@ class Workbench:
         screen: Screen | None = None,
         results: tuple[Result, ...] = (),
         jobs: Jobs | None = None,
+        notice: Notice | None = None,
         changed: Callable[[Collection[str]], None] | None = None,
     ) -> None:
         """Open a session; its trace is taken.
@@ -74,11 +76,12 @@ class Workbench:
             results: What ran in the session before.
             jobs: Where work is done; default at once, where it is asked for.
             changed: Called with the names of parts that are new.
+            notice: What has to be said at the beginning.
         """
         self.session = session
         self.jobs = jobs or InlineJobs()
         self.changed = changed or (lambda _: None)
-        self.notice: Notice | None = None
+        self.notice: Notice | None = notice
         self.problems = Problems()
         self.runs = Runs(results)
         self.tryouts = Tryouts()
@@ -91,7 +94,7 @@ class Workbench:
         self._keys: dict[str, Hashable] = {}
         trace = session.trace
         self._looked_at = trace
-        self.screen = screen or Screen(first_step(trace) if trace else -1)
+        self.screen = fitting(screen or Screen(first_step(trace) if trace else -1), trace)
         self._after_a_change()
 
     @property
@@ -130,12 +133,17 @@ class Workbench:
         """What tells the text that stands from others: numbers of steps mean something in one text only."""
         return drawing_id(self.session.text)
 
-    def do(self, command: Command) -> None:
+    def do(self, command: Command, *, raises: bool = False) -> None:
         """Carry out a command; what is refused is said in the part ``notice``, and nothing else changes.
 
         Args:
             command: ``{"do": name, …}``, as JSON holds it; the names are those of ``lhkit.workbench.commands``.
+            raises: Raise what is refused too, for those who do not look at a screen.
+
+        Raises:
+            LhkitError: The command was refused, and ``raises`` is given.
         """
+        refused: LhkitError | None = None
         self.notice = None
         name = command.get("do")
         try:
@@ -144,14 +152,29 @@ class Workbench:
                 raise usage_error(f"there is no command {name!r}", f"There are: {', '.join(sorted(COMMANDS))}.")
             if name not in ("set_knobs", "set_text", "select"):
                 self.gesture = None
-            act(self, command)
+            with self.session.halt:
+                act(self, command)
         except LhkitError as error:
-            self.say(error.failure)
+            refused = error
+            self.say(in_words(error.failure, str(name).replace("_", " ")))
+        self._say_stopped()
         self._after_a_change()
+        if raises and self.notice is not None and self.notice.kind == "refused":
+            raise refused or usage_error(self.notice.message, self.notice.advice or None)
+
+    def stop(self) -> bool:
+        """End what is being traced, parsed or run, from any thread; return whether there is anything.
+
+        What a command has changed by then stays, as does the last good trace.
+        """
+        is_busy = self.session.halt.ask()
+        return self.runs.stop() or is_busy
 
     def poll(self) -> None:
         """Look at the file that is followed; what another editor saved there is taken, and said."""
-        if not self.session.poll():
+        with self.session.halt:
+            is_other = self.session.poll()
+        if not is_other:
             return
         self.gesture = None
         followed = self.session.followed
@@ -182,6 +205,13 @@ class Workbench:
     def say(self, failure: Failure) -> None:
         """Say on the screen what was refused and why."""
         self.notice = Notice("refused", failure.message, failure.advice or "")
+
+    def _say_stopped(self) -> None:
+        failure = self.session.failure
+        if self.notice is None and failure is not None and was_stopped(failure):
+            again = (("take it up again", {"do": "trace"}),)
+            message = f"{failure.message}: shown is the last good trace" if self.trace else failure.message
+            self.notice = Notice("done", message, failure.advice or "", again)
 
     def look(self, **changes: Any) -> None:
         """Look at something else: fields of `Screen`."""
@@ -214,7 +244,7 @@ class Workbench:
         if trace is not before:
             self._looked_at = trace
             if trace is not None:
-                start = Screen(first_step(trace), front=self.screen.front)
+                start = dataclasses.replace(self.screen, step=first_step(trace), kind="", ids="", by="")
                 self.screen = carried(self.screen, before, trace) if before is not None else start
                 failed = trace.outcome.failed_step
                 if failed is not None and (before is None or before.outcome.failed_step is None):

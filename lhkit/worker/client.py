@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import collections
 import contextlib
 import dataclasses
@@ -11,12 +10,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
 import psutil
 
-from lhkit.model.errors import error_for
+from lhkit.model.errors import LhkitError, error_for
 from lhkit.model.failure import Failure, FailureKind
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.worker.arrays import SharedFiles
@@ -25,18 +24,15 @@ from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.inbox import Event, NothingYetError, open_inbox
 from lhkit.worker.limits import Limits, process_environment
 from lhkit.worker.protocol import GarbageError, Message, write_message
+from lhkit.worker.questions import Question, Request, question_message, record
 from lhkit.worker.reproducer import write_reproducer
 
 _POLL_SECONDS = 0.05
 _START_SECONDS = 120.0
 _MOST_LOG_BYTES = 256 << 20
 _LOG_NAME = "worker.log"
-_KEPT_BODY_BYTES = 64 << 20
 
 COMPILER = "lhkit.worker"
-
-Request = dict[str, Any]
-Question = tuple[str, dict[str, Any], bytes]
 
 
 class Worker:
@@ -101,18 +97,20 @@ class Worker:
             LhkitError: As the answer says; a `WorkerError` if the process did not survive.
         """
         limits = limits or self.limits
-        with self._lock:
+        with self._turn(name, limits):
             try:
-                process = self._alive()
+                process = self._alive(limits)
             except _DeathError as died:
+                if died.kind == "cancelled":
+                    raise _cancelled(name) from None
                 raise error_for(self._failure_of_death("start", died, self._preparing())) from None
-            question = _question((name, fields, body), limits, self._take_released())
+            question = question_message((name, fields, body), limits, self._take_released())
             try:
                 answer = process.ask(question, limits, last_good_ir, on_progress)
             except _DeathError as died:
                 self._process = None
-                if process.is_cancelled:
-                    raise error_for(Failure("cancelled", f"{name} was cancelled", request=name)) from None
+                if process.is_cancelled or died.kind == "cancelled":
+                    raise _cancelled(name) from None
                 requests = [*self._preparing(), *before(), record(name, fields, body)]
                 raise error_for(self._failure_of_death(name, died, requests)) from None
             except BaseException:  # Ctrl-C and the like: the answer would come to the wrong request
@@ -151,12 +149,25 @@ class Worker:
             self.generation += 1
         return answers
 
+    @contextlib.contextmanager
+    def _turn(self, name: str, limits: Limits) -> Iterator[None]:
+        """Wait until no other thread is asking; not longer than the answer is wanted."""
+        while not self._lock.acquire(timeout=-1 if limits.stopped is None else _POLL_SECONDS):
+            if limits.is_stopped:
+                raise _cancelled(name)
+        try:
+            if limits.is_stopped:
+                raise _cancelled(name)
+            yield
+        finally:
+            self._lock.release()
+
     def _start(self, preparation: Sequence[Question], limits: Limits) -> tuple[_Process, list[Message]]:
-        process = _Process(self.threads, self.program)
+        process = _Process(self.threads, self.program, limits)
         answers = []
         try:
             for question in preparation:
-                answer = process.ask(_question(question, limits), limits, None)
+                answer = process.ask(question_message(question, limits), limits, None)
                 if (failure := answer.header.get("failure")) is not None:
                     raise error_for(from_json(Failure, failure))
                 answers.append(answer)
@@ -198,13 +209,14 @@ class Worker:
         """The process id, or None where none is running."""
         return self._process.pid if self._process else None
 
-    def _alive(self) -> _Process:
+    def _alive(self, limits: Limits) -> _Process:
         self._leave_parent()
         if self._process is not None and not self._process.is_running():
             self._process.kill()
             self._process = None
         if self._process is None:
-            self._process, _ = self._start(self.preparation, self.limits)
+            own = dataclasses.replace(self.limits, stopped=limits.stopped)
+            self._process, _ = self._start(self.preparation, own)
             self.generation += 1
         return self._process
 
@@ -237,23 +249,8 @@ class Worker:
         return released
 
 
-def record(name: str, fields: dict[str, Any], body: bytes) -> Request:
-    """Return a request as a reproducer keeps it."""
-    kept = body if len(body) <= _KEPT_BODY_BYTES else b""
-    return {"request": name, "fields": fields, "body": base64.b64encode(kept).decode()}
-
-
-def _question(question: Question, limits: Limits, released: Sequence[int] = ()) -> Message:
-    """Return a request as the process takes it."""
-    name, fields, body = question
-    header = {
-        "request": name,
-        "fields": fields,
-        "seconds": limits.seconds,
-        "memory_bytes": limits.memory_bytes,
-        "release": list(released),
-    }
-    return Message(header, body)
+def _cancelled(name: str) -> LhkitError:
+    return error_for(Failure("cancelled", f"{name} was cancelled", request=name))
 
 
 class _DeathError(Exception):
@@ -268,7 +265,7 @@ class _DeathError(Exception):
 class _Process:
     """One worker process, from start to death."""
 
-    def __init__(self, threads: int, program: str) -> None:
+    def __init__(self, threads: int, program: str, limits: Limits) -> None:
         self.stage: str | None = None
         self.last_good_ir: str | None = None
         self.is_cancelled = False
@@ -287,10 +284,10 @@ class _Process:
         self.pid = self._popen.pid
         self._end = finalize_here(self, _end, self._popen)
         self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
-        self._meet()
+        self._meet(Limits(_START_SECONDS, stopped=limits.stopped))
 
-    def _meet(self) -> None:
-        hello = self._wait(Limits(_START_SECONDS))
+    def _meet(self, limits: Limits) -> None:
+        hello = self._wait(limits)
         if (failure := hello.header.get("failure")) is not None:
             self.kill()
             raise error_for(from_json(Failure, failure))
@@ -320,7 +317,8 @@ class _Process:
         return self._wait(limits, on_progress)
 
     def _wait(self, limits: Limits, on_progress: Callable[[Mapping[str, Any]], None] | None = None) -> Message:
-        deadline = time.monotonic() + limits.seconds
+        looked = time.monotonic()
+        deadline = looked + limits.seconds
         while True:
             try:
                 event = self._inbox.get(min(_POLL_SECONDS, max(deadline - time.monotonic(), 0.001)))
@@ -335,8 +333,13 @@ class _Process:
                 on_progress(event.header)
             self.stage = event.header["progress"]
             self.last_good_ir = event.header["ir"] or self.last_good_ir
+            if time.monotonic() - looked >= _POLL_SECONDS:  # notes may come faster than that
+                looked = time.monotonic()
+                self._enforce(limits, deadline)
 
     def _enforce(self, limits: Limits, deadline: float) -> None:
+        if limits.is_stopped:
+            self._stop_for("cancelled", "was no longer wanted")
         if time.monotonic() >= deadline:
             self._stop_for("timeout", f"took longer than its limit of {limits.seconds:g} s")
         if (used := self._memory_bytes()) > limits.memory_bytes:

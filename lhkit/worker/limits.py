@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -23,10 +24,18 @@ class Limits:
     Attributes:
         seconds: Wall-clock time.
         bytes: Resident memory of the worker process, shared files not counted.
+        stopped: Asked again and again while somebody waits: whether the answer is no longer wanted. Then the
+            request fails with the kind ``cancelled``, and the process ends with it.
     """
 
     seconds: float = DEFAULT_SECONDS
     bytes: int = 0
+    stopped: Callable[[], bool] | None = field(default=None, compare=False)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the answer is no longer wanted."""
+        return self.stopped is not None and self.stopped()
 
     @property
     def memory_bytes(self) -> int:

@@ -18,6 +18,8 @@ SCHEDULE = """module attributes {transform.with_named_sequence} {
 }
 """
 EXPLORE = f"import lhkit\nbench = lhkit.explore(lhkit.payloads.fc_relu(64, 64, 64), '''{SCHEDULE}''')\nbench"
+# The process of the compiler stands still.
+HANG = "import os, signal\nfrom lhkit.session.workers import shared_worker\nos.kill(shared_worker().pid, signal.SIGSTOP)\nbench"
 AGAIN = "bench.save('saved.json')\nbench.close()\nbench = lhkit.explore('saved.json')\nbench"
 
 
@@ -83,3 +85,16 @@ def test_an_export_is_downloaded_and_a_saved_workbench_opens_again(page):
     slider = root.get_by_role("slider", name="knob rows")
     slider.wait_for()
     assert slider.input_value() == "5"
+
+
+def test_a_trace_that_hangs_is_stopped_and_taken_up_again(page):
+    root = page.page.locator(".lhw")
+    run_code(page, HANG)
+    root.get_by_role("slider", name="knob rows").fill("5")
+    root.locator(".lhw-working").get_by_role("button", name="stop").click()
+    notice = root.locator(".lhw-notice")
+    notice.get_by_text("tracing was stopped").wait_for(timeout=5_000)
+    root.locator(".lhw-outcome", has_text="stopped").wait_for()
+    notice.get_by_role("button", name="take it up again").click()
+    root.locator(".lhw-outcome", has_text="applies").wait_for()
+    assert root.locator(".lhw-working").is_hidden()

@@ -6,7 +6,7 @@ class RunLine {
     this.bar = make("progress", { "aria-label": "progress" });
     this.said = make("span", { class: "lh-said" });
     // Not through the queue: a command that takes long must not keep it waiting.
-    this.halt = make("button", { type: "button", onclick: () => bench.channel.send({ do: "stop_run" }) }, "■ stop");
+    this.halt = make("button", { type: "button", onclick: () => bench.channel.send({ do: "stop" }) }, "■ stop");
     this.node = make("div", { class: "lhw-run-line", role: "status", hidden: true }, this.bar, this.said, this.halt);
   }
 

@@ -11,7 +11,8 @@ class TopBar {
     this.bench = bench;
     this.names = make("span", { class: "lhw-names" });
     this.outcome = make("span", { class: "lhw-outcome", role: "status" });
-    this.working = make("span", { class: "lhw-working", role: "status", hidden: true }, "working …");
+    this.working = make("span", { class: "lhw-working", role: "status", hidden: true });
+    this.working.append("working … ", make("button", { type: "button", onclick: () => bench.channel.send({ do: "stop" }) }, "■ stop"));
     this.node = make("header", { class: "lhw-top" }, this.names, this.outcome, this.working, this.tools(), this.walk());
   }
 

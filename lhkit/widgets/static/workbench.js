@@ -238,8 +238,16 @@ class Workbench {
 
 async function render({ model, el }) {
   const bench = new Workbench(model, el);
+  model.send({ do: "join", by: bench.id });
   await bench.start();
-  return () => bench.stop();
+  return () => {
+    bench.stop();
+    try {
+      model.send({ do: "leave", by: bench.id });
+    } catch {
+      // The kernel is gone, and nobody is there to hear it.
+    }
+  };
 }
 
 function initialize({ model }) {

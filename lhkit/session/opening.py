@@ -1,0 +1,69 @@
+"""Sessions opened from what people name, also from a text that is no schedule yet."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lhkit.model.errors import LhkitError
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.session.composing import Session
+from lhkit.session.following import own_file
+from lhkit.session.history import Version
+from lhkit.session.loading import HasOperation, as_schedule
+from lhkit.session.resource_bytecode import MAGIC
+from lhkit.session.versions import first_draft, version_of_schedule
+from lhkit.shipped import find_file
+from lhkit.worker.client import Worker
+
+
+def open_session(
+    payload: Payload,
+    schedule: Schedule | str | os.PathLike[str] | HasOperation,
+    *,
+    autosaves: bool = True,
+    worker: Worker | None = None,
+) -> Session:
+    """Return a session; a text that is no schedule yet is its first draft, and a file of one's own is followed.
+
+    Args:
+        payload: The payload.
+        schedule: Where to begin: a schedule, a path, text or a module.
+        autosaves: Whether a change writes the session to the user's state folder.
+        worker: Another worker than the session's.
+
+    Raises:
+        UsageError: There is no such file, or what it holds is no text.
+    """
+    session = Session(payload, _first_version(schedule, worker), autosaves=autosaves, worker=worker)
+    if (file := own_file(schedule)) is not None:
+        session.follow(file)
+    return session
+
+
+def _first_version(
+    schedule: Schedule | str | os.PathLike[str] | HasOperation, worker: Worker | None
+) -> Version:
+    try:
+        return version_of_schedule(as_schedule(schedule, worker))
+    except LhkitError as error:
+        found = _named_text(schedule)
+        if found is None:
+            raise
+        return first_draft(*found, error.failure)
+
+
+def _named_text(schedule: object) -> tuple[str, str] | None:
+    """Return the text of a source and what it is called; None where there is none that could be mended."""
+    if not isinstance(schedule, str | os.PathLike):
+        return None
+    if isinstance(schedule, str) and ("\n" in schedule or "{" in schedule):
+        return schedule, "<schedule>"
+    path = find_file(Path(schedule), "schedules")
+    try:
+        content = path.read_bytes()
+        text = content.decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return None if content.startswith(MAGIC) or "\0" in text else (text, str(path))

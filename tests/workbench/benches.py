@@ -1,0 +1,44 @@
+"""Workbenches as tests hold them."""
+
+import threading
+
+from lhkit.worker.client import _Process
+
+
+def waiting_for_worker(monkeypatch):
+    """Return an event that is set once an answer of a worker is waited for."""
+    is_waiting, enforce = threading.Event(), _Process._enforce
+
+    def enforced(*given):
+        is_waiting.set()
+        enforce(*given)
+
+    monkeypatch.setattr(_Process, "_enforce", enforced)
+    return is_waiting
+
+
+class Bench:
+    """A workbench, with the names of the parts that changed since it was last asked."""
+
+    def __init__(self, workbench):
+        self.workbench, self.names = workbench, []
+        workbench.changed = self.names.extend
+
+    def do(self, command_, **fields):
+        self.names.clear()
+        self.workbench.do({"do": command_, **fields})
+        return set(self.names)
+
+    def ask(self, name, **fields):
+        return self.workbench.ask({"ask": name, **fields})
+
+    def part(self, name):
+        return self.workbench.parts[name]
+
+    @property
+    def notice(self):
+        return self.workbench.notice
+
+    @property
+    def session(self):
+        return self.workbench.session
