@@ -4,6 +4,7 @@ const FRAMES_AHEAD = 3; // neighbours on each side that are fetched before anybo
 const AHEAD_MS = 500; // after so long a rest
 const MOST_FRAMES = 400;
 const MOST_BUILT = 12; // frames that stay built, so that going back and forth is quick
+const LINES_TOGETHER = 32; // lines that are laid out and painted together, when they come into sight
 
 class PayloadPane extends BenchPane {
   static key = "payload";
@@ -18,6 +19,8 @@ class PayloadPane extends BenchPane {
     this.whole = make("input", { type: "checkbox", onchange: () => bench.do({ do: "set_whole", whole: this.whole.checked }) });
     this.bar = make("div", { class: "lhw-bar" }, make("label", {}, this.whole, " whole text"));
     this.node.prepend(this.bar);
+    // A number that stands still costs a layer each; nothing has to while nothing is pushed aside.
+    this.body.addEventListener("scroll", () => this.body.classList.toggle("lhw-aside", this.body.scrollLeft > 0), { passive: true });
   }
 
   async update() {
@@ -47,7 +50,7 @@ class PayloadPane extends BenchPane {
       const html = await Promise.resolve(this.fetched(step, whole)).then(unpacked).catch(() => null);
       if (html === null || name !== this.wanted) return;
       const node = make("div", { class: "lhw-frame", "data-frame": name });
-      node.innerHTML = html;
+      node.append(inGroups(fragmentOf(html)));
       found = { node, index: indexed(node) };
     }
     this.built.delete(name);
@@ -92,6 +95,27 @@ class PayloadPane extends BenchPane {
       }
     }, AHEAD_MS);
   }
+}
+
+// Put lines that follow one another into groups of known size: those out of sight then need no layout and no paint.
+function inGroups(fragment) {
+  const lines = fragment.querySelector(".lh-ir > div");
+  let group = null;
+  for (const line of lines ? [...lines.children] : []) {
+    if (!line.matches(".l")) group = null;
+    else {
+      if (!group || group.children.length >= LINES_TOGETHER) {
+        group = make("div", { class: "lhw-lines" });
+        line.before(group);
+      }
+      group.append(line);
+    }
+  }
+  for (const each of fragment.querySelectorAll(".lhw-lines")) {
+    const widest = Math.max(...Array.from(each.children, (line) => line.textContent.length));
+    each.style.cssText = `--lines: ${each.children.length}; --columns: ${widest}`;
+  }
+  return fragment;
 }
 
 PANES.push(PayloadPane);
