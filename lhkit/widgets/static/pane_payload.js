@@ -5,6 +5,7 @@ const AHEAD_MS = 500; // after so long a rest
 const MOST_FRAMES = 400;
 const MOST_BUILT = 12; // frames that stay built, so that going back and forth is quick
 const LINES_TOGETHER = 32; // lines that are laid out and painted together, when they come into sight
+const MOST_AT_ONCE = 120; // of so many lines most are in sight
 
 class PayloadPane extends BenchPane {
   static key = "payload";
@@ -99,9 +100,10 @@ class PayloadPane extends BenchPane {
 
 // Put lines that follow one another into groups of known size: those out of sight then need no layout and no paint.
 function inGroups(fragment) {
-  const lines = fragment.querySelector(".lh-ir > div");
+  const lines = [...(fragment.querySelector(".lh-ir > div")?.children ?? [])];
+  if (lines.length < MOST_AT_ONCE) return fragment;
   let group = null;
-  for (const line of lines ? [...lines.children] : []) {
+  for (const line of lines) {
     if (!line.matches(".l")) group = null;
     else {
       if (!group || group.children.length >= LINES_TOGETHER) {
