@@ -27,6 +27,8 @@ class PayloadPane extends BenchPane {
   async update() {
     const part = this.bench.part("payload");
     if (part.key !== this.traceKey || part !== this.part) {
+      // The same step of another trace differs in little: its element is taken over.
+      this.old = this.frame.dataset.frame && { name: this.frame.dataset.frame, node: this.frame };
       this.frames.clear();
       this.built.clear();
       this.traceKey = part.key;
@@ -50,8 +52,13 @@ class PayloadPane extends BenchPane {
       // Where another trace came meanwhile there is no answer, and its own frame is on its way.
       const html = await Promise.resolve(this.fetched(step, whole)).then(unpacked).catch(() => null);
       if (html === null || name !== this.wanted) return;
-      const node = make("div", { class: "lhw-frame", "data-frame": name });
+      let node = make("div", { class: "lhw-frame", "data-frame": name });
       node.append(inGroups(fragmentOf(html)));
+      if (this.old?.name === name) {
+        morph(this.old.node, node);
+        node = this.old.node;
+      }
+      this.old = null;
       found = { node, index: indexed(node) };
     }
     this.built.delete(name);
