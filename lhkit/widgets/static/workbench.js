@@ -52,7 +52,7 @@ class Workbench {
 
   // Nothing was asked for and is not answered yet.
   get isIdle() {
-    return !this.channel.waiting.size && !this.channel.queue.length;
+    return !this.untold && !this.channel.waiting.size && !this.channel.queue.length;
   }
 
   build() {
@@ -132,6 +132,9 @@ class Workbench {
     if (screen.by === this.id) return;
     const { step, selection } = this;
     this.takeScreen();
+    // What was selected since Python spoke is newer, and Python hears of it next.
+    if (this.untold && this.steps.some((each) => each.index === step)) Object.assign(this, { step, selection });
+    else this.untold = null;
     this.updateFront();
     this.showStep();
   }
