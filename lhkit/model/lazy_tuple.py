@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
@@ -32,6 +32,10 @@ class LazyTuple(Sequence[T]):
 
     def __len__(self) -> int:
         return len(self._all())
+
+    def __iter__(self) -> Iterator[T]:
+        # What a sequence has of its own asks for one item after the other.
+        return iter(self._all())
 
     @overload
     def __getitem__(self, index: int) -> T: ...

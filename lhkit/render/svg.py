@@ -32,8 +32,11 @@ def element(tag: str, *children: str, **attributes: object) -> str:
         if name in {"fill", "stroke"} and value in ROLES:
             classes.append(f"lh-{name[0]}-{value}")
             value = ROLES[str(value)][0]  # noqa: PLW2901
-        text = _number(value) if isinstance(value, float) else str(value)
-        written.append(f' {name.rstrip("_").replace("_", "-")}="{html.escape(text)}"')
+        if isinstance(value, float):
+            text = _number(value)
+        else:  # numbers hold nothing to escape
+            text = str(value) if isinstance(value, int) else html.escape(str(value))
+        written.append(f' {name.rstrip("_").replace("_", "-")}="{text}"')
     if classes:
         written.insert(0, f' class="{html.escape(" ".join(classes))}"')
     return f"<{tag}{''.join(written)}>{''.join(children)}</{tag}>"

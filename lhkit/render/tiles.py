@@ -33,7 +33,19 @@ def tiles_svg(picture: TilePicture, iteration: int | None = None, *, themed: boo
         iteration: Which iteration, from 0; default the one that a still picture shows.
         themed: Follow the reader's theme; without it the colours are the light ones.
     """
-    return _drawn(picture, tile_frame(picture, iteration), "still", themed=themed)
+    return tiles_at(picture, picture.first if iteration is None else iteration, themed=themed)[1]
+
+
+def tiles_at(picture: TilePicture, iteration: int, *, themed: bool = True) -> tuple[str, str]:
+    """Return an iteration in words, and its picture as SVG.
+
+    Args:
+        picture: The picture.
+        iteration: Which iteration, from 0.
+        themed: Follow the reader's theme; without it the colours are the light ones.
+    """
+    frame = tile_frame(picture, iteration)
+    return iteration_text(picture, frame), _drawn(picture, frame, "still", themed=themed)
 
 
 def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -> str:

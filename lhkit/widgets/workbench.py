@@ -39,6 +39,8 @@ from lhkit.workbench.workbench import Workbench
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
 FOLLOW_SECONDS = 0.4
+# Lines of the payload in the picture for a reader without a kernel: it is in every saved notebook.
+_STILL_LINES = 120
 PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_handles.js",
     "pane_problems.js", "pane_results.js", "pane_tried.js")  # fmt: skip
@@ -81,12 +83,15 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._timer: asyncio.TimerHandle | None = None
         self._loop = _running_loop()
         self.jobs = ThreadJobs(self._report) if self._loop else InlineJobs()
-        self.workbench = Workbench(session, screen=screen, results=results, jobs=self.jobs, notice=notice)
+        self.workbench = Workbench(
+            session, screen=screen, results=results, jobs=self.jobs, notice=notice, is_hurried=True
+        )
         self.add_traits(**{_trait(part.name): traitlets.Any().tag(sync=True) for part in PARTS})
         parts = {_trait(name): value for name, value in self.workbench.parts.items()}
         super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **parts)
         self.workbench.changed = self._changed
         self.on_msg(self._hear)
+        self.jobs.post(self.workbench.refresh)  # what was left out in the hurry
         if self.comm is not None:  # the page may end it too
             self.comm.on_close(lambda _: self.close())
 
@@ -271,7 +276,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
 def _still(trace: Trace, step: int) -> View:
     """Return what a reader sees without a kernel: handles, schedule, and the payload after a step."""
-    payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False))
+    payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False, most_lines=_STILL_LINES))
     panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
     return View(trace_key(trace), panes, start=step)
 

@@ -24,11 +24,16 @@ class Part:
         name: What it is called.
         key: What it is made of, to be compared: while that stays, the part stays.
         make: Makes it, as JSON.
+        is_kept: Whether the key says all: what was made is then used again when the key comes back, as that of
+            a trace does when a slider goes to and fro.
+        meanwhile: What stands in its place while a workbench opens, where making it takes long.
     """
 
     name: str
     key: Callable[[Workbench], Hashable]
     make: Callable[[Workbench], Any]
+    is_kept: bool = False
+    meanwhile: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -93,7 +93,7 @@ def _head_key(workbench: Workbench) -> Any:
 
 PARTS = (
     Part("head", _head_key, _head),
-    Part("trace", same_trace, _trace),
+    Part("trace", same_trace, _trace, is_kept=True),
     Part("screen", lambda w: w.screen, lambda w: w.screen.to_json()),
     Part("notice", lambda w: w.notice, _notice),
 )

@@ -7,14 +7,12 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from lhkit.analysis.schedule_flow import schedule_flow
-from lhkit.analysis.tiles import tile_frame
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.tile_picture import TilePicture
 from lhkit.render.graph import graph_svg
 from lhkit.render.layered import layout
 from lhkit.render.svg import element, escaped
-from lhkit.render.tile_text import iteration_text
-from lhkit.render.tiles import tiles_svg
+from lhkit.render.tiles import tiles_at
 from lhkit.render.timeline import timeline_drawing, timeline_html
 from lhkit.render.trace_view import trace_key
 from lhkit.session.tilings import tile_picture_of
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
 # Iterations to step through; loops repeat themselves long before.
 _MOST_ITERATIONS = 32
+_NO_TILES: dict[str, Any] = {"key": "", "count": 0, "label": "", "html": ""}
 
 
 def _timeline(workbench: Workbench) -> Any:
@@ -49,7 +48,7 @@ def _schedule_graph(workbench: Workbench) -> Any:
 def _tiles(workbench: Workbench) -> dict[str, Any]:
     trace = workbench.trace
     if trace is None or not workbench.screen.is_open("tiles"):
-        return {"key": "", "count": 0, "label": "", "html": ""}
+        return _NO_TILES
     try:
         picture = tiles_of(Same(trace))
     except LhkitError as error:
@@ -73,12 +72,12 @@ def tiles_of(same: Same) -> TilePicture:
 
 def tile_frame_part(picture: TilePicture, iteration: int) -> dict[str, Any]:
     """Return a tile picture at an iteration: which it is, in words, and the drawing."""
-    words = iteration_text(picture, tile_frame(picture, iteration))
-    return {"label": words, "html": sent(tiles_svg(picture, iteration, themed=False))}
+    words, drawing = tiles_at(picture, iteration, themed=False)
+    return {"label": words, "html": sent(drawing)}
 
 
 PARTS = (
-    Part("timeline", same_trace, _timeline),
-    Part("schedule_graph", lambda w: _if_open("schedule_graph", w), _schedule_graph),
-    Part("tiles", lambda w: _if_open("tiles", w), _tiles),
+    Part("timeline", same_trace, _timeline, is_kept=True),
+    Part("schedule_graph", lambda w: _if_open("schedule_graph", w), _schedule_graph, is_kept=True),
+    Part("tiles", lambda w: _if_open("tiles", w), _tiles, is_kept=True, meanwhile=_NO_TILES),
 )

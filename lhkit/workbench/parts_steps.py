@@ -42,4 +42,4 @@ def _key(workbench: Workbench) -> Any:
     return (same_trace(workbench), session.schedule, session.text, bool(known_help()))
 
 
-PARTS = (Part("steps", _key, _make),)
+PARTS = (Part("steps", _key, _make, is_kept=True),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from lhkit.workbench.checks import Checks
 from lhkit.workbench.commands import COMMANDS
 from lhkit.workbench.jobs import InlineJobs, Jobs
 from lhkit.workbench.notices import Notice
+from lhkit.workbench.part import Part
 from lhkit.workbench.parts import PARTS
 from lhkit.workbench.places import step_of_number
 from lhkit.workbench.problems import Problems
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from lhkit.worker.client import Worker
 
 Json = Any
+# As many as a session keeps traces for undo and redo, for the few parts that are kept.
+_MOST_KEPT = 64
 Command = Mapping[str, Any]
 
 
@@ -67,6 +71,7 @@ class Workbench:
         jobs: Jobs | None = None,
         notice: Notice | None = None,
         changed: Callable[[Collection[str]], None] | None = None,
+        is_hurried: bool = False,
     ) -> None:
         """Open a session; its trace is taken.
 
@@ -76,7 +81,11 @@ class Workbench:
             results: What ran in the session before.
             jobs: Where work is done; default at once, where it is asked for.
             changed: Called with the names of parts that are new.
+<<<<<<< HEAD
             notice: What has to be said at the beginning.
+=======
+            is_hurried: Leave parts that take long to the next `refresh`.
+>>>>>>> 2dc52ff (Workbench: parts of a trace that comes back are not made again; the tile picture is made once, and after the first screen)
         """
         self.session = session
         self.jobs = jobs or InlineJobs()
@@ -92,10 +101,13 @@ class Workbench:
         self._parsed: Script | None = None
         self._number: int | None = None
         self._keys: dict[str, Hashable] = {}
+        self._kept: OrderedDict[tuple[str, Hashable], Json] = OrderedDict()
+        self._is_hurried = is_hurried
         trace = session.trace
         self._looked_at = trace
         self.screen = fitting(screen or Screen(first_step(trace) if trace else -1), trace)
         self._after_a_change()
+        self._is_hurried = False
 
     @property
     def trace(self) -> Trace | None:
@@ -224,13 +236,28 @@ class Workbench:
             key = part.key(self)
             if part.name in self._keys and self._keys[part.name] == key:
                 continue
+            if self._is_hurried and part.meanwhile is not None:
+                self.parts[part.name] = part.meanwhile
+                continue
             self._keys[part.name] = key
-            made = part.make(self)
+            made = self._made(part, key)
             if part.name not in self.parts or made != self.parts[part.name]:
                 self.parts[part.name] = made
                 new.append(part.name)
         if new:
             self.changed(tuple(new))
+
+    def _made(self, part: Part, key: Hashable) -> Json:
+        """Return a part, as it was made before where its key says that nothing else would come of it."""
+        if not part.is_kept:
+            return part.make(self)
+        name = (part.name, key)
+        if name not in self._kept:
+            self._kept[name] = part.make(self)
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(name)
+        return self._kept[name]
 
     def close(self) -> None:
         """End the session: what was saved for a crash is deleted."""

@@ -45,16 +45,16 @@ HANDLES = f"""async () => {{ {WAIT}
   }}
   return times.slice(1);
 }}"""
-# Moves a slider 30 times, and waits until payload and tile picture are others.
+# Moves a slider 30 times, and waits until what payload and tile picture say is something else.
 KNOB = f"""async () => {{ {WAIT}
   const slider = root.querySelector("[data-knob]");
   const times = [];
   for (let i = 0; i < 31; i++) {{
-    const before = [frameOf("payload"), frameOf("tiles").lhHtml];
+    const before = [frameOf("payload").textContent, frameOf("tiles").textContent];
     const started = performance.now();
     slider.value = i % (Number(slider.max) + 1);
     slider.dispatchEvent(new Event("input", {{ bubbles: true }}));
-    await until(() => frameOf("payload") !== before[0] && frameOf("tiles").lhHtml !== before[1]);
+    await until(() => frameOf("payload").textContent !== before[0] && frameOf("tiles").textContent !== before[1]);
     times.push(performance.now() - started);
   }}
   return times.slice(1);

@@ -17,7 +17,7 @@ from lhkit.render.svg import svg_png
 from lhkit.render.tile_html import tiles_bundle, tiles_html
 from lhkit.render.tile_layout import lay_out
 from lhkit.render.tile_text import tiles_text
-from lhkit.render.tiles import tiles_frames, tiles_multiples_svg, tiles_svg
+from lhkit.render.tiles import tiles_at, tiles_frames, tiles_multiples_svg, tiles_svg
 
 CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -158,6 +158,7 @@ def test_frames_are_the_first_iterations():
     assert len(frames) == 4 and len(set(frames)) == 4
     assert all(words.startswith(f"iteration {n + 1} of 18") for n, (words, _) in enumerate(frames))
     assert all(words in drawing for words, drawing in frames)
+    assert tiles_at(drawn, 2) == (frames[2][0], tiles_svg(drawn, 2)) and tiles_svg(drawn, 2) != tiles_svg(drawn)
     assert len(tiles_frames(drawn, 99)) == drawn.iterations == 18
     multiples = ET.fromstring(tiles_multiples_svg(drawn, 6))
     assert [g.get("data-frame") for g in multiples.iter(f"{SVG}g") if g.get("data-frame")] == list("012345")

@@ -8,6 +8,7 @@ from fused_schedule import FUSE, FUSED, KNOB, RELU, SUM, TILE
 from lhkit.model.errors import UsageError
 from lhkit.workbench.commands import COMMANDS
 from lhkit.workbench.parts import PARTS
+from lhkit.workbench.workbench import Workbench
 
 CRASH = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
@@ -18,6 +19,31 @@ CRASH = """module attributes {transform.with_named_sequence} {
 }
 """
 GENERALIZE = "%general = transform.structured.generalize %relu : (!transform.any_op) -> !transform.any_op"
+
+
+def test_a_knob_that_comes_back_shows_what_it_showed_and_nothing_is_made_again(bench, open_bench):
+    names = ("steps", "timeline", "tiles", "trace")
+    bench.do("set_knobs", knobs={"tile": 4})
+    first = {name: bench.part(name) for name in names}
+    bench.do("set_knobs", knobs={"tile": 16})
+    assert all(bench.part(name) != first[name] for name in names)
+    assert set(names) < bench.do("set_knobs", knobs={"tile": 4})
+    assert all(bench.part(name) is first[name] for name in names)
+    other = open_bench()
+    other.do("set_knobs", knobs={"tile": 4})
+    assert {name: other.part(name) for name in names} == first
+
+
+def test_in_a_hurry_the_tile_picture_comes_after_the_first_screen(bench):
+    names = []
+    hurried = Workbench(bench.session, changed=names.extend, is_hurried=True)
+    assert hurried.parts["tiles"]["html"] == "" and "tiles" not in names
+    assert {n: p for n, p in hurried.parts.items() if n != "tiles"} == {
+        n: p for n, p in bench.workbench.parts.items() if n != "tiles"
+    }
+    names.clear()
+    hurried.refresh()
+    assert names == ["tiles"] and hurried.parts == bench.workbench.parts
 
 
 def test_parts_are_json_and_all_there(bench):

@@ -15,7 +15,7 @@ class TimelinePane extends BenchPane {
   }
 
   async update() {
-    await this.place(this.bench.part("timeline"));
+    await this.patch(this.bench.part("timeline"));
     this.showStep();
   }
 

@@ -4,6 +4,8 @@ const FRAMES_AHEAD = 3; // neighbours on each side that are fetched before anybo
 const AHEAD_MS = 500; // after so long a rest
 const MOST_FRAMES = 400;
 const MOST_BUILT = 12; // frames that stay built, so that going back and forth is quick
+const LINES_TOGETHER = 32; // lines that are laid out and painted together, when they come into sight
+const MOST_AT_ONCE = 120; // of so many lines most are in sight
 
 class PayloadPane extends BenchPane {
   static key = "payload";
@@ -18,11 +20,15 @@ class PayloadPane extends BenchPane {
     this.whole = make("input", { type: "checkbox", onchange: () => bench.do({ do: "set_whole", whole: this.whole.checked }) });
     this.bar = make("div", { class: "lhw-bar" }, make("label", {}, this.whole, " whole text"));
     this.node.prepend(this.bar);
+    // A number that stands still costs a layer each; nothing has to while nothing is pushed aside.
+    this.body.addEventListener("scroll", () => this.body.classList.toggle("lhw-aside", this.body.scrollLeft > 0), { passive: true });
   }
 
   async update() {
     const part = this.bench.part("payload");
     if (part.key !== this.traceKey || part !== this.part) {
+      // The same step of another trace differs in little: its element is taken over.
+      this.old = this.frame.dataset.frame && { name: this.frame.dataset.frame, node: this.frame };
       this.frames.clear();
       this.built.clear();
       this.traceKey = part.key;
@@ -46,8 +52,13 @@ class PayloadPane extends BenchPane {
       // Where another trace came meanwhile there is no answer, and its own frame is on its way.
       const html = await Promise.resolve(this.fetched(step, whole)).then(unpacked).catch(() => null);
       if (html === null || name !== this.wanted) return;
-      const node = make("div", { class: "lhw-frame", "data-frame": name });
-      node.innerHTML = html;
+      let node = make("div", { class: "lhw-frame", "data-frame": name });
+      node.append(inGroups(fragmentOf(html)));
+      if (this.old?.name === name) {
+        morph(this.old.node, node);
+        node = this.old.node;
+      }
+      this.old = null;
       found = { node, index: indexed(node) };
     }
     this.built.delete(name);
@@ -92,6 +103,28 @@ class PayloadPane extends BenchPane {
       }
     }, AHEAD_MS);
   }
+}
+
+// Put lines that follow one another into groups of known size: those out of sight then need no layout and no paint.
+function inGroups(fragment) {
+  const lines = [...(fragment.querySelector(".lh-ir > div")?.children ?? [])];
+  if (lines.length < MOST_AT_ONCE) return fragment;
+  let group = null;
+  for (const line of lines) {
+    if (!line.matches(".l")) group = null;
+    else {
+      if (!group || group.children.length >= LINES_TOGETHER) {
+        group = make("div", { class: "lhw-lines" });
+        line.before(group);
+      }
+      group.append(line);
+    }
+  }
+  for (const each of fragment.querySelectorAll(".lhw-lines")) {
+    const widest = Math.max(...Array.from(each.children, (line) => line.textContent.length));
+    each.style.cssText = `--lines: ${each.children.length}; --columns: ${widest}`;
+  }
+  return fragment;
 }
 
 PANES.push(PayloadPane);

@@ -47,6 +47,18 @@ class BenchPane {
     return true;
   }
 
+  // Like place, changing only what differs: for large drawings of which little does.
+  async patch(part) {
+    const turn = ++this.turn;
+    const html = await unpacked(part);
+    if (turn !== this.turn || this.frame.lhHtml === html) return;
+    this.frame.lhHtml = html;
+    const wanted = make("div", { class: "lhw-frame" });
+    wanted.append(fragmentOf(html));
+    morph(this.frame, wanted);
+    this.reindex();
+  }
+
   reindex() {
     this.index = indexed(this.body);
     this.bench.lightSoon();
@@ -61,18 +73,26 @@ function morph(from, to, isHeld = () => false) {
     if (name === "class") morphClasses(from, value);
     else if (from.getAttribute(name) !== value) from.setAttribute(name, value);
   }
-  if (from.matches("input") && !isHeld(from) && from.value !== to.getAttribute("value")) from.value = to.getAttribute("value") ?? "";
+  if (from.matches(FIELD) && !isHeld(from) && from.value !== to.getAttribute("value")) from.value = to.getAttribute("value") ?? "";
   const olds = [...from.childNodes];
   const news = [...to.childNodes];
   news.forEach((wanted, i) => {
     const old = olds[i];
     if (!old) from.append(wanted);
+    else if (old.isEqualNode(wanted) && !hasField(old)) return; // most are, and telling so is quick
     else if (old.nodeType !== wanted.nodeType || old.nodeName !== wanted.nodeName) old.replaceWith(wanted);
     else if (old.nodeType === Node.TEXT_NODE) {
       if (old.data !== wanted.data) old.data = wanted.data;
     } else morph(old, wanted, isHeld);
   });
   for (const old of olds.slice(news.length)) old.remove();
+}
+
+// What a field holds is no attribute of it, and may be what a hand left there.
+const FIELD = "input:not([type=checkbox])";
+
+function hasField(node) {
+  return node.nodeType === Node.ELEMENT_NODE && (node.matches(FIELD) || node.querySelector(FIELD) !== null);
 }
 
 const KEPT = new Set(["open", "data-lm-suppress-shortcuts", "aria-current", "draggable"]); // what the reader and the script did to it stays

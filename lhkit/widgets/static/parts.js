@@ -28,8 +28,8 @@ function indexed(root) {
   const index = new Map();
   for (const node of root.querySelectorAll(MARKED)) {
     for (const kind of KINDS) {
-      const ids = node.dataset[kind];
-      if (ids === undefined) continue;
+      const ids = node.getAttribute(`data-${kind}`);
+      if (ids === null) continue;
       for (const id of ids.split(" ")) {
         const key = `${kind}:${id}`;
         const found = index.get(key);
@@ -153,7 +153,7 @@ function takeovers() {
     root.querySelectorAll("[data-lh-view]").forEach(take);
   };
   new MutationObserver((records) => {
-    for (const record of records) record.addedNodes.forEach(search);
+    for (const record of records) if (!record.target.closest?.(".lh-live")) record.addedNodes.forEach(search);
   }).observe(document.documentElement, { childList: true, subtree: true });
   return {
     add(id, mount) {

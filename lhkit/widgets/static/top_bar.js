@@ -109,6 +109,7 @@ class TopBar {
     this.exports.value = "";
     if (!kind) return;
     this.busy(true);
+    this.bench.tellSelection();
     try {
       const { name, media, base64 } = await this.bench.ask({ ask: "export", kind });
       const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));

@@ -1,6 +1,8 @@
 // The workbench: the parts of the screen as they come from Python (lhkit/workbench), the step and the selection that
 // all panes show, and what a reader's clicks and keys mean. Nothing of the domain is here.
 
+const REST_MS = 120; // Python hears what was selected when the hand rests for so long, or before anything else is done
+
 class Workbench {
   constructor(model, el) {
     this.model = model;
@@ -30,10 +32,12 @@ class Workbench {
   }
 
   do(command) {
+    this.tellSelection();
     return this.channel.do(command);
   }
 
   latest(command) {
+    this.tellSelection();
     return this.channel.do(command, command.do);
   }
 
@@ -48,7 +52,7 @@ class Workbench {
 
   // Nothing was asked for and is not answered yet.
   get isIdle() {
-    return !this.channel.waiting.size && !this.channel.queue.length;
+    return !this.untold && !this.channel.waiting.size && !this.channel.queue.length;
   }
 
   build() {
@@ -71,6 +75,7 @@ class Workbench {
     };
     on(el, "click", (event) => this.click(event));
     on(el, "keydown", (event) => this.key(event));
+    on(window, "pagehide", () => this.tellSelection());
     const follow = (name, act) => {
       const event = `change:part_${name}`;
       model.on(event, act);
@@ -103,6 +108,7 @@ class Workbench {
   }
 
   stop() {
+    this.tellSelection();
     this.areas.stop();
     this.channel.stop();
     for (const remove of this.removers) remove();
@@ -124,7 +130,11 @@ class Workbench {
     if (screen === this.seenScreen) return;
     this.seenScreen = screen;
     if (screen.by === this.id) return;
+    const { step, selection } = this;
     this.takeScreen();
+    // What was selected since Python spoke is newer, and Python hears of it next.
+    if (this.untold && this.steps.some((each) => each.index === step)) Object.assign(this, { step, selection });
+    else this.untold = null;
     this.updateFront();
     this.showStep();
   }
@@ -158,7 +168,17 @@ class Workbench {
 
   share(selection, step) {
     this.apply(selection, step);
-    this.latest({ do: "select", step, kind: selection?.kind ?? "", ids: selection ? String(selection.id) : "", by: this.id });
+    this.untold = { do: "select", step, kind: selection?.kind ?? "", ids: selection ? String(selection.id) : "", by: this.id };
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.tellSelection(), REST_MS);
+  }
+
+  // The screen shows it already; Python keeps it for other views, a page that is loaded again, and what is saved.
+  tellSelection() {
+    clearTimeout(this.resting);
+    const command = this.untold;
+    this.untold = null;
+    if (command) this.channel.do(command, command.do);
   }
 
   apply(selection, step) {
