@@ -81,11 +81,8 @@ class Workbench:
             results: What ran in the session before.
             jobs: Where work is done; default at once, where it is asked for.
             changed: Called with the names of parts that are new.
-<<<<<<< HEAD
             notice: What has to be said at the beginning.
-=======
             is_hurried: Leave parts that take long to the next `refresh`.
->>>>>>> 2dc52ff (Workbench: parts of a trace that comes back are not made again; the tile picture is made once, and after the first screen)
         """
         self.session = session
         self.jobs = jobs or InlineJobs()
