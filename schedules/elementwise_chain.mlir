@@ -4,9 +4,9 @@
 //          rows are vectors under a mask.
 // Knobs:   columns: elements of a row in a tile; lanes: f32 in a vector, 16 for AVX-512, 8 for AVX2, 4 for NEON.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache), 4096x4096, medians of one run
-//          (lhkit bench --suite elementwise): 77 % of the copy bandwidth, 2.25 of NumPy. The copy streams
-//          past the caches; here every line that is written is read before, 5 transfers for 4 that count, so that
-//          80 % is the limit of plain stores. About 0.05 s to compile.
+//          (lhkit bench --suite elementwise): 71 % of the copy bandwidth, 2.19 of NumPy, and 77 % in another run.
+//          The copy streams past the caches; here every line that is written is read before, 5 transfers for 4 that
+//          count, so that 80 % is the limit of plain stores. About 0.05 s to compile.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/rows.mlir
 // lhkit: require columns >= lanes

@@ -11,10 +11,10 @@
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
 //          6, 16, 8 for AVX2; 8, 8, 4 for NEON. narrow_tile_m: rows of a tile that is one vector wide.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), medians of
-//          one run each (lhkit bench --suite fc_relu), two runs, as multiples of torch.compile 2.13 with max-autotune
-//          and weights in the layout that suits it better: 512: 1.22, 1.23; 1024: 1.18, 1.25; of NumPy 2:
-//          1.13, 1.18; 1.11, 1.12. That is 88 to 95 % of the FMA peak, which is what limits it: 1.35 of torch.compile
-//          at 512 would be all of it. About 0.1 s to compile, 0.3 s with ends in all directions.
+//          one run (lhkit bench --suite fc_relu) as multiples of torch.compile 2.13 with max-autotune and weights in
+//          the layout that suits it better: 512: 1.22; 1024: 1.20; of NumPy 2: 1.15, 1.12. That is 91 and 92 % of the
+//          FMA peak, which is what limits it: 1.35 of torch.compile at 512 would be all of it. Two threads: 1.87 and
+//          1.98 times one. About 0.1 s to compile, 0.25 s with ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: library parts/threads.mlir

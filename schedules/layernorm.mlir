@@ -9,7 +9,7 @@
 //          4 for NEON.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of PyTorch 2.13 (eager, one thread), medians of one run each (lhkit bench --suite
-//          layernorm): 1024x1024: 1.7; 64x1024: 2.3; 4096x512: 1.7. About 0.1 s to compile.
+//          layernorm): 1024x1024: 1.9; 64x1024: 2.4; 4096x512: 1.8. About 0.1 s to compile.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/rows.mlir
 // lhkit: require columns >= lanes

@@ -12,19 +12,20 @@
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
 //          6, 16, 8 for AVX2; 8, 8, 4 for NEON. narrow_tile_m: rows of a tile that is one vector wide.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
-//          multiples of NumPy 2 (OpenBLAS, one thread) and per cent of the FMA peak, medians of a run each, over
-//          runs on a quiet machine and on a busy one: 256: 1.15, 97; 512: 1.11 to 1.14, 94 to 96; 1024: 1.09 to
-//          1.14, 92 to 94; 2048: 1.06 to 1.10, 86 to 90, where NumPy itself has 81 to 85. Twenty odd shapes
-//          (lhkit bench --suite matmul-odd): geometric mean 1.6, 1.28 with no ratio counted above 2, least 0.89.
-//          About 0.1 s to compile for whole tiles, 0.2 to 0.4 s with ends in all directions.
-// Limits:  the loop over the reduction is bound by FMAs alone (98 to 99 % of the peak on panels in the second-level
-//          cache). What is missing is waiting for the third-level cache where tiles begin and end: without the copy
-//          into panels the same loop gains 2 to 4 %, with results written to one small buffer 2 %, with the same
-//          rows of the left-hand side for all tiles 1 % (512, 1024) to 3 % (2048). Blocks of rows, packing all of
-//          the right-hand side beforehand, blocks of the reduction, and packing while the first tile is computed
-//          (loop.fuse_sibling) were measured, and are not faster. Prefetching the lines of a tile's result and the
-//          next one's first rows while the reduction runs gains 0.3, 1.2 and 2.3 % at 512, 1024 and 2048; no upstream
-//          op inserts prefetches, and with one of lhkit's own other programs could no longer read this file.
+//          multiples of NumPy 2 (OpenBLAS, one thread) and per cent of the FMA peak, medians of one run on a quiet
+//          machine (lhkit bench --suite matmul): 512: 1.11, 97; 1024: 1.10, 95; 2048: 1.07, 92. Twenty odd shapes
+//          (lhkit bench --suite matmul-odd): geometric mean 1.6, least 0.96. About 0.1 s to compile for whole
+//          tiles, 0.2 to 0.3 s with ends in all directions.
+// Limits:  NumPy itself has 86 to 87 % of the peak on this machine: all of it would be 1.14 to 1.16 times as fast.
+//          The loop over the reduction is bound by FMAs alone (98 to 99 % of the peak on panels in the second-level
+//          cache); tiles of 4x64, 8x32 and 12x32 are as fast as 6x64 at 512, and slower at 2048. What is missing is
+//          waiting for the third-level cache where tiles begin and end: without the copy into panels the same loop
+//          gains 2 to 4 %, with results written to one small buffer 2 %, with the same rows of the left-hand side
+//          for all tiles 1 % (512, 1024) to 3 % (2048). Blocks of rows, packing all of the right-hand side
+//          beforehand, blocks of the reduction, and packing while the first tile is computed (loop.fuse_sibling)
+//          were measured, and are not faster. Prefetching the lines of a tile's result and the next one's first
+//          rows while the reduction runs gains 0.3, 1.2 and 2.3 % at 512, 1024 and 2048; no upstream op inserts
+//          prefetches, and with one of lhkit's own other programs could no longer read this file.
 // lhkit: library parts/cpu.mlir
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32

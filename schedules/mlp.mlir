@@ -8,8 +8,8 @@
 //          for AVX-512; 6, 16, 8 for AVX2; 8, 8, 4 for NEON. narrow_tile_m: rows of a tile one vector wide.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), medians of
 //          one run (lhkit bench --suite mlp), batch of 256 and layers of 1024, as a multiple of torch.compile 2.13 with
-//          max-autotune and weights in the layout that suits it better: 1.15; of NumPy 2: 1.13; 88 % of the FMA peak.
-//          About 0.25 s to compile, 0.6 s where all three layers have ends in all directions.
+//          max-autotune and weights in the layout that suits it better: 1.18; of NumPy 2: 1.13; 88 % of the FMA peak.
+//          About 0.2 s to compile, 0.5 s where all three layers have ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/layers.mlir
 // lhkit: require tile_n % lanes == 0

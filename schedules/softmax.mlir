@@ -9,7 +9,7 @@
 //          a vector, 16 for AVX-512, 8 for AVX2, 4 for NEON.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of PyTorch 2.13 (eager, one thread), medians of one run each (lhkit bench --suite
-//          softmax): 1024x1024: 1.6; 64x1024: 1.7; 4096x512: 1.6. The exponential is what limits it: 19 arithmetic
+//          softmax): 1024x1024: 1.62; 64x1024: 1.68; 4096x512: 1.62. The exponential is what limits it: 19 arithmetic
 //          instructions a vector. About 0.1 s to compile.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/rows.mlir

@@ -16,7 +16,7 @@ from lhkit.model.failure import Diagnostic
 _BITS = re.compile(r"vector<(\d+)xi1>")
 _LOADS = ("llvm.load", "llvm.intr.masked.load")
 _STORES = ("llvm.store", "llvm.intr.masked.store")
-_UNHANDLED = ("llvm.alloca", "llvm.intr.masked.gather", "llvm.intr.masked.scatter")
+_MOVING = {*_LOADS, *_STORES, "llvm.alloca", "llvm.intr.masked.gather", "llvm.intr.masked.scatter"}
 
 
 def widen_bool_vectors(module: Any, sources: Sequence[Source]) -> None:
@@ -25,12 +25,12 @@ def widen_bool_vectors(module: Any, sources: Sequence[Source]) -> None:
     Raises:
         PayloadError: One of them cannot be widened; the message names the place.
     """
-    for op in list(walk(module.operation)):
+    for op in [op for op in walk(module.operation) if op.name in _MOVING]:
         if op.name in _LOADS and _is_bits(op.results[0].type):
             _widen_load(op)
         elif op.name in _STORES and _is_bits(op.operands[0].type):
             _widen_store(op)
-        elif op.name in (*_LOADS, *_STORES, *_UNHANDLED) and "xi1>" in _type_in_memory(op):
+        elif "xi1>" in _type_in_memory(op):
             what = "vectors of i1 are not moved this way; vectorize in one dimension, or use i8"
             message = f"{sources[0].name} cannot be lowered: {op.name}: {what} (stage: lower)"
             diagnostics = (Diagnostic("error", f"{op.name}: {what}", span_of(op.location)),)

@@ -12,12 +12,12 @@ from lhkit.compiler.bindings import ir, passmanager
 from lhkit.compiler.bool_vectors import widen_bool_vectors
 from lhkit.compiler.copies import expand_strided_copies
 from lhkit.compiler.diagnostics import from_structured, span_of
-from lhkit.compiler.parsing import op_names, value_types, walk
+from lhkit.compiler.parsing import names_and_types, op_names, walk
 from lhkit.compiler.preparing import prepare
 from lhkit.compiler.soft_floats import add_conversions
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.compiler.stack import keep_stack_small
-from lhkit.model.errors import error_for
+from lhkit.model.errors import LhkitError, error_for
 from lhkit.model.failure import Diagnostic
 
 # Why this order: empty tensors go first, so that results are computed in place. Promotion to the stack
@@ -136,11 +136,12 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1) -
     if threads > 1:
         converting = (_TO_OPENMP.format(threads), *converting, _FROM_OPENMP)
     _run(module, (*converting, *cleaning), "lower", sources)
-    types = value_types(module.operation)
+    names, types = names_and_types(module.operation)
     if any("xi1>" in type_ for type_ in types):
         widen_bool_vectors(module, sources)
     add_conversions(module, types)
-    _refuse_leftovers(module, sources)
+    if not all(name.startswith(_LOWERED) for name in names):
+        raise _leftover(module, sources)
 
 
 def pipeline_sha256() -> str:
@@ -181,13 +182,10 @@ def _reason(message: str) -> str:
     return re.sub(r" that was explicitly marked illegal.*", "", line)
 
 
-def _refuse_leftovers(module: Any, sources: Sequence[Source]) -> None:
-    """Raise for the first op that is not of the LLVM dialect: translation would only say 'cannot'."""
-    left = {name for name in op_names(module.operation) if not name.startswith(_LOWERED)}
-    if not left:
-        return
-    op = next(op for op in walk(module.operation) if op.name in left)
+def _leftover(module: Any, sources: Sequence[Source]) -> LhkitError:
+    """Return the error of the first op that is not of the LLVM dialect: translation would only say 'cannot'."""
+    op = next(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
     what = "no lowering for this op"
     diagnostics = (Diagnostic("error", f"{op.name}: {what}", span_of(op.location)),)
     message = f"{sources[0].name} cannot be lowered: {what}: {op.name} (stage: lower)"
-    raise error_for(failure_in(sources, "lowering", message, diagnostics, stage="lower"))
+    return error_for(failure_in(sources, "lowering", message, diagnostics, stage="lower"))

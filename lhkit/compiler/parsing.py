@@ -102,15 +102,17 @@ def op_names(operation: Any) -> frozenset[str]:
     return frozenset(names)
 
 
-def value_types(operation: Any) -> frozenset[str]:
-    """Return the types of all results of operations nested in one, and those of functions, as text."""
+def names_and_types(operation: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of an operation and all in it, and the types of their results and functions as text."""
+    names: set[str] = set()
     types: set[Any] = set()
 
     def take(op: Any) -> Any:
+        names.add(op.name)
         types.update(result.type for result in op.results)
         if op.name == "llvm.func":
             types.add(op.attributes["function_type"])
         return ir.WalkResult.ADVANCE
 
     operation.walk(take, ir.WalkOrder.PRE_ORDER)
-    return frozenset(str(type_) for type_ in types)
+    return frozenset(names), frozenset(str(type_) for type_ in types)

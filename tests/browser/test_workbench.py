@@ -143,7 +143,7 @@ def test_a_step_is_added_by_a_form_changed_and_taken_away_by_keys_alone(screen):
     bench.button("+ add a step …").focus()
     bench.key("Enter")
     bench.page.keyboard.type("structured generalize")
-    bench.root.locator(".lhw-found button", has_text="structured.generalize").first.wait_for()
+    bench.root.locator(".lhw-found li:first-child button", has_text="structured.generalize").wait_for()
     bench.key("ArrowDown", "Enter")
     form = bench.root.locator(".lhw-form")
     form.get_by_text("op handle, consumed").wait_for()

@@ -60,7 +60,15 @@ class StepForm {
 
   async find() {
     const { value } = await this.latest({ ask: "search", words: this.words.value });
-    if (value !== undefined) this.found.innerHTML = value;
+    if (value === undefined || value === this.shownResults) return;
+    // Who walks down the results while the last letter's answer comes stays on the same result, if it is still there.
+    const focused = this.found.getRootNode().activeElement;
+    const held = this.found.contains(focused) ? focused.dataset.choose : null;
+    this.shownResults = value;
+    this.found.innerHTML = value;
+    if (held === null) return;
+    const results = [...this.found.querySelectorAll("[data-choose]")];
+    (results.find((result) => result.dataset.choose === held) ?? results[0] ?? this.words).focus();
   }
 
   edit(number) {
