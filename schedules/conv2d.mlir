@@ -17,9 +17,9 @@
 //          multiples of PyTorch 2.13 (conv2d, channels_last, eager, one thread) and per cent of the FMA peak,
 //          medians of one run (lhkit bench --suite conv2d), windows of 3x3: 56x56x64: 1.06, 97; 28x28x128: 1.07,
 //          96; 14x14x256: 1.17, 91; 7x7x512: 1.83, 77; geometric mean 1.25. With a stride of 2, in another run:
-//          28x28x128: 1.15, 94; 14x14x256: 1.28, 91; 7x7x512: 1.94, 77. Two threads: 1.73 times one. What limits
-//          the last is that its 9 MiB of filters are read from the third-level cache for 49 pixels only. About 0.1
-//          s to compile for whole tiles, 0.3 s with ends in all directions.
+//          28x28x128: 1.15, 94; 14x14x256: 1.28, 91; 7x7x512: 1.94, 77. What limits the last is that its 9 MiB of
+//          filters are read from the third-level cache for 49 pixels only. Two threads: 1.73 times one. About 0.1 s
+//          to compile for whole tiles, 0.3 s with ends in all directions.
 // lhkit: library parts/cpu.mlir
 // lhkit: library parts/images.mlir
 // lhkit: require tile_f % lanes == 0
