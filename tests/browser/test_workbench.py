@@ -168,6 +168,7 @@ def test_a_step_is_added_by_a_form_changed_and_taken_away_by_keys_alone(screen):
     bench.root.locator(".lhw-preview", has_text="tile_sizes [4, 4]").wait_for()
     form.get_by_role("button", name="change").click()
     bench.row("[4, 4]").wait_for()
+    assert bench.row("generalize").count() == 1
 
 
 def test_rows_are_dragged(screen):
@@ -178,6 +179,7 @@ def test_rows_are_dragged(screen):
     bench.root.locator(".lhw-row[data-step='1'] [data-knob]").wait_for()
     bench.button("undo: move step").click()
     bench.root.locator(".lhw-row[data-step='4'] [data-knob]").wait_for()
+    assert bench.root.locator("[data-knob]").count() == 1
 
 
 def test_a_death_is_mended_by_a_repair(screen):
@@ -247,6 +249,7 @@ def test_notebook_7(own_page):
     bench.shows(3)
     bench.root.get_by_role("slider", name="knob tile").fill("0")
     bench.button("undo: set tile = 8").wait_for()
+    assert bench.root.get_by_role("slider", name="knob tile").input_value() == "0"
     bench.picture("notebook")
 
 

@@ -127,6 +127,7 @@ def test_completion_offers_ops_and_hover_explains_them(text):
     offer.click()
     bench.line("transform.loop.unroll %loop").wait_for()
     bench.says("applies in 3 steps")
+    assert bench.pane.locator(".cm-line", has_text="loop.unr").count() == 1
 
 
 def test_the_file_is_followed_and_saved_by_keys(text, file):
@@ -158,10 +159,13 @@ def test_a_step_and_its_line_are_one(text, theme):
     bench.line("tile_using_for").locator("text=%op").click()
     bench.page.keyboard.type("x")
     bench.says("does not parse")
-    bench.pane.locator(".cm-lintRange-error").first.wait_for()
+    marked = bench.pane.locator(".cm-lintRange-error")
+    marked.first.wait_for()
+    assert "x" in marked.first.inner_text()  # what was typed
     bench.picture("typo_dark")
 
 
 def test_notebook_7(own_text):
     own_text.type_after(": (!transform.any_op) -> (!", UNROLL.strip())
     own_text.says("applies in 3 steps")
+    assert own_text.pane.locator(".cm-line", has_text="loop.unroll").count() == 1
