@@ -16,7 +16,7 @@
 //          machine (lhkit bench --suite matmul): 512: 1.11, 97; 1024: 1.10, 95; 2048: 1.07, 92. Twenty odd shapes
 //          (lhkit bench --suite matmul-odd): geometric mean 1.6, least 0.96. About 0.1 s to compile for whole
 //          tiles, 0.2 to 0.3 s with ends in all directions.
-// Limits:  NumPy itself has 86 to 87 % of the peak on this machine: all of it would be 1.14 to 1.16 times as fast.
+// Limits:  NumPy itself has 85 to 87 % of the peak on this machine: all of it would be 1.15 to 1.17 times as fast.
 //          The loop over the reduction is bound by FMAs alone (98 to 99 % of the peak on panels in the second-level
 //          cache); tiles of 4x64, 8x32 and 12x32 are as fast as 6x64 at 512, and slower at 2048. What is missing is
 //          waiting for the third-level cache where tiles begin and end: without the copy into panels the same loop
