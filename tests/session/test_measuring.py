@@ -1,13 +1,13 @@
 """Measuring: what a comparison says about how it was made is so."""
 
 import os
+import statistics
 
 import numpy as np
 import psutil
 import pytest
 
 import lhkit
-from lhkit.analysis.ranking import rank_entries
 from lhkit.analysis.statistics import summarize
 from lhkit.model.errors import UsageError
 from lhkit.session.environment import describe_environment
@@ -139,10 +139,12 @@ def test_a_slow_entry_does_not_leave_the_others_with_few_samples(worker):
     schedule = load_schedule("matmul_tile_fuse_vectorize.mlir", worker=worker)
     kernels = {"slow": lhkit.compile(payload, worker=worker)}
     kernels["fast"] = lhkit.compile(payload, schedule, worker=worker)
-    comparison = lhkit.measure(kernels, rounds=14, seconds=0.6)
-    assert 5 <= len(comparison.measurement("slow").samples_ns) <= len(comparison.measurement("fast").samples_ns)
-    assert len(comparison.measurement("fast").samples_ns) > 5
-    assert [r.name for r in rank_entries(comparison)][-1] == "slow"
+    comparison = lhkit.measure(kernels, rounds=14, seconds=1.5)
+    slow, fast = ([ns for _, ns in comparison.measurement(name).samples_ns] for name in ("slow", "fast"))
+    assert 5 <= len(slow) <= len(fast)
+    assert len(fast) > 5
+    # A hundred to one; a place in a ranking may be left open by five pairs of samples on a busy machine.
+    assert statistics.median(slow) > statistics.median(fast)
 
 
 @pytest.mark.parametrize(
