@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import NamedSequence, Schedule, choose_entry
-from lhkit.session.loading import read_libraries, read_module
 from lhkit.session.opt_schedule import find_sequences_by_name
+from lhkit.session.sources import read_libraries, read_module
 
 
 def load_for_opt(

@@ -12,7 +12,8 @@ from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.span import Span
 from lhkit.schedule.upgrading.edits import Change, Hint
 from lhkit.schedule.upgrading.upgrade import has_top_level_sequence, split_parts, upgrade_text
-from lhkit.session.loading import describe_sources, read_source
+from lhkit.session.loading import describe_sources
+from lhkit.session.sources import read_source
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits

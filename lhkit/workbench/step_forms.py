@@ -159,7 +159,7 @@ def _attributes(value: Any, _: Mapping[str, BuiltHandle]) -> list[str]:
 def _literal(value: Any, _: Mapping[str, BuiltHandle]) -> Any:
     try:
         return ast.literal_eval(str(value))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deeply
         raise usage_error(f"{value!r} cannot be read", "Lists in lists are written [[0, 1], [2]].") from None
 
 

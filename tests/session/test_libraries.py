@@ -1,5 +1,6 @@
 """Libraries that a schedule names in a comment: found beside it or among the shipped ones, and inlined."""
 
+import os
 import shutil
 
 import pytest
@@ -108,6 +109,21 @@ def test_what_is_not_there_or_outside_is_refused_with_its_place(folder, worker):
     for path in ("../mine.mlir", "/mine.mlir"):
         with pytest.raises(UsageError, match="is not below the schedule's folder"):
             declared_libraries(SCHEDULE.replace("parts/mine.mlir", path), "s.mlir")
+
+
+def test_a_comment_reads_no_file_outside_of_the_folder(folder, tmp_path_factory, worker):
+    # Schedules come from strangers, as archives with links in them too; only --library names any file.
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.mlir"
+    secret.write_text((folder / "parts" / "mine.mlir").read_text())
+    (folder / "parts" / "mine.mlir").unlink()
+    (folder / "parts" / "mine.mlir").symlink_to(secret)
+    with pytest.raises(UsageError, match=r"mine\.mlir is a link to a file outside") as caught:
+        load_schedule(folder / "schedule.mlir", worker=worker)
+    assert caught.value.failure.span.line == 2
+    (folder / "parts" / "mine.mlir").unlink()
+    os.mkfifo(folder / "parts" / "mine.mlir")
+    with pytest.raises(UsageError, match="there is no library"):
+        load_schedule(folder / "schedule.mlir", worker=worker)
 
 
 def test_an_export_stands_alone(folder, worker):
