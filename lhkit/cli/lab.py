@@ -14,10 +14,11 @@ import click
 from lhkit.render.lesson_page import lessons_markdown
 from lhkit.session.files import write_file
 from lhkit.session.lessons import copy_notebooks, find_notebook, lessons_in, reset_notebook
+from lhkit.user_folders import home_folder, homeless_note
 
 # Given to JupyterLab by path, because an editable install puts nothing into share/jupyter.
 LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
-DEFAULT_FOLDER = Path.home() / "lhkit-notebooks"
+_FOLDER = "lhkit-notebooks"
 INDEX = "index.md"
 _EVERY_SECONDS = 10
 # Pages of Markdown open as pages, and JupyterLab asks nobody for news.
@@ -33,8 +34,8 @@ _SETTINGS = {
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
-    default=DEFAULT_FOLDER,
-    show_default=True,
+    default=lambda: home_folder() / _FOLDER,
+    show_default=f"~/{_FOLDER}",
     help="Where the private copy lives; what you changed there stays as it is.",
 )
 @click.option(
@@ -64,6 +65,8 @@ def command(
         return
     if notebook is not None and notebook.startswith("-"):
         jupyter_options, notebook = (notebook, *jupyter_options), None
+    if note := homeless_note():
+        click.echo(f"lhkit: {note}", err=True)
     copied = copy_notebooks(folder)
     click.echo(f"{len(copied)} notebooks copied to {folder}" if copied else f"using {folder}", err=True)
     write_index(folder)
@@ -108,4 +111,5 @@ def lab_environment(config: Path) -> dict[str, str]:
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")
     path = os.pathsep.join(p for p in (os.environ.get("JUPYTER_CONFIG_PATH"), str(config)) if p)
-    return {**os.environ, "JUPYTER_CONFIG_PATH": path}
+    # Jupyter and IPython need a home folder.
+    return {"HOME": str(home_folder()), **os.environ, "JUPYTER_CONFIG_PATH": path}

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from lhkit.model.errors import LhkitError
 from lhkit.payloads import fc_relu
-from lhkit.session.autosaving import state_folder
 from lhkit.session.kernels import compile_kernel
 from lhkit.session.lessons import shipped_notebooks
 from lhkit.session.loading import load_schedule
 from lhkit.session.tracing import trace_schedule
 from lhkit.session.verifying import verify
+from lhkit.user_folders import state_folder
 
 _SCHEDULE = "fc_relu_tile_fuse_vectorize.mlir"
 
@@ -69,7 +69,6 @@ def _verify() -> tuple[str, bool]:
 
 def _write() -> tuple[str, bool]:
     folder = state_folder()
-    folder.mkdir(parents=True, exist_ok=True)
     descriptor, path = tempfile.mkstemp(dir=folder)
     os.close(descriptor)
     Path(path).unlink()

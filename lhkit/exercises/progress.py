@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lhkit.exercises.task import names, read_task
-from lhkit.session.autosaving import state_folder, write_whole
+from lhkit.session.autosaving import write_whole
 from lhkit.session.lessons import solved_exercises
+from lhkit.user_folders import state_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +19,11 @@ SCHEMA = "lhkit.exercises/1"
 
 
 def progress_file() -> Path:
-    """Return the file that remembers."""
+    """Return the file that remembers.
+
+    Raises:
+        OSError: The state folder cannot be used.
+    """
     return state_folder() / "exercises.json"
 
 
@@ -26,12 +31,10 @@ def remember(name: str) -> str:
     """Take note that an exercise is solved; return in a sentence how many are, or why it was not remembered."""
     days = dict(solved_exercises())
     days.setdefault(name, datetime.date.today().isoformat())
-    path = progress_file()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps({"schema": SCHEMA, "solved": days}, indent=1))
+        write_whole(progress_file(), json.dumps({"schema": SCHEMA, "solved": days}, indent=1))
     except OSError as error:
-        return f"Solved; that could not be remembered in {path}: {error.strerror or error}."
+        return f"Solved; that could not be remembered in {error.filename}: {error.strerror or error}."
     known = names()
     return f"Solved: {sum(n in days for n in known)} of {len(known)} exercises."
 

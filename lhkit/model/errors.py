@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.span import Span
@@ -14,6 +15,10 @@ class LhkitError(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.describe())
         self.failure = failure
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes as class and failure: ``args`` holds the message, which makes no error."""
+        return type(self), (self.failure,), {k: v for k, v in self.__dict__.items() if k != "failure"}
 
     def _render_traceback_(self) -> list[str]:
         """Show the message instead of a traceback when a notebook cell ends with this error."""

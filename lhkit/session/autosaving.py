@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from lhkit.model.blobs import Blob
 from lhkit.model.errors import usage_error
 from lhkit.model.jsonable import from_json, to_json
@@ -24,8 +22,8 @@ from lhkit.model.schedule import Schedule
 from lhkit.session.blobs import array_of
 from lhkit.session.history import History, Version
 from lhkit.session.weight_files import read_weights, write_npz
+from lhkit.user_folders import state_folder
 
-FOLDER_VARIABLE = "LHKIT_STATE_DIR"
 SCHEMA = "lhkit.session/1"
 _FILE, _PAYLOAD_FILE = "session.json", "payload.json"
 _WEIGHTS_FILE = "payload.npz"
@@ -92,21 +90,10 @@ class SessionFile:
     saved_at_s: float
 
 
-def state_folder() -> Path:
-    """Return the folder of what is kept; the environment may name another in ``LHKIT_STATE_DIR``."""
-    return Path(os.environ.get(FOLDER_VARIABLE) or platformdirs.user_state_dir("lhkit"))
-
-
-def sessions_folder() -> Path:
-    """Return the folder of saved sessions."""
-    return state_folder() / "sessions"
-
-
 def saved_sessions() -> tuple[SessionFile, ...]:
     """Return the sessions that were not closed, newest first; damaged files are not among them."""
-    folder = sessions_folder()
     found = []
-    for path in folder.glob(f"*/{_FILE}") if folder.is_dir() else ():
+    for path in _session_files():
         try:
             saved, written_at = _read(path), path.stat().st_mtime
         except (OSError, ValueError):
@@ -115,6 +102,13 @@ def saved_sessions() -> tuple[SessionFile, ...]:
         title = branch.versions[branch.at].title
         found.append(SessionFile(path.parent, saved.name, saved.payload_source, title, written_at))
     return tuple(sorted(found, key=lambda s: s.saved_at_s, reverse=True))
+
+
+def _session_files() -> tuple[Path, ...]:
+    try:
+        return tuple(state_folder("sessions").glob(f"*/{_FILE}"))
+    except OSError:  # no place for state: nothing was saved
+        return ()
 
 
 class Autosave:
@@ -147,8 +141,7 @@ class Autosave:
 
 def _new_folder(name: str) -> Path:
     """Return a new empty folder for a session; of the old ones only the newest stay."""
-    parent = sessions_folder()
-    parent.mkdir(parents=True, exist_ok=True)
+    parent = state_folder("sessions")
     by_age = sorted((f for f in parent.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime, reverse=True)
     for old in by_age[_MOST_SESSIONS - 1 :]:
         shutil.rmtree(old, ignore_errors=True)

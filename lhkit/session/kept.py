@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import platformdirs
-
 from lhkit.hosts import host_version
+from lhkit.user_folders import cache_folder
 
 FOLDER_VARIABLE = "LHKIT_CATALOGUE_DIR"
 
@@ -32,9 +31,16 @@ def kept_path(host: str, makers: Sequence[str], *, what: str = "") -> Path:
     package = Path(__file__).parent.parent
     files = sorted(file for pattern in makers for file in package.glob(pattern))
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
-    named = os.environ.get(FOLDER_VARIABLE)
-    folder = Path(named) if named else Path(platformdirs.user_cache_dir("lhkit")) / "catalogues"
-    return folder / f"{what}{host}-{host_version(host)}-lhkit-{__version__}-{digest}.json"
+    return _folder() / f"{what}{host}-{host_version(host)}-lhkit-{__version__}-{digest}.json"
+
+
+def _folder() -> Path:
+    if named := os.environ.get(FOLDER_VARIABLE):
+        return Path(named)
+    try:
+        return cache_folder("catalogues")
+    except OSError:
+        return Path(os.devnull)  # nothing is below it: every answer is made anew
 
 
 def read_or_make(path: Path, read: Callable[[Any], T], make: Callable[[], bytes]) -> T:
@@ -47,7 +53,7 @@ def read_or_make(path: Path, read: Callable[[Any], T], make: Callable[[], bytes]
     """
     try:
         return read(json.loads(path.read_bytes()))
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):
         content = make()
     _keep(path, content)
     return read(json.loads(content))

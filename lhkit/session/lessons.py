@@ -15,8 +15,8 @@ from typing import Any
 
 from lhkit.model.errors import usage_error
 from lhkit.model.lesson import Lesson, LessonState
-from lhkit.session.autosaving import state_folder
 from lhkit.shipped import shipped_folder
+from lhkit.user_folders import state_folder
 
 WORDS_FILE = "lessons.json"
 _SOLVED_SCHEMA = "lhkit.exercises/1"
@@ -53,7 +53,10 @@ def lessons_in(folder: Path | None = None) -> tuple[Lesson, ...]:
 
 def solved_exercises() -> Mapping[str, str]:
     """Return the day on which each solved exercise was solved; none where nothing was remembered."""
-    data = _json_of(state_folder() / "exercises.json")
+    try:
+        data = _json_of(state_folder() / "exercises.json")
+    except OSError:  # no place for state
+        return {}
     if not isinstance(data, dict) or data.get("schema") != _SOLVED_SCHEMA:
         return {}
     solved = data.get("solved")

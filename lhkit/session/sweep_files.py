@@ -19,10 +19,10 @@ from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SCHEMA, SweepRecord, SweepResult, record_from_json
-from lhkit.session.autosaving import state_folder
 from lhkit.session.files import write_file
 from lhkit.sweeping.keys import schedule_facts, sha256_of
 from lhkit.sweeping.store import Store, merge_stores
+from lhkit.user_folders import state_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,10 +34,21 @@ PathLike = str | os.PathLike[str]
 
 
 def default_store(payloads: Mapping[str, Payload], schedule: Schedule) -> Path:
-    """Return where the records of a sweep go if no store is named: always the same file for the same sweep."""
+    """Return where the records of a sweep go if no store is named: always the same file for the same sweep.
+
+    Raises:
+        UsageError: There is no place for it.
+    """
     decides = {"payloads": [p.sha256 for p in payloads.values()], "schedule": schedule_facts(schedule)}
     names = [_stem(next(iter(payloads.values())).source), _stem(schedule.source)]
-    return state_folder() / "sweeps" / f"{'-'.join(names)}-{sha256_of(decides)[:12]}.jsonl"
+    try:
+        folder = state_folder("sweeps")
+    except OSError as error:
+        raise usage_error(
+            f"the store of this sweep cannot be placed at {error.filename}: {error.strerror or error}",
+            "Name one (--store FILE, or store=…), or set LHKIT_STATE_DIR to another folder.",
+        ) from None
+    return folder / f"{'-'.join(names)}-{sha256_of(decides)[:12]}.jsonl"
 
 
 def _stem(source: str) -> str:

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import getpass
-import tempfile
+import os
+import platform
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from lhkit.model.errors import LhkitError
+from lhkit.model.errors import LhkitError, error_for
 from lhkit.model.failure import Failure
 from lhkit.model.knob import KnobValue
 from lhkit.sweeping.carrying import Cargo, read_places, unload_cargo
 from lhkit.sweeping.executor import LocalExecutor, Trial
-from lhkit.sweeping.locking import wait_for_lock
 from lhkit.sweeping.task import Subject, Variant
+from lhkit.user_folders import machine_folder, open_private
 from lhkit.worker.client import Worker
 from lhkit.worker.folders import temporary_folder
 from lhkit.worker.limits import Limits
+from lhkit.worker.locking import wait_for_lock
 from lhkit.worker.questions import Question
+
+# A sweep beside this one tries its variants in turn with ours.
+_WAIT_SECONDS = 600.0
+_MOST_HOLDER_BYTES = 200
+_AGAIN = "Stop that process or wait for its sweep, then start this sweep again: what is done is in the store."
+_OTHER_FOLDER = "Set LHKIT_STATE_DIR to another folder on that machine."
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +132,14 @@ def try_here(
         best_ns: Median time of the best variant so far.
         known: Hashes of programs that need not be tried again; None: try every one.
     """
-    with _one_at_a_time():
-        try:
+    try:
+        with _one_at_a_time():
             bench = _bench(setup)
             if bench.environment != environment:
                 return Answer(bench.environment)
             return bench.try_variant(cargo, values, best_ns, known)
-        except LhkitError as error:  # its failure travels, exceptions with other arguments do not
-            return Answer("", failure=error.failure)
+    except LhkitError as error:  # its failure travels, exceptions with other arguments do not
+        return Answer("", failure=error.failure)
 
 
 async def look_around(setup: Setup) -> Answer:
@@ -161,8 +167,24 @@ def _bench(setup: Setup) -> _Bench:
 
 @contextlib.contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Wait until nothing else of this user is tried on this machine; the lock ends with its process."""
-    path = Path(tempfile.gettempdir()) / f"lhkit-sweep-{getpass.getuser()}.lock"
-    with path.open("ab") as file:
-        wait_for_lock(file.fileno())
+    """Wait until nothing else of this user is tried on this machine; the lock ends with its process.
+
+    Raises:
+        LhkitError: Another sweep had the lock for too long, or there is no place for it.
+    """
+    try:
+        path = machine_folder("sweeps") / "lock"
+        descriptor = open_private(path)
+    except OSError as error:
+        what = (
+            f"the lock of this machine's sweeps cannot be opened: {error.filename}: {error.strerror or error}"
+        )
+        raise error_for(Failure("usage", what, advice=_OTHER_FOLDER)) from None
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        if not wait_for_lock(descriptor, _WAIT_SECONDS):
+            holder = file.read(_MOST_HOLDER_BYTES).decode(errors="replace") or "another process"
+            what = f"waited {_WAIT_SECONDS:.0f} s for {holder}, which tries a variant and holds {path}"
+            raise error_for(Failure("timeout", what, advice=_AGAIN))
+        file.truncate(0)
+        file.write(f"process {os.getpid()} of {platform.node()}".encode())
         yield

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.sweeping.locking import is_locked_by_another, lock_file
+from lhkit.worker.locking import is_locked_by_another, lock_file
 
 # Takes in a line, or raises a ValueError if it is something else.
 Learn = Callable[[bytes], None]

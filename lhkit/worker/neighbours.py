@@ -1,22 +1,26 @@
-"""Who else is timing on this machine: a file says so for as long as it lasts, and others look for such files.
+"""Signs of timings on this machine: a file per process that is timing, and a look at those of others.
 
 Caches, memory and clock are shared, so timings that run beside one another disturb each other, also on
 different cores. They are not kept from it; their samples are marked.
+
+The signs are in a private folder of the user, so timings of other users are not seen. A folder that all users
+write to would show them, but anybody could put links or false signs there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 
-_FOLDER = "lhkit-timings"
-# Everybody may put a file there, and remove only their own.
-_MODE = 0o1777
+from lhkit.user_folders import machine_folder, open_private
+
+_FOLDER = "timings"
+_SIGN = re.compile(r"([0-9]{1,10})-([0-9]{1,12})", re.ASCII)
 # When a process began is told from the time of day, which somebody may set.
 _CLOCK_STEP_S = 5
 
@@ -26,18 +30,17 @@ def timing_sign(folder: Path | None = None) -> Iterator[Callable[[], bool]]:
     """Let others on this machine know that this process is timing, until the end of the block.
 
     Args:
-        folder: Where the signs are; by default a folder beside the system's temporary files.
+        folder: Where the signs are; by default a folder of the user and this machine.
 
     Yields:
         What tells whether another process is timing now. Where no file can be written nobody is seen.
     """
-    folder = folder or Path(tempfile.gettempdir()) / _FOLDER
     own = _sign_of(psutil.Process())
     try:
-        _make(folder)
-        (folder / own).touch()
+        folder = folder or machine_folder(_FOLDER)
+        os.close(open_private(folder / own))
     except OSError:
-        yield lambda: False  # a machine without such a place: timing goes on, as if alone
+        yield lambda: False  # no such place: timing goes on, as if alone
         return
     try:
         yield lambda: _others(folder, own)
@@ -45,23 +48,18 @@ def timing_sign(folder: Path | None = None) -> Iterator[Callable[[], bool]]:
         (folder / own).unlink(missing_ok=True)
 
 
-def _make(folder: Path) -> None:
-    if not folder.is_dir():
-        folder.mkdir(exist_ok=True)
-        folder.chmod(_MODE)
-
-
 def _others(folder: Path, own: str) -> bool:
     """Return whether there is the sign of another process that lives; those of the dead are removed."""
     found = False
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name == own:
-                continue
-            if _is_alive(entry.name):
+            sign = _SIGN.fullmatch(entry.name)
+            if sign is None or entry.name == own or not entry.is_file(follow_symlinks=False):
+                continue  # our own, or nothing that a timing made
+            if _is_alive(int(sign[1]), int(sign[2])):
                 found = True
             else:
-                with contextlib.suppress(OSError):  # another user's, or gone by now: it says nothing either way
+                with contextlib.suppress(OSError):  # gone by now
                     Path(entry.path).unlink()
     return found
 
@@ -71,11 +69,8 @@ def _sign_of(process: psutil.Process) -> str:
     return f"{process.pid}-{round(process.create_time())}"
 
 
-def _is_alive(name: str) -> bool:
-    number, _, began_s = name.partition("-")
-    if not (number.isdigit() and began_s.isdigit()):
-        return False
+def _is_alive(pid: int, began_s: int) -> bool:
     try:
-        return bool(abs(psutil.Process(int(number)).create_time() - int(began_s)) < _CLOCK_STEP_S)
-    except psutil.Error:
+        return bool(abs(psutil.Process(pid).create_time() - began_s) < _CLOCK_STEP_S)
+    except (psutil.Error, OverflowError):
         return False

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import platformdirs
+from lhkit.user_folders import cache_folder
 
 SCHEMA = "lhkit.reproducer/1"
 FOLDER_VARIABLE = "LHKIT_CRASH_DIR"
@@ -18,9 +18,13 @@ _KEPT = 50
 
 
 def crash_folder() -> Path:
-    """Return the folder for reproducers: ``LHKIT_CRASH_DIR``, else one in the user's cache."""
+    """Return the folder for reproducers: ``LHKIT_CRASH_DIR``, else one in the user's cache.
+
+    Raises:
+        OSError: The user's cache cannot be used.
+    """
     named = os.environ.get(FOLDER_VARIABLE)
-    return Path(named) if named else Path(platformdirs.user_cache_dir("lhkit")) / "crashes"
+    return Path(named) if named else cache_folder("crashes")
 
 
 def write_reproducer(requests: Sequence[dict[str, Any]], failure: dict[str, Any]) -> str | None:
@@ -29,7 +33,6 @@ def write_reproducer(requests: Sequence[dict[str, Any]], failure: dict[str, Any]
     Large arrays travel in shared files that do not outlive the session: only their shapes are kept, and
     the replay fills them with zeros.
     """
-    folder = crash_folder()
     content = {
         "schema": SCHEMA,
         "run": f"{Path(sys.executable).name} -m lhkit.worker FILE",
@@ -38,6 +41,7 @@ def write_reproducer(requests: Sequence[dict[str, Any]], failure: dict[str, Any]
         "requests": list(requests),
     }
     try:
+        folder = crash_folder()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"lhkit-crash-{secrets.token_hex(6)}.json"
         partial = path.with_suffix(".part")

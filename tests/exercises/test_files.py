@@ -119,7 +119,7 @@ def test_a_damaged_file_holds_nothing_and_is_written_anew(state, content):
 def test_where_nothing_can_be_written_the_verdict_says_so(state):
     state.parent.mkdir(exist_ok=True)
     state.write_text("a file where the folder should be")
-    assert remember("one_loop").startswith(f"Solved; that could not be remembered in {progress_file()}")
+    assert remember("one_loop").startswith(f"Solved; that could not be remembered in {state}")
 
 
 def test_a_verdict_shows_what_was_seen_and_escapes_it():

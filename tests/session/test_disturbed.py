@@ -22,7 +22,7 @@ with timing_sign():
 
 
 def test_a_comparison_marks_rounds_beside_another_timing(tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where the worker and the other one look: nobody else's
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))  # where the worker and the other one look
     with closing(Worker()) as worker:
         payload = lhkit.load_payload(lhkit.payloads.row_sum(8, 8).text, worker=worker)
         kernel = lhkit.compile(payload, worker=worker)

@@ -1,6 +1,7 @@
 """Sweeps on a Dask cluster: the same records as on this machine, and nothing lost with its workers."""
 
 import asyncio
+import os
 import sys
 
 import psutil
@@ -11,10 +12,12 @@ import lhkit
 from lhkit.model.errors import LhkitError, UsageError
 from lhkit.model.failure import Failure
 from lhkit.session.sweep_subjects import Preparation, prepare_task
+from lhkit.sweeping import dask_host
 from lhkit.sweeping.dask_executor import DaskExecutor, choose_machines
 from lhkit.sweeping.dask_host import Answer, Setup, leave, look_around, try_here
 from lhkit.sweeping.executor import LocalExecutor
 from lhkit.sweeping.store import Store
+from lhkit.user_folders import machine_folder
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, Listed, points_of
@@ -165,3 +168,20 @@ def test_without_dask_or_a_scheduler_it_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"pip install 'lhkit\[dask\]'"):
         DaskExecutor(None, LIMITS, describe=describe)
+
+
+def test_waiting_for_another_sweep_of_this_machine_ends_with_what_it_waits_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
+    setup = Setup("s", (), describe, LIMITS)
+    monkeypatch.setattr(dask_host, "_WAIT_SECONDS", 0.0)
+    with dask_host._one_at_a_time():
+        failure = try_here(setup, "mine", None, {}, None, None).failure
+    assert failure.kind == "timeout" and f"process {os.getpid()} of " in failure.message
+    assert str(tmp_path) in failure.message and "start this sweep again" in failure.advice
+
+
+def test_the_lock_of_sweeps_is_not_opened_through_a_link(tmp_path, monkeypatch):
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
+    (machine_folder("sweeps") / "lock").symlink_to(tmp_path / "target")
+    failure = try_here(Setup("s", (), describe, LIMITS), "mine", None, {}, None, None).failure
+    assert failure.kind == "usage" and "lock" in failure.message and not (tmp_path / "target").exists()

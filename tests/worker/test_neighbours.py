@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+from lhkit.user_folders import machine_folder
 from lhkit.worker.neighbours import timing_sign
 
 HOLD = """
@@ -46,11 +47,32 @@ def test_a_process_that_was_killed_is_not_seen(tmp_path):
         assert not is_another() and len(list(tmp_path.iterdir())) == 1  # its sign is removed, ours is there
 
 
-def test_what_is_no_sign_and_a_number_that_was_used_again_are_nobody(tmp_path):
-    for name in ("notes.txt", "1-5", "x-1", "999999999-17"):  # process 1 began at another time
+def test_what_no_timing_made_is_not_a_sign_and_stays(tmp_path):
+    strange = {"notes.txt", "x-1", "1", "9-99999999999999999999"}
+    for name in strange:
+        (tmp_path / name).touch()
+    (tmp_path / "1-7").mkdir()
+    (tmp_path / "1-8").symlink_to(tmp_path / "notes.txt")
+    for name in ("1-5", "999999999-17"):  # process 1 began at another time
         (tmp_path / name).touch()
     with timing_sign(tmp_path) as is_another:
         assert not is_another()
+    assert {path.name for path in tmp_path.iterdir()} == strange | {"1-7", "1-8"}
+
+
+def test_a_sign_is_not_made_through_a_link(tmp_path, monkeypatch):
+    (tmp_path / "5-5").symlink_to(tmp_path / "target")
+    monkeypatch.setattr("lhkit.worker.neighbours._sign_of", lambda process: "5-5")
+    with timing_sign(tmp_path) as is_another:
+        assert not is_another()
+    assert not (tmp_path / "target").exists() and (tmp_path / "5-5").is_symlink()
+
+
+def test_the_signs_of_a_user_are_in_a_private_folder_of_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
+    with timing_sign():
+        signs = machine_folder("timings")
+        assert len(list(signs.iterdir())) == 1 and signs.is_relative_to(tmp_path)
 
 
 def test_where_no_file_can_be_written_a_timing_goes_on(tmp_path):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import sys
+import time
 
 _TAKEN = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+_POLL_SECONDS = 0.02
 
 if sys.platform == "win32":
     import msvcrt
@@ -19,16 +21,6 @@ if sys.platform == "win32":
         os.lseek(descriptor, _PLACE, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
-    def wait_for_lock(descriptor: int) -> None:
-        """Lock an open file once nobody else has it locked."""
-        while True:
-            os.lseek(descriptor, _PLACE, os.SEEK_SET)
-            try:
-                return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # tries for ten seconds
-            except OSError as error:
-                if not is_locked_by_another(error):
-                    raise
-
 else:
     import fcntl
 
@@ -36,9 +28,31 @@ else:
         """Lock an open file, or raise OSError at once."""
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def wait_for_lock(descriptor: int) -> None:
-        """Lock an open file once nobody else has it locked."""
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+def wait_for_lock(descriptor: int, seconds: float) -> bool:
+    """Lock an open file once no other process has it locked.
+
+    Args:
+        descriptor: Of the file.
+        seconds: How long to wait at most.
+
+    Returns:
+        Whether it is locked now.
+
+    Raises:
+        OSError: This file cannot be locked at all.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            lock_file(descriptor)
+            return True
+        except OSError as error:
+            if not is_locked_by_another(error):
+                raise
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(min(_POLL_SECONDS, seconds))
 
 
 def is_locked_by_another(error: OSError) -> bool:

@@ -1,0 +1,161 @@
+"""Folders of the user: state, cache, and what lhkit's processes on one machine share.
+
+Every folder here belongs to one user and is closed to all others (mode 0700). Its owner is checked each time
+it is used, and symbolic links are not followed, so that nobody else can direct what lhkit writes or deletes.
+Processes of different users therefore share nothing: locks and timing signs reach the processes of one user
+only.
+
+``LHKIT_STATE_DIR`` names another folder for the state. A user without a home folder (no ``HOME`` and no passwd
+entry, as in many containers) or with one that cannot be written gets a folder below the temporary folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import platform
+import re
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+
+STATE_VARIABLE = "LHKIT_STATE_DIR"
+_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
+
+
+def state_folder(*names: str) -> Path:
+    """Return a private folder of the user's state, made if it is missing.
+
+    Args:
+        names: Of folders in each other, below the folder that ``LHKIT_STATE_DIR`` or the platform names.
+
+    Raises:
+        OSError: It cannot be made, or another user could change what is there.
+    """
+    named = os.environ.get(STATE_VARIABLE)
+    if named:
+        base = Path(named)
+        base.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+    else:
+        base = _private_or_temporary(platformdirs.user_state_dir, "state")
+    return _below(base, *names)
+
+
+def cache_folder(*names: str) -> Path:
+    """Return a private folder of the user's cache, made if it is missing.
+
+    Raises:
+        OSError: It cannot be made, or another user could change what is there.
+    """
+    return _below(_private_or_temporary(platformdirs.user_cache_dir, "cache"), *names)
+
+
+def machine_folder(name: str) -> Path:
+    """Return a private folder that the user's processes on this machine share: for locks and the like.
+
+    Machines that share a home folder have one each: process ids of different machines cannot be compared.
+
+    Raises:
+        OSError: It cannot be made, or another user could change what is there.
+    """
+    node = re.sub(r"[^A-Za-z0-9_-]", "_", platform.node()) or "here"
+    return state_folder("machines", node, name)
+
+
+def home_folder() -> Path:
+    """Return the user's home folder, or a private temporary folder for a user without one.
+
+    Raises:
+        OSError: There is none, and none can be made.
+    """
+    try:
+        home = Path.home()
+    except RuntimeError:  # no HOME and no passwd entry
+        home = Path()
+    return home if home.is_absolute() else private_folder(_temporary_base() / "home")
+
+
+def homeless_note() -> str | None:
+    """Return a sentence about state that is kept in the temporary folder; None where it is kept for good."""
+    with contextlib.suppress(OSError):
+        folder = state_folder()
+        if not os.environ.get(STATE_VARIABLE) and folder.is_relative_to(_temporary_path()):
+            return (
+                f"this user has no home folder that can be written: lhkit keeps its files in {folder.parent}, "
+                f"which the system may delete; {STATE_VARIABLE}=FOLDER names another place"
+            )
+    return None
+
+
+def private_folder(path: Path) -> Path:
+    """Return a folder that belongs to this user and is closed to others, made if it is missing.
+
+    Raises:
+        OSError: It cannot be made, is a symbolic link, or belongs to another user.
+    """
+    path.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise _refused(path, "it is a symbolic link")
+    if hasattr(os, "geteuid"):
+        if found.st_uid != os.geteuid():
+            raise _refused(path, "it belongs to another user")
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            path.chmod(_PRIVATE_FOLDER)
+    return path
+
+
+def open_private(path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> int:
+    """Open a regular file, never through a symbolic link; a new one is for its user alone.
+
+    Args:
+        path: The file.
+        flags: As for ``os.open``.
+
+    Returns:
+        The file descriptor.
+
+    Raises:
+        OSError: It cannot be opened, or is a symbolic link, a pipe or a device.
+    """
+    # A pipe without a reader must not keep us waiting until it is refused.
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, _PRIVATE_FILE)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _refused(path, "it is not a regular file")
+    return descriptor
+
+
+def _below(base: Path, *names: str) -> Path:
+    for name in names:
+        base = private_folder(base / name)
+    return base
+
+
+def _private_or_temporary(wanted: Callable[[str], str], name: str) -> Path:
+    """Return a folder below the home folder, or a temporary one where that cannot be had."""
+    with contextlib.suppress(OSError, RuntimeError):  # without a home folder: RuntimeError, or "~" as it is
+        path = Path(wanted("lhkit"))
+        if path.is_absolute():
+            # A link of one's own may lead to a larger disk.
+            is_own_link = path.is_symlink() and hasattr(os, "geteuid") and path.lstat().st_uid == os.geteuid()
+            return private_folder(path.resolve() if is_own_link else path)
+    return private_folder(_temporary_base() / name)
+
+
+def _temporary_base() -> Path:
+    return private_folder(_temporary_path())
+
+
+def _temporary_path() -> Path:
+    user = os.geteuid() if hasattr(os, "geteuid") else "user"
+    return Path(tempfile.gettempdir()) / f"lhkit-{user}"
+
+
+def _refused(path: Path, why: str) -> OSError:
+    return PermissionError(errno.EACCES, f"not used because {why}", str(path))

@@ -1,0 +1,113 @@
+"""Folders of the user: private, never through links of others, and there without a home folder too."""
+
+import os
+import stat
+import sys
+
+import pytest
+
+from lhkit import user_folders
+from lhkit.user_folders import home_folder, machine_folder, open_private, private_folder, state_folder
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of POSIX")
+
+
+@pytest.fixture
+def homeless(monkeypatch, tmp_path):
+    """A process without HOME whose user has no passwd entry; returns its temporary folder."""
+    import pwd
+
+    def unknown(user):
+        raise KeyError(user)
+
+    for name in ("HOME", "LHKIT_STATE_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def test_what_is_made_is_for_its_user_alone(monkeypatch, tmp_path):
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path / "new" / "state"))
+    folders = [state_folder(), state_folder("sessions"), machine_folder("timings")]
+    assert [mode_of(folder) for folder in folders] == [0o700] * 3
+    assert state_folder() == tmp_path / "new" / "state" and folders[1] == state_folder() / "sessions"
+    assert folders[2].is_relative_to(state_folder("machines"))
+
+
+def test_a_folder_of_ours_that_others_may_enter_is_closed_to_them(tmp_path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    assert mode_of(private_folder(tmp_path / "open")) == 0o700
+
+
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "file", "folder of another user"])
+def test_what_another_may_have_put_there_is_refused(monkeypatch, tmp_path, kind):
+    path, target = tmp_path / "sessions", tmp_path / "target"
+    if kind == "link":
+        target.mkdir()
+    if kind.startswith("link"):
+        path.symlink_to(target)
+    elif kind == "file":
+        path.touch()
+    else:
+        path.mkdir()
+        monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path))
+    with pytest.raises(OSError, match="sessions") as caught:
+        state_folder("sessions")
+    assert caught.value.filename == str(path) and caught.value.strerror
+    assert kind == "link to nothing" or not any(target.iterdir() if target.exists() else ())
+    assert kind != "link to nothing" or not target.exists()
+
+
+def test_files_are_not_opened_through_links(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with pytest.raises(OSError, match="link"):
+        open_private(tmp_path / "link")
+    assert not (tmp_path / "target").exists()
+    os.close(open_private(tmp_path / "file"))
+    assert mode_of(tmp_path / "file") == 0o600
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="pipe"):
+        open_private(tmp_path / "pipe")
+
+
+def test_without_a_home_folder_the_temporary_folder_has_one_for_this_user(homeless):
+    own = homeless / f"lhkit-{os.geteuid()}"
+    assert state_folder("sessions") == own / "state" / "sessions"
+    assert user_folders.cache_folder("crashes") == own / "cache" / "crashes"
+    assert home_folder() == own / "home"
+    assert mode_of(own) == 0o700
+    assert str(own) in user_folders.homeless_note() and "LHKIT_STATE_DIR" in user_folders.homeless_note()
+
+
+def test_a_home_folder_that_cannot_be_written_is_as_none(monkeypatch, homeless):
+    (homeless / "file").touch()
+    monkeypatch.setenv("HOME", str(homeless / "file"))
+    assert state_folder().is_relative_to(homeless / f"lhkit-{os.geteuid()}")
+
+
+def test_with_a_home_folder_there_is_nothing_to_say(monkeypatch, homeless):
+    monkeypatch.setenv("HOME", str(homeless / "anna"))
+    assert state_folder("sessions").is_relative_to(homeless / "anna")
+    assert home_folder() == homeless / "anna" and user_folders.homeless_note() is None
+
+
+def test_the_place_of_a_user_without_home_is_refused_where_another_has_taken_it(homeless):
+    (homeless / "trap").mkdir()
+    (homeless / f"lhkit-{os.geteuid()}").symlink_to(homeless / "trap")
+    with pytest.raises(OSError, match="symbolic link"):
+        state_folder("sessions")
+    assert not any((homeless / "trap").iterdir())
+
+
+def test_machines_that_share_a_home_folder_share_no_locks(monkeypatch):
+    here = machine_folder("timings")
+    monkeypatch.setattr("platform.node", lambda: "../an other")
+    there = machine_folder("timings")
+    assert there != here and there.parent.parent == here.parent.parent
