@@ -18,9 +18,11 @@ from lhkit.session.targets import CHOICES, VARIABLE
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import DEFAULT_SECONDS, Limits
 
-NEED_A_SCHEDULE = "--entry, --set, --target, --bind, --library, --ops and --microkernel need a schedule"
+NEED_A_SCHEDULE = (
+    "--entry, --set, --target, --bind, --library, --ops, --allow-pass and --microkernel need a schedule"
+)
 # What `schedule_options` adds.
-SCHEDULING = ("entry", "settings", "target", "bind", "libraries", "ops")
+SCHEDULING = ("entry", "settings", "target", "bind", "libraries", "ops", "allow_passes")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,6 +50,13 @@ def schedule_options(function: F) -> F:
             "--target",
             type=click.Choice(CHOICES),
             help=f"Whose vectors defaults of knobs follow (default: {VARIABLE}, else this CPU).",
+        ),
+        click.option(
+            "--allow-pass",
+            "allow_passes",
+            multiple=True,
+            metavar="NAME",
+            help="Let the schedule run this compiler pass too, though it may write files or start programs.",
         ),
         click.option("--set", "settings", multiple=True, metavar="KNOB=VALUE", help="Set a knob."),
         click.option("--entry", metavar="NAME", help="Named sequence to apply (default: @__transform_main)."),
@@ -110,6 +119,7 @@ def load_scheduled(
     libraries: tuple[str, ...],
     ops: tuple[str, ...] = (),
     target: str | None = None,
+    allow_passes: tuple[str, ...] = (),
     limits: Limits,
     any_entry: bool = False,
     worker: Worker | None = None,
@@ -124,6 +134,7 @@ def load_scheduled(
         bind=bind,
         libraries=libraries,
         target=target,
+        allow_passes=allow_passes,
         worker=worker,
         limits=limits,
     )

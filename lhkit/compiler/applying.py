@@ -11,6 +11,7 @@ from lhkit.compiler.bindings import interpreter, ir
 from lhkit.compiler.diagnostics import from_flattened, from_structured, kind_of_application
 from lhkit.compiler.own_op_failures import blame_own_op, forget_failures
 from lhkit.compiler.parsing import parse_module
+from lhkit.compiler.pass_checks import check_passes
 from lhkit.compiler.schedules import (
     SEQUENCE_MARK,
     find_entry,
@@ -31,12 +32,16 @@ _PROBE_ENTRY = "__lhkit_suppress"
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """A schedule to be applied: its sources (libraries last), entry, knob values and bindings."""
+    """A schedule to be applied: its sources (libraries last), entry, knob values and bindings.
+
+    ``allowed_passes`` are the passes that it may run besides those of `lhkit.model.pass_policy`.
+    """
 
     sources: tuple[Source, ...]
     entry: str
     knobs: Mapping[str, KnobValue]
     bind: tuple[str, ...] = ()
+    allowed_passes: tuple[str, ...] = ()
 
 
 def parse_payload(source: Source) -> Any:
@@ -94,11 +99,22 @@ def prepare_application(application: Application) -> tuple[Any, Any, Any]:
 
     The module has to be kept as long as the others are in use: they do not keep it alive.
     """
-    module = parse_schedule(application.sources)
-    set_knobs(module, application.knobs)
+    module = prepare_module(application)
     entry = find_entry(module, application.entry)
     bind_trailing_arguments(entry, application.bind, application.sources[0])
     return module, home_of(entry), entry
+
+
+def prepare_module(application: Application) -> Any:
+    """Return the module of a schedule that is about to be applied, knobs set.
+
+    Raises:
+        ScheduleError: It does not parse or verify, or runs a pass that is not allowed.
+    """
+    module = parse_schedule(application.sources)
+    check_passes(module, application.sources, application.allowed_passes)
+    set_knobs(module, application.knobs)
+    return module
 
 
 def application_error(error: Exception, payload_source: Source, application: Application) -> LhkitError:

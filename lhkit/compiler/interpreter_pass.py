@@ -10,11 +10,20 @@ from pathlib import Path
 from lhkit.compiler.applying import parse_payload
 from lhkit.compiler.bindings import ir, new_context, passmanager
 from lhkit.compiler.diagnostics import from_structured, kind_of_application
+from lhkit.compiler.parsing import parse_module
+from lhkit.compiler.pass_checks import check_passes
 from lhkit.compiler.sources import Source, failure_in
-from lhkit.model.errors import error_for
+from lhkit.model.errors import error_for, usage_error
+from lhkit.model.pass_policy import is_plain_name
 
 
-def apply_by_pass(payload: Source, schedules: Sequence[Source], entry: str, bind: Sequence[str]) -> str:
+def apply_by_pass(
+    payload: Source,
+    schedules: Sequence[Source],
+    entry: str,
+    bind: Sequence[str],
+    allowed_passes: Sequence[str] = (),
+) -> str:
     """Return the text of a payload after ``transform-interpreter`` ran on it.
 
     Args:
@@ -22,15 +31,23 @@ def apply_by_pass(payload: Source, schedules: Sequence[Source], entry: str, bind
         schedules: Files with named sequences, as ``transform-preload-library`` reads them.
         entry: The sequence to apply.
         bind: What the entry's trailing arguments are bound to.
+        allowed_passes: Passes that the schedules may run besides those of `lhkit.model.pass_policy`.
 
     Raises:
-        ScheduleError: A pass fails.
+        ScheduleError: A pass fails, or is not allowed.
+        UsageError: A name that cannot stand in the text of a pipeline.
     """
+    symbol = entry.rpartition("::")[2]
+    for name in (symbol, *bind):
+        if not is_plain_name(name):
+            raise usage_error(f"the name {name!r} cannot be an option of the pass transform-interpreter")
     with tempfile.TemporaryDirectory() as folder, new_context():
         files = [Path(folder) / f"{source.label}.mlir" for source in schedules]
         for file, source in zip(files, schedules, strict=True):
             file.write_bytes(source.content)
-        options = [f"entry-point={entry.rpartition('::')[2]}"]
+        for source in schedules:
+            check_passes(parse_module(source), [source], allowed_passes)
+        options = [f"entry-point={symbol}"]
         options += [f"debug-bind-trailing-args={','.join(bind)}"] if bind else []
         paths = ",".join(map(str, files))
         pipeline = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from lhkit.compiler.binding import bind_trailing_arguments
 from lhkit.compiler.bindings import new_context
 from lhkit.compiler.effects import Effects, effects_of
 from lhkit.compiler.names import Names
+from lhkit.compiler.pass_checks import refused_passes
 from lhkit.compiler.plan import stepping_blocks, steps_in
 from lhkit.compiler.probes import kind_of
 from lhkit.compiler.schedules import (
@@ -26,7 +28,11 @@ from lhkit.model.outline import Outline, OutlineBlock, OutlineHandle, OutlineOp,
 
 
 def outline_schedule(
-    sources: Sequence[Source], knobs: Mapping[str, KnobValue], entry: str, bind: Sequence[str]
+    sources: Sequence[Source],
+    knobs: Mapping[str, KnobValue],
+    entry: str,
+    bind: Sequence[str],
+    allowed_passes: Sequence[str] = (),
 ) -> Outline:
     """Return the outline of a schedule and its libraries.
 
@@ -35,6 +41,7 @@ def outline_schedule(
         knobs: Values of knobs; the others stay open.
         entry: The sequence whose trailing arguments are bound.
         bind: Op names to bind them to; empty leaves them arguments.
+        allowed_passes: Passes that it may run besides those of `lhkit.model.pass_policy`.
 
     Raises:
         ScheduleError: It does not parse or does not verify.
@@ -42,6 +49,7 @@ def outline_schedule(
     """
     with new_context():
         module = parse_schedule(sources)
+        refused = refused_passes(module, sources, allowed_passes)
         set_knobs(module, knobs)
         names = Names(sources)
         sequence = find_entry(module, entry)
@@ -50,7 +58,8 @@ def outline_schedule(
             written = [names.argument(a) for a in sequence.regions[0].blocks[0].arguments][1:]
             values = bind_trailing_arguments(sequence, bind, sources[0])
             bound = dict(zip(values, written, strict=True))
-        return _Outliner(home_of(sequence), names, bound).outline()
+        outline = _Outliner(home_of(sequence), names, bound).outline()
+        return dataclasses.replace(outline, refused=refused)
 
 
 class _Outliner:

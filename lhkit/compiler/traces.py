@@ -6,19 +6,14 @@ import gc
 from pathlib import Path
 from typing import Any
 
-from lhkit.compiler.applying import Application, parse_payload
+from lhkit.compiler.applying import Application, parse_payload, prepare_module
 from lhkit.compiler.binding import bind_trailing_arguments
 from lhkit.compiler.bindings import new_context
 from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
 from lhkit.compiler.plan import Plan
 from lhkit.compiler.probes import load_probe
-from lhkit.compiler.schedules import (
-    find_entry,
-    home_of,
-    parse_schedule,
-    set_knobs,
-)
+from lhkit.compiler.schedules import find_entry, home_of
 from lhkit.compiler.sources import Source
 from lhkit.compiler.tracing import Ending, Tracer
 
@@ -58,8 +53,7 @@ def _run(payload_source: Source, application: Application, journal_path: Path, *
 
 
 def _plan(application: Application, names: Names) -> tuple[Any, Any, Any, Plan]:
-    module = parse_schedule(application.sources)
-    set_knobs(module, application.knobs)
+    module = prepare_module(application)
     entry = find_entry(module, application.entry)
     block = entry.regions[0].blocks[0]
     written = [names.argument(a) for a in block.arguments][1:]

@@ -14,6 +14,7 @@ from lhkit.model.assembly import Assembly
 from lhkit.model.errors import usage_error
 from lhkit.model.forms import AttributeValue, Form
 from lhkit.model.jsonable import from_json, to_json
+from lhkit.model.pass_policy import ALLOWED_PASSES
 
 HandleKind = Literal["op", "value", "param"]
 Count = Literal["one", "optional", "many"]
@@ -177,6 +178,11 @@ class RegisteredPass:
     name: str
     options: tuple[PassOption, ...] = ()
     is_pipeline: bool = False
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether schedules may run it without ``--allow-pass``; see `lhkit.model.pass_policy`."""
+        return self.name in ALLOWED_PASSES
 
 
 @dataclass(frozen=True)

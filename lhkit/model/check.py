@@ -1,4 +1,4 @@
-"""What a static check of a schedule found: uses of handles that are, or may be, invalid."""
+"""What a static check of a schedule found: handles used while invalid, and passes that are not allowed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lhkit.model.failure import Failure
+from lhkit.model.pass_policy import APPLY_PASS, RefusedPass
 from lhkit.model.registry import Printable
 from lhkit.model.span import Span
 from lhkit.model.trace import Cause
@@ -57,6 +58,7 @@ class CheckReport(Printable):
         findings: What was found; empty for a clean schedule.
         sequences: How many named sequences were followed.
         uses: How many uses of handles were looked at.
+        refused: Steps that run a pass which is not allowed, in order.
         is_complete: False if the schedule enters sequences so often that not every entry was followed.
         texts: The sources that places point into, each as (file name, text).
     """
@@ -67,6 +69,7 @@ class CheckReport(Printable):
     sequences: int
     uses: int
     is_complete: bool = True
+    refused: tuple[RefusedPass, ...] = ()
     texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
@@ -96,6 +99,7 @@ def check_to_json(report: CheckReport) -> dict[str, Any]:
             }
             for f in report.findings
         ],
+        **({"refused": [_refused(r, report) for r in report.refused]} if report.refused else {}),
     }
 
 
@@ -107,6 +111,11 @@ def unchecked_to_json(source: str, failure: Failure) -> dict[str, Any]:
         "findings": [],
         "failure": {"kind": failure.kind, "message": failure.describe()},
     }
+
+
+def _refused(refused: RefusedPass, report: CheckReport) -> dict[str, Any]:
+    place = {} if refused.source is None else _place(OpPlace(APPLY_PASS, refused.source), report)
+    return {**place, "pass": refused.name, "message": refused.reason}
 
 
 def _place(place: OpPlace, report: CheckReport) -> dict[str, Any]:

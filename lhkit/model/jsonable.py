@@ -11,11 +11,14 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+# Metadata of fields that are neither written nor read: what a user said in this process, which no file may say.
+NOT_IN_FILES: Mapping[str, bool] = {"json": False}
+
 
 def to_json(value: Any) -> Any:
     """Return ``value`` as dicts, lists and scalars; fields of dataclasses keep their names."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: to_json(getattr(value, f.name)) for f in _fields(value)}
     if isinstance(value, Mapping):
         return {str(k): to_json(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -30,6 +33,10 @@ def from_json(cls: type[T], data: Any) -> T:
         ValueError: The data does not fit the type; the message names the field.
     """
     return typing.cast(T, _decode(cls, data, cls.__name__))
+
+
+def _fields(value: Any) -> list[dataclasses.Field[Any]]:
+    return [f for f in dataclasses.fields(value) if f.metadata.get("json", True)]
 
 
 @functools.cache
@@ -78,7 +85,7 @@ def _decode_union(args: tuple[Any, ...], data: Any, where: str) -> Any:
 
 def _decode_dataclass(cls: type, data: Any, where: str) -> Any:
     _expect(isinstance(data, Mapping), data, where)
-    fields = {f.name for f in dataclasses.fields(cls)}
+    fields = {f.name for f in _fields(cls)}
     if unknown := set(data) - fields:
         raise ValueError(f"{where}: unknown field {sorted(unknown)[0]!r}")
     hints = _hints(cls)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lhkit.model.pass_policy import RefusedPass
 from lhkit.model.span import Span
 from lhkit.model.trace import HandleKind
 
@@ -76,7 +77,8 @@ class OutlineSequence:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A schedule: its handles by number, and its sequences in order."""
+    """A schedule: its handles by number, its sequences in order, and its steps that run a refused pass."""
 
     handles: tuple[OutlineHandle, ...]
     sequences: tuple[OutlineSequence, ...]
+    refused: tuple[RefusedPass, ...] = ()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lhkit.model.errors import usage_error
+from lhkit.model.jsonable import NOT_IN_FILES
 from lhkit.model.knob import Knob, KnobValue, resolve_knobs
 from lhkit.model.registry import Showable
 
@@ -65,6 +66,8 @@ class Schedule(Showable):
         libraries: Modules whose sequences it may include.
         target: The target that defaults of knobs follow from; empty where none does.
         target_defaults: These defaults; ``knobs`` have them too, the text has others or the same.
+        allowed_passes: Passes that it may run besides those of `lhkit.model.pass_policy`, as the user said when
+            it was loaded; files never hold them.
     """
 
     source: str
@@ -77,6 +80,7 @@ class Schedule(Showable):
     libraries: tuple[Library, ...] = ()
     target: str = ""
     target_defaults: tuple[tuple[str, KnobValue], ...] = ()
+    allowed_passes: tuple[str, ...] = field(default=(), metadata=NOT_IN_FILES)
 
     @property
     def sha256(self) -> str:

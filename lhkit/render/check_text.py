@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lhkit.model.check import CheckReport, Finding
+from lhkit.model.pass_policy import RefusedPass, how_to_allow
 from lhkit.model.span import excerpt
 from lhkit.render.trace_text import Line, Piece, Role, plain_text
 
@@ -15,6 +16,10 @@ def check_lines(report: CheckReport) -> tuple[Line, ...]:
     lines: list[Line] = []
     for finding in report.findings:
         lines += [*_finding_lines(finding, texts), ()]
+    for refused in report.refused:
+        lines += [*_refused_lines(refused, texts), ()]
+    if report.refused:
+        lines += [(Piece(how_to_allow(r.name for r in report.refused)),), ()]
     return (*lines, (Piece(summary(report), "title"),))
 
 
@@ -29,8 +34,8 @@ def summary(report: CheckReport) -> str:
     if not report.is_complete:
         looked += "; its sequences include one another too often to follow every time"
     found = "no use of an invalid handle"
-    if report.findings:
-        parts = [(len(report.errors), "error"), (len(report.warnings), "warning")]
+    if report.findings or report.refused:
+        parts = [(len(report.errors) + len(report.refused), "error"), (len(report.warnings), "warning")]
         found = ", ".join(_count(n, what) for n, what in parts if n)
     return f"{report.source}: {found} ({looked})"
 
@@ -44,6 +49,12 @@ def _finding_lines(finding: Finding, texts: dict[str, str]) -> list[Line]:
         lines.append((Piece(f"{death}: "), Piece(f"note: {finding.by} is consumed here", "faint")))
         lines += _excerpt_lines(excerpt(death, texts))
     return lines
+
+
+def _refused_lines(refused: RefusedPass, texts: dict[str, str]) -> list[Line]:
+    at = f"{refused.source}: " if refused.source else ""
+    lines: list[Line] = [(Piece(at), Piece(f"error: {refused.reason}", "failed"))]
+    return lines + (_excerpt_lines(excerpt(refused.source, texts)) if refused.source else [])
 
 
 def _excerpt_lines(shown: str) -> list[Line]:

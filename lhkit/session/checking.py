@@ -25,7 +25,7 @@ def check_schedule(
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> CheckReport:
-    """Look for uses of handles that are invalid, or may be, without a payload.
+    """Look for uses of handles that are invalid, or may be, and for refused passes, without a payload.
 
     A use is an *error* if it fails for every payload for which no handle of the schedule is empty, and a
     *warning* if it fails for some.
@@ -55,6 +55,7 @@ def check_schedule(
         sequences=checked.sequences,
         uses=checked.uses,
         is_complete=checked.is_complete,
+        refused=outline.refused,
         texts=((schedule.source, schedule.text), *((b.source, b.text) for b in schedule.libraries)),
     )
 
@@ -70,6 +71,7 @@ def outline_of(schedule: Schedule, *, worker: Worker | None = None, limits: Limi
         "knobs": {name: value for name, value in settings.items() if value is not None},
         "entry": schedule.entry,
         "bind": list(schedule.bind),
+        "allowed_passes": list(schedule.allowed_passes),
     }
     answer = (worker or shared_worker()).request(
         "outline", {"sources": described, "schedule": parts}, body, limits=limits

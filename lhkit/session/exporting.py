@@ -83,6 +83,7 @@ def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | Non
     first, content = describe_sources([(payload.source, content)], role="payload")
     described, body = describe_sources(parts, role="schedule")
     fields = {"sources": first + described, "entry": schedule.entry, "bind": list(schedule.bind)}
+    fields["allowed_passes"] = list(schedule.allowed_passes)
     return (worker or shared_worker()).request("apply_by_pass", fields, content + body).body.decode()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -114,6 +115,7 @@ def load_schedule(
     libraries: Sequence[str | os.PathLike[str]] = (),
     name: str | None = None,
     target: str | None = None,
+    allow_passes: Sequence[str] = (),
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Schedule:
@@ -131,6 +133,8 @@ def load_schedule(
         name: What to call a string in messages.
         target: The target that defaults of knobs follow from, where its comments say so: ``avx512``, ``avx2``,
             ``neon``, ``sse`` or ``host``. Default: what ``LHKIT_TARGET`` names, else this CPU.
+        allow_passes: Passes that ``transform.apply_registered_pass`` may run in it besides those that only
+            change IR: others write files or start programs, so name them for schedules that you trust only.
         worker: Another worker than the session's.
         limits: Time and memory for loading.
 
@@ -146,6 +150,8 @@ def load_schedule(
     parts = [(shown, content), *((library.source, library.text.encode()) for library in found)]
     answer = _ask_for_schedule(parts, worker, limits)
     schedule = _schedule(shown, content, found, answer, entry, bind, any_entry=any_entry, target=target)
+    if allow_passes:
+        schedule = dataclasses.replace(schedule, allowed_passes=tuple(sorted(set(allow_passes))))
     return schedule.with_knobs(knobs) if knobs else schedule
 
 
@@ -170,6 +176,7 @@ def parse_text(
     )
     knobs = {knob.name: knob for knob in changed.knobs}
     kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}
+    changed = dataclasses.replace(changed, allowed_passes=schedule.allowed_passes)
     return changed.with_knobs(kept), tuple(from_json(WrittenOp, op) for op in answer["written"])
 
 
@@ -231,7 +238,12 @@ def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, 
     return (
         described,
         body,
-        {"entry": schedule.entry, "knobs": schedule.values, "bind": list(schedule.bind)},
+        {
+            "entry": schedule.entry,
+            "knobs": schedule.values,
+            "bind": list(schedule.bind),
+            "allowed_passes": list(schedule.allowed_passes),
+        },
     )
 
 

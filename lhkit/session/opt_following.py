@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lhkit.model.errors import usage_error
+from lhkit.model.pass_policy import is_plain_name
 from lhkit.model.validity import PointsTo, Use, Verdict, judge
 from lhkit.session.opt_host import OptHost, OptRun, run_opt
 from lhkit.session.opt_output import (
@@ -15,6 +17,7 @@ from lhkit.session.opt_output import (
     tree_of,
     without_tags,
 )
+from lhkit.session.opt_passes import check_opt_passes
 from lhkit.session.opt_schedule import (
     OptEntry,
     effects_text,
@@ -46,6 +49,7 @@ class OptTracing:
     parameters: dict[int, str] = field(default_factory=dict)
     trees: dict[int, tuple[TreeOp, ...]] = field(default_factory=dict)
     differs_from: int | None = None
+    allowed_passes: tuple[str, ...] = ()
 
     def run(self, steps: int | None = None) -> OptRun:
         """Apply the schedule, or its first steps, with the probes that are known to be possible."""
@@ -58,6 +62,12 @@ class OptTracing:
 
     def _apply(self, text: str, name: str) -> OptRun:
         (self.folder / SCHEDULE).write_text(text, encoding="utf-8")
+        # What is applied is what is looked at, with the probes in it.
+        files = (SCHEDULE, *self.libraries, PAYLOAD)
+        check_opt_passes(self.host, files, self.allowed_passes, folder=self.folder, limits=self.limits)
+        for each in (name, *self.bind):
+            if not is_plain_name(each):
+                raise usage_error(f"the name {each!r} cannot be an option of the pass transform-interpreter")
         options = f"entry-point={name}"
         if self.bind:
             options += f" debug-bind-trailing-args={','.join(self.bind)}"

@@ -19,6 +19,7 @@ def load_for_opt(
     entry: str | None = None,
     bind: Sequence[str] = (),
     libraries: Sequence[str | os.PathLike[str]] = (),
+    allow_passes: Sequence[str] = (),
 ) -> tuple[Payload, Schedule]:
     """Return a payload and a schedule that nobody has parsed: the binary will, when it applies them.
 
@@ -28,6 +29,7 @@ def load_for_opt(
         entry: The named sequence to apply; default ``__transform_main``, else the only one.
         bind: Op names for the entry's arguments after the root.
         libraries: Files with named sequences that the schedule includes, besides those that its comments name.
+        allow_passes: Passes that it may run besides those of `lhkit.model.pass_policy`.
 
     Raises:
         UsageError: No such file, bytecode, no named sequence, or no such entry.
@@ -50,5 +52,6 @@ def load_for_opt(
             entry=choose_entry(sequences, entry, source=shown),
             bind=tuple(bind),
             libraries=read_libraries(shown, written, libraries),
+            allowed_passes=tuple(allow_passes),
         ),
     )

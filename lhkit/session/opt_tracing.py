@@ -57,7 +57,10 @@ def trace_with_opt(
         libraries = tuple(f"library{i}.mlir" for i in range(len(schedule.libraries)))
         for path, library in zip(libraries, schedule.libraries, strict=True):
             (folder / path).write_text(library.text, encoding="utf-8")
-        tracing = OptTracing(host, entry, schedule.bind, libraries, folder, limits or Limits())
+        allowed = schedule.allowed_passes
+        tracing = OptTracing(
+            host, entry, schedule.bind, libraries, folder, limits or Limits(), allowed_passes=allowed
+        )
         plain = tracing.run()
         names = {PAYLOAD: payload.source, SCHEDULE: schedule.source}
         names |= {p: library.source for p, library in zip(libraries, schedule.libraries, strict=True)}

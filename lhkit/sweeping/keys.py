@@ -30,6 +30,8 @@ def schedule_facts(schedule: Schedule) -> dict[str, Any]:
         "texts": [sha256_of(_without_choices(text)) for text in texts],
         "entry": schedule.entry,
         "bind": list(schedule.bind),
+        # Without any the keys stay what they were.
+        **({"allowed_passes": list(schedule.allowed_passes)} if schedule.allowed_passes else {}),
     }
 
 

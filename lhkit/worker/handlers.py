@@ -172,7 +172,9 @@ class Handlers:
 
     def _apply_by_pass(self, fields: dict[str, Any], body: bytes) -> Message:
         payload, *schedules = _sources(fields["sources"], body)
-        return Message({}, apply_by_pass(payload, schedules, fields["entry"], fields["bind"]).encode())
+        allowed = fields["allowed_passes"]
+        text = apply_by_pass(payload, schedules, fields["entry"], fields["bind"], allowed)
+        return Message({}, text.encode())
 
     def _compile(self, fields: dict[str, Any], body: bytes) -> Message:
         kernel = build_kernel(self._recipe(fields, body), self._progress)
@@ -385,4 +387,6 @@ def _sources(described: Sequence[dict[str, Any]], body: bytes) -> tuple[Source, 
 
 
 def _application(sources: Sequence[Source], parts: dict[str, Any]) -> Application:
-    return Application(tuple(sources), parts["entry"], parts["knobs"], tuple(parts["bind"]))
+    return Application(
+        tuple(sources), parts["entry"], parts["knobs"], tuple(parts["bind"]), tuple(parts["allowed_passes"])
+    )
