@@ -1,7 +1,8 @@
 // Payload: data/fc_relu.mlir, or another layer: a linalg.matmul of f32 that starts from zeros, in any shape from 1x1x1
 //          on, static or dynamic, and ops that work on its result by elements, such as the addition of a bias (a
-//          matrix, or a row that linalg.broadcast repeats) and the maximum with zero. Its operands are computed
-//          by no op of linalg.
+//          matrix, or a row that linalg.broadcast repeats) and the maximum with zero. Chains of layers, layers
+//          without such ops, and results that several ops read are taken too; what works on matrices by elements
+//          and is no layer's alone is computed row by row. Without such ops the columns have to be known.
 // Idea:    bias and maximum are applied to a tile while it is in vector registers, so that the result is written once
 //          and never read: what follows the matmul becomes one op, and the matmul is fused into its tiles. Otherwise as
 //          matmul.mlir: a tile stays in registers for the whole reduction; the weights that a strip of tiles reads

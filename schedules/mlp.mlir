@@ -1,5 +1,5 @@
-// Payload: data/mlp.mlir, or other layers in a row as fc_relu.mlir takes them, with an epilogue for each, in any shape,
-//          static or dynamic.
+// Payload: data/mlp.mlir, or other layers in a row as fc_relu.mlir takes them, in any shape, static or dynamic; the
+//          columns of a layer without epilogue have to be known.
 // Idea:    each layer is the fused kernel of fc_relu.mlir: bias and ReLU are applied in registers, the layer is written
 //          once, and the next one reads it. Layers are not fused into one another: every tile of a layer needs whole
 //          rows of the one before, and a batch of a few hundred rows stays in the cache between two layers, while the

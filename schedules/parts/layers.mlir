@@ -1,5 +1,5 @@
-// Payload: fully connected layers: matmuls of f32, the result of each read by ops that work by elements, such as the
-//          addition of a bias and a ReLU; the sequences say what each takes.
+// Payload: fully connected layers: matmuls of f32, the result of each as it is or read by ops that work by elements,
+//          such as the addition of a bias and a ReLU; the sequences say what each takes.
 // Idea:    the steps that fc_relu.mlir and mlp.mlir share, to be included: a schedule names this file and
 //          parts/cpu.mlir in comments (lhkit: library parts/layers.mlir) and declares the sequences that it includes.
 // Knobs:   none.
@@ -7,16 +7,87 @@
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 
 module attributes {transform.with_named_sequence} {
-  // Make one op of all that is computed from a matmul's result element by element: the epilogue of its layer.
+  // Make one op of all that is computed from a matmul's result element by element, the epilogue of its layer, and mark
+  // the op that ends each layer.
   transform.named_sequence @merge_epilogues(%root: !transform.any_op {transform.readonly}) {
-    %named = transform.structured.match ops{["linalg.abs", "linalg.add", "linalg.broadcast", "linalg.max", "linalg.min",
+    %named = transform.structured.match ops{["linalg.abs", "linalg.add", "linalg.broadcast", "linalg.copy", "linalg.max", "linalg.min",
       "linalg.mul", "linalg.negf", "linalg.square", "linalg.sub"]} in %root
       : (!transform.any_op) -> !transform.any_op
     %generic = transform.structured.generalize %named : (!transform.any_op) -> !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %merged = transform.apply_registered_pass "linalg-fuse-elementwise-ops" to %function
       : (!transform.any_op) -> !transform.any_op
+    transform.include @mark_ends failures(propagate) (%root) : (!transform.any_op) -> ()
     transform.yield
+  }
+
+  // A layer ends with its epilogue if that is the only op that reads the matmul, and reads no other matmul; else with
+  // the matmul itself.
+  transform.named_sequence private @mark_ends(%root: !transform.any_op {transform.readonly}) {
+    %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
+    %matmuls = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    %itself = transform.param.constant "itself" -> !transform.any_param
+    transform.annotate %matmuls "end" = %itself : !transform.any_op, !transform.any_param
+    %apart = transform.param.constant "apart" -> !transform.any_param
+    %matrices = transform.collect_matching @is_matrix_by_elements in %root : (!transform.any_op) -> !transform.any_op
+    transform.annotate %matrices "role" = %apart : !transform.any_op, !transform.any_param
+    %all = transform.foreach_match in %function @is_read_once -> @mark_reader : (!transform.any_op) -> !transform.any_op
+    %all_1 = transform.foreach_match in %all @is_read_once -> @mark_epilogue : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+  transform.named_sequence private @is_read_once(%op: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.any_op) {
+    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
+    %reader = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.any_op {
+    ^bb0(%matmul: !transform.any_op):
+      %user = transform.match.structured.result %matmul[0] {single} : (!transform.any_op) -> !transform.any_op
+      transform.match.structured.yield %user : !transform.any_op
+    }
+    %rows_and_columns = transform.include @is_matrix_by_elements failures(propagate) (%reader) : (!transform.any_op) -> !transform.any_op
+    transform.yield %op, %reader : !transform.any_op, !transform.any_op
+  }
+  transform.named_sequence private @is_matrix_by_elements(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    transform.match.operation_name %op ["linalg.generic"] : !transform.any_op
+    %rank = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
+    ^bb0(%generic: !transform.any_op):
+      transform.match.structured.dim %generic[all] {parallel} : !transform.any_op
+      %loops = transform.match.structured.rank %generic : (!transform.any_op) -> !transform.param<i64>
+      transform.match.structured.yield %loops : !transform.param<i64>
+    }
+    %two = transform.param.constant 2 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %rank, %two : !transform.param<i64>
+    transform.yield %op : !transform.any_op
+  }
+  // A reader that is met again reads two matmuls.
+  transform.named_sequence private @mark_reader(%matmul: !transform.any_op {transform.readonly},
+      %reader: !transform.any_op {transform.readonly}) {
+    %again = transform.structured.match attributes {reads_matmul} in %reader : (!transform.any_op) -> !transform.any_op
+    transform.annotate %again "reads_matmuls" : !transform.any_op
+    transform.annotate %reader "reads_matmul" : !transform.any_op
+    transform.yield
+  }
+  transform.named_sequence private @mark_epilogue(%matmul: !transform.any_op {transform.readonly},
+      %reader: !transform.any_op {transform.readonly}) {
+    %ending, %epilogue = transform.include @both_or_nothing failures(suppress) (%matmul, %reader)
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %by_epilogue = transform.param.constant "epilogue" -> !transform.any_param
+    transform.annotate %ending "end" = %by_epilogue : !transform.any_op, !transform.any_param
+    transform.annotate %epilogue "role" = %by_epilogue : !transform.any_op, !transform.any_param
+    transform.yield
+  }
+  transform.named_sequence private @both_or_nothing(%matmul: !transform.any_op {transform.readonly},
+      %reader: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_op) {
+    %ending, %epilogue = transform.include @unless_it_reads_another failures(propagate) (%matmul, %reader)
+      : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield %ending, %epilogue : !transform.any_op, !transform.any_op
+  }
+  transform.named_sequence private @unless_it_reads_another(%matmul: !transform.any_op {transform.readonly},
+      %reader: !transform.any_op {transform.readonly}) -> (!transform.any_op, !transform.any_op) {
+    %again = transform.structured.match attributes {reads_matmuls} in %reader : (!transform.any_op) -> !transform.any_op
+    %count = transform.num_associations %again : (!transform.any_op) -> !transform.param<i64>
+    %none = transform.param.constant 0 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi eq %count, %none : !transform.param<i64>
+    transform.yield %matmul, %reader : !transform.any_op, !transform.any_op
   }
 
   // Cut layers into tiles that stay in registers. A panel of the weights would not be read often enough by up to 12
@@ -25,6 +96,16 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence @tile_layers(%root: !transform.any_op {transform.readonly},
       %tile_m: !transform.param<i64> {transform.readonly}, %tile_n: !transform.param<i64> {transform.readonly},
       %narrow_tile_m: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
+    // What works by elements and ends no layer is computed row by row, and in loops it is fused into none.
+    %apart = transform.structured.match attributes {role = "apart"} in %root : (!transform.any_op) -> !transform.any_op
+    %pieces = transform.foreach %apart : !transform.any_op -> !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %piece, %columns = transform.structured.tile_using_for %each tile_sizes [0, %tile_n]
+        : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
+      transform.yield %piece : !transform.any_op
+    }
+    transform.include @vectorize_rows failures(propagate) (%pieces, %tile_n)
+      : (!transform.any_op, !transform.param<i64>) -> ()
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %all = transform.foreach_match in %function
       @has_few_rows -> @go_by_rows, @has_few_steps -> @go_by_rows, @has_few_weights -> @go_by_strips,
@@ -40,8 +121,8 @@ module attributes {transform.with_named_sequence} {
       %by_strips = transform.structured.match attributes {layer = "strips"} in %layer : (!transform.any_op) -> !transform.any_op
       %by_panels = transform.structured.match attributes {layer = "panels"} in %layer : (!transform.any_op) -> !transform.any_op
       // Without panels, rows come first: a tile of rows then writes the result from left to right.
-      %epilogue = transform.include @epilogues_of failures(propagate) (%by_rows) : (!transform.any_op) -> !transform.any_op
-      %unpacked = transform.include @cut_into_tiles failures(propagate) (%root, %epilogue, %tile_m)
+      %end = transform.include @ends_of failures(propagate) (%by_rows) : (!transform.any_op) -> !transform.any_op
+      %unpacked = transform.include @cut_into_tiles failures(propagate) (%root, %end, %tile_m)
         : (!transform.any_op, !transform.any_op, !transform.param<i64>) -> !transform.any_op
       %wide_of_rows, %narrow_of_rows, %last_of_rows = transform.include @cut_into_strips failures(propagate) (%root, %unpacked, %tile_n, %lanes)
         : (!transform.any_op, !transform.any_op, !transform.param<i64>, !transform.param<i64>)
@@ -59,8 +140,8 @@ module attributes {transform.with_named_sequence} {
     }
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
-    %wide_strips_0 = transform.include @epilogues_of failures(propagate) (%wide_0) : (!transform.any_op) -> !transform.any_op
-    %narrow_strips_0 = transform.include @epilogues_of failures(propagate) (%narrow_0) : (!transform.any_op) -> !transform.any_op
+    %wide_strips_0 = transform.include @ends_of failures(propagate) (%wide_0) : (!transform.any_op) -> !transform.any_op
+    %narrow_strips_0 = transform.include @ends_of failures(propagate) (%narrow_0) : (!transform.any_op) -> !transform.any_op
     %wide_strips_1 = transform.include @pack_panels failures(propagate) (%wide, %tile_n)
       : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %narrow_strips_1 = transform.include @pack_panels failures(propagate) (%narrow, %lanes)
@@ -75,8 +156,8 @@ module attributes {transform.with_named_sequence} {
       : (!transform.any_op, !transform.any_op) -> ()
     // A fill that is padded becomes a wider fill.
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
-    %panels = transform.structured.match ops{["tensor.pad"]} in %root : (!transform.any_op) -> !transform.any_op
-    transform.include @vectorize_rows failures(propagate) (%panels, %lanes)
+    %moves = transform.structured.match ops{["tensor.pad", "linalg.copy"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.include @vectorize_rows failures(propagate) (%moves, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> ()
     transform.include @clean_up failures(propagate) (%root) : (!transform.any_op) -> ()
 
@@ -117,14 +198,29 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 
-  // The op that reads a matmul's result: its epilogue.
-  transform.named_sequence private @epilogues_of(%matmuls: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    %epilogues = transform.foreach %matmuls : !transform.any_op -> !transform.any_op {
+  // The op that ends the layer of each matmul: the epilogue, or the matmul itself.
+  transform.named_sequence @ends_of(%matmuls: !transform.any_op {transform.readonly}) -> !transform.any_op {
+    %ends = transform.foreach %matmuls : !transform.any_op -> !transform.any_op {
     ^bb0(%each: !transform.any_op):
-      %epilogue = transform.get_consumers_of_result %each[0] : (!transform.any_op) -> !transform.any_op
-      transform.yield %epilogue : !transform.any_op
+      %bare = transform.structured.match attributes {end = "itself"} in %each : (!transform.any_op) -> !transform.any_op
+      %with_epilogue = transform.structured.match attributes {end = "epilogue"} in %each : (!transform.any_op) -> !transform.any_op
+      %epilogue = transform.get_consumers_of_result %with_epilogue[0] : (!transform.any_op) -> !transform.any_op
+      %end = transform.merge_handles %epilogue, %bare : !transform.any_op
+      transform.yield %end : !transform.any_op
     }
-    transform.yield %epilogues : !transform.any_op
+    transform.yield %ends : !transform.any_op
+  }
+
+  // The matmuls whose layer ends with an epilogue, and those that end it themselves.
+  transform.named_sequence private @tell_by_end(%matmuls: !transform.any_op {transform.readonly})
+      -> (!transform.any_op, !transform.any_op) {
+    %with_epilogue, %bare = transform.foreach %matmuls : !transform.any_op -> !transform.any_op, !transform.any_op {
+    ^bb0(%each: !transform.any_op):
+      %0 = transform.structured.match attributes {end = "epilogue"} in %each : (!transform.any_op) -> !transform.any_op
+      %1 = transform.structured.match attributes {end = "itself"} in %each : (!transform.any_op) -> !transform.any_op
+      transform.yield %0, %1 : !transform.any_op, !transform.any_op
+    }
+    transform.yield %with_epilogue, %bare : !transform.any_op, !transform.any_op
   }
 
   // The matmuls in loops, without the copies that fusing left behind unused.
@@ -145,14 +241,14 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @cut_into_strips(%root: !transform.any_op {transform.readonly}, %matmuls: !transform.any_op {transform.readonly},
       %tile_n: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly})
       -> (!transform.any_op, !transform.any_op, !transform.any_op) {
-    %layers = transform.include @epilogues_of failures(propagate) (%matmuls) : (!transform.any_op) -> !transform.any_op
+    %layers = transform.include @ends_of failures(propagate) (%matmuls) : (!transform.any_op) -> !transform.any_op
     %strip, %strips = transform.structured.fuse %layers tile_sizes [0, %tile_n]
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %in_strips = transform.include @matmuls_in failures(propagate) (%root, %strips)
       : (!transform.any_op, !transform.any_op) -> !transform.any_op
     %wide, %others = transform.include @split_off_rest failures(propagate) (%root, %in_strips, %strips)
       : (!transform.any_op, !transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
-    %layers_1 = transform.include @epilogues_of failures(propagate) (%others) : (!transform.any_op) -> !transform.any_op
+    %layers_1 = transform.include @ends_of failures(propagate) (%others) : (!transform.any_op) -> !transform.any_op
     %strip_1, %strips_1 = transform.structured.fuse %layers_1 tile_sizes [0, %lanes]
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     %in_strips_1 = transform.include @matmuls_in failures(propagate) (%root, %strips_1)
@@ -176,30 +272,41 @@ module attributes {transform.with_named_sequence} {
     transform.yield %both : !transform.any_op
   }
 
-  // Copy the columns of the weights that a strip reads once, into a panel without gaps; gives the epilogues.
+  // Copy the columns of the weights that a strip reads once, into a panel without gaps; gives the ends of the layers.
   transform.named_sequence private @pack_panels(%matmuls: !transform.any_op {transform.consumed},
       %columns: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-    %epilogues = transform.include @epilogues_of failures(propagate) (%matmuls) : (!transform.any_op) -> !transform.any_op
+    %with_epilogue, %others = transform.include @tell_by_end failures(propagate) (%matmuls)
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %epilogues = transform.include @ends_of failures(propagate) (%with_epilogue) : (!transform.any_op) -> !transform.any_op
     // Padding by nothing that may not be folded away is a copy.
     %packed, %panels, %copy_back = transform.structured.pad %matmuls
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
       : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
     transform.include @vectorize_rows failures(propagate) (%panels, %columns)
       : (!transform.any_op, !transform.param<i64>) -> ()
-    transform.yield %epilogues : !transform.any_op
+    %packed_with_epilogue, %bare = transform.include @tell_by_end failures(propagate) (%packed)
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %ends = transform.merge_handles %epilogues, %bare : !transform.any_op
+    transform.yield %ends : !transform.any_op
   }
 
   // Fill up with zeros what is narrower than a vector, so that it is computed beside its place; the epilogue runs
-  // over it at the end, row by row. Gives the matmuls again.
+  // over it at the end, row by row, or a copy where there is none. Gives the matmuls again.
   transform.named_sequence private @fill_up(%matmuls: !transform.any_op {transform.consumed},
       %lanes: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
-    %epilogues = transform.include @epilogues_of failures(propagate) (%matmuls) : (!transform.any_op) -> !transform.any_op
+    %with_epilogue, %bare = transform.include @tell_by_end failures(propagate) (%matmuls)
+      : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    %epilogues = transform.include @ends_of failures(propagate) (%with_epilogue) : (!transform.any_op) -> !transform.any_op
     transform.include @vectorize_rows failures(propagate) (%epilogues, %lanes)
       : (!transform.any_op, !transform.param<i64>) -> ()
-    %filled_up, %pads, %copy_back = transform.structured.pad %matmuls pad_to_multiple_of [%lanes]
+    %filled_up, %pads, %copy_back = transform.structured.pad %with_epilogue pad_to_multiple_of [%lanes]
       {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "none"}
       : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
-    transform.yield %filled_up : !transform.any_op
+    %filled_up_1, %pads_1, %copies = transform.structured.pad %bare pad_to_multiple_of [%lanes]
+      {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [1], nofold_flags = [0, 1, 0], copy_back_op = "linalg.copy"}
+      : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op, !transform.any_op)
+    %both = transform.merge_handles %filled_up, %filled_up_1 : !transform.any_op
+    transform.yield %both : !transform.any_op
   }
 
   // Mark the ops at which strips are cut into tiles of rows.
