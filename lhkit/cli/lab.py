@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import click
+import psutil
 
 from lhkit.render.lesson_page import lessons_markdown
 from lhkit.session.files import write_file
 from lhkit.session.lessons import copy_notebooks, find_notebook, lessons_in, reset_notebook
 from lhkit.user_folders import home_folder, homeless_note
+from lhkit.worker.folders import temporary_place
+from lhkit.worker.process_groups import still_running
 
 # Given to JupyterLab by path, because an editable install puts nothing into share/jupyter.
 LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
 _FOLDER = "lhkit-notebooks"
 INDEX = "index.md"
 _EVERY_SECONDS = 10
+_END_SECONDS = 10
+# Windows has no end of the terminal.
+_ENDING_SIGNALS = tuple(getattr(signal, n) for n in ("SIGTERM", "SIGHUP") if hasattr(signal, n))
 # Pages of Markdown open as pages, and JupyterLab asks nobody for news.
 _SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
@@ -78,12 +85,18 @@ def command(
         arguments.append(f"--LabApp.default_url=/lab/tree/{INDEX}")
     else:
         arguments.append(str(find_notebook(folder, notebook)))
-    with tempfile.TemporaryDirectory(prefix="lhkit-lab-") as config:
-        raise SystemExit(_run(arguments, lab_environment(Path(config)), folder))
+    with temporary_place("lhkit-lab-") as config:
+        raise SystemExit(_run(arguments, lab_environment(config), folder))
 
 
 def _run(arguments: list[str], environment: dict[str, str], folder: Path) -> int:
-    """Run JupyterLab to its end, and keep the list of lessons up to date meanwhile; return its exit code."""
+    """Run JupyterLab to its end, and keep the list of lessons up to date meanwhile; return its exit code.
+
+    SIGTERM and the end of the terminal are as Ctrl-C: the server, its kernels and their workers are ended.
+    """
+    for number in _ENDING_SIGNALS:
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one
+            signal.signal(number, signal.default_int_handler)
     with subprocess.Popen(arguments, env=environment) as lab:
         try:
             while True:
@@ -92,8 +105,27 @@ def _run(arguments: list[str], environment: dict[str, str], folder: Path) -> int
                 except subprocess.TimeoutExpired:
                     write_index(folder)
         except BaseException:
-            lab.kill()
+            _end(lab)
             raise
+
+
+def _end(lab: subprocess.Popen[bytes]) -> None:
+    """End a server: it is asked to shut down its kernels, and what is left of them after a while is killed."""
+    for number in (signal.SIGINT, *_ENDING_SIGNALS):  # a second Ctrl-C must leave nothing running
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        started = psutil.Process(lab.pid).children(recursive=True)
+    except psutil.Error:
+        started = []
+    lab.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        lab.wait(timeout=_END_SECONDS)
+    lab.kill()
+    left = still_running(started, _END_SECONDS)
+    for process in left:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    still_running(left, _END_SECONDS)
 
 
 def write_index(folder: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from lhkit.render.page import links_page
 from lhkit.session.files import write_file
 from lhkit.session.lessons import shipped_notebooks
 from lhkit.session.publishing import PublishedNotebook, publish_notebook
+from lhkit.worker.folders import temporary_place
 
 
 @click.command("publish", epilog="Example: lhkit publish --out site --execute")
@@ -52,5 +52,5 @@ def _published(source: Path, *, execute: bool, is_shipped: bool) -> PublishedNot
         return publish_notebook(source)
     if not is_shipped:
         return publish_notebook(source, run_in=source.parent)
-    with tempfile.TemporaryDirectory(prefix="lhkit-publish-") as folder:  # what a notebook writes goes with it
-        return publish_notebook(source, run_in=Path(folder))
+    with temporary_place("lhkit-publish-") as folder:  # what a notebook writes goes with it
+        return publish_notebook(source, run_in=folder)

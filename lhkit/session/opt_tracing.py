@@ -9,9 +9,6 @@ trace says so.
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 from lhkit.model.errors import error_for
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.payload import Payload
@@ -32,6 +29,7 @@ from lhkit.session.opt_schedule import (
     read_entry,
     without_sequences,
 )
+from lhkit.worker.folders import temporary_place
 from lhkit.worker.limits import Limits
 
 
@@ -51,8 +49,7 @@ def trace_with_opt(
         UsageError: The entry is not in the schedule's own text.
     """
     entry = read_entry(schedule.text, schedule.entry)
-    with tempfile.TemporaryDirectory(prefix="lhkit-opt-") as name:
-        folder = Path(name)
+    with temporary_place("lhkit-opt-") as folder:
         (folder / PAYLOAD).write_text(without_sequences(payload.text), encoding="utf-8")
         libraries = tuple(f"library{i}.mlir" for i in range(len(schedule.libraries)))
         for path, library in zip(libraries, schedule.libraries, strict=True):

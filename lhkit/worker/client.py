@@ -23,6 +23,7 @@ from lhkit.worker.deaths import advice_about, describe_exit, kind_of_death
 from lhkit.worker.folders import finalize_here, temporary_folder
 from lhkit.worker.inbox import Event, NothingYetError, open_inbox
 from lhkit.worker.limits import Limits, process_environment
+from lhkit.worker.process_groups import end_group
 from lhkit.worker.protocol import GarbageError, Message, write_message
 from lhkit.worker.questions import Question, Request, question_message, record
 from lhkit.worker.reproducer import write_reproducer
@@ -282,7 +283,7 @@ class _Process:
                 start_new_session=True,
             )
         self.pid = self._popen.pid
-        self._end = finalize_here(self, _end, self._popen)
+        self._end = finalize_here(self, end_group, self._popen)
         self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
         self._meet(Limits(_START_SECONDS, stopped=limits.stopped))
 
@@ -319,11 +320,15 @@ class _Process:
     def _wait(self, limits: Limits, on_progress: Callable[[Mapping[str, Any]], None] | None = None) -> Message:
         looked = time.monotonic()
         deadline = looked + limits.seconds
+        has_ended = False
         while True:
             try:
                 event = self._inbox.get(min(_POLL_SECONDS, max(deadline - time.monotonic(), 0.001)))
             except NothingYetError:
+                if has_ended:  # and what it forked holds its pipe open
+                    raise self._death() from None
                 self._enforce(limits, deadline)
+                has_ended = not self.is_running()  # once more: its last message may have come meanwhile
                 continue
             if not isinstance(event, Message):
                 raise self._death(event)
@@ -385,13 +390,3 @@ class _Process:
     def kill(self) -> None:
         self._end()
         self._delete_scratch()
-
-
-def _end(popen: subprocess.Popen[bytes]) -> None:
-    """Kill a process, wait for it, and close its pipes."""
-    popen.kill()
-    popen.wait()
-    for stream in (popen.stdin, popen.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError, ValueError):
-                stream.close()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from lhkit.worker.process_groups import PARENT_VARIABLE
+
 DEFAULT_SECONDS = 60.0
 _GIB = 1 << 30
 # One worker of many: people share a hub, so a worker takes a quarter of what there is, within these bounds.
@@ -77,4 +79,5 @@ def process_environment(threads: int) -> dict[str, str]:
         **thread_environment(threads),
         "PYTHONPATH": os.pathsep.join([*paths, home]),
         "PYTHONUTF8": "1",
+        PARENT_VARIABLE: str(os.getpid()),
     }

@@ -15,6 +15,7 @@ from typing import BinaryIO, Protocol
 from lhkit.model.errors import LhkitError
 from lhkit.model.failure import Failure
 from lhkit.model.jsonable import to_json
+from lhkit.worker.process_groups import ParentWatch
 from lhkit.worker.protocol import Message, read_message, write_message
 
 Send = Callable[[Message], None]
@@ -44,10 +45,11 @@ def serve(make_handlers: Callable[[Send], Handlers]) -> int:
     Args:
         make_handlers: Makes what answers requests; it gets what sends notes before an answer.
     """
+    watch = ParentWatch()
     requests, answers = _private_streams()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _forbid_core_dumps()
-    return _serve(requests, answers, make_handlers)
+    return _serve(requests, answers, make_handlers, watch)
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
@@ -64,7 +66,9 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     return requests, answers
 
 
-def _serve(requests: BinaryIO, answers: BinaryIO, make_handlers: Callable[[Send], Handlers]) -> int:
+def _serve(
+    requests: BinaryIO, answers: BinaryIO, make_handlers: Callable[[Send], Handlers], watch: ParentWatch
+) -> int:
     def send(message: Message) -> None:
         write_message(answers, message)
 
@@ -73,6 +77,7 @@ def _serve(requests: BinaryIO, answers: BinaryIO, make_handlers: Callable[[Send]
     except LhkitError as error:
         send(Message({"failure": to_json(error.failure)}))
         return 1
+    watch.start()
     send(Message({"hello": os.getpid()}))
     while (request := read_message(requests)) is not None:
         with _limited(request.header["seconds"], request.header["memory_bytes"]):

@@ -35,9 +35,10 @@ def lab(tmp_path):
             assert process.poll() is None, (tmp_path / "log").read_text()
         yield origin, tmp_path
     finally:
-        for server in psutil.Process(process.pid).children():
-            server.terminate()
-        process.wait(timeout=60)
+        started = psutil.Process(process.pid).children(recursive=True)
+        process.terminate()
+        assert process.wait(timeout=60) == 130
+        assert not psutil.wait_procs(started, timeout=60)[1]
 
 
 def _answers(origin):

@@ -1,0 +1,89 @@
+"""Processes that end together: a worker with its client, and what a worker has forked with the worker.
+
+A worker reads the end of its input when its client dies, unless a child that the client forked holds the other
+end of that pipe too. So the worker also watches its parent. (The kernel's parent-death signal is no help: it
+comes when the thread that started the worker ends.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable
+
+import psutil
+
+# Tells a worker its parent, which may be dead before the worker can ask who it is.
+PARENT_VARIABLE = "LHKIT_WORKER_PARENT"
+_POLL_SECONDS = 1.0
+_LOOK_SECONDS = 0.02
+
+
+def end_group(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    """Kill a process that was started with ``start_new_session``, all that it forked, and close its pipes."""
+    if hasattr(os, "killpg"):
+        # After its death too: what it forked still has its group.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.close()
+
+
+def still_running(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Wait for processes to end; return those that run after so many seconds. Zombies have ended."""
+    deadline = time.monotonic() + seconds
+    while (left := [p for p in processes if _is_running(p)]) and time.monotonic() < deadline:
+        time.sleep(min(_LOOK_SECONDS, seconds))
+    return left
+
+
+def _is_running(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+class ParentWatch:
+    """Ends this process and its group when its parent has died.
+
+    Make it before a sandbox is closed, and start it after: it takes a thread, and may need a file descriptor.
+    """
+
+    def __init__(self) -> None:
+        self._parent = int(os.environ.get(PARENT_VARIABLE) or 0)
+        self._descriptor: int | None = None
+        if self._parent and hasattr(os, "pidfd_open"):
+            with contextlib.suppress(OSError):  # an older kernel, or the parent is gone
+                self._descriptor = os.pidfd_open(self._parent)
+
+    def start(self) -> None:
+        """Begin to watch, in a thread; on Windows only pipes tell, which forked children cannot hold there."""
+        if self._parent and os.name == "posix":
+            threading.Thread(target=self._watch, daemon=True, name="lhkit-parent").start()
+
+    def _watch(self) -> None:
+        if os.getppid() == self._parent and self._descriptor is not None:
+            poll = select.poll()
+            poll.register(self._descriptor, select.POLLIN)
+            poll.poll()
+        while os.getppid() == self._parent:
+            time.sleep(_POLL_SECONDS)
+        end_own_group()
+
+
+def end_own_group() -> None:
+    """End this process and what it has forked, at once."""
+    if os.getpgrp() == os.getpid():  # else it was started by hand, in the group of a shell
+        with contextlib.suppress(PermissionError):  # a sandbox that lets nothing be forked
+            os.killpg(0, signal.SIGKILL)
+    os._exit(1)
