@@ -21,6 +21,7 @@ from lhkit.cli.options import (
 )
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.failure import Failure
+from lhkit.model.input_files import open_input
 from lhkit.model.jsonable import to_json
 from lhkit.model.measurement import Verification
 from lhkit.model.payload import Payload
@@ -155,10 +156,13 @@ def _arguments(
 
 def _load_array(file: str, type_: ArrayType) -> Array:
     try:
-        array = np.load(file, allow_pickle=False)
+        with open_input(file) as opened:
+            array = np.load(opened, allow_pickle=False)
     except FileNotFoundError:
         raise usage_error(f"no such file: {file}") from None
-    except (OSError, ValueError, EOFError) as error:
+    except OSError as error:
+        raise usage_error(f"{file} cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError) as error:
         raise usage_error(f"{file} is not a .npy file: {error}") from None
     if not isinstance(array, np.ndarray):
         raise usage_error(f"{file} holds several arrays; --arg takes a .npy file with one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import reprlib
 import types
 import typing
 from collections.abc import Mapping
@@ -64,7 +65,10 @@ def _decode(hint: Any, data: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return _decode_dataclass(typing.cast(type, hint), data, where)
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
+        try:
+            return float(data)
+        except OverflowError:
+            _expect(False, data, where)
     fits = isinstance(data, hint) and not (hint in (int, float) and isinstance(data, bool))
     return _expect(fits, data, where)
 
@@ -80,7 +84,7 @@ def _decode_union(args: tuple[Any, ...], data: Any, where: str) -> Any:
             return _decode(arg, data, where)
         except ValueError as error:
             problem = error
-    raise problem or ValueError(f"{where}: no type fits {data!r}")
+    raise problem or ValueError(f"{where}: no type fits {reprlib.repr(data)}")
 
 
 def _decode_dataclass(cls: type, data: Any, where: str) -> Any:
@@ -97,5 +101,5 @@ def _decode_dataclass(cls: type, data: Any, where: str) -> Any:
 
 def _expect(fits: bool, data: Any, where: str) -> Any:
     if not fits:
-        raise ValueError(f"{where}: {data!r} does not fit")
+        raise ValueError(f"{where}: {reprlib.repr(data)} does not fit")
     return data

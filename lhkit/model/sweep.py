@@ -238,11 +238,19 @@ def record_from_json(data: Any) -> SweepRecord:
         raise ValueError(f"same_as is {data['same_as']!r} where the status is {status!r}")
     if not all(isinstance(v, int | float | str) for v in knobs.values()):
         raise ValueError(f"knobs is {knobs!r}")
-    if time is not None and (time.keys() != _TIME_NAMES or not all(type(v) is int for v in time.values())):
+    if time is not None and not (time.keys() == _TIME_NAMES and _is_time(**time)):
         raise ValueError(f"time_ns is {time!r}")
+    if any(data[name] is not None and data[name] < 0 for name in ("compile_ns", "gflops", "max_abs_error")):
+        raise ValueError("compile_ns, gflops or max_abs_error is negative")
     return SweepRecord(
         **{**data, "knobs": tuple(knobs.items()), "time_ns": None if time is None else SweepTime(**time)}
     )
+
+
+def _is_time(median: object, min: object, mad: object, runs: object) -> bool:
+    """Return whether values are times of runs: a record with other ones would be the best of its sweep."""
+    values = (median, min, mad, runs)
+    return all(type(v) is int and v >= 0 for v in values) and runs != 0
 
 
 def originals(records: Iterable[SweepRecord]) -> dict[str, SweepRecord]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from lhkit.model.blobs import Blob
 from lhkit.model.errors import usage_error
+from lhkit.model.input_files import parse_json, read_text
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
@@ -183,7 +184,7 @@ def load_session(folder: Path) -> tuple[SavedSession, Payload]:
     """
     try:
         saved = _read(folder / _FILE)
-        payload = _payload_from_json(json.loads((folder / _PAYLOAD_FILE).read_text(encoding="utf-8")), folder)
+        payload = _payload_from_json(parse_json(read_text(folder / _PAYLOAD_FILE)), folder)
     except OSError as error:
         raise usage_error(f"{folder} holds no saved session: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -207,7 +208,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _read(path: Path) -> SavedSession:
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = parse_json(read_text(path))
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ValueError(f"it is not {SCHEMA}")
     return checked_session(from_json(SavedSession, data))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from lhkit.analysis.bench_file import bench_from_json
 from lhkit.analysis.suite_file import is_suite, suite_from_json
 from lhkit.model.errors import usage_error
+from lhkit.model.input_files import parse_json, read_text
 from lhkit.model.measurement import Comparison
 from lhkit.model.suite import SuiteResult
 
@@ -38,21 +39,15 @@ def load_bench(path: str | os.PathLike[str]) -> Comparison:
 
 def _read_json(path: Path) -> Any:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise usage_error(f"{path} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise usage_error(f"{path} is not JSON: it is not text in UTF-8") from None
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return parse_json(text)
     except json.JSONDecodeError as error:
         place = f"{path}:{error.lineno}:{error.colno}"
         raise usage_error(f"{path} is not JSON: {place}: {error.msg}") from None
     except ValueError as error:
         raise usage_error(f"{path} is not JSON: {error}") from None
-    except RecursionError:
-        raise usage_error(f"{path} is not a file of lhkit: it is nested too deeply") from None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")

@@ -19,6 +19,8 @@ def write_file(path: str | Path, data: bytes) -> None:
         UsageError: It cannot be written there (no such folder, full disk, no permission).
     """
     path = Path(path)
+    if "\0" in str(path):
+        raise usage_error(f"{str(path)!r} cannot be written: its name holds a NUL character")
     if path.is_dir():
         raise usage_error(f"{path} is a directory, a file was to be written there")
     if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to replace

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from lhkit.model.errors import usage_error
+from lhkit.model.input_files import read_bytes, read_text
 from lhkit.session.files import write_file
 from lhkit.shipped import find_file, shipped_folder
 
@@ -26,7 +27,7 @@ class FollowedFile:
         """
         self.path = path
         try:
-            self.taken = path.read_text(encoding="utf-8")
+            self.taken = read_text(path)
         except OSError as error:
             raise usage_error(f"{path} cannot be followed: {error.strerror or error}") from None
         except UnicodeDecodeError:
@@ -39,7 +40,7 @@ class FollowedFile:
         that is gone, empty or cut inside a character is one that an editor is about to write.
         """
         try:
-            text = self.path.read_text(encoding="utf-8")
+            text = read_text(self.path)
         except (OSError, UnicodeDecodeError):
             return None
         if text == self.taken or not text.strip():
@@ -68,7 +69,7 @@ class FollowedFile:
     def changed_meanwhile(self, text: str) -> bool:
         """Return whether writing a text would lose what another editor has saved and nobody took."""
         try:
-            there = self.path.read_bytes()
+            there = read_bytes(self.path)
         except FileNotFoundError:
             return False
         except OSError as error:

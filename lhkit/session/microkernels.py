@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lhkit.model.errors import usage_error
+from lhkit.model.input_files import read_text
 from lhkit.model.microkernel import Microkernel
 
 _ADVICE = "A microkernel is C source (FILE.c) or a Python function (FILE.py:FUNCTION)."
@@ -30,7 +31,7 @@ def _read(name: str, place: str) -> Microkernel:
     if function is None and path.suffix != ".c":
         raise usage_error(f"{place} is no microkernel", _ADVICE)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise usage_error(f"{file} cannot be read: {reason or error}", _ADVICE) from None

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from lhkit.model.errors import LhkitError
+from lhkit.model.input_files import read_bytes
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.session.composing import Session
@@ -62,7 +63,7 @@ def _named_text(schedule: object) -> tuple[str, str] | None:
         return schedule, "<schedule>"
     path = find_file(Path(schedule), "schedules")
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
         text = content.decode()
     except (OSError, UnicodeDecodeError):
         return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from lhkit.hosts import find_host
 from lhkit.model.errors import usage_error
+from lhkit.model.input_files import read_bytes
 from lhkit.model.jsonable import from_json
 from lhkit.model.own_ops import OwnOp
 from lhkit.model.schedule import Schedule
@@ -49,7 +50,7 @@ def load_own_ops(
     worker = worker or shared_worker()
     file = Path(path).absolute()
     try:
-        content = file.read_bytes()
+        content = read_bytes(file)
         content.decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"

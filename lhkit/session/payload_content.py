@@ -6,6 +6,7 @@ import mmap
 import os
 from pathlib import Path
 
+from lhkit.model.input_files import open_input
 from lhkit.session.resource_bytecode import MAGIC, split_bytecode
 from lhkit.session.resource_text import Buffer, FoundBlob, split_resources
 
@@ -19,7 +20,7 @@ def split_file(path: Path) -> tuple[bytes, tuple[FoundBlob, ...]]:
         OSError: It cannot be read, or there is no room for the data.
         CutOffError: It ends within the data of a resource.
     """
-    with path.open("rb") as file:
+    with open_input(path) as file:
         if os.fstat(file.fileno()).st_size < _LONG_BYTES:
             return split_content(file.read())
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:

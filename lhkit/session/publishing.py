@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.model.errors import usage_error
+from lhkit.model.input_files import parse_json, read_text
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 _CELL_SECONDS = 600
@@ -48,8 +48,8 @@ def _read(path: Path) -> Any:
     import nbformat
 
     try:
-        text = path.read_text(encoding="utf-8")
-        data = json.loads(text)
+        text = read_text(path)
+        data = parse_json(text)
     except OSError as error:
         raise usage_error(f"{path}: {error.strerror or error}") from None
     except ValueError as error:

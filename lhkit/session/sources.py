@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from lhkit.model.errors import UsageError, error_for, usage_error
 from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.input_files import read_bytes
 from lhkit.model.schedule import Library
 from lhkit.model.span import Span
 from lhkit.schedule.libraries import declared_libraries
@@ -36,7 +37,7 @@ def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tup
     if isinstance(source, str) and ("\n" in source or "{" in source):
         return name, checked_content(source.encode(errors="replace"), name), None
     path = find_file(Path(source), kind)
-    content = _read_file(path, kind, Path.read_bytes)
+    content = _read_file(path, kind, read_bytes)
     return str(path), checked_content(content, str(path)), path
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from lhkit.analysis.sweep_frames import frame_of_records
 from lhkit.analysis.sweep_payloads import payload_rows
 from lhkit.model.errors import usage_error
+from lhkit.model.input_files import open_input, parse_json, read_bytes
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SCHEMA, SweepRecord, SweepResult, record_from_json
@@ -136,7 +137,7 @@ def merge_files(target: PathLike, *sources: PathLike) -> int:
 def is_sweep_file(path: Path) -> bool:
     """Return whether a file begins as a store does, or as what ``lhkit sweep --json`` writes."""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             start = file.read(_LOOKED_AT)
     except OSError:
         return False
@@ -151,11 +152,11 @@ def load_records(path: PathLike) -> list[SweepRecord]:
     """
     content = b""
     with contextlib.suppress(OSError):
-        content = Path(path).read_bytes()
+        content = read_bytes(path)
     if not content.startswith(b"["):
         return _read(path).records()
     try:
-        return [record_from_json(each) for each in json.loads(content)]
+        return [record_from_json(each) for each in parse_json(content)]
     except ValueError as error:
         raise usage_error(f"{path} is a damaged file of records: {error}") from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import struct
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.model.errors import usage_error
+from lhkit.model.input_files import open_input, parse_json
 from lhkit.session.resource_text import FoundBlob
 from lhkit.worker.blob_files import BlobFile
 
@@ -76,7 +76,7 @@ def read_weights(path: Path, names: Collection[str]) -> list[FoundBlob]:
 
 
 def _read_npz(path: Path, names: Collection[str]) -> Iterator[FoundBlob]:
-    with zipfile.ZipFile(path) as archive:
+    with open_input(path) as file, zipfile.ZipFile(file) as archive:
         for member in archive.namelist():
             name = member.removesuffix(".npy")
             if name in names:
@@ -95,11 +95,11 @@ def _npy_bytes(stream: IO[bytes]) -> int:
 
 
 def _read_safetensors(path: Path, names: Collection[str]) -> Iterator[FoundBlob]:
-    with path.open("rb") as stream:
+    with open_input(path) as stream:
         (length,) = struct.unpack("<Q", stream.read(8))
         if length > _MOST_HEADER_BYTES:
             raise ValueError("its head is too long")
-        described = json.loads(stream.read(length))
+        described = parse_json(stream.read(length))
         for name in names:
             if name in described:
                 begin, end = described[name]["data_offsets"]

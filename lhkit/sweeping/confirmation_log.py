@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lhkit.analysis.bench_file import bench_from_json, bench_to_json
+from lhkit.model.input_files import parse_json
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.machine_code import HotLoops
 from lhkit.model.measurement import Comparison
@@ -49,12 +50,14 @@ class ConfirmationLog:
         Raises:
             ValueError: It is no line of a log.
         """
-        line = json.loads(encoded)
+        line = parse_json(encoded)
         if not isinstance(line, dict) or line.keys() != _FIELDS or line["schema"] != SCHEMA:
             raise ValueError("it is something else")
         contest, process = line["contest"], line["process"]
+        if not isinstance(contest, str):
+            raise ValueError("its contest is no text")
         if process is None:
-            self._hot_loops[contest, line["leader"]] = line["hot_loops"]
+            self._hot_loops[contest, str(line["leader"])] = line["hot_loops"]
             return
         runs = self._runs.setdefault(contest, [])
         if process == 0:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.input_files import check_input, read_bytes
 from lhkit.worker.locking import is_locked_by_another, lock_file
+
+# Some millions of lines.
+_MOST_BYTES = 4 << 30
 
 # Takes in a line, or raises a ValueError if it is something else.
 Learn = Callable[[bytes], None]
@@ -44,12 +49,14 @@ class LineFile:
         try:
             if not read_only:
                 self._descriptor = self._open_to_write()
-            self._content = self.path.read_bytes()
+            self._content = read_bytes(self.path, most=_MOST_BYTES)
         except OSError as error:
             self.close()
             raise usage_error(f"{self.path} cannot be opened: {error.strerror or error}") from None
 
     def _open_to_write(self) -> int:
+        with contextlib.suppress(FileNotFoundError):
+            check_input(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         descriptor = os.open(self.path, flags, 0o666)

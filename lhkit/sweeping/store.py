@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 
 from lhkit.model.errors import usage_error
+from lhkit.model.input_files import parse_json
 from lhkit.model.sweep import SCHEMA, SweepRecord, record_from_json, record_to_line
 from lhkit.sweeping.line_file import LineFile
 
@@ -60,7 +60,7 @@ class Store(Mapping[str, SweepRecord]):
 
     def _learn_decoded(self, line: bytes) -> None:
         """Take in a line that may be torn; see `_learn`."""
-        self._lines[record_from_json(json.loads(line)).key] = line
+        self._lines[record_from_json(parse_json(line)).key] = line
 
     def append(self, record: SweepRecord) -> None:
         """Add a record: its whole line, or nothing.
@@ -85,7 +85,7 @@ class Store(Mapping[str, SweepRecord]):
         if key not in self._decoded:
             line = self._lines[key]
             try:
-                self._decoded[key] = record_from_json(json.loads(line))
+                self._decoded[key] = record_from_json(parse_json(line))
             except ValueError as error:
                 raise usage_error(f"{self.path} is damaged at the record {key[:12]}…: {error}") from None
         return self._decoded[key]

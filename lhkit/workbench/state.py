@@ -7,11 +7,11 @@ import dataclasses
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.blobs import Blob
 from lhkit.model.errors import usage_error
+from lhkit.model.input_files import parse_json, read_text
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.payload import Payload
 from lhkit.session.autosaving import SavedSession, checked_session
@@ -88,13 +88,13 @@ def read_state(path: str | os.PathLike[str], *, trust_reference: bool = False) -
         UsageError: There is no such file, it holds no workbench, or it is damaged.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_text(path)
     except OSError as error:
         raise usage_error(f"{path} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise usage_error(f"{path} is not text in UTF-8") from None
     try:
-        return _state(json.loads(text), trust_reference=trust_reference)
+        return _state(parse_json(text), trust_reference=trust_reference)
     except (ValueError, KeyError, TypeError) as error:
         advice = "A workbench is saved with widget.save(path)."
         raise usage_error(f"{path} holds no workbench of {SCHEMA}: {error}", advice) from None

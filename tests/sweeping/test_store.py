@@ -12,6 +12,7 @@ import pytest
 
 from lhkit.model.errors import UsageError
 from lhkit.model.sweep import record_from_json, record_to_json, record_to_line
+from lhkit.session.sweep_files import load_records, merge_files
 from lhkit.sweeping import line_file
 from lhkit.sweeping.store import Store, merge_stores
 from tests.sweep_parts import make_record
@@ -129,6 +130,40 @@ def test_a_damaged_line_in_the_middle_is_named(path):
     path.write_bytes(lines[0] + lines[1].replace(b'"ok"', b'"oh"') + lines[2])
     with Store(path) as store, pytest.raises(UsageError, match="damaged at the record"):
         store.records()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            b'"hot_loops": null',
+            b'"hot_loops": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+            "nested too deeply",
+        ),
+        (b'"hot_loops": null', b'"hot_loops": {"a": NaN}', "NaN is not a JSON number"),
+        (b'"median": 1001', b'"median": -1001', "time_ns is"),
+        (b'"runs": 7', b'"runs": 0', "time_ns is"),
+        (b'"median": 1001', b'"median": ' + b"1" * 5000, "a number has 5,000 digits"),
+        (b'"gflops": 1.5', b'"gflops": 1e999', "1e999 is not a finite number"),
+        (b'"gflops": 1.5', b'"gflops": -1.5', "negative"),
+    ],
+    ids=range(7),
+)
+def test_a_record_that_nothing_measured_is_refused(path, tmp_path, old, new, message):
+    content = fill(path, 1)
+    assert old in content
+    path.write_bytes(content.replace(old, new))
+    with Store(path) as store, pytest.raises(UsageError, match=f"damaged at the record .*{message}"):
+        store.records()
+    with pytest.raises(UsageError, match=message):
+        merge_files(tmp_path / "target.jsonl", path)
+    # As a file of records, and as the last line without a break, which a killed process may have left.
+    path.write_bytes(b"[" + content.strip().replace(old, new) + b"]")
+    with pytest.raises(UsageError, match=message):
+        load_records(path)
+    path.write_bytes(content.replace(old, new).strip())
+    with Store(path) as store:
+        assert len(store) == 0
 
 
 def test_a_second_writer_is_refused_and_readers_are_not(path):

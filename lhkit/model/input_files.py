@@ -1,0 +1,141 @@
+"""Reading files that somebody else may have made: regular files of bounded size, and JSON of bounded depth.
+
+A FIFO would block for ever, a device may do anything, and some files of ``/proc`` have no end.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import stat
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+# What is read as a whole. Weights are not: they are copied or mapped piece by piece.
+MOST_BYTES = 256 << 20
+# Deeper than any value of lhkit, and far from where Python's own stack ends.
+_DEEPEST = 100
+_MOST_DIGITS = 300  # a float can hold the number
+_OTHER_KINDS = (
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class UnfitFileError(OSError):
+    """What a path names is there and is not read; ``strerror`` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(errno.EINVAL, reason)
+
+
+def check_input(path: str | os.PathLike[str]) -> None:
+    """Check that a path names a regular file, without opening it.
+
+    Raises:
+        OSError: There is none, or it is something else; ``strerror`` says what.
+    """
+    if "\0" in os.fspath(path):
+        raise UnfitFileError("its name holds a NUL character")
+    _check_kind(Path(path).stat().st_mode, path)
+
+
+def open_input(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading; never blocks.
+
+    Raises:
+        OSError: There is none, it cannot be read, or it is something else; ``strerror`` says what.
+    """
+    check_input(path)  # opening some devices has effects
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _check_kind(os.fstat(descriptor).st_mode, path)  # it may be another one by now
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_bytes(path: str | os.PathLike[str], *, most: int = MOST_BYTES) -> bytes:
+    """Return what is in a regular file.
+
+    Args:
+        path: The file.
+        most: How many bytes it may have.
+
+    Raises:
+        OSError: As for `open_input`, or it has more bytes.
+    """
+    with open_input(path) as file:
+        # Files of /proc and /sys do not say their size, or say none that is true.
+        is_long = os.fstat(file.fileno()).st_size > most
+        content = b"" if is_long else file.read(most + 1)
+    if is_long or len(content) > most:
+        raise UnfitFileError(f"it has more than {most >> 20:,} MiB")
+    return content
+
+
+def read_text(path: str | os.PathLike[str], *, most: int = MOST_BYTES) -> str:
+    """Return the text, in UTF-8, that is in a regular file.
+
+    Raises:
+        OSError: As for `read_bytes`.
+        UnicodeDecodeError: It is no such text.
+    """
+    return read_bytes(path, most=most).decode().replace("\r\n", "\n").replace("\r", "\n")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value that JSON of bounded depth holds, with finite numbers of bounded length.
+
+    Raises:
+        ValueError: It is no such JSON; ``json.JSONDecodeError`` where a place can be given.
+    """
+    try:
+        value = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite_float, parse_int=_bounded_int
+        )
+        _check_depth(value)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return value
+
+
+def _check_kind(mode: int, path: str | os.PathLike[str]) -> None:
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    kind = next((name for is_kind, name in _OTHER_KINDS if is_kind(mode)), "something else")
+    raise UnfitFileError(f"it is {kind}, not a regular file")
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(_DEEPEST):
+        inside = [each for each in level if isinstance(each, dict | list)]
+        if not inside:
+            return
+        level = [v for each in inside for v in (each.values() if isinstance(each, dict) else each)]
+    raise ValueError("it is nested too deeply")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]} is not a finite number")
+    return value
+
+
+def _bounded_int(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(text):,} digits")
+    return int(text)

@@ -1,0 +1,64 @@
+"""A FIFO, a socket, a device, a directory or no name at all, wherever a file is read: a sentence, and at once."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import lhkit
+from lhkit.cli.run import _load_array
+from lhkit.model.errors import UsageError
+from lhkit.model.signature import ArrayType
+from lhkit.session.bench_files import load_bench
+from lhkit.session.files import write_file
+from lhkit.session.following import FollowedFile
+from lhkit.session.microkernels import read_microkernels
+from lhkit.session.own_ops import load_own_ops
+from lhkit.session.publishing import publish_notebook
+from lhkit.session.sweep_files import load_records, merge_files
+from lhkit.session.upgrading import upgrade_file
+from lhkit.session.weight_files import read_weights
+from lhkit.sweeping.store import Store
+from lhkit.workbench.state import read_state
+
+READERS = {
+    "payload": (".mlir", lhkit.load_payload),
+    "schedule": (".mlir", lhkit.load_schedule),
+    "library": (".mlir", lambda path: lhkit.load_schedule("module {}", libraries=[path])),
+    "upgrade": (".mlir", upgrade_file),
+    "reading a store": (".jsonl", load_records),
+    "writing a store": (".jsonl", Store),
+    "merging a store": (".jsonl", lambda path: merge_files(Path(path).with_name("mine.jsonl"), path)),
+    "npz": (".npz", lambda path: read_weights(Path(path), ["w"])),
+    "safetensors": (".safetensors", lambda path: read_weights(Path(path), ["w"])),
+    "argument": (".npy", lambda path: _load_array(path, ArrayType("tensor", "float32", (1,), "tensor<1xf32>"))),
+    "bench": (".json", load_bench),
+    "workbench": (".json", read_state),
+    "notebook": (".ipynb", lambda path: publish_notebook(Path(path))),
+    "microkernel": (".c", lambda path: read_microkernels({"k": path})),
+    "own ops": (".py", load_own_ops),
+    "followed": (".mlir", lambda path: FollowedFile(Path(path))),
+}
+KINDS = {
+    "fifo": (os.mkfifo, "it is a FIFO, not a regular file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "it is a device, not a regular file"),
+    "directory": (Path.mkdir, "directory"),
+    "NUL": (None, "holds a NUL character"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_no_regular_file_is_refused_wherever_files_are_read(reader, kind, tmp_path):
+    suffix, read = READERS[reader]
+    make, message = KINDS[kind]
+    path = tmp_path / f"given{suffix}"
+    if make is not None:
+        make(path)
+    with pytest.raises(UsageError, match=message):
+        read(str(path) if make is not None else f"{tmp_path}/a\0b{suffix}")
+
+
+def test_a_file_whose_name_holds_a_nul_is_not_written(tmp_path):
+    with pytest.raises(UsageError, match=r"'.*/a\\x00b' cannot be written: its name holds a NUL character"):
+        write_file(f"{tmp_path}/a\0b", b"")
