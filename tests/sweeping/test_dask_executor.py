@@ -23,6 +23,7 @@ from lhkit.worker.limits import Limits
 from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, Listed, points_of
 
 LIMITS = Limits(20.0, 700 << 20)
+SOME = points_of(way=["ok", "wrong"], idle=[1])
 POINTS = points_of(way=["ok", "other", "wrong", "fails", "dies"], idle=[1, 2])
 # Once, it kills the process that started the worker: one of Dask's.
 KILLING = """
@@ -52,7 +53,7 @@ def own(tmp_path_factory, flag):
     worker.close()
 
 
-def sweep(own, folder, executor, points=POINTS, store=None):
+def sweep(own, folder, executor, points=POINTS, store=None, **options):
     payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
     return lhkit.sweep(
         payload,
@@ -63,6 +64,7 @@ def sweep(own, folder, executor, points=POINTS, store=None):
         limits=LIMITS,
         executor=executor,
         confirm=False,
+        **options,
     )
 
 
@@ -78,7 +80,9 @@ def test_a_cluster_gives_the_records_of_this_machine_though_a_worker_is_killed(o
     flag.unlink()
     # Other tests of this process have workers of theirs.
     others = {p.pid for p in psutil.Process().children(recursive=True)}
-    found = sweep(own, tmp_path, "dask")
+    two = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
+    with LocalCluster(**two) as cluster:
+        found = sweep(own, tmp_path, f"dask:{cluster.scheduler_address}", store=tmp_path / "dask.jsonl")
     assert not psutil.pid_exists(int(flag.read_text()))
     assert found.end == "finished" and told(found.records) == told(local.records)
     assert {r.status for r in found.records} >= {"ok", "same-as", "wrong-result", "schedule-failed", "crashed"}
@@ -116,6 +120,22 @@ def test_a_stopped_sweep_goes_on_with_another_executor(own, tmp_path):
         own, tmp_path, "local", points=points_of(way=["ok", "fails"], idle=[1]), store=found.store_path
     )
     assert again.result().known == 1 and [r.status for r in again.records] == ["ok", "schedule-failed"]
+
+
+def test_the_cluster_of_this_machine_starts_no_process_and_speaks_to_no_other(own, tmp_path):
+    here = psutil.Process()
+    children, ports = set(here.children(recursive=True)), listening(here)
+    seen = []
+    local = sweep(own, tmp_path, "local", points=SOME)
+    swept = sweep(own, tmp_path, "dask", points=SOME, on_event=lambda _: seen.append(listening(here) - ports))
+    assert told(swept.records) == told(local.records) and seen
+    # Dask's servers for HTTP cannot be left out; they have no pages and cannot be reached from other machines.
+    assert {ip for found in seen for ip, _ in found} == {"127.0.0.1"}
+    assert set(here.children(recursive=True)) <= children | {psutil.Process(own.pid)}
+
+
+def listening(process):
+    return {tuple(c.laddr) for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
 
 
 def test_programs_that_others_tried_are_not_tried_again(own):
