@@ -6,10 +6,13 @@ import functools
 import importlib.metadata
 import importlib.util
 import os
+import re
 
 from lhkit.model.errors import usage_error
 
 HOST_VARIABLE = "LHKIT_MLIR"
+# The newest release of the bindings that the tests ran with; pyproject.toml has the bound that follows.
+NEWEST_TRIED = 20261001
 _HOSTS = ("mlir", "torch_mlir")
 _MEND = (
     "Install bindings into this environment: pip install torch-mlir\n"
@@ -42,6 +45,12 @@ def _has_bindings(package: str) -> bool:
         return importlib.util.find_spec(f"{package}.ir") is not None
     except ModuleNotFoundError:
         return False
+
+
+def newer_than_tried(version: str) -> bool:
+    """Return True for a version of bindings later than all that were tried; both hosts count by days."""
+    day = re.match(r"\d{8}", version)
+    return day is not None and int(day[0]) > NEWEST_TRIED
 
 
 @functools.cache

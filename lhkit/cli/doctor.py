@@ -12,6 +12,7 @@ import click
 
 from lhkit.cli.files import write_json
 from lhkit.cli.readiness import Finding, tried_findings
+from lhkit.hosts import NEWEST_TRIED, newer_than_tried
 from lhkit.model.cores import available_cores
 from lhkit.model.errors import LhkitError
 from lhkit.model.knob import THREADS_KNOB
@@ -38,6 +39,7 @@ _CAPABILITIES = {
     "tune": "schedules can have knobs",
     "python_ops": "transform ops can be written in Python",
     "effects_takes_list": "effects of such ops are appended to a list (else returned)",
+    "named_elementwise": "elementwise ops have names, linalg.add; else files are read with linalg.elementwise",
 }
 _NEEDED = ("jit", "loads_from_file", "passes", "tune")
 
@@ -104,7 +106,7 @@ def _bindings() -> list[Finding]:
         found: dict[str, Any] = shared_worker().request("describe", {}).header
     except LhkitError as error:
         return [Finding("MLIR bindings", error.failure.message, False, "pip install torch-mlir")]
-    lines = [Finding("MLIR bindings", f"{found['host']} {found['version']}")]
+    lines = [Finding("MLIR bindings", f"{found['host']} {found['version']}"), *_age(found["version"])]
     for name, meaning in _CAPABILITIES.items():
         works = bool(found[name])
         needed = name in _NEEDED
@@ -112,6 +114,14 @@ def _bindings() -> list[Finding]:
             Finding(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None)
         )
     return [*lines, _openmp(found["openmp"])]
+
+
+def _age(version: str) -> list[Finding]:
+    """Return a warning for bindings that are newer than those that lhkit was tried with."""
+    if not newer_than_tried(version):
+        return []
+    said = f"newer than {NEWEST_TRIED}, the newest that lhkit was tried with: results may differ"
+    return [Finding("  version", said, None, f"pip install torch-mlir=={NEWEST_TRIED}")]
 
 
 def _openmp(library: str | None) -> Finding:

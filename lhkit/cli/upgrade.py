@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lhkit.cli.options import limit_options
+from lhkit.schedule.upgrading.elementwise_ops import Wanted
 from lhkit.session.files import write_file
 from lhkit.session.upgrading import UpgradedFile, upgrade_file
 from lhkit.worker.limits import Limits
@@ -13,15 +14,22 @@ from lhkit.worker.limits import Limits
 @click.command("upgrade", epilog="Example: lhkit upgrade tutorial.mlir --write")
 @click.argument("file")
 @click.option("--write", is_flag=True, help="Write the file instead of showing the diff.")
+@click.option(
+    "--elementwise",
+    type=click.Choice(["any", "named", "elementwise"]),
+    default="any",
+    help="How to write elementwise ops: linalg.add (named), linalg.elementwise (elementwise), or as they are,"
+    " where the bindings take that (any; the default).",
+)
 @limit_options
-def command(file: str, write: bool, limits: Limits) -> None:
+def command(file: str, write: bool, elementwise: Wanted, limits: Limits) -> None:
     """Rewrite what older versions of MLIR called differently in FILE, a schedule, a payload, or both.
 
     Shows the change as a diff; comments and layout stay. The result is parsed: exit code 0 says that it
     parses, 1 that something is left, with its place and what to write instead. What parses already is not
-    touched.
+    touched, but for elementwise ops, which --elementwise writes in the one or the other way.
     """
-    upgraded = upgrade_file(file, limits=limits)
+    upgraded = upgrade_file(file, elementwise=elementwise, limits=limits)
     if write and upgraded.new != upgraded.old:
         write_file(upgraded.source, upgraded.new.encode())
     elif upgraded.diff:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.diagnostics import span_of
+from lhkit.compiler.elementwise_building import match_attributes
 from lhkit.compiler.signatures import function_type, symbol_name
 from lhkit.compiler.sources import Places, Source
 from lhkit.model.errors import UsageError, usage_error
@@ -110,8 +111,6 @@ def _integers(numbers: Sequence[int], type_: Any) -> Any:
 
 def _match(root: Any, op_name: str, type_: Any) -> Any:
     """Return a handle to all payload ops of a name."""
-    ops = ir.ArrayAttr.get([ir.StringAttr.get(op_name)])
-    match = ir.Operation.create(
-        "transform.structured.match", results=[type_], operands=[root], attributes={"ops": ops}
-    )
+    attributes = match_attributes(op_name)
+    match = ir.Operation.create("transform.structured.match", [type_], [root], attributes)
     return match.results[0]

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from lhkit.compiler.bindings import has_module, host_module, ir, new_context, passmanager
+from lhkit.compiler.elementwise_building import elementwise_spelling
 from lhkit.compiler.schedules import SEQUENCE_MARK
 
 _KNOB = """module attributes {%s} {
@@ -24,6 +25,7 @@ def capabilities() -> dict[str, Any]:
         "python_ops": has_module("dialects.ext"),
         "effects_takes_list": _effects_take_a_list(),
         "loads_from_file": hasattr(ir.Module, "parseFile"),
+        "named_elementwise": elementwise_spelling().named,
         "passes": _runs("builtin.module(eliminate-empty-tensors,one-shot-bufferize,convert-to-llvm)"),
     }
 

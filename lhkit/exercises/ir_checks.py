@@ -10,8 +10,10 @@ from lhkit.analysis.printed_ir import PrintedIr, PrintedOp, read_printed
 from lhkit.exercises.attempt import Attempt
 from lhkit.exercises.task import Check
 from lhkit.exercises.verdict import Finding
+from lhkit.model.elementwise_kinds import ELEMENTWISE, KINDS
 from lhkit.model.errors import LhkitError
 from lhkit.model.trace import HandleChange
+from lhkit.session.elementwise_spelling import with_named_ops
 
 _MOST_LINES = 4
 
@@ -41,7 +43,7 @@ def look_for_warnings(attempt: Attempt, check: Check) -> Finding:
 
 def count_ops(attempt: Attempt, check: Check) -> Finding:
     """So many payload ops of a name are left at the end, inside or outside of others if that is asked."""
-    printed = read_printed(attempt.trace.last_snapshot_text())
+    printed = read_printed(with_named_ops(attempt.trace.last_snapshot_text()))
     found = [op for op in printed.ops if op.name == check.op]
     fitting = [op for op in found if _lies_right(printed, op, check)]
     seen = f"{len(found)} {check.op} in the payload"
@@ -70,13 +72,13 @@ def _around(printed: PrintedIr, op: PrintedOp) -> set[str]:
 
 def count_lines_of_payload(attempt: Attempt, check: Check) -> Finding:
     """A pattern has so many places in the payload at the end."""
-    return _count_lines(attempt.trace.last_snapshot_text(), check, "the payload")
+    return _count_lines(with_named_ops(attempt.trace.last_snapshot_text()), check, "the payload")
 
 
 def count_lines_of_schedule(attempt: Attempt, check: Check) -> Finding:
     """A pattern has so many places in the schedule as it is written."""
     try:
-        text = attempt.schedule.text
+        text = with_named_ops(attempt.schedule.text)
     except LhkitError as error:
         return Finding(check.says, False, error.failure.message)
     return _count_lines(text, check, "your schedule")
@@ -122,4 +124,6 @@ def _says(attempt: Attempt, check: Check, change: HandleChange) -> str:
 
 def _points_to(attempt: Attempt, change: HandleChange, check: Check) -> bool:
     kinds = Counter(attempt.trace.op(r).name for r in change.payload if isinstance(r, str))
+    if check.op in KINDS and ELEMENTWISE in kinds:  # bindings without named ops; records of ops have no kinds
+        kinds = Counter({check.op: kinds.pop(ELEMENTWISE), **kinds})
     return set(kinds) == {check.op} and check.allows(kinds[check.op or ""])

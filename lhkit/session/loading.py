@@ -19,6 +19,7 @@ from lhkit.model.written import WrittenOp
 from lhkit.schedule.defaults import with_target_defaults
 from lhkit.schedule.requirements import check_requirements, requirements_of
 from lhkit.session.blobs import Weights, collect_blobs, uses_of
+from lhkit.session.elementwise_spelling import as_bindings_spell
 from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
 from lhkit.session.resource_bytecode import MAGIC
 from lhkit.session.resource_text import split_resources
@@ -74,6 +75,7 @@ def load_payload(
         PayloadError: It does not parse or does not verify; with file, line, column and carets.
     """
     shown, content, path, found = read_module(source, "data", name or "<payload>")
+    content = as_bindings_spell(content, worker, limits)
     with old_spellings_named(shown, [content]):
         answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
     functions = tuple(from_json(Function, f) for f in answer.header["functions"])
@@ -146,7 +148,8 @@ def load_schedule(
         source = str(source)
     # A payload in the same module may have resources; who needs them loads it as a payload.
     shown, content, _, _ = read_module(source, "schedules", name or "<schedule>")
-    found = read_libraries(shown, content, libraries)
+    found = _respelled(read_libraries(shown, content, libraries), worker, limits)
+    content = as_bindings_spell(content, worker, limits)
     parts = [(shown, content), *((library.source, library.text.encode()) for library in found)]
     answer = _ask_for_schedule(parts, worker, limits)
     schedule = _schedule(shown, content, found, answer, entry, bind, any_entry=any_entry, target=target)
@@ -167,8 +170,11 @@ def parse_text(
         UsageError: No named sequence, or its entry is gone.
         ScheduleError: It does not parse or does not verify; with file, line, column and carets.
     """
-    parts = [(schedule.source, checked_content(text.encode(errors="replace"), schedule.source))]
-    libraries = schedule.libraries if schedule.sequences else read_libraries(*parts[0])
+    content = checked_content(text.encode(errors="replace"), schedule.source)
+    libraries = schedule.libraries
+    if not schedule.sequences:
+        libraries = _respelled(read_libraries(schedule.source, content), worker, limits)
+    parts = [(schedule.source, as_bindings_spell(content, worker, limits))]
     parts += [(library.source, library.text.encode()) for library in libraries]
     answer = _ask_for_schedule(parts, worker, limits, written=True)
     changed = _schedule(
@@ -214,6 +220,15 @@ def _schedule(
     )
     requirements_of(schedule)  # what cannot be read is said when it is loaded, not when it is applied
     return with_target_defaults(schedule, find_target(target))
+
+
+def _respelled(
+    libraries: tuple[Library, ...], worker: Worker | None, limits: Limits | None
+) -> tuple[Library, ...]:
+    return tuple(
+        dataclasses.replace(each, text=as_bindings_spell(each.text.encode(), worker, limits).decode())
+        for each in libraries
+    )
 
 
 def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[list[dict[str, Any]], bytes]:

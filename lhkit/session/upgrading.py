@@ -11,7 +11,9 @@ from lhkit.model.errors import PayloadError, ScheduleError, usage_error
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.span import Span
 from lhkit.schedule.upgrading.edits import Change, Hint
+from lhkit.schedule.upgrading.elementwise_ops import Wanted, mentions_elementwise, respelling
 from lhkit.schedule.upgrading.upgrade import has_top_level_sequence, split_parts, upgrade_text
+from lhkit.session.elementwise_spelling import elementwise_spelling
 from lhkit.session.loading import describe_sources
 from lhkit.session.sources import read_source
 from lhkit.session.workers import shared_worker
@@ -85,14 +87,22 @@ class UpgradedFile:
 
 
 def upgrade_file(
-    source: str | os.PathLike[str], *, worker: Worker | None = None, limits: Limits | None = None
+    source: str | os.PathLike[str],
+    *,
+    elementwise: Wanted = "any",
+    worker: Worker | None = None,
+    limits: Limits | None = None,
 ) -> UpgradedFile:
     """Return a file (or a string that holds MLIR) with its old spellings rewritten to today's.
 
-    A text that parses, and that has no sequence of the kind that is no longer applied, stays as it is.
+    A text that parses, and that has no sequence of the kind that is no longer applied, stays as it is, but for
+    elementwise ops.
 
     Args:
         source: A path, or MLIR text (a string with a line break or a brace is text).
+        elementwise: How to write elementwise ops of linalg: ``named`` (``linalg.add``), ``elementwise``
+            (``linalg.elementwise <add>``), each where the bindings take it; ``any``: as they are, where the
+            bindings take that.
         worker: Another worker than the session's.
         limits: Time and memory for parsing.
 
@@ -104,9 +114,10 @@ def upgrade_file(
     text = _decoded(shown, content)
     worker = worker or shared_worker()
     before = _first_error(shown, text, worker, limits)
-    if before is None and not has_top_level_sequence(text):
+    rule = respelling(elementwise_spelling(worker, limits), elementwise)
+    if before is None and not has_top_level_sequence(text) and not mentions_elementwise(text):
         return UpgradedFile(shown, text, text, (), (), (), (), None)
-    done = upgrade_text(text)
+    done = upgrade_text(text, rule)
     remaining = before
     if done.text != text and (remaining := _first_error(shown, done.text, worker, limits)) is not None:
         message = f"{remaining.message}; places are those of the text with this rewritten"

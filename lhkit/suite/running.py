@@ -36,9 +36,10 @@ Array = NDArray[Any]
 _PLAIN = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
     %named = transform.structured.match ops{[
-        "linalg.abs", "linalg.add", "linalg.broadcast", "linalg.div", "linalg.erf", "linalg.exp", "linalg.log",
-        "linalg.max", "linalg.min", "linalg.mul", "linalg.negf", "linalg.powf", "linalg.reciprocal",
-        "linalg.rsqrt", "linalg.sqrt", "linalg.square", "linalg.sub", "linalg.tanh"]} in %root
+        "linalg.abs", "linalg.add", "linalg.broadcast", "linalg.div", "linalg.elementwise", "linalg.erf",
+        "linalg.exp", "linalg.log", "linalg.max", "linalg.min", "linalg.mul", "linalg.negf", "linalg.powf",
+        "linalg.reciprocal", "linalg.rsqrt", "linalg.sqrt", "linalg.square", "linalg.sub",
+        "linalg.tanh"]} in %root
       : (!transform.any_op) -> !transform.any_op
     %generic = transform.structured.generalize %named : (!transform.any_op) -> !transform.any_op
     transform.yield

@@ -14,6 +14,7 @@ from lhkit.compiler.applying import Application, apply_schedule, parse_payload
 from lhkit.compiler.bindings import HOST, new_context
 from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.catalogue import introspect, op_specs
+from lhkit.compiler.elementwise_building import elementwise_spelling
 from lhkit.compiler.footprints import kernel_memory, scheduled_memory
 from lhkit.compiler.forms import written_forms
 from lhkit.compiler.interpreter_pass import apply_by_pass
@@ -73,6 +74,7 @@ class Handlers:
         self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
             "ping": lambda _fields, _body: Message({}),
             "describe": self._describe,
+            "elementwise_spelling": self._elementwise_spelling,
             "load_ops": self._load_ops,
             "own_ops": lambda _fields, _body: Message({"ops": to_json(known_ops())}),
             "load_payload": self._load_payload,
@@ -126,6 +128,9 @@ class Handlers:
         found = find_openmp()
         openmp = {"openmp": None if found is None else found.name}
         return Message({"host": HOST, "version": host_version(HOST), **pipeline, **openmp, **capabilities()})
+
+    def _elementwise_spelling(self, _fields: dict[str, Any], _body: bytes) -> Message:
+        return Message({"spelling": to_json(elementwise_spelling())})
 
     def _load_ops(self, fields: dict[str, Any], body: bytes) -> Message:
         return Message({"ops": to_json(load_op_file(fields["file"], body.decode()))})

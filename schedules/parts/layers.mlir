@@ -10,8 +10,8 @@ module attributes {transform.with_named_sequence} {
   // Make one op of all that is computed from a matmul's result element by element, the epilogue of its layer, and mark
   // the op that ends each layer.
   transform.named_sequence @merge_epilogues(%root: !transform.any_op {transform.readonly}) {
-    %named = transform.structured.match ops{["linalg.abs", "linalg.add", "linalg.broadcast", "linalg.copy", "linalg.max", "linalg.min",
-      "linalg.mul", "linalg.negf", "linalg.square", "linalg.sub"]} in %root
+    %named = transform.structured.match ops{["linalg.abs", "linalg.add", "linalg.broadcast", "linalg.copy",
+      "linalg.elementwise", "linalg.max", "linalg.min", "linalg.mul", "linalg.negf", "linalg.square", "linalg.sub"]} in %root
       : (!transform.any_op) -> !transform.any_op
     %generic = transform.structured.generalize %named : (!transform.any_op) -> !transform.any_op
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op

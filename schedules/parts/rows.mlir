@@ -9,8 +9,8 @@
 module attributes {transform.with_named_sequence} {
   // Let named ops that work by elements, rows or columns say so by their maps: what fuses them asks for that.
   transform.named_sequence @generalize_row_ops(%root: !transform.any_op {transform.readonly}) {
-    %named = transform.structured.match ops{["linalg.abs", "linalg.add", "linalg.broadcast", "linalg.div", "linalg.erf",
-      "linalg.exp", "linalg.log", "linalg.max", "linalg.min", "linalg.mul", "linalg.negf", "linalg.powf", "linalg.reciprocal",
+    %named = transform.structured.match ops{["linalg.abs", "linalg.add", "linalg.broadcast", "linalg.div", "linalg.elementwise",
+      "linalg.erf", "linalg.exp", "linalg.log", "linalg.max", "linalg.min", "linalg.mul", "linalg.negf", "linalg.powf", "linalg.reciprocal",
       "linalg.reduce", "linalg.rsqrt", "linalg.sqrt", "linalg.square", "linalg.sub", "linalg.tanh"]} in %root
       : (!transform.any_op) -> !transform.any_op
     %generic = transform.structured.generalize %named : (!transform.any_op) -> !transform.any_op

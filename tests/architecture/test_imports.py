@@ -55,6 +55,7 @@ TABLE = {
         "render",
         "model",
         "shipped",
+        "hosts",
         "payloads",
         "user_folders",
     },

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from lhkit.shipped import shipped_folder
+
 OLD = (
     "// A matmul.\ntransform.sequence failures(propagate) {\n"
     '^bb0(%root: !transform.any_op, %m: !transform.op<"linalg.matmul">):\n'
@@ -69,3 +71,21 @@ def test_what_is_no_text_is_exit_2(content, words, tmp_path, lhkit_here):
         Path(tmp_path / "x.mlir").write_bytes(content)
     done = lhkit_here("upgrade", "x.mlir")
     assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
+
+
+def test_elementwise_ops_are_written_the_one_way_or_the_other(tmp_path, lhkit_here):
+    named = (shipped_folder("data") / "fc_relu.mlir").read_text()
+    (tmp_path / "layer.mlir").write_text(named)
+    done = lhkit_here("upgrade", "layer.mlir", "--elementwise", "elementwise", "--write")
+    assert done.returncode == 0 and "2 old spellings rewritten; now parses" in done.stderr
+    written = (tmp_path / "layer.mlir").read_text()
+    assert (
+        "linalg.add ins" not in written
+        and "linalg.elementwise kind=#linalg.elementwise_kind<add> ins" in written
+    )
+    assert lhkit_here("upgrade", "layer.mlir").stdout == ""
+    assert lhkit_here("upgrade", "layer.mlir", "--elementwise", "named", "--write").returncode == 0
+    assert (tmp_path / "layer.mlir").read_text() == named
+    (tmp_path / "layer.mlir").write_text(written.replace("kind=#linalg.elementwise_kind<add>", "<add>"))
+    assert lhkit_here("run", "layer.mlir", "--size", "8").returncode == 0
+    assert "<add>" in lhkit_here("upgrade", "layer.mlir").stdout

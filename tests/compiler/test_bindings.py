@@ -1,14 +1,18 @@
 """Which package holds the bindings, and what is said when none does."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from lhkit import hosts
 from lhkit.model.errors import LhkitError, UsageError
 from lhkit.worker.client import Worker
+
+ROOT = Path(__file__).parents[2]
 
 
 def package(folder, name, *modules):
@@ -88,3 +92,28 @@ def test_the_host_can_do_what_is_needed(host_worker):
     found = host_worker.request("describe", {}).header
     assert found["host"] in ("mlir", "torch_mlir")
     assert all(found[name] for name in ("jit", "tune", "python_ops", "loads_from_file", "passes"))
+
+
+def test_the_bound_of_the_metadata_is_behind_the_newest_that_was_tried():
+    text = (ROOT / "pyproject.toml").read_text()
+    (lowest, bound) = re.search(r'"torch-mlir>=(\d+),<(\d+)"', text).groups()
+    assert int(lowest) <= hosts.NEWEST_TRIED == int(bound) - 1
+    assert f"torch-mlir=={hosts.NEWEST_TRIED}\n" in (ROOT / "constraints.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("version", "newer"),
+    [("20261001", False), ("20261002", True), ("20261101+ab12", True), ("unknown", False), ("19.1.7", False)],
+)
+def test_bindings_are_newer_than_those_that_were_tried(version, newer):
+    assert hosts.newer_than_tried(version) is newer
+
+
+def test_doctor_says_when_the_bindings_are_newer(monkeypatch, lhkit_here):
+    assert "newer than" not in lhkit_here("doctor").stdout
+    monkeypatch.setattr("lhkit.hosts.NEWEST_TRIED", 20260101)
+    monkeypatch.setattr("lhkit.cli.doctor.NEWEST_TRIED", 20260101)
+    done = lhkit_here("doctor")
+    assert done.returncode == 0
+    assert "newer than 20260101, the newest that lhkit was tried with" in done.stdout
+    assert "pip install torch-mlir==20260101" in done.stdout

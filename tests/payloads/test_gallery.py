@@ -1,35 +1,13 @@
 """The gallery: every generator in odd sizes and every float type computes what its reference does."""
 
 import pytest
+from payload_sizes import SIZES
 
 import lhkit
 from lhkit import payloads
 from lhkit.model.errors import UsageError
 from lhkit.shipped import shipped_folder
 
-# Small and odd: nothing is a multiple of a vector.
-SIZES = {
-    "attention": (13, 6),
-    "batch_matmul": (3, 5, 7, 9),
-    "conv2d_nhwc": (2, 5, 7, 3, 4, 3),
-    "depthwise_conv2d_nhwc": (2, 5, 7, 3, 3),
-    "elementwise_chain": (33, 17),
-    "fc_relu": (33, 17, 9),
-    "layernorm": (9, 17),
-    "matmul": (33, 17, 9),
-    "matmul_bf16_f32": (33, 17, 9),
-    "matmul_dynamic": (),
-    "matmul_i8_i32": (33, 17, 9),
-    "matvec": (33, 17),
-    "mlp": (5, (7, 9, 11, 3)),
-    "op_chain": (97,),
-    "relu_dynamic": (),
-    "row_sum": (33, 17),
-    "softmax": (9, 17),
-    "strided_window": (5, 7),
-    "transpose": (33, 17),
-    "transpose_pack": (9, 7, 13),
-}
 # Half a minute of LLVM for a thousand loop nests; one loop with its schedule.
 SCHEDULES = {"op_chain": "op_chain_tile_fuse.mlir"}
 MIXED = ("matmul_bf16_f32", "matmul_i8_i32")

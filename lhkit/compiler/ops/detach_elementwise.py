@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lhkit.compiler.bindings import host_module, ir
+from lhkit.compiler.elementwise_building import elementwise_op
 from lhkit.model.own_ops import Ops, Rewriter, SilenceableError, transform_op
 
 _linalg: Any = host_module("dialects.linalg")
@@ -73,6 +74,7 @@ def _detach(op: Any, start: Any, rewriter: Rewriter) -> tuple[Any, Any]:
         zeros = _linalg.fill(zero, outs=[_tensor.empty(extents, type_.element_type)])
         product = op.clone()
         product.operands[len(op.operands) - 1] = zeros
-        total = _linalg.add(product.results[0], start, outs=[_tensor.empty(extents, type_.element_type)])
+        out = _tensor.empty(extents, type_.element_type)
+        total = elementwise_op("add", product.results[0], start, out=out)
     rewriter.replace(op, [total])
     return product.operation, total.owner

@@ -47,7 +47,7 @@ def _elementwise(statement: Statement) -> Iterable[Finding]:
             f"cast the inputs first, then linalg.elementwise kind=#linalg.elementwise_kind<{name}>",
         )
         return
-    maps = _maps(tokens)
+    maps = indexing_maps(tokens)
     if maps is None:
         instead = f"linalg.elementwise kind=#linalg.elementwise_kind<{name}> ins(…) outs(…)"
         yield hint(statement.at, f"{statement.name} is linalg.elementwise today", instead)
@@ -65,7 +65,7 @@ def _elementwise(statement: Statement) -> Iterable[Finding]:
     )
 
 
-def _maps(tokens: Sequence[Token]) -> str | None:
+def indexing_maps(tokens: Sequence[Token]) -> str | None:
     """Return the indexing maps that an elementwise op has to state, "" for none, None if types are missing."""
     inputs, outputs = _operand_ranks(tokens, "ins"), _operand_ranks(tokens, "outs")
     if not inputs or len(outputs) != 1 or any(r not in (0, outputs[0]) for r in inputs):

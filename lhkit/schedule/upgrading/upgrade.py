@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from lhkit.schedule.lexing import lex
 from lhkit.schedule.upgrading.edits import Change, Edit, Finding, Hint, Rewrite, Upgrade, apply_edits
+from lhkit.schedule.upgrading.elementwise_ops import Respelling
 from lhkit.schedule.upgrading.payload_ops import find_in_payload
 from lhkit.schedule.upgrading.rules import Scope
 from lhkit.schedule.upgrading.sequences import (
@@ -29,14 +31,18 @@ _MOST_PASSES = 16
 _BETWEEN = re.compile(r"^// -----.*\n", re.MULTILINE)
 
 
-def upgrade_text(text: str) -> Upgrade:
+def upgrade_text(text: str, elementwise: Respelling | None = None) -> Upgrade:
     """Return a text with old spellings of the transform dialect and of payloads rewritten to today's.
 
     Comments and layout stay. What is written as today is left alone, so that upgrading twice changes nothing
     more; whether the result parses is for the compiler to say. Parts of a file between lines ``// -----`` are
     files of their own, as for the tools that split there.
+
+    Args:
+        text: The text.
+        elementwise: What rewrites the elementwise ops of linalg; None: they stay.
     """
-    parts = [_upgrade_part(part) for _, part in split_parts(text)]
+    parts = [_upgrade_part(part, elementwise) for _, part in split_parts(text)]
     old_line, new_line = 0, 0
     changes: list[Change] = []
     hints: list[Hint] = []
@@ -61,11 +67,11 @@ def split_parts(text: str) -> list[tuple[int, str]]:
     return [*parts, (text.count("\n", 0, start), text[start:])]
 
 
-def _upgrade_part(text: str) -> Upgrade:
-    state = _State(text)
+def _upgrade_part(text: str, elementwise: Respelling | None) -> Upgrade:
+    state = _State(text, elementwise)
     state.rewrite_all()
     bind = state.name_sequences()
-    hints = [f for f in _find(parse_statements(state.text)) if isinstance(f, Hint)]
+    hints = [f for f in _find(parse_statements(state.text), elementwise) if isinstance(f, Hint)]
     return Upgrade(
         text=state.text,
         changes=tuple(sorted(state.changes, key=lambda c: c.line)),
@@ -80,13 +86,17 @@ def has_top_level_sequence(text: str) -> bool:
     return any(True for _ in find_sequences(parse_statements(text)))
 
 
-def _find(statements: Sequence[Statement]) -> Iterator[Finding]:
+def _find(statements: Sequence[Statement], elementwise: Respelling | None) -> Iterator[Finding]:
     types = collect_types(statements)
-    yield from _visit(statements, types, in_transform=False)
+    yield from _visit(statements, types, elementwise, in_transform=False)
 
 
 def _visit(
-    statements: Sequence[Statement], types: dict[str, tuple[str, ...]], *, in_transform: bool
+    statements: Sequence[Statement],
+    types: dict[str, tuple[str, ...]],
+    elementwise: Respelling | None,
+    *,
+    in_transform: bool,
 ) -> Iterator[Finding]:
     scope = Scope(types, statements)
     for statement in statements:
@@ -94,9 +104,11 @@ def _visit(
             continue
         inside = in_transform or _is_transform(statement)
         if is_whole(statement):
-            yield from _first(_rules(statement, scope, inside))
+            rules = _rules(statement, scope, inside)
+            own = elementwise(statement, inside) if elementwise is not None else ()
+            yield from _first(chain(rules, [own]))
         for region in statement.regions:
-            yield from _visit(region.statements, types, in_transform=inside)
+            yield from _visit(region.statements, types, elementwise, in_transform=inside)
 
 
 def _is_transform(statement: Statement) -> bool:
@@ -125,8 +137,9 @@ def _first(rules: Iterable[Iterable[Finding]]) -> Iterable[Finding]:
 class _State:
     """A text on its way, with what became of it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, elementwise: Respelling | None) -> None:
         self.text = text
+        self.elementwise = elementwise
         self.changes: list[Change] = []
         self.hints: list[Hint] = []
         self.lines: list[int] = list(range(1, text.count("\n") + 2))
@@ -167,7 +180,7 @@ class _State:
     def rewrite_all(self) -> None:
         """Rewrite until there is nothing more to do."""
         for _ in range(_MOST_PASSES):
-            if not self.rewrite(list(_find(parse_statements(self.text)))):
+            if not self.rewrite(list(_find(parse_statements(self.text), self.elementwise))):
                 break
 
     def name_sequences(self) -> tuple[str, ...]:
