@@ -7,6 +7,7 @@ import click
 from lhkit.analysis.runs import RunComparison, compare_runs
 from lhkit.analysis.statistics import summarize
 from lhkit.cli.comparing import are_sweeps, compare_sweep_files, show_suites, suites_in
+from lhkit.cli.options import POSITIVE_NUMBER
 from lhkit.model.measurement import Comparison
 from lhkit.render.tables import Table, format_ns, table_text
 from lhkit.session.bench_files import load_bench
@@ -17,7 +18,7 @@ from lhkit.session.bench_files import load_bench
 @click.argument("second", metavar="B.json")
 @click.option(
     "--fail-below",
-    type=click.FloatRange(min=0, min_open=True),
+    type=POSITIVE_NUMBER,
     metavar="RATIO",
     help="Exit with 1 if the speed of an entry in B is surely below this multiple of that in A.",
 )

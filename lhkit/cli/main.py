@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
+import shlex
+import signal
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,8 +35,32 @@ _COMMANDS = {
 }
 
 
+# What a shell reports for a program whose reader is gone (SIGPIPE): whether it was done is not known.
+READER_GONE = 141
+
+
+class _ReaderGoneError(Exception):
+    """The reader of the output has closed it; a `BrokenPipeError` would be exit code 1 to click."""
+
+
+@contextlib.contextmanager
+def _reader_watched() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise _ReaderGoneError from None
+
+
 class _LazyGroup(click.Group):
     """A group that imports a subcommand when it is asked for."""
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _reader_watched():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _reader_watched():
+            return super().invoke(ctx)
 
     def list_commands(self, _context: click.Context) -> list[str]:
         return sorted(_COMMANDS)
@@ -51,13 +82,19 @@ def program() -> None:
     """Explore schedules of MLIR's Transform dialect.
 
     Exit codes: 0 done; 1 the schedule or the payload failed; 2 bad usage or input; 3 the compiler's worker
-    crashed or ran out of time or memory; 130 interrupted.
+    crashed or ran out of time or memory, or lhkit has a defect; 130 interrupted; 141 the reader of the output
+    closed it.
     """
 
 
 def main() -> None:
     """Run the program and exit with its code; users see messages, never tracebacks."""
-    sys.exit(run_program(sys.argv[1:]))
+    try:
+        code = _flushed(run_program(sys.argv[1:]))
+    except KeyboardInterrupt:  # a second one, while the first was being told
+        code = 130
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is ending the worker
+    sys.exit(code)
 
 
 def run_program(arguments: list[str]) -> int:
@@ -65,19 +102,54 @@ def run_program(arguments: list[str]) -> int:
     try:
         code = program.main(arguments, prog_name="lhkit", standalone_mode=False)
     except LhkitError as error:
-        click.echo(f"lhkit: {error}", err=True)
-        return error.failure.exit_code
+        return _failed(error)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("lhkit: interrupted", err=True)
+        _say("lhkit: interrupted")
         return 130
     except click.ClickException as error:
-        error.show()
+        with contextlib.suppress(OSError):
+            error.show()
         return 2
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output is gone; nothing more can be said to it
-        return 0
+    except _ReaderGoneError:
+        return READER_GONE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"lhkit: {where}{error.strerror or error}", err=True)
+        _say(f"lhkit: {where}{error.strerror or error}")
         return 2
+    except Exception as error:  # noqa: BLE001 - the net below all commands
+        return _failed(_typed(error, arguments))
     return code if isinstance(code, int) else 0
+
+
+def _failed(error: LhkitError) -> int:
+    _say(f"lhkit: {error}")
+    return error.failure.exit_code
+
+
+def _typed(error: Exception, arguments: list[str]) -> LhkitError:
+    from lhkit.session.defects import read_inputs, typed_error
+
+    files = {a: Path(a.rpartition("=")[2] if a.startswith("--") else a) for a in arguments}
+    return typed_error(error, shlex.join(["lhkit", *arguments]), read_inputs(files))
+
+
+def _say(line: str) -> None:
+    """Write a line to standard error, if that is possible; the exit code says it too."""
+    with contextlib.suppress(OSError):
+        click.echo(line, err=True)
+
+
+def _flushed(code: int) -> int:
+    """Write what is left of the output, and return the exit code that follows from it."""
+    if sys.stdout is None:  # closed before we began
+        return code
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        gone = isinstance(error, BrokenPipeError)
+        if not gone:
+            _say(f"lhkit: the output cannot be written: {error.strerror or error}")
+        # Python flushes once more when it ends, and would make the exit code 120.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code or (READER_GONE if gone else 2)
+    return code

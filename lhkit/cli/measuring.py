@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from lhkit.cli.options import POSITIVE_NUMBER, SEED
 from lhkit.model.errors import error_for
 from lhkit.model.failure import Failure
 from lhkit.model.measurement import Comparison
@@ -20,7 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def measuring_options(function: F) -> F:
     """Add the options that `lhkit.measure` takes under the same names."""
     for option in (
-        click.option("--seed", type=int, default=0, show_default=True, help="What order and arguments follow."),
+        click.option(
+            "--seed", type=SEED, default=0, show_default=True, help="What order and arguments follow."
+        ),
         click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core."),
         click.option(
             "--alignment",
@@ -40,7 +43,7 @@ def measuring_options(function: F) -> F:
         ),
         click.option(
             "--seconds",
-            type=click.FloatRange(min=0, min_open=True),
+            type=POSITIVE_NUMBER,
             default=DEFAULT_SECONDS,
             show_default=True,
             help="How long to sample; entries share it.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -25,6 +26,22 @@ NEED_A_SCHEDULE = (
 SCHEDULING = ("entry", "settings", "target", "bind", "libraries", "ops", "allow_passes")
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _PositiveNumber(click.FloatRange):
+    """A positive number; ``nan``, which no comparison refuses, is none."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
+
+
+POSITIVE_NUMBER = _PositiveNumber(min=0, min_open=True)
+SEED = click.IntRange(min=0)
 
 
 def schedule_options(function: F) -> F:
@@ -91,7 +108,7 @@ def limit_options(function: F) -> F:
 
     @click.option(
         "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
+        type=POSITIVE_NUMBER,
         default=DEFAULT_SECONDS,
         show_default=True,
         metavar="SECONDS",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lhkit.cli.files import check_single_stdout, write_json
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
+    SEED,
     limit_options,
     load_scheduled,
     microkernel_option,
@@ -24,7 +25,6 @@ from lhkit.model.failure import Failure
 from lhkit.model.input_files import open_input
 from lhkit.model.jsonable import to_json
 from lhkit.model.measurement import Verification
-from lhkit.model.payload import Payload
 from lhkit.model.signature import ArrayType, Function
 from lhkit.render.footprint_text import footprint_text
 from lhkit.render.tables import format_ns
@@ -65,7 +65,7 @@ class _Run:
     metavar="N",
     help="Extent of every dynamic dimension of missing arguments.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="What missing arguments are drawn from.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="What missing arguments are drawn from.")
 @click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
 @click.option("--json", "json_file", metavar="FILE", help="Save what happened as JSON; - is standard output.")
 @click.option(
@@ -98,7 +98,7 @@ def command(
     """
     check_single_stdout(out, json_file)
     try:
-        run = _run(payload, schedule, function, args, (size, seed), microkernels, limits, scheduling)
+        run = _run(payload, schedule, function, args, size, seed, microkernels, limits, scheduling)
         if run.verification is not None and not run.verification.ok:
             raise LhkitError(_wrong(run.verification))
     except LhkitError as error:
@@ -122,36 +122,34 @@ def _run(
     schedule_path: str | None,
     function: str | None,
     args: tuple[str, ...],
-    generated: tuple[int, int],
+    size: int,
+    seed: int,
     microkernels: dict[str, str],
     limits: Limits,
     scheduling: dict[str, Any],
 ) -> _Run:
     payload = load_payload(payload_path, limits=limits)
     chosen = payload.function(function)
-    arguments = _arguments(payload, chosen, args, *generated)
+    given = _given_arguments(chosen, args)
     schedule = None
     if schedule_path is not None:
         schedule = load_scheduled(schedule_path, limits=limits, **scheduling)
     elif any(scheduling.values()) or microkernels:
         raise usage_error(NEED_A_SCHEDULE, "lhkit run PAYLOAD SCHEDULE …")
     kernel = compile_kernel(payload, schedule, function=chosen.name, microkernels=microkernels, limits=limits)
-    inputs = [a.copy() for a in arguments]
+    # Generated once the compiler has taken their types.
+    arguments = [*given, *default_arguments(payload, chosen, seed, extent=size)[len(given) :]]
+    inputs = [a.copy() for a in arguments] if payload.reference else []
     results = as_tuple(kernel(*arguments))
     verification = verify(kernel, inputs) if payload.reference else None
     return _Run(kernel, arguments, results, verification)
 
 
-def _arguments(
-    payload: Payload, function: Function, args: tuple[str, ...], size: int, seed: int
-) -> list[Array]:
-    """Return the arguments: from files in order, the others generated."""
+def _given_arguments(function: Function, args: tuple[str, ...]) -> list[Array]:
+    """Return the first arguments, from files."""
     if len(args) > len(function.arguments):
         raise usage_error(f"{len(args)} --arg given, {len(function.arguments)} taken by {function.describe()}")
-    arguments = default_arguments(payload, function, seed, extent=size)
-    for i, file in enumerate(args):
-        arguments[i] = _load_array(file, function.arguments[i])
-    return arguments
+    return [_load_array(file, type_) for file, type_ in zip(args, function.arguments, strict=False)]
 
 
 def _load_array(file: str, type_: ArrayType) -> Array:

@@ -10,7 +10,9 @@ import click
 
 from lhkit.cli.files import write_json, write_text
 from lhkit.cli.options import (
+    POSITIVE_NUMBER,
     SCHEDULING,
+    SEED,
     limit_options,
     load_scheduled,
     microkernel_option,
@@ -51,9 +53,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
 @click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Leave out what does not meet it.")
 @click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid", show_default=True)
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="How many variants, known ones too.")
-@click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), help="How long to try variants, once it is ready."
-)
+@click.option("--seconds", type=POSITIVE_NUMBER, help="How long to try variants, once it is ready.")
 @click.option("--store", metavar="FILE", help="Keep the records here (default: in the state folder).")
 @click.option("--known", multiple=True, metavar="STORE", help="Take in the records of this store first.")
 @click.option("--fresh", is_flag=True, help="Try again what the store knows already.")
@@ -64,7 +64,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     show_default=True,
     help="Where: local, dask (a cluster of this machine), dask:ADDRESS (that of this scheduler).",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="What order and arguments follow from.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="What order and arguments follow from.")
 @click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
 @click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core.")
 @click.option(
@@ -76,7 +76,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
 )
 @click.option(
     "--confirm-seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=POSITIVE_NUMBER,
     default=DEFAULT_SECONDS,
     show_default=True,
     help="How long that may take.",

@@ -121,9 +121,10 @@ def command(
 def _diff(trace: Trace, step: str) -> IrDiff:
     if step == "all":
         return ir_diff(trace, len(trace.step_records) - 1, against=-1)
-    if not step.lstrip("-").isdecimal():
-        raise usage_error(f"--diff {step} is no step", "Give the number of a step, or `all`.")
-    return ir_diff(trace, int(step))
+    try:
+        return ir_diff(trace, int(step))
+    except ValueError:
+        raise usage_error(f"--diff {step[:40]} is no step", "Give the number of a step, or `all`.") from None
 
 
 def _loaded(

@@ -5,6 +5,7 @@ The others take ``ir``, ``passmanager``, … from here.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from collections.abc import Callable
@@ -36,6 +37,26 @@ interpreter: Any = host_module("dialects.transform.interpreter")
 # The dialects register their op classes when imported; transform ops need their extensions.
 for _dialect in ("func", "transform", "transform.structured", "transform.loop"):
     host_module(f"dialects.{_dialect}")
+
+
+def _let_dense_constants_through() -> None:
+    """Give dense constants of elements without a class in the bindings (complex) the class of all of them.
+
+    Otherwise looking at the attributes of their op raises a TypeError.
+    """
+
+    def cast(attribute: Any) -> Any:
+        for known in (ir.DenseIntElementsAttr, ir.DenseFPElementsAttr, ir.DenseElementsAttr):
+            with contextlib.suppress(ValueError):
+                return known(attribute)
+        return attribute
+
+    with ir.Context():
+        dense = ir.Attribute.parse("dense<0> : tensor<1xi32>")
+        ir.register_type_caster(dense.typeid, replace=True)(cast)
+
+
+_let_dense_constants_through()
 
 
 _extensions: list[Callable[[Any], None]] = []

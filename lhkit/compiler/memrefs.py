@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from lhkit.model.errors import usage_error
+
 # Compiled code allocates with the C library of the process, so what it returns is freed there.
 _C = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
 _C.free.argtypes = [ctypes.c_void_p]
@@ -125,6 +127,12 @@ class PreparedCall:
 def _view(words: Sequence[int], rank: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Return the array that a memref descriptor describes."""
     shape, strides = words[3 : 3 + rank], words[3 + rank :]
+    if any(n < 0 for n in shape):
+        extents = "x".join(map(str, shape))
+        raise usage_error(
+            f"the function returned an array with the extents {extents}",
+            "An extent that it computes from its arguments is negative: give others.",
+        )
     if 0 in shape:
         return np.empty(shape, dtype)
     ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]

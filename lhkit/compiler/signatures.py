@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.diagnostics import span_of
+from lhkit.compiler.size_arguments import size_arguments
 from lhkit.model.blobs import Weight
 from lhkit.model.signature import ArrayType, Function
 
@@ -26,6 +28,10 @@ _DTYPES = {
     "complex<f64>": "complex128",
 }
 _KNOWN_DTYPES = {*_DTYPES.values(), *(f"{u}int{width}" for u in ("", "u") for width in (8, 16, 32, 64))}
+# Of some floats the bindings have no class.
+_NUMBER = re.compile(r"(t?f|bf|[su]?i)\d\w*|index|complex<.*>")
+# What NumPy's arrays have at most.
+_MOST_DIMENSIONS, _MOST_BYTES = 64, (1 << 63) - 1
 _INTEGER = re.compile(r"(si|ui|i)(8|16|32|64)")
 
 
@@ -65,14 +71,40 @@ def _layout(memref: Any) -> tuple[tuple[int | None, ...], int | None]:
 
 def unusable(type_: Any) -> str | None:
     """Return why no NumPy array or scalar stands for a type, or None if one does."""
-    if isinstance(type_, ir.ShapedType) and not ir.ShapedType(type_).has_rank:
-        return "its rank is not known"
+    if isinstance(type_, ir.UnrankedTensorType | ir.UnrankedMemRefType):
+        return "its rank is not known; cast it to a ranked type in a function around it"
+    if isinstance(type_, ir.VectorType):
+        return "a vector lives in registers; take a tensor or memref and read the vector from it"
+    is_shaped = isinstance(type_, ir.RankedTensorType | ir.MemRefType)
+    element = ir.ShapedType(type_).element_type if is_shaped else type_
+    if not _NUMBER.fullmatch(str(element)):
+        return f"its elements, {element}, are not numbers" if is_shaped else "it is no array and no number"
     described = array_type(type_)
     if described.dtype not in _KNOWN_DTYPES:
-        return f"NumPy has no {described.dtype}"
+        return f"NumPy has no {described.dtype}; convert in a function around it"
+    space = ir.MemRefType(type_).memory_space if isinstance(type_, ir.MemRefType) else None
+    if space is not None and not isinstance(space, ir.IntegerAttr):
+        return f"its memory space, {space}, is not the CPU's"
+    if "#sparse_tensor" in described.text:
+        return "it is sparse, and NumPy's arrays are dense"
+    if len(described.shape) > _MOST_DIMENSIONS:
+        return f"it has {len(described.shape)} dimensions, NumPy's arrays have at most {_MOST_DIMENSIONS}"
     if described.shape and described.offset is None and not described.strides:
         return "its layout is not one of strides"
+    if _least_bytes(described) > _MOST_BYTES:
+        return "it has more bytes than a process can address"
     return None
+
+
+def _least_bytes(type_: ArrayType) -> int:
+    """Return how many bytes an array spans, dynamic extents and empty ones counted as 1."""
+    bits = re.search(r"\d+$", type_.dtype)
+    itemsize = int(bits[0]) // 8 if bits else 1
+    extents = [n or 1 for n in type_.shape]
+    if not type_.strides:
+        return math.prod(extents) * itemsize
+    spans = (abs(s or 0) * (n - 1) for n, s in zip(extents, type_.strides, strict=True))
+    return (abs(type_.offset or 0) + sum(spans) + 1) * itemsize
 
 
 def functions_of(module: Any) -> tuple[Function, ...]:
@@ -97,6 +129,7 @@ def _function(op: Any) -> Function:
         line=span.line if span else 1,
         is_declaration=len(op.regions[0].blocks) == 0,
         weights=weights_of(op),
+        sizes=size_arguments(op),
     )
 
 
@@ -120,5 +153,6 @@ def function_type(op: Any) -> Any:
 
 
 def symbol_name(op: Any) -> str:
-    """Return the symbol name of an operation, without ``@``."""
-    return str(ir.StringAttr(op.attributes["sym_name"]).value)
+    """Return the symbol name of an operation, without ``@``; bytes that are not UTF-8 come escaped."""
+    name: bytes = ir.StringAttr(op.attributes["sym_name"]).value_bytes
+    return name.decode(errors="backslashreplace")

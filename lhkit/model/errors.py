@@ -41,6 +41,10 @@ class InvalidatedHandleError(ScheduleError):
     """A step uses a handle that an earlier step invalidated."""
 
 
+class DefectError(LhkitError):
+    """lhkit itself has a defect; the failure names a folder with what is needed to find it."""
+
+
 class WrongResultError(LhkitError):
     """A kernel ran and its result differs from the reference by more than the tolerance."""
 
@@ -78,6 +82,18 @@ _CLASSES: Mapping[str, type[LhkitError]] = {
     "timeout": TimeLimitError,
     "memory": MemoryLimitError,
 }
+
+
+DEFECT_ADVICE = "It is not your mistake; what else is open goes on. Please report it, with what is kept below."
+
+
+def defect_message(what: str) -> str:
+    """Return the message for a failure that lhkit does not know.
+
+    Args:
+        what: What failed, and with which exception.
+    """
+    return f"a defect in lhkit: {what}"
 
 
 def error_for(failure: Failure) -> LhkitError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +37,10 @@ class ArrayType:
         """True if every extent is known."""
         return None not in self.shape
 
+    def count(self, extent: int) -> int:
+        """Return how many elements it has with this extent in every dynamic dimension."""
+        return math.prod(extent if n is None else n for n in self.shape)
+
     def describe(self) -> str:
         """Return shape and dtype for people, such as ``512x?xfloat32``."""
         extents = "".join(f"{'?' if n is None else n}x" for n in self.shape)
@@ -53,6 +58,7 @@ class Function:
         line: Line of its definition in the payload, from 1.
         is_declaration: True where it has no body.
         weights: Which of its arguments were constants once.
+        sizes: Positions of the arguments from which the size of an allocation is computed.
     """
 
     name: str
@@ -61,6 +67,12 @@ class Function:
     line: int
     is_declaration: bool = False
     weights: tuple[Weight, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def is_dynamic(self) -> bool:
+        """True if an argument has a dynamic extent."""
+        return not all(a.is_static for a in self.arguments)
 
     def describe(self) -> str:
         """Return ``@name(types) -> (types)``."""

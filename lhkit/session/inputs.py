@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.signature import ArrayType, Function
 from lhkit.session.blobs import array_of
 from lhkit.worker.arrays import dtype_named
+from lhkit.worker.limits import check_fits
 
 DEFAULT_EXTENT = 64
+# So many elements are drawn at a time: drawn at once, float64 would take more memory than the argument.
+_DRAWN = 1 << 20
 
 
 def default_arguments(
@@ -29,8 +34,13 @@ def default_arguments(
     """
     blobs = {blob.name: blob for blob in payload.blobs}
     known = {w.argument: blobs[w.resource] for w in function.weights if w.resource in blobs}
-    types = tuple(t for i, t in enumerate(function.arguments) if i not in known)
-    others = iter(generate_arguments(dataclasses.replace(function, arguments=types), seed, extent=extent))
+    unknown = [i for i in range(len(function.arguments)) if i not in known]
+    rest = dataclasses.replace(
+        function,
+        arguments=tuple(function.arguments[i] for i in unknown),
+        sizes=tuple(k for k, i in enumerate(unknown) if i in function.sizes),
+    )
+    others = iter(generate_arguments(rest, seed, extent=extent))
     return [array_of(known[i]) if i in known else next(others) for i in range(len(function.arguments))]
 
 
@@ -39,24 +49,57 @@ def generate_arguments(
 ) -> list[NDArray[Any]]:
     """Return an array an argument: normal numbers for floats, small integers, fair coins for bool.
 
+    Indices are not negative, and a number that decides how large an allocation is, is ``extent`` like the
+    dynamic dimensions that it meets.
+
     Args:
         function: Whose arguments.
         seed: The same seed gives the same arrays.
         extent: Elements in every dynamic dimension, the same for all, so that arguments fit one another.
+
+    Raises:
+        UsageError: No generator takes the seed, or NumPy has no such array.
+        MemoryLimitError: The arguments need more memory than is free.
     """
+    if not isinstance(seed, int) or seed < 0:
+        raise usage_error(f"the seed is {seed!r}, not an integer from 0 up")
+    nbytes = sum(type_.count(extent) * dtype_named(type_.dtype).itemsize for type_ in function.arguments)
+    check_fits(
+        f"the arguments of {function.describe()}" + (f" at size {extent}" if function.is_dynamic else ""),
+        nbytes,
+        "Take smaller extents (--size N for dynamic ones) or a machine with more memory.",
+    )
     generator = np.random.default_rng(seed)
-    return [_generate(generator, type_, extent) for type_ in function.arguments]
+    arguments = [_generate(generator, type_, extent) for type_ in function.arguments]
+    for i in function.sizes:
+        arguments[i][...] = min(extent, np.iinfo(arguments[i].dtype).max if arguments[i].dtype != bool else 1)
+    return arguments
 
 
 def _generate(generator: np.random.Generator, type_: ArrayType, extent: int) -> NDArray[Any]:
     shape = tuple(extent if n is None else n for n in type_.shape)
     dtype = dtype_named(type_.dtype)
+    try:
+        array = np.empty(shape, dtype)
+    except ValueError as error:  # more dimensions or bytes than an array can have
+        raise usage_error(f"no argument can be generated for {type_.text[:80]}: {error}") from None
+    flat = array.reshape(-1)
     if type_.dtype == "bool":
-        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
-    if np.issubdtype(dtype, np.integer):
+        _fill(flat, lambda count: generator.integers(0, 2, count))
+    elif np.issubdtype(dtype, np.integer):
         low = 0 if np.issubdtype(dtype, np.unsignedinteger) else -8
-        return np.asarray(generator.integers(low, 8, shape)).astype(dtype)
-    if np.issubdtype(dtype, np.complexfloating):
-        parts = generator.standard_normal(shape), generator.standard_normal(shape)
-        return np.asarray(parts[0] + 1j * parts[1]).astype(dtype)
-    return np.asarray(generator.standard_normal(shape)).astype(dtype)
+        _fill(flat, lambda count: generator.integers(low, 8, count))
+        if "index" in type_.text:
+            flat &= 7
+    elif np.issubdtype(dtype, np.complexfloating):
+        _fill(flat.real, generator.standard_normal)
+        _fill(flat.imag, generator.standard_normal)
+    else:
+        _fill(flat, generator.standard_normal)
+    return array
+
+
+def _fill(flat: NDArray[Any], draw: Callable[[int], NDArray[Any]]) -> None:
+    for start in range(0, flat.size, _DRAWN):
+        part = flat[start : start + _DRAWN]
+        part[...] = draw(part.size).astype(part.dtype)

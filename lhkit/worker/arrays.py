@@ -6,9 +6,11 @@ when that process ends, before Python 3.13, and containers give /dev/shm 64 MB.)
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.model.errors import LhkitError, error_for, usage_error
+from lhkit.model.failure import Failure
 from lhkit.worker.blob_files import find_blob
 from lhkit.worker.folders import finalize_here, temporary_folder
+from lhkit.worker.limits import in_gib
 
 Array = NDArray[Any]
 Descriptor = dict[str, Any]
@@ -27,6 +32,8 @@ _ALIGNMENT = 64
 _PAGE_BYTES = 4096
 _STAGGER_BYTES = 640
 _MOST_KEPT = 128
+# From here on, files are rounded up to a multiple of this instead of a power of two.
+_LARGE_BYTES = 1 << 28
 # How often this process was forked; what a child may have in view is not overwritten.
 _FORKS = [0]
 if hasattr(os, "register_at_fork"):
@@ -34,13 +41,20 @@ if hasattr(os, "register_at_fork"):
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """Return the NumPy dtype of a model dtype; bfloat16 comes from ml_dtypes."""
+    """Return the NumPy dtype of a model dtype; bfloat16 comes from ml_dtypes.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
     if name == "bfloat16":
         import ml_dtypes
 
         short: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
         return short
-    return np.dtype(name)
+    try:
+        return np.dtype(name)
+    except (TypeError, ValueError):
+        raise usage_error(f"NumPy has no dtype {name!r}") from None
 
 
 class SharedFiles:
@@ -62,7 +76,11 @@ class SharedFiles:
         self._delete()
 
     def new_array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """Return an uninitialized array that the worker sees without a copy."""
+        """Return an uninitialized array that the worker sees without a copy.
+
+        Raises:
+            MemoryLimitError: There is no room for it.
+        """
         count = math.prod(shape)
         name, memory = self._new_file(max(count * dtype.itemsize, 1))
         array: Array = np.frombuffer(memory, dtype=dtype, count=count).reshape(tuple(shape))
@@ -84,8 +102,14 @@ class SharedFiles:
         return None
 
     def lend(self, nbytes: int) -> tuple[str, mmap.mmap]:
-        """Return an idle file of at least ``nbytes``; give it back with `take_back`."""
+        """Return an idle file of at least ``nbytes``; give it back with `take_back`.
+
+        Raises:
+            MemoryLimitError: There is no room for one.
+        """
         size = 1 << max(nbytes - 1, 1).bit_length()
+        if nbytes > _LARGE_BYTES:
+            size = -(-nbytes // _LARGE_BYTES) * _LARGE_BYTES
         idle = self._idle.get(size)
         return idle.pop() if idle else self._new_file(size)
 
@@ -122,14 +146,29 @@ class SharedFiles:
             Path(lent[0]).unlink(missing_ok=True)
 
     def _new_file(self, nbytes: int) -> tuple[str, mmap.mmap]:
+        free = shutil.disk_usage(self._folder).free
+        if nbytes > free:  # half of it would fill the disk for everyone
+            raise self._no_room(nbytes, f"{in_gib(free)} are free")
         self._count += 1
         path = self._folder / str(self._count)
-        with path.open("w+b") as file:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, nbytes)  # a full disk is an error here, not a SIGBUS later
-            else:
-                file.truncate(nbytes)
-            return str(path), mmap.mmap(file.fileno(), nbytes)
+        try:
+            with path.open("w+b") as file:
+                if hasattr(os, "posix_fallocate"):
+                    # A full disk is an error here, not a SIGBUS later.
+                    os.posix_fallocate(file.fileno(), 0, nbytes)
+                else:
+                    file.truncate(nbytes)
+                return str(path), mmap.mmap(file.fileno(), nbytes)
+        except (OSError, OverflowError) as error:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+            raise self._no_room(nbytes, getattr(error, "strerror", None) or str(error)) from None
+
+    def _no_room(self, nbytes: int, why: str) -> LhkitError:
+        folder = self._folder.parent
+        message = f"an array needs {in_gib(nbytes)} in {folder}: {why}"
+        advice = "Arrays travel to the compiler's worker in files; TMPDIR names another folder for them."
+        return error_for(Failure("memory", message, advice=advice))
 
     def _forget(self, address: int, name: str) -> None:
         self._resident.pop(address, None)

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, cast
 
 import psutil
 
-from lhkit.model.errors import LhkitError, error_for
+from lhkit.model.errors import DefectError, LhkitError, error_for
 from lhkit.model.failure import Failure, FailureKind
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.worker.arrays import SharedFiles
@@ -118,6 +118,9 @@ class Worker:
                 self._process = None
                 process.kill()
                 raise
+        if (trace := answer.header.get("traceback")) is not None:
+            requests = [*self._preparing(), *before(), record(name, fields, body)]
+            raise DefectError(self._failure_of_defect(answer, trace, requests))
         if (failure := answer.header.get("failure")) is not None:
             raise error_for(from_json(Failure, failure))
         return answer
@@ -235,6 +238,13 @@ class Worker:
         if self.program != COMPILER:
             return failure
         return dataclasses.replace(failure, reproducer=write_reproducer(requests, to_json(failure)))
+
+    def _failure_of_defect(self, answer: Message, trace: str, requests: Sequence[Request]) -> Failure:
+        failure = from_json(Failure, answer.header["failure"])
+        if self.program != COMPILER:
+            return failure
+        told = dataclasses.replace(failure, output=trace)  # for the file alone
+        return dataclasses.replace(failure, reproducer=write_reproducer(requests, to_json(told)))
 
     def _leave_parent(self) -> None:
         """After a fork: talk to no process of the parent, and end none."""

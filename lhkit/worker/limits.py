@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import psutil
 
+from lhkit.model.errors import error_for, usage_error
+from lhkit.model.failure import Failure
 from lhkit.worker.process_groups import PARENT_VARIABLE
 
 DEFAULT_SECONDS = 60.0
@@ -34,6 +37,17 @@ class Limits:
     bytes: int = 0
     stopped: Callable[[], bool] | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        """Refuse limits that no request could meet.
+
+        Raises:
+            UsageError: The time is not a positive number, or the memory not a number of bytes.
+        """
+        if not _is_number(self.seconds) or math.isnan(self.seconds) or self.seconds <= 0:
+            raise usage_error(f"the time limit is {self.seconds!r} seconds, not a positive number")
+        if not _is_number(self.bytes) or not 0 <= self.bytes < math.inf:
+            raise usage_error(f"the memory limit is {self.bytes!r}, not a number of bytes")
+
     @property
     def is_stopped(self) -> bool:
         """Whether the answer is no longer wanted."""
@@ -45,9 +59,21 @@ class Limits:
         return self.bytes or default_memory_bytes()
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 @functools.cache
 def default_memory_bytes() -> int:
     """Return the default memory limit of a worker in bytes."""
+    total = machine_memory_bytes()
+    share = min(max(total // 4, _LEAST_BYTES), _MOST_BYTES)
+    return min(share, max(total // 2, _GIB))
+
+
+@functools.cache
+def machine_memory_bytes() -> int:
+    """Return the memory of this machine or container in bytes."""
     total = int(psutil.virtual_memory().total)
     for name in _CGROUP_FILES:
         try:
@@ -56,8 +82,30 @@ def default_memory_bytes() -> int:
             continue
         if text.isdigit():
             total = min(total, int(text))
-    share = min(max(total // 4, _LEAST_BYTES), _MOST_BYTES)
-    return min(share, max(total // 2, _GIB))
+    return total
+
+
+def check_fits(what: str, nbytes: int, advice: str | None = None) -> None:
+    """Refuse what does not fit into memory before any of it is allocated.
+
+    Args:
+        what: What is to be allocated, for the message.
+        nbytes: Its size.
+        advice: What to do instead.
+
+    Raises:
+        MemoryLimitError: Less memory is free.
+    """
+    total = machine_memory_bytes()
+    free = min(int(psutil.virtual_memory().available), total)
+    if nbytes > free:
+        message = f"{what}: {in_gib(nbytes)} needed, {in_gib(free)} of memory free (of {in_gib(total)})"
+        raise error_for(Failure("memory", message, advice=advice))
+
+
+def in_gib(nbytes: int) -> str:
+    """Return a large size for messages."""
+    return f"{nbytes / _GIB:,.1f} GiB"
 
 
 def thread_environment(threads: int = 1) -> dict[str, str]:

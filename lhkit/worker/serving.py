@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from lhkit.model.errors import LhkitError
+from lhkit.model.errors import DEFECT_ADVICE, LhkitError, defect_message
 from lhkit.model.failure import Failure
 from lhkit.model.jsonable import to_json
 from lhkit.worker.process_groups import ParentWatch
@@ -35,6 +35,9 @@ class Handlers(Protocol):
 # The client stops a request that takes too long; this is for a worker whose client is gone.
 _ORPHAN_GRACE_SECONDS = 5.0
 _BACKSTOP_BYTES = 4 << 30
+# What the system takes as a time and as a size.
+_LONGEST_SECONDS = 1e9
+_LARGEST_BYTES = 1 << 62
 _MOST_OUTPUT_BYTES = 1 << 20
 LOG_NAME = "worker.log"
 
@@ -92,14 +95,14 @@ def _answer(handlers: Handlers, request: Message) -> Message:
         return handlers.answer(request)
     except LhkitError as error:
         return Message({"failure": to_json(error.failure)})
-    except MemoryError:
-        failure = Failure(kind="memory", message=f"{request.header['request']} ran out of memory")
+    except MemoryError as error:
+        why = f": {error}" if str(error) else ""
+        failure = Failure(kind="memory", message=f"{request.header['request']} ran out of memory{why}")
         return Message({"failure": to_json(failure)})
     except Exception as error:  # noqa: BLE001 - whatever it is, the client must hear of it
-        what = f"{type(error).__name__}: {error}"
-        message = f"{request.header['request']} failed inside the worker: {what}"
-        failure = Failure(kind="crash", message=message, output=traceback.format_exc())
-        return Message({"failure": to_json(failure)})
+        what = f"{request.header['request']!r} raised {type(error).__name__}: {error}"
+        failure = Failure(kind="crash", message=defect_message(what), advice=DEFECT_ADVICE)
+        return Message({"failure": to_json(failure), "traceback": traceback.format_exc()})
 
 
 @contextlib.contextmanager
@@ -109,9 +112,9 @@ def _limited(seconds: float, memory_bytes: int) -> Iterator[None]:
     Both lie well above the client's limits, so that it is the client that stops a request and says why:
     code that is refused memory does not say so, it crashes.
     """
-    _limit_memory(2 * memory_bytes + _BACKSTOP_BYTES)
+    _limit_memory(min(2 * int(memory_bytes) + _BACKSTOP_BYTES, _LARGEST_BYTES))
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds + _ORPHAN_GRACE_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, min(seconds + _ORPHAN_GRACE_SECONDS, _LONGEST_SECONDS))
     try:
         yield
     finally:
