@@ -11,8 +11,8 @@
 // Knobs:   tile_w, tile_f: pixels and filters of a tile; lanes: f32 in a vector. tile_w * tile_f / lanes
 //          accumulators have to fit the vector registers with room for the operands, and 4 to 8 of them are needed
 //          to hide the latency of an FMA: 7, 32, 16 for AVX-512, where 7 divides the widths of common networks;
-//          6, 16, 8 for AVX2; 8, 8, 4 for NEON. strip_f, block_c: filters and channels of a panel. threads: how
-//          many share the work: rows of the image, or filters where there are fewer than 28 rows.
+//          6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. strip_f, block_c: filters and channels of a panel.
+//          threads: how many share the work: rows of the image, or filters where there are fewer than 28 rows.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of PyTorch 2.13 (conv2d, channels_last, eager, one thread) and per cent of the FMA peak,
 //          medians of one run (lhkit bench --suite conv2d), windows of 3x3: 56x56x64: 1.06, 97; 28x28x128: 1.07,
@@ -26,7 +26,7 @@
 // lhkit: require strip_f % tile_f == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_f = vector_bits / 16
-// lhkit: default tile_w = 7 if vector_bits == 512 else 8 if vector_registers == 32 else 6
+// lhkit: default tile_w = 7 if vector_bits == 512 else 6 if vector_bits == 256 else 8 if vector_registers == 32 else 4
 // What is done for ends that a payload does not have, and for threads that are not there, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 

@@ -3,13 +3,15 @@
 // Idea:    a tile of the result is computed from start to end in vector registers: tile the ReLU, fuse
 //          product and sum into its loops, turn each step of the reduction into one vector contraction,
 //          hoist loads and stores of the tile out of the reduction, lower contractions to FMAs.
-// Knobs:   tile_m, tile_n: rows and columns of a tile. On AVX-512 a vector holds 16 f32, and
-//          tile_m * tile_n / 16 accumulators have to fit 32 registers with room for the operands.
+// Knobs:   tile_m, tile_n: rows and columns of a tile. A vector holds 16 f32 with AVX-512, 8 with AVX2, 4 with
+//          NEON and SSE: tile_m rows of tile_n columns in such vectors, the accumulators, have to fit the
+//          registers (32; with AVX2 and SSE 16) with room for the operands: 4, 64; 4, 16; 4, 16; 4, 8.
+// lhkit: default tile_n = vector_bits / 32 * (4 if vector_registers == 32 else 2)
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
     %tile_m = transform.tune.knob<"tile_m"> = 4 : i64 from options = [1, 2, 4, 8, 16] -> !transform.param<i64>
-    %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [16, 32, 64, 128] -> !transform.param<i64>
+    %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [8, 16, 32, 64, 128] -> !transform.param<i64>
 
     // The last op is tiled; what feeds it is computed inside, a tile at a time.
     %relu = transform.structured.match ops{["linalg.max"]} in %root : (!transform.any_op) -> !transform.any_op

@@ -10,7 +10,7 @@
 //          where it is as fast as from a panel, and copying it is 2 to 4 % of the time.
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
-//          6, 16, 8 for AVX2; 8, 8, 4 for NEON. narrow_tile_m: rows of a tile that is one vector wide.
+//          6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), as
 //          multiples of NumPy 2 (OpenBLAS, one thread) and per cent of the FMA peak, medians of one run on a quiet
 //          machine (lhkit bench --suite matmul): 512: 1.11, 97; 1024: 1.10, 95; 2048: 1.07, 92. Twenty odd shapes
@@ -30,7 +30,8 @@
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else vector_bits / 16
-// lhkit: default tile_m = 8 if vector_bits == 128 and vector_registers == 32 else 6
+// lhkit: default tile_m = 6 if vector_bits > 128 else 8 if vector_registers == 32 else 4
+// lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 

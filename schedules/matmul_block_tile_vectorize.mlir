@@ -2,9 +2,11 @@
 //          blocks and tiles divide.
 // Idea:    as matmul_tile_fuse_vectorize.mlir, with blocks around the tiles: what a block reads is to stay in a
 //          cache while its tiles are computed. Four knobs, 578 variants at 512: made to be swept.
-// Knobs:   block_m, block_n: rows and columns of a block. tile_m, tile_n: of a tile, whose tile_m * tile_n / 16
-//          accumulators have to fit 32 registers on AVX-512.
+// Knobs:   block_m, block_n: rows and columns of a block. tile_m, tile_n: of a tile, whose accumulators have to
+//          fit the vector registers: 4, 64 for AVX-512; 4, 16 for AVX2 and NEON; 2, 16 for SSE.
 // lhkit: require divides(tile_m, block_m) and divides(tile_n, block_n)
+// lhkit: default tile_n = 64 if vector_bits == 512 else 16
+// lhkit: default tile_m = 2 if vector_bits == 128 and vector_registers == 16 else 4
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

@@ -3,13 +3,15 @@
 // Idea:    a tile of the result stays in vector registers while the reduction runs over it: tile, zero
 //          the tile in place, turn each step of the reduction into one vector contraction, hoist loads
 //          and stores of the tile out of the reduction, lower contractions to outer products (FMAs).
-// Knobs:   tile_m, tile_n: rows and columns of a tile. On AVX-512 a vector holds 16 f32, and
-//          tile_m * tile_n / 16 accumulators have to fit 32 registers with room for the operands.
+// Knobs:   tile_m, tile_n: rows and columns of a tile. A vector holds 16 f32 with AVX-512, 8 with AVX2, 4 with
+//          NEON and SSE: tile_m rows of tile_n columns in such vectors, the accumulators, have to fit the
+//          registers (32; with AVX2 and SSE 16) with room for the operands: 4, 64; 4, 16; 4, 16; 4, 8.
+// lhkit: default tile_n = vector_bits / 32 * (4 if vector_registers == 32 else 2)
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
     %tile_m = transform.tune.knob<"tile_m"> = 4 : i64 from options = [1, 2, 4, 8, 16] -> !transform.param<i64>
-    %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [16, 32, 64, 128] -> !transform.param<i64>
+    %tile_n = transform.tune.knob<"tile_n"> = 64 : i64 from options = [8, 16, 32, 64, 128] -> !transform.param<i64>
 
     // Tile, and zero each tile where it is computed.
     %matmul = transform.structured.match ops{["linalg.matmul"]} in %root

@@ -5,7 +5,8 @@
 //          rows of the one before, and a batch of a few hundred rows stays in the cache between two layers, while the
 //          weights, which are the larger part, are packed once for the whole batch.
 // Knobs:   as those of fc_relu.mlir: tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector; 6, 64, 16
-//          for AVX-512; 6, 16, 8 for AVX2; 8, 8, 4 for NEON. narrow_tile_m: rows of a tile one vector wide.
+//          for AVX-512; 6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one
+//          vector wide.
 // Result:  one core of an AMD EPYC with AVX-512 (32 KiB, 1 MiB, 32 MiB of cache; one 512-bit FMA a cycle), medians of
 //          one run (lhkit bench --suite mlp), batch of 256 and layers of 1024, as a multiple of torch.compile 2.13 with
 //          max-autotune and weights in the layout that suits it better: 1.18; of NumPy 2: 1.13; 88 % of the FMA peak.
@@ -15,7 +16,8 @@
 // lhkit: require tile_n % lanes == 0
 // lhkit: default lanes = vector_bits / 32
 // lhkit: default tile_n = 64 if vector_bits == 512 else vector_bits / 16
-// lhkit: default tile_m = 8 if vector_bits == 128 and vector_registers == 32 else 6
+// lhkit: default tile_m = 6 if vector_bits > 128 else 8 if vector_registers == 32 else 4
+// lhkit: default narrow_tile_m = 12 if vector_registers == 32 else 8
 // What is done for the ways that a payload does not take, and for ends that it does not have, finds nothing:
 // lhkit: allow zero-match, no-effect, tile-size-too-large
 

@@ -98,7 +98,9 @@ def _target() -> Finding:
     vectors = f"{target.vector_registers} vector registers of {target.vector_bits} bits"
     caches = f"L1 {format_bytes(target.l1_bytes)}, L2 {format_bytes(target.l2_bytes)}"
     said = f", which {TARGET_VARIABLE} names" if os.environ.get(TARGET_VARIABLE) else ""
-    return Finding("target", f"{target.name}{said}: {vectors}, {caches}; defaults of knobs follow it")
+    return Finding(
+        "target", f"{target.name}{said}: {vectors}, {caches}; defaults of knobs and machine code follow it"
+    )
 
 
 def _bindings() -> list[Finding]:

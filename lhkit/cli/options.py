@@ -66,7 +66,8 @@ def schedule_options(function: F) -> F:
         click.option(
             "--target",
             type=click.Choice(CHOICES),
-            help=f"Whose vectors defaults of knobs follow (default: {VARIABLE}, else this CPU).",
+            help=f"Whose vectors defaults of knobs follow, and whose instructions kernels use if this CPU has "
+            f"them (default: {VARIABLE}, else this CPU).",
         ),
         click.option(
             "--allow-pass",

@@ -16,10 +16,11 @@ from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.signature import ArrayType
 from lhkit.model.span import Span
+from lhkit.model.target import INSTRUCTION_SETS
 
 HEADER = "lhkit_microkernel.h"
 _COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC")
+_FLAGS = ("-O3", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC")
 _MESSAGE = re.compile(r"^(.*?):(\d+):(\d+): (?:fatal )?(error|warning|note): (.*)$", re.MULTILINE)
 _C_NAMES = {
     "float32": "float",
@@ -30,7 +31,9 @@ _C_NAMES = {
 }
 
 
-def load_c_microkernel(name: str, arguments: Sequence[ArrayType], file: str, text: str) -> tuple[Any, int]:
+def load_c_microkernel(
+    name: str, arguments: Sequence[ArrayType], file: str, text: str, target: str = ""
+) -> tuple[Any, int]:
     """Compile C source and return the library that came out and the address of a function in it.
 
     Args:
@@ -38,6 +41,7 @@ def load_c_microkernel(name: str, arguments: Sequence[ArrayType], file: str, tex
         arguments: Its arguments, which the source has to declare as `c_header` does.
         file: Path of the source, for messages and ``#include``.
         text: The source.
+        target: Whose instructions it may use; empty for this CPU's.
 
     Raises:
         UsageError: No compiler, or it refuses the source; with its messages.
@@ -49,7 +53,9 @@ def load_c_microkernel(name: str, arguments: Sequence[ArrayType], file: str, tex
         # The header comes first, whether the source includes it or not: it is what checks the signature.
         source.write_text(f'#include "{HEADER}"\n#line 1 "{_quoted(file)}"\n{text}', encoding="utf-8")
         beside = f"-I{Path(file).parent}"
-        command = [compiler, *_FLAGS, f"-I{folder}", beside, "-o", str(library), str(source), "-lm"]
+        cpu = INSTRUCTION_SETS[target].cpu if target else "native"
+        flags = [*_FLAGS, f"-march={cpu}", f"-I{folder}", beside]
+        command = [compiler, *flags, "-o", str(library), str(source), "-lm"]
         environment = {**os.environ, "LC_ALL": "C"}
         run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
         if run.returncode != 0:

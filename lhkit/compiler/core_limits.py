@@ -26,10 +26,10 @@ _COPIES = ("plain", "streamed", "system")
 
 
 @functools.cache
-def _library(bits: int) -> LoopLibrary:
+def _library(bits: int, has_fma: bool = True) -> LoopLibrary:
     """Return the loops of all variants for vectors of at most ``bits``."""
     fma = [
-        fma_text(_fma_name(dtype, width, n), dtype, width, n)
+        fma_text(_fma_name(dtype, width, n), dtype, width, n, is_fused=has_fma)
         for dtype in _DTYPES
         for width in _widths(bits)
         for n in _ACCUMULATORS
@@ -52,11 +52,12 @@ class CoreProbe:
     Args:
         vector_bits: The widest vectors of the CPU.
         copy_bytes: Size of each of the two buffers of the copy; larger than the last-level cache together.
+        has_fma: Whether a multiply-add is one instruction.
     """
 
-    def __init__(self, vector_bits: int, copy_bytes: int) -> None:
+    def __init__(self, vector_bits: int, copy_bytes: int, *, has_fma: bool = True) -> None:
         self._copy = _CopyLoop(vector_bits, copy_bytes)
-        self._fma = {dtype: _FmaLoop(vector_bits, dtype) for dtype in _DTYPES}
+        self._fma = {dtype: _FmaLoop(vector_bits, dtype, has_fma) for dtype in _DTYPES}
 
     def sample(self) -> dict[str, float]:
         """Return the limits now, each in 10^9 a second.
@@ -72,14 +73,14 @@ class CoreProbe:
 
 
 class _FmaLoop:
-    def __init__(self, vector_bits: int, dtype: str) -> None:
+    def __init__(self, vector_bits: int, dtype: str, has_fma: bool) -> None:
         self._data = _aligned_bytes(192)
         values = self._data.view(dtype)
         third = values.size // 3
         values[:third], values[third:] = 0.5, 1.0  # converges to 2: neither overflows nor gets subnormal
         lanes = {w: w // 8 // np.dtype(dtype).itemsize for w in _widths(vector_bits)}
         self._variants = [
-            (_library(vector_bits).address(_fma_name(dtype, w, n)), 2 * FMA_UNROLL * n * lanes[w])
+            (_library(vector_bits, has_fma).address(_fma_name(dtype, w, n)), 2 * FMA_UNROLL * n * lanes[w])
             for w in lanes
             for n in _ACCUMULATORS
         ]

@@ -29,13 +29,14 @@ from lhkit.compiler.openmp import check_threads, openmp_library
 from lhkit.compiler.resources import Data, check_data, handed_over, put_under, write_out_small
 from lhkit.compiler.signatures import function_ops, function_type, functions_of, symbol_name, unusable
 from lhkit.compiler.sources import Source, failure_in
+from lhkit.compiler.target_attributes import C_PREFIX, check_executable
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Diagnostic
 from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.microkernel import Microkernel
 from lhkit.model.signature import Function
 
-C_ENTRY = f"_mlir_ciface_{KERNEL_NAME}"
+C_ENTRY = f"{C_PREFIX}{KERNEL_NAME}"
 STAGES = ("scheduled", "bufferized", "loops", "llvm")
 
 
@@ -43,7 +44,8 @@ STAGES = ("scheduled", "bufferized", "loops", "llvm")
 class Recipe:
     """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources.
 
-    Without ``is_threaded`` it runs on one thread, whatever its knobs say.
+    Without ``is_threaded`` it runs on one thread, whatever its knobs say. The target is whose instructions
+    it may use; empty for this CPU.
     """
 
     payload: Source
@@ -53,6 +55,7 @@ class Recipe:
     microkernels: tuple[Microkernel, ...] = ()
     resources: Data = field(default_factory=dict)
     is_threaded: bool = True
+    target: str = ""
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -136,7 +139,7 @@ def build_kernel(
     look: Callable[[Any], None] | None = None,
     symbols: Mapping[str, int] | None = None,
 ) -> CompiledKernel:
-    """Compile a recipe for this machine.
+    """Compile a recipe to a function that can be called here.
 
     Args:
         recipe: What decides the kernel.
@@ -146,6 +149,7 @@ def build_kernel(
 
     Raises:
         PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
+        UsageError: This CPU cannot execute code for the target.
     """
     started = time.perf_counter_ns()
     with new_context():
@@ -169,13 +173,14 @@ def kernel_of(
     The arguments are those of `build_kernel`.
     """
     check_threads(recipe.threads)
+    check_executable(recipe.target)
     entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
     weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
     slots = _buffered(module, recipe, progress)
     lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
     if look is not None:
         look(module)
-    lower_to_llvm(module, recipe.sources, threads=recipe.threads)
+    lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
     code, linked = link(module, recipe, slots, progress, symbols)
     return CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe, weights)
 
@@ -211,7 +216,7 @@ def lowered_module(
     if stage in ("loops", "llvm"):
         lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
     if stage == "llvm":
-        lower_to_llvm(module, recipe.sources, threads=recipe.threads)
+        lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
     return module, slots
 
 
@@ -226,7 +231,7 @@ def module_with_lines(
     text = str(buffered)
     module = ir.Module.parse(text)
     lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
-    lower_to_llvm(module, recipe.sources, threads=recipe.threads)
+    lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
     add_line_tables(module)
     return module, slots, text
 
@@ -260,7 +265,7 @@ def link(
     """
     progress("jit", module)
     put_under(module, recipe.resources)
-    linked = LinkedMicrokernels(slots, recipe.microkernels)
+    linked = LinkedMicrokernels(slots, recipe.microkernels, recipe.target)
     called = {**linked.addresses, **(symbols or {})}
     libraries = [openmp_library()] if recipe.threads > 1 else []
     code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY, called, libraries)

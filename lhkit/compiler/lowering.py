@@ -17,6 +17,7 @@ from lhkit.compiler.preparing import prepare
 from lhkit.compiler.soft_floats import add_conversions
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.compiler.stack import keep_stack_small
+from lhkit.compiler.target_attributes import set_target
 from lhkit.model.errors import LhkitError, error_for
 from lhkit.model.failure import Diagnostic
 
@@ -121,13 +122,14 @@ def write_out_loops(module: Any, sources: Sequence[Source]) -> None:
     _run(module, (_SEQUENTIAL_FORALL, "lower-affine"), "lower", sources)
 
 
-def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1) -> None:
-    """Lower a payload of loops and memrefs to the LLVM dialect, in place.
+def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, target: str = "") -> None:
+    """Lower a payload of loops and memrefs to the LLVM dialect, in place, for this CPU or another target.
 
     With several threads the iterations of ``scf.parallel`` are divided among them in equal parts.
 
     Raises:
         PayloadError: A pass refuses, or something is left that has no lowering.
+        UsageError: No code can be made for the target here.
     """
     converting, cleaning = TO_LLVM[:_CONVERSIONS], TO_LLVM[_CONVERSIONS:]
     if not any(name.startswith("math.") for name in op_names(module.operation)):
@@ -142,6 +144,7 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1) -
     add_conversions(module, types)
     if not all(name.startswith(_LOWERED) for name in names):
         raise _leftover(module, sources)
+    set_target(module, target)
 
 
 def pipeline_sha256() -> str:

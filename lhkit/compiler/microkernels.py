@@ -92,8 +92,8 @@ class LinkedMicrokernels:
         addresses: Where each symbol is.
     """
 
-    def __init__(self, slots: Sequence[Slot], given: Sequence[Microkernel]) -> None:
-        """Load what stands in for each function.
+    def __init__(self, slots: Sequence[Slot], given: Sequence[Microkernel], target: str = "") -> None:
+        """Load what stands in for each function, compiled for a target (empty: this CPU).
 
         Raises:
             UsageError: Nothing does, or it does not load; what is given for no function is refused too.
@@ -106,6 +106,7 @@ class LinkedMicrokernels:
                 f"nothing calls a microkernel {unknown[0]}", f"Microkernels that are called: {known}."
             )
         self._raised: list[LhkitError] = []
+        self._target = target
         self._keep: list[Any] = []
         self.addresses: dict[str, int] = {}
         for slot in slots:
@@ -116,7 +117,8 @@ class LinkedMicrokernels:
 
     def _load(self, slot: Slot, microkernel: Microkernel) -> int:
         if microkernel.function is None:
-            library, address = load_c_microkernel(slot.name, slot.arguments, microkernel.file, microkernel.text)
+            source = (microkernel.file, microkernel.text)
+            library, address = load_c_microkernel(slot.name, slot.arguments, *source, self._target)
             self._keep.append(library)
             return address
         return self._callback(slot, microkernel, _python_function(microkernel))

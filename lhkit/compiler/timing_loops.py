@@ -129,8 +129,8 @@ class Repeater:
         return PreparedCall(self._library.address("nothing"), [])
 
 
-def fma_text(name: str, dtype: str, bits: int, accumulators: int) -> str:
-    """Return a loop of independent fused multiply-adds on registers, as a function of the LLVM dialect.
+def fma_text(name: str, dtype: str, bits: int, accumulators: int, *, is_fused: bool = True) -> str:
+    """Return a loop of independent multiply-adds on registers, as a function of the LLVM dialect.
 
     The function takes the address of 192 bytes (a factor, a term, a place for the sum that keeps the
     optimizer from dropping the work) and a count. It makes ``count * FMA_UNROLL * accumulators``
@@ -141,6 +141,7 @@ def fma_text(name: str, dtype: str, bits: int, accumulators: int) -> str:
         dtype: ``float32`` or ``float64``.
         bits: Width of a vector.
         accumulators: How many chains run side by side; their product with the unrolling hides latency.
+        is_fused: Whether each is one instruction; else a multiplication and an addition.
     """
     element, size = _ELEMENTS[dtype]
     vector = f"vector<{bits // 8 // size}x{element}>"
@@ -149,8 +150,12 @@ def fma_text(name: str, dtype: str, bits: int, accumulators: int) -> str:
     body = []
     for step in range(FMA_UNROLL):
         for i, value in enumerate(values):
-            operands = f"({value}, %factor, %term) : ({vector}, {vector}, {vector}) -> {vector}"
-            body.append(f"  %v{step}_{i} = llvm.intr.fma{operands}")
+            if is_fused:
+                operands = f"({value}, %factor, %term) : ({vector}, {vector}, {vector}) -> {vector}"
+                body.append(f"  %v{step}_{i} = llvm.intr.fma{operands}")
+            else:
+                body.append(f"  %p{step}_{i} = llvm.fmul {value}, %factor : {vector}")
+                body.append(f"  %v{step}_{i} = llvm.fadd %p{step}_{i}, %term : {vector}")
         values = [f"%v{step}_{i}" for i in range(accumulators)]
     total, sums = values[0], []
     for i, value in enumerate(values[1:]):

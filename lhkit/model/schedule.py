@@ -64,7 +64,7 @@ class Schedule(Showable):
         settings: Values set for knobs; the others keep their defaults.
         bind: Op names; each binds the next trailing argument of the entry to all payload ops of that name.
         libraries: Modules whose sequences it may include.
-        target: The target that defaults of knobs follow from; empty where none does.
+        target: The target that defaults of knobs follow from, or that was asked for; empty where neither is.
         target_defaults: These defaults; ``knobs`` have them too, the text has others or the same.
         allowed_passes: Passes that it may run besides those of `lhkit.model.pass_policy`, as the user said when
             it was loaded; files never hold them.

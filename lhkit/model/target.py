@@ -5,12 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from lhkit.model.cpu import cpu_flags
+
 # Name → (bits of a vector, vector registers that code can name).
 VECTORS: Mapping[str, tuple[int, int]] = {
     "avx512": (512, 32),
     "avx2": (256, 16),
     "neon": (128, 32),
     "sse": (128, 16),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionSet:
+    """The instructions that code for a target may use.
+
+    Attributes:
+        cpu: LLVM's name of a CPU that has these and no others.
+        flags: What Linux calls the extensions that a CPU needs to execute them.
+    """
+
+    cpu: str
+    flags: frozenset[str]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The extensions that this CPU lacks, or does not report; none if it executes such code."""
+        return tuple(sorted(self.flags - cpu_flags()))
+
+
+# The levels of the x86-64 psABI.
+_LEVEL_2 = frozenset({"cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"})
+_LEVEL_3 = _LEVEL_2 | {"abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}
+_LEVEL_4 = _LEVEL_3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
+INSTRUCTION_SETS: Mapping[str, InstructionSet] = {
+    "avx512": InstructionSet("x86-64-v4", _LEVEL_4),
+    "avx2": InstructionSet("x86-64-v3", _LEVEL_3),
+    "sse": InstructionSet("x86-64-v2", _LEVEL_2),
 }
 
 

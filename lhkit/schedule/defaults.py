@@ -64,15 +64,17 @@ def default_rules(schedule: Schedule) -> tuple[DefaultRule, ...]:
     return tuple(found.values())
 
 
-def with_target_defaults(schedule: Schedule, target: Target) -> Schedule:
+def with_target_defaults(schedule: Schedule, target: Target, *, is_asked: bool = False) -> Schedule:
     """Return a schedule whose knobs have the defaults that its comments give them on a target.
+
+    One without such comments is of no target, unless that is asked for.
 
     Raises:
         UsageError: A rule cannot be read or evaluated, or gives what its knob does not allow; with its place.
     """
     rules = default_rules(schedule)
     if not rules:
-        return schedule
+        return dataclasses.replace(schedule, target=target.name) if is_asked else schedule
     defaults = {rule.knob: _value(rule, schedule, target) for rule in rules}
     knobs = tuple(
         dataclasses.replace(knob, default=defaults.get(knob.name, knob.default)) for knob in schedule.knobs

@@ -67,7 +67,8 @@ class Confirming:
         resume: Whether processes that the log knows of the same contest count.
         preparation: Requests that a process begins with, such as those that load ops of one's own; those of
             the session if not given.
-        compiling: More arguments of ``lhkit.compile``: ``function``, ``opt_level``, ``microkernels``.
+        compiling: More arguments of ``lhkit.compile``: ``function``, ``opt_level``, ``target``,
+            ``microkernels``.
         measuring: More arguments of ``lhkit.measure``: ``pin``.
 
     Raises:

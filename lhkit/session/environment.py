@@ -5,18 +5,26 @@ from __future__ import annotations
 import functools
 import os
 import platform
-from pathlib import Path
+from collections.abc import Collection
 
 import numpy as np
 import psutil
 
 from lhkit.model.cores import available_cores
+from lhkit.model.cpu import cpu_field, cpu_flags
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
 
 
-def describe_environment(worker: Worker | None = None) -> tuple[tuple[str, str], ...]:
-    """Return the environment of measurements as (name, value) pairs; equal ones may be compared."""
+def describe_environment(
+    worker: Worker | None = None, targets: Collection[str] = ()
+) -> tuple[tuple[str, str], ...]:
+    """Return the environment of measurements as (name, value) pairs; equal ones may be compared.
+
+    Args:
+        worker: That measures.
+        targets: What kernels were compiled for; empty names are this CPU.
+    """
     from lhkit import __version__
 
     worker = worker or shared_worker()
@@ -34,6 +42,7 @@ def describe_environment(worker: Worker | None = None) -> tuple[tuple[str, str],
         ("numpy", np.__version__),
         ("python", platform.python_version()),
         ("lhkit", __version__),
+        *(("instructions", f"{name} only") for name in sorted({*targets} - {""})),
     )
 
 
@@ -68,23 +77,11 @@ def widest_vector_bits() -> int:
 @functools.cache
 def cpu_name() -> str:
     """Return the name of the CPU as the system gives it."""
-    return _cpu_field("model name") or platform.processor() or platform.machine()
+    return cpu_field("model name") or platform.processor() or platform.machine()
 
 
 def vector_extensions() -> list[str]:
     """Return the vector instruction sets that the system reports, the ones that matter for kernels."""
-    flags = (_cpu_field("flags") or _cpu_field("Features") or "").split()
+    flags = cpu_flags()
     known = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16", "amx_tile")
     return [f for f in (*known, "asimd", "sve") if f in flags]
-
-
-def _cpu_field(name: str) -> str | None:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    for line in text.splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == name:
-            return value.strip()
-    return None

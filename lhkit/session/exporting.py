@@ -57,7 +57,7 @@ def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
     alone = standalone(schedule)
     asking = without_default_rules(without_requirements(alone.text))
     text = folded_text(asking, alone.source, schedule.values)
-    if schedule.target:
+    if schedule.target_defaults:
         text = f"// Knobs are set as for the target {schedule.target}.\n{text}"
     return parse_text(alone, text, worker=worker)[0].text
 

@@ -21,6 +21,7 @@ def describe_recipe(
     opt_level: int,
     worker: Worker,
     microkernels: Sequence[Microkernel] = (),
+    target: str = "",
 ) -> tuple[dict[str, Any], bytes]:
     """Return payload, schedule and all that decides a kernel, as fields and body of a request."""
     described, body = describe_sources([(payload.source, payload.content)], role="payload")
@@ -29,6 +30,7 @@ def describe_recipe(
         "opt_level": opt_level,
         "schedule": None,
         "microkernels": to_json(tuple(microkernels)),
+        "target": target,
         "resources": describe_resources(payload, worker.files),
     }
     if schedule is not None:

@@ -29,6 +29,7 @@ from lhkit.session.kernel_recipes import describe_recipe
 from lhkit.session.loading import as_payload, as_schedule
 from lhkit.session.microkernels import read_microkernels
 from lhkit.session.passing import fit_arguments, pack_arguments, pack_result
+from lhkit.session.targets import code_target
 from lhkit.session.weights import with_weights
 from lhkit.session.workers import shared_worker
 from lhkit.worker.arrays import Descriptor, Packing, arrays_in, dtype_named
@@ -47,11 +48,12 @@ def compile_kernel(
     *,
     function: str | None = None,
     opt_level: int = 3,
+    target: str | None = None,
     microkernels: Mapping[str, str | os.PathLike[str]] | None = None,
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Kernel:
-    """Compile a payload, scheduled or not, for this machine's CPU.
+    """Compile a payload, scheduled or not, for this machine's CPU, or for an older one of its kind.
 
     Args:
         payload: What to compile, loaded or a path; it is not changed.
@@ -59,6 +61,9 @@ def compile_kernel(
         knobs: Values for knobs of the schedule, over those it has.
         function: Which function of the payload; needed where it has several.
         opt_level: LLVM's optimization level, 0 to 3.
+        target: Whose instructions it may use: ``sse``, ``avx2``, ``avx512`` or ``host``. Default: the target
+            of the schedule, else what ``LHKIT_TARGET`` names, where this CPU has its instructions; else all
+            that this CPU has. A schedule that is loaded here has its defaults for the target, too.
         microkernels: What runs for each microkernel that the schedule calls (``lhkit.replace_with_call``), by
             name: C source (``FILE.c``) or a Python function (``FILE.py:FUNCTION``).
         worker: Another worker than the session's.
@@ -68,20 +73,22 @@ def compile_kernel(
         The kernel; call it with NumPy arrays.
 
     Raises:
-        UsageError: No such function or knob; a microkernel that is missing, unknown or does not load.
+        UsageError: No such function, knob or target, or one that this CPU cannot execute; a microkernel that is
+            missing, unknown or does not load.
         ScheduleError: The schedule does not apply.
         PayloadError: The payload cannot be lowered; the message names op, place and stage.
         WorkerError: The compiler crashed, or took too much time or memory.
     """
     payload = as_payload(payload, worker)
     if schedule is not None:
-        schedule = as_schedule(schedule, worker)
+        schedule = as_schedule(schedule, worker, target=target)
     elif knobs:
         raise usage_error("knobs were given without a schedule")
     if schedule is not None and knobs:
         schedule = schedule.with_knobs(knobs)
     given = read_microkernels(microkernels)
-    kernel = Kernel(payload, schedule, function, opt_level, worker or shared_worker(), limits, given)
+    worker = worker or shared_worker()
+    kernel = Kernel(payload, schedule, function, opt_level, worker, limits, given, target=target)
     kernel.build()
     return kernel
 
@@ -108,6 +115,7 @@ class Kernel(Showable):
         output: What the compiler printed during the last build (``transform.print`` and remarks).
         worker: The worker that it lives in.
         microkernels: What runs for the microkernels that the schedule calls.
+        target: The target that it is compiled for; empty for this CPU, with all its instructions.
     """
 
     def __init__(
@@ -119,6 +127,8 @@ class Kernel(Showable):
         worker: Worker,
         limits: Limits | None,
         microkernels: tuple[Microkernel, ...] = (),
+        *,
+        target: str | None = None,
     ) -> None:
         self.payload = payload
         self.schedule = schedule
@@ -127,6 +137,7 @@ class Kernel(Showable):
         self.output = ""
         self.worker = worker
         self.microkernels = microkernels
+        self.target = code_target(target, schedule)
         self._limits = limits
         self._opt_level = opt_level
         self._number: int | None = None
@@ -162,10 +173,16 @@ class Kernel(Showable):
         """Take note that the worker no longer holds the kernel; the next call builds it again."""
         self._number = None
 
-    def recipe(self) -> tuple[dict[str, Any], bytes]:
-        """Return what decides the kernel, as fields and body of a request."""
+    def recipe(self, target: str | None = None) -> tuple[dict[str, Any], bytes]:
+        """Return what decides the kernel, or the same for another target, as fields and body of a request."""
         return describe_recipe(
-            self.payload, self.schedule, self.function.name, self._opt_level, self.worker, self.microkernels
+            self.payload,
+            self.schedule,
+            self.function.name,
+            self._opt_level,
+            self.worker,
+            self.microkernels,
+            self.target if target is None else code_target(target),
         )
 
     def ir(self, stage: str = "scheduled") -> str:
@@ -173,20 +190,31 @@ class Kernel(Showable):
         fields, body = self.recipe()
         return self._ask("lower", {**fields, "stage": stage}, body).body.decode()
 
-    def assembly(self) -> str:
-        """Return the machine code of the kernel as assembly, an instruction a line."""
-        fields, body = self.recipe()
+    def assembly(self, target: str | None = None) -> str:
+        """Return the machine code of the kernel as assembly, an instruction a line.
+
+        Args:
+            target: Make it for ``sse``, ``avx2``, ``avx512`` or ``host`` instead of the kernel's target.
+                Nothing is executed: this CPU need not have the instructions. Knobs keep their values.
+        """
+        fields, body = self.recipe(target)
         return self._ask("assembly", fields, body).body.decode()
 
-    def hot_loops(self) -> HotLoops:
-        """Return what each innermost loop of the machine code does, and what bounds it."""
-        fields, body = self.recipe()
+    def hot_loops(self, target: str | None = None) -> HotLoops:
+        """Return what each innermost loop of the machine code does, and what bounds it.
+
+        The target is as in `assembly`.
+        """
+        fields, body = self.recipe(target)
         answer = self._ask("machine_code", fields, body)
         return find_hot_loops(from_json(MachineCode, answer.header["code"]))
 
-    def listing(self) -> CodeListing:
-        """Return the instructions of the innermost loops beside the bufferized IR that they come from."""
-        fields, body = self.recipe()
+    def listing(self, target: str | None = None) -> CodeListing:
+        """Return the instructions of the innermost loops beside the bufferized IR that they come from.
+
+        The target is as in `assembly`.
+        """
+        fields, body = self.recipe(target)
         answer = self._ask("machine_code", {**fields, "lines": True}, body)
         return list_code(from_json(MachineCode, answer.header["code"]))
 

@@ -21,7 +21,8 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SweepEnd, SweepRecord, SweepResult
 from lhkit.session.confirming import DEFAULT_SECONDS, confirm
 from lhkit.session.sweep_executors import prepare_with_executor
-from lhkit.session.sweep_subjects import Preparation, first_values, prepare_task
+from lhkit.session.sweep_subjects import Preparation, environment_hash, first_values, prepare_task
+from lhkit.session.targets import code_target
 from lhkit.session.winning import ConfirmationRun, Confirmer, choose_winner
 from lhkit.session.workers import own_worker
 from lhkit.sweeping.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
@@ -215,9 +216,13 @@ class Sweep(Showable):
     def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, Executor | None]:
         first = first_values(dict(next(self.space.points())), self._payload_axis)
         what = (self._payloads, self.schedule, first, self._payload_axis, self._preparation, worker)
-        level = self._preparation.opt_level
+        how = self._preparation
+        target = code_target(how.target, self.schedule)
+        environment = functools.partial(environment_hash, opt_level=how.opt_level, target=target)
         prepare = functools.partial(prepare_task, *what)
-        return prepare_with_executor(self._executor_name, worker, self._limits, level, prepare, is_stopped)
+        return prepare_with_executor(
+            self._executor_name, worker, self._limits, environment, prepare, is_stopped
+        )
 
     def _send(self, event: SweepEvent) -> None:
         for callback in tuple(self._callbacks):

@@ -101,10 +101,10 @@ def as_payload(payload: Payload | str | os.PathLike[str], worker: Worker | None 
 
 
 def as_schedule(
-    schedule: Schedule | str | os.PathLike[str] | HasOperation, worker: Worker | None = None
+    schedule: Schedule | str | os.PathLike[str] | HasOperation, worker: Worker | None = None, **how: Any
 ) -> Schedule:
     """Return a schedule as it is, or loaded where it is a path, text or module; see `load_schedule`."""
-    return schedule if isinstance(schedule, Schedule) else load_schedule(schedule, worker=worker)
+    return schedule if isinstance(schedule, Schedule) else load_schedule(schedule, worker=worker, **how)
 
 
 def load_schedule(
@@ -133,8 +133,9 @@ def load_schedule(
             name, with ``^`` before it to their results; ``#8;16`` binds integers to a parameter.
         libraries: Files with named sequences that it includes, besides those that its comments name.
         name: What to call a string in messages.
-        target: The target that defaults of knobs follow from, where its comments say so: ``avx512``, ``avx2``,
-            ``neon``, ``sse`` or ``host``. Default: what ``LHKIT_TARGET`` names, else this CPU.
+        target: The target that defaults of knobs follow from, where its comments say so, and that kernels are
+            compiled for, where this CPU has its instructions: ``avx512``, ``avx2``, ``neon``, ``sse`` or
+            ``host``. Default: what ``LHKIT_TARGET`` names, else this CPU.
         allow_passes: Passes that ``transform.apply_registered_pass`` may run in it besides those that only
             change IR: others write files or start programs, so name them for schedules that you trust only.
         worker: Another worker than the session's.
@@ -219,7 +220,7 @@ def _schedule(
         libraries=libraries,
     )
     requirements_of(schedule)  # what cannot be read is said when it is loaded, not when it is applied
-    return with_target_defaults(schedule, find_target(target))
+    return with_target_defaults(schedule, find_target(target), is_asked=target is not None)
 
 
 def _respelled(

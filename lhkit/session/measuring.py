@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import CacheState, Comparison, Measurement, Verification
 from lhkit.model.signature import Function
-from lhkit.session.environment import describe_environment, widest_vector_bits
+from lhkit.session.environment import describe_environment
 from lhkit.session.inputs import default_arguments
 from lhkit.session.kernels import Kernel
 from lhkit.session.sampling import Budget, Outsider, Progress, Sampling
+from lhkit.session.targets import code_has_fma, code_vector_bits
 from lhkit.session.verifying import verify
 from lhkit.session.work import payload_work
 from lhkit.worker.arrays import dtype_named
@@ -80,12 +81,7 @@ def measure(
     verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
     names = [*([REFERENCE_NAME] if first.payload.reference is not None else []), *kernels]
     names += [outsider.name for outsider in outsiders]
-    asked = {
-        "cache": cache,
-        "alignment_bytes": alignment_bytes,
-        "pin": pin,
-        "vector_bits": widest_vector_bits(),
-    }
+    asked = {"cache": cache, "alignment_bytes": alignment_bytes, "pin": pin, **_arithmetic(kernels)}
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
     budget, order = Budget(rounds, seconds), random.Random(seed)
@@ -104,7 +100,7 @@ def measure(
         anchor=names[0],
         rounds=max(len(samples) for samples in sampling.samples),
         seed=seed,
-        environment=describe_environment(first.worker),
+        environment=describe_environment(first.worker, [kernel.target for kernel in kernels.values()]),
         limits=sampling.core_limits(),
         flops=work.flops,
         bytes=work.bytes,
@@ -133,7 +129,7 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     first = _checked(kernels)
     inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
     sampling = Sampling(first.worker, list(kernels), None)
-    asked = {"cache": "warm", "alignment_bytes": 64, "pin": True, "vector_bits": widest_vector_bits()}
+    asked = {"cache": "warm", "alignment_bytes": 64, "pin": True, **_arithmetic(kernels)}
     budget, order = Budget(rounds, DEFAULT_SECONDS), random.Random(seed)
     sampling.take(kernels, inputs, asked, batch_ns=_SHORT_BATCH_NS, budget=budget, order=order)
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
@@ -160,6 +156,12 @@ def _measurement(
         is_stable=sampling.stable[index],
         disturbed_rounds=tuple(n for n, _ in sampling.samples[index] if n in sampling.disturbed),
     )
+
+
+def _arithmetic(kernels: Mapping[str, Kernel]) -> dict[str, Any]:
+    """Return the widest vectors that a kernel computes with, and whether one has fused multiply-adds."""
+    targets = {kernel.target for kernel in kernels.values()}
+    return {"vector_bits": max(map(code_vector_bits, targets)), "has_fma": any(map(code_has_fma, targets))}
 
 
 def _checked(kernels: Mapping[str, Kernel]) -> Kernel:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from lhkit.model.errors import usage_error
-from lhkit.session.sweep_subjects import environment_hash
 from lhkit.sweeping.dask_executor import DaskExecutor
 from lhkit.sweeping.task import Task
 from lhkit.worker.client import Worker
@@ -29,7 +27,7 @@ def prepare_with_executor(
     name: str,
     worker: Worker,
     limits: Limits,
-    opt_level: int,
+    environment: Callable[[Worker], str],
     prepare: Callable[[str], Task],
     is_stopped: Callable[[], bool],
 ) -> tuple[Task, DaskExecutor | None]:
@@ -39,19 +37,18 @@ def prepare_with_executor(
         name: Of the executor.
         worker: A worker of this machine.
         limits: What one variant may take.
-        opt_level: LLVM's optimization level.
+        environment: Returns the hash of the machine of a worker; also called on the machines of a cluster.
         prepare: Returns the task, given the hash of the machines that try it.
         is_stopped: Whether nobody wants the sweep any more.
 
     Raises:
         LhkitError: Nothing can be tried there, or the task cannot be had.
     """
-    here = environment_hash(worker, opt_level=opt_level)
+    here = environment(worker)
     if name == _LOCAL:
         return prepare(here), None
-    describe = functools.partial(environment_hash, opt_level=opt_level)
     address = name.partition(":")[2] or None
-    executor = DaskExecutor(address, limits, preparation=worker.preparation, describe=describe, here=here)
+    executor = DaskExecutor(address, limits, preparation=worker.preparation, describe=environment, here=here)
     try:
         task = prepare(executor.environment)
     except BaseException:

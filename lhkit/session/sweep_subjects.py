@@ -47,6 +47,7 @@ class Preparation:
         arguments: What to run on; drawn from the seed if not given.
         seed: What arguments are drawn from.
         opt_level: LLVM's optimization level, 0 to 3.
+        target: What variants are compiled for, as for ``lhkit.compile``.
         microkernels: What runs for each microkernel that the schedule calls.
         pin: Whether to stay on one core.
         deduplicate: Whether equal programs are compiled and timed once.
@@ -57,6 +58,7 @@ class Preparation:
     arguments: Sequence[Array] | None = None
     seed: int = 0
     opt_level: int = 3
+    target: str | None = None
     microkernels: Mapping[str, str | os.PathLike[str]] | None = None
     pin: bool = True
     deduplicate: bool = True
@@ -98,8 +100,8 @@ def prepare_task(
     )
 
 
-def environment_hash(worker: Worker, *, opt_level: int) -> str:
-    """Return the hash of what decides whether times may be compared: machine, toolchain and pipeline."""
+def environment_hash(worker: Worker, *, opt_level: int, target: str = "") -> str:
+    """Return the hash of what decides whether times may be compared: machine, toolchain, pipeline, target."""
     known = dict(describe_environment(worker))
     pipeline = worker.request("describe", {}).header["pipeline_sha256"]
     machine = {name: known[name] for name in _MACHINE}
@@ -110,6 +112,8 @@ def environment_hash(worker: Worker, *, opt_level: int) -> str:
         "pipeline": pipeline,
         "opt_level": opt_level,
     }
+    if target:
+        facts["target"] = target
     return sha256_of(facts)
 
 
@@ -117,7 +121,9 @@ def _subject(
     payload: Payload, schedule: Schedule, facts: Mapping[str, Any], how: Preparation, worker: Worker
 ) -> Subject:
     given = read_microkernels(how.microkernels)
-    kernel = Kernel(payload, schedule, how.function, how.opt_level, worker, how.limits, given)
+    kernel = Kernel(
+        payload, schedule, how.function, how.opt_level, worker, how.limits, given, target=how.target
+    )
     function = kernel.function
     chosen = generate_arguments(function, how.seed) if how.arguments is None else how.arguments
     inputs = fit_arguments(function.arguments, tuple(chosen), function.describe())

@@ -86,8 +86,8 @@ def sweep(
             the first.
         worker: A worker to use instead of one of the sweep's own.
         on_event: Called with a `SweepEvent` after every variant and at the end.
-        **how: ``function``, ``arguments``, ``opt_level`` (3, as for ``lhkit.compile``), ``microkernels``,
-            ``pin`` and ``deduplicate``; see `Preparation`.
+        **how: ``function``, ``arguments``, ``opt_level`` (3) and ``target`` as for ``lhkit.compile``,
+            ``microkernels``, ``pin`` and ``deduplicate``; see `Preparation`.
 
     Returns:
         The sweep; live where a loop is running, else at its end.
@@ -141,7 +141,7 @@ def prepare_sweep(
     """Return a sweep that has not begun; the arguments are those of `sweep`."""
     check_executor(executor)
     payloads, axis = _payloads(payload, worker)
-    loaded = as_schedule(schedule, worker)
+    loaded = as_schedule(schedule, worker, target=how.get("target"))
     how = {"seed": seed, **how}
     try:
         preparation = Preparation(**how)

@@ -136,6 +136,7 @@ class Confirmer:
                 compiling={
                     "function": how.function,
                     "opt_level": how.opt_level,
+                    "target": how.target,
                     "microkernels": how.microkernels,
                 },
                 measuring={"pin": how.pin},

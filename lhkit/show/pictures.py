@@ -105,12 +105,14 @@ def _graph_drawing(flow: FlowGraph, view: View) -> Drawing:
     return Drawing(view, graph_text(flow), lambda: graph_svg(layout(flow), themed=False))
 
 
-def code(kernel: Kernel) -> Drawing:
+def code(kernel: Kernel, target: str | None = None) -> Drawing:
     """Return the machine code of a kernel's hot loops beside the IR that it comes from.
 
     Args:
         kernel: The kernel.
+        target: Show the code that it would have for ``sse``, ``avx2`` or ``avx512``; this CPU need not have the
+            instructions.
     """
-    listing = kernel.listing()
+    listing = kernel.listing(target)
     view, text = code_view(listing)
     return Drawing(view, text, lambda: text_picture("machine code", text), is_text=True)

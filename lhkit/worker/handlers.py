@@ -257,7 +257,9 @@ class Handlers:
         application = _application(schedule, fields["schedule"]) if schedule else None
         microkernels = tuple(from_json(Microkernel, m) for m in fields.get("microkernels", ()))
         resources = {d["name"]: self._resource(d, body) for d in fields.get("resources", ())}
-        return Recipe(payload, fields["function"], application, fields["opt_level"], microkernels, resources)
+        target = fields.get("target", "")
+        level = fields["opt_level"]
+        return Recipe(payload, fields["function"], application, level, microkernels, resources, target=target)
 
     def _resource(self, descriptor: dict[str, Any], body: bytes) -> Array:
         if "file" in descriptor:

@@ -48,7 +48,7 @@ class Timing:
         self._placements = [Placement(fields, arguments, kernels, repeater) for _ in range(places)]
         with pinned_to(self.core):
             self._eviction = Eviction() if fields["cache"] == "cold" else None
-            self._probe = CoreProbe(fields["vector_bits"], last_level_cache_bytes())
+            self._probe = CoreProbe(fields["vector_bits"], last_level_cache_bytes(), has_fma=fields["has_fma"])
 
     def warm_up(self, index: int, batch_ns: int) -> dict[str, Any]:
         """Calibrate and warm up one entry; see `TimedCall.warm_up`."""

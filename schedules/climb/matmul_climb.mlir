@@ -4,8 +4,8 @@
 //          @in_registers, and the whole of it. @canonicalized_early is the whole with one step too many: right, and
 //          slow. For notebook 06; matmul.mlir goes on from here, with packing and for any shape.
 // Knobs:   tile_m, tile_n: rows and columns of a tile. Its accumulators have to fit the vector registers with room
-//          for the operands: 4, 64 for AVX-512; 4, 16 for AVX2; 4, 16 for NEON.
-// lhkit: default tile_n = 64 if vector_bits == 512 else 16
+//          for the operands: 4, 64 for AVX-512; 4, 16 for AVX2 and NEON; 4, 8 for SSE.
+// lhkit: default tile_n = vector_bits / 32 * (4 if vector_registers == 32 else 2)
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

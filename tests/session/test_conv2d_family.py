@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.model.target import VECTORS
 from lhkit.session.inputs import generate_arguments
 from lhkit.session.loading import load_schedule
 from lhkit.session.verifying import verify
@@ -102,7 +103,7 @@ def test_dilated_windows(family, worker):
     np.testing.assert_allclose(kernel(image, filters), expected, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("target", ["avx2", "neon"])
+@pytest.mark.parametrize("target", sorted(VECTORS))
 @pytest.mark.parametrize("stride", [1, 2])
 def test_knobs_of_other_machines(target, stride, worker):
     schedule = load_schedule("conv2d.mlir", worker=worker, target=target)
@@ -110,8 +111,10 @@ def test_knobs_of_other_machines(target, stride, worker):
     assert verify(kernel).ok
 
 
+@pytest.mark.parametrize("target", sorted(VECTORS))
 @pytest.mark.parametrize("stride", [1, 2])
-def test_nothing_scalar_is_left(stride, family, worker):
+def test_nothing_scalar_is_left(stride, target, worker):
+    family = load_schedule("conv2d.mlir", target=target, worker=worker)
     kernel = lhkit.compile(payload_of((1, 2, 16, 70, 41, 3, stride)), family, worker=worker)
     scheduled, buffers = kernel.ir("scheduled"), kernel.ir("bufferized")
     assert len(re.findall(r"vector\.fma|arith\.mulf .*fastmath<contract> : vector", scheduled)) >= 28

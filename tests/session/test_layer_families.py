@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.model.target import VECTORS
 
 SHAPES = {
     "whole tiles": (18, 128, 48),
@@ -21,10 +22,6 @@ SHAPES = {
     "one column": (29, 1, 37),
     "a reduction of 1": (20, 90, 1),
     "1 throughout": (1, 1, 1),
-}
-OTHER_MACHINES = {
-    "AVX2": {"tile_m": 6, "tile_n": 16, "lanes": 8, "narrow_tile_m": 12},
-    "NEON": {"tile_m": 8, "tile_n": 8, "lanes": 4, "narrow_tile_m": 16},
 }
 # The bias is a row, the product its second operand, and the epilogue has more than a bias.
 ANOTHER_LAYER = """
@@ -97,10 +94,10 @@ def test_dynamic_shapes(fc_relu, worker):
         assert lhkit.verify(kernel, numbers((m, k), (k, n), (m, n))).ok, (m, n, k)
 
 
-@pytest.mark.parametrize("knobs", OTHER_MACHINES.values(), ids=OTHER_MACHINES)
-def test_knobs_of_other_machines(knobs, fc_relu, worker):
-    kernel = lhkit.compile(lhkit.payloads.fc_relu(13, 45, 515), fc_relu, knobs, worker=worker)
-    assert lhkit.verify(kernel).ok
+@pytest.mark.parametrize("target", sorted(VECTORS))
+def test_defaults_of_every_target(target, worker):
+    schedule = lhkit.load_schedule("fc_relu.mlir", target=target, worker=worker)
+    assert lhkit.verify(lhkit.compile(lhkit.payloads.fc_relu(13, 45, 515), schedule, worker=worker)).ok
 
 
 def test_another_epilogue(fc_relu, worker):
@@ -135,26 +132,30 @@ def test_layers_of_any_batch(mlp, worker):
         assert lhkit.verify(kernel, numbers(*shapes)).ok, batch
 
 
-@pytest.mark.parametrize("knobs", OTHER_MACHINES.values(), ids=OTHER_MACHINES)
-def test_layers_with_knobs_of_other_machines(knobs, mlp, worker):
-    kernel = lhkit.compile(lhkit.payloads.mlp(14, (40, 45, 33, 8)), mlp, knobs, worker=worker)
-    assert lhkit.verify(kernel).ok
+@pytest.mark.parametrize("target", sorted(VECTORS))
+def test_layers_in_defaults_of_every_target(target, worker):
+    schedule = lhkit.load_schedule("mlp.mlir", target=target, worker=worker)
+    assert lhkit.verify(lhkit.compile(lhkit.payloads.mlp(14, (40, 45, 33, 8)), schedule, worker=worker)).ok
 
 
-@pytest.mark.parametrize("shape", [(120, 256, 64), (25, 150, 515), (6, 150, 64)], ids=str)
-def test_a_layer_is_written_once_and_in_vectors(shape, fc_relu, worker):
-    kernel = lhkit.compile(lhkit.payloads.fc_relu(*shape), fc_relu, worker=worker)
+@pytest.mark.parametrize("target", sorted(VECTORS))
+@pytest.mark.parametrize("shape", [(120, 256, 64), (25, 150, 515), ("tile_m", 150, 64)], ids=str)
+def test_a_layer_is_written_once_and_in_vectors(shape, target, worker):
+    schedule = lhkit.load_schedule("fc_relu.mlir", target=target, worker=worker)
+    m, n, k = (schedule.values.get(extent, extent) for extent in shape)
+    kernel = lhkit.compile(lhkit.payloads.fc_relu(m, n, k), schedule, worker=worker)
     scheduled, buffers = kernel.ir("scheduled"), kernel.ir("bufferized")
     assert not re.findall(r"linalg\.\w+|vector\.contract|vector\.outerproduct", scheduled)
     assert not re.findall(r"memref\.store .*|linalg\.\w+", buffers)
     sizes = [
         np.prod([int(n) for n in found.split("x")]) for found in re.findall(r"vector<([\dx]+)xf32>", scheduled)
     ]
-    assert max(sizes) <= fc_relu.values["tile_m"] * fc_relu.values["tile_n"]
+    tile_m, tile_n, lanes = (schedule.values[name] for name in ("tile_m", "tile_n", "lanes"))
+    assert max(sizes) <= tile_m * tile_n
     # A fused tile needs no place of its own: what is allocated are panels, and columns that fill no vector.
-    m, _, k = shape
+    places = {(k, tile_n), (k, lanes), (m, lanes), (1, lanes), (tile_m, lanes)}
     allocated = re.findall(r"memref\.alloca?\(\).*: memref<(\d+)x(\d+)xf32", buffers)
-    assert {(int(a), int(b)) for a, b in allocated} <= {(k, 64), (k, 16), (m, 16), (1, 16), (6, 16)}
+    assert {(int(a), int(b)) for a, b in allocated} <= places
 
 
 def test_each_layer_has_one_place(mlp, worker):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.model.target import VECTORS
 from lhkit.session.inputs import generate_arguments
 from lhkit.session.loading import load_schedule
 from lhkit.session.verifying import verify
@@ -67,17 +68,10 @@ def test_dynamic_shapes(family, worker):
         assert verify(kernel, arguments).ok, (m, n, k)
 
 
-@pytest.mark.parametrize(
-    "knobs",
-    [
-        {"tile_m": 6, "tile_n": 16, "lanes": 8, "narrow_tile_m": 12},
-        {"tile_m": 8, "tile_n": 8, "lanes": 4, "narrow_tile_m": 16},
-    ],
-    ids=["AVX2", "NEON"],
-)
-def test_knobs_of_other_machines(knobs, family, worker):
-    kernel = lhkit.compile(lhkit.payloads.matmul(13, 45, 9), family, knobs, worker=worker)
-    assert verify(kernel).ok
+@pytest.mark.parametrize("target", sorted(VECTORS))
+def test_defaults_of_every_target(target, worker):
+    schedule = load_schedule("matmul.mlir", target=target, worker=worker)
+    assert verify(lhkit.compile(lhkit.payloads.matmul(13, 45, 9), schedule, worker=worker)).ok
 
 
 @pytest.mark.parametrize("shape", [(13, 70, 9), (9, 3, 18), (2, 20, 5)], ids=["panels", "dots", "rows"])
@@ -95,9 +89,14 @@ def test_two_of_one_fill(family, worker):
         np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("shape", [(120, 256, 64), (127, 131, 113), (6, 500, 64), (100, 200, 3)], ids=str)
-def test_nothing_scalar_is_left(shape, family, worker):
-    kernel = lhkit.compile(lhkit.payloads.matmul(*shape), family, worker=worker)
+@pytest.mark.parametrize("target", sorted(VECTORS))
+@pytest.mark.parametrize(
+    "shape", [(120, 256, 64), (127, 131, 113), ("tile_m", 500, 64), (100, 200, 3)], ids=str
+)
+def test_nothing_scalar_is_left(shape, target, worker):
+    family = load_schedule("matmul.mlir", target=target, worker=worker)
+    m, n, k = (family.values.get(extent, extent) for extent in shape)
+    kernel = lhkit.compile(lhkit.payloads.matmul(m, n, k), family, worker=worker)
     scheduled, buffers = kernel.ir("scheduled"), kernel.ir("bufferized")
     assert "vector.fma" in scheduled
     assert not re.findall(

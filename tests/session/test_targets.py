@@ -149,7 +149,7 @@ def test_the_tile_of_a_product_fits_the_registers(family, target, worker):
     assert values["narrow_tile_m"] + 2 <= registers
 
 
-@pytest.mark.parametrize("target", ["avx2", "neon"])
+@pytest.mark.parametrize("target", sorted(VECTORS))
 @pytest.mark.parametrize("family", sorted(SHAPES))
 def test_a_family_runs_here_with_the_vectors_of_another_target(family, target, worker):
     payload = getattr(lhkit.payloads, family)(*SHAPES[family])

@@ -15,6 +15,7 @@ from lhkit.analysis.loop_nests import LoopNest
 from lhkit.analysis.tile_sweeps import Sweeper
 from lhkit.analysis.tiles import tile_frame, tile_picture
 from lhkit.model.index_terms import TermValues
+from lhkit.model.target import VECTORS
 from lhkit.render.tile_text import tiles_text
 from lhkit.session.tilings import read_tilings, tile_picture_of
 from tests.index_interpreter import touched
@@ -249,12 +250,11 @@ def test_the_facts_of_a_tiled_product(worker):
     assert [trace.handle(h).name for h in picture.handles] == ["%tiled"]
 
 
-def test_after_vectorization_the_last_step_with_the_op_is_shown(worker):
-    trace = lhkit.trace(
-        lhkit.payloads.fc_relu(64, 64, 520),
-        lhkit.load_schedule("fc_relu.mlir"),
-        worker=worker,
-    )
+@pytest.mark.parametrize("target", sorted(VECTORS))
+def test_after_vectorization_the_last_step_with_the_op_is_shown(target, worker):
+    schedule = lhkit.load_schedule("fc_relu.mlir", target=target, worker=worker)
+    tile_m, tile_n = schedule.values["tile_m"], schedule.values["tile_n"]
+    trace = lhkit.trace(lhkit.payloads.fc_relu(64, 64, 520), schedule, worker=worker)
     picture = tile_picture_of(trace, worker=worker)
     following = next(s for s in trace.step_records if s.index > picture.step)
     assert following.op == "transform.structured.vectorize"
@@ -263,8 +263,10 @@ def test_after_vectorization_the_last_step_with_the_op_is_shown(worker):
         f" before step {following.index} (transform.structured.vectorize).",
     )
     panel = picture.operands[1]
-    assert (panel.name, panel.shape, panel.new_in) == ("from tensor.empty", (520, 64), None)
-    assert picture.extents == (6, 64, 1)
+    # A panel for every strip of columns, where there are several.
+    new_in = "j" if tile_n < 64 else None
+    assert (panel.name, panel.shape, panel.new_in) == ("from tensor.empty", (520, tile_n), new_in)
+    assert picture.extents == (tile_m, tile_n, 1)
 
 
 def test_ops_are_chosen_by_handle_id_name_and_number(worker):
