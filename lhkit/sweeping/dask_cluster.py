@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -53,6 +54,9 @@ class DaskCluster:
         self._distributed = _import_distributed()
         self._name = f"the Dask scheduler at {address}" if address else "the Dask scheduler in this process"
         self._local = None if address else self._start_here()
+        self._log = logging.getLogger("distributed.client")
+        self._log_level = self._log.level
+        self._log.setLevel(logging.CRITICAL)  # it logs the traceback of a lost connection, which is raised too
         try:
             self.client = self._connect(address)
         except BaseException:
@@ -171,6 +175,7 @@ class DaskCluster:
             return True
 
     def _end_local(self) -> None:
+        self._log.setLevel(self._log_level)
         if self._local is not None:
             self._local.close(timeout=_END_SECONDS)
             self._delete_folder()

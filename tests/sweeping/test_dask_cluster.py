@@ -1,5 +1,6 @@
 """The Dask cluster of a sweep: what differs, is lost or silent is a typed failure."""
 
+import logging
 import threading
 import time
 from contextlib import closing
@@ -91,15 +92,19 @@ def test_a_worker_that_comes_back_in_time_is_waited_for(cluster, monkeypatch):
         assert found.result_of(future) == 3
 
 
-def test_a_scheduler_that_is_gone_is_said(cluster):
+def test_a_scheduler_that_is_gone_is_said(cluster, caplog):
     found = DaskCluster(cluster.scheduler_address)
     future = found.client.submit(wait)
     cluster.close()
     with pytest.raises(CrashError, match=r"inproc://.* is gone") as caught:
         found.result_of(future)
     assert "start the sweep again" in caught.value.failure.advice
+    log = logging.getLogger("distributed.client")  # where Dask prints the traceback of a lost connection
+    log.error("a traceback")
     found.close()
     IS_OVER.set()
+    log.error("of others")
+    assert [r.message for r in caplog.records if r.name == log.name] == ["of others"]
 
 
 IS_OVER = threading.Event()
