@@ -3,10 +3,12 @@
 import os
 import stat
 import sys
+from pathlib import Path
 
 import pytest
 
 from lhkit import user_folders
+from lhkit.session.autosaving import _new_folder
 from lhkit.user_folders import home_folder, machine_folder, open_private, private_folder, state_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of POSIX")
@@ -111,3 +113,35 @@ def test_machines_that_share_a_home_folder_share_no_locks(monkeypatch):
     monkeypatch.setattr("platform.node", lambda: "../an other")
     there = machine_folder("timings")
     assert there != here and there.parent.parent == here.parent.parent
+
+
+HOMELESS = """
+import pwd
+def unknown(user):
+    raise KeyError(user)
+pwd.getpwuid = unknown
+"""
+TINY = "func.func @f(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }"
+
+
+def test_the_command_line_works_without_home_and_passwd_entry(tmp_path, lhkit_command):
+    (tmp_path / "sitecustomize.py").write_text(HOMELESS)
+    (tmp_path / "tiny.mlir").write_text(TINY)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    path = os.pathsep.join([str(tmp_path), str(Path(user_folders.__file__).parents[1])])
+    # Those of the test's own environment are empty, which is as if they were not there.
+    gone = dict.fromkeys(("LHKIT_STATE_DIR", "LHKIT_CRASH_DIR", "LHKIT_CATALOGUE_DIR", "HOME"), "")
+    environment = {**gone, "PYTHONPATH": path, "TMPDIR": str(temporary)}
+    for arguments in (["lab", "--help"], ["run", tmp_path / "tiny.mlir"]):
+        done = lhkit_command(*arguments, env=environment)
+        assert done.returncode == 0, done.stderr
+    # Nothing lies in a folder "~" of the place where it was started.
+    assert {p.name for p in tmp_path.iterdir()} <= {"sitecustomize.py", "tiny.mlir", "temporary", "__pycache__"}
+    assert {p.name for p in temporary.iterdir()} <= {f"lhkit-{os.geteuid()}"}
+
+
+def test_sessions_kept_in_the_temporary_folder_are_said(homeless):
+    with pytest.warns(UserWarning, match=f"keeps its files in {homeless}.*LHKIT_STATE_DIR=FOLDER"):
+        folder = _new_folder("n")
+    assert folder.is_relative_to(homeless)

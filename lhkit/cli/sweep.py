@@ -28,6 +28,7 @@ from lhkit.session.loading import load_payload
 from lhkit.session.sweep_files import check_table
 from lhkit.session.sweeping import VARIANT_LIMITS, prepare_sweep
 from lhkit.sweeping.strategies import STRATEGIES
+from lhkit.user_folders import homeless_note
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -127,6 +128,8 @@ def command(
         asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
         found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)
         click.echo(f"lhkit: records are kept in {found.store_path}", err=True)
+        if options["store"] is None and (note := homeless_note()):
+            click.echo(f"lhkit: {note}", err=True)
         try:
             confirming = {"is_confirmed": is_confirmed, "confirm_seconds": confirm_seconds}
             run_with_bars(found, seconds=seconds, resume=not fresh, known=known, **confirming)

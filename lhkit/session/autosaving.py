@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import tempfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.session.blobs import array_of
 from lhkit.session.history import History, Version
 from lhkit.session.weight_files import read_weights, write_npz
-from lhkit.user_folders import state_folder
+from lhkit.user_folders import homeless_note, state_folder
 
 SCHEMA = "lhkit.session/1"
 _FILE, _PAYLOAD_FILE = "session.json", "payload.json"
@@ -143,6 +144,8 @@ class Autosave:
 def _new_folder(name: str) -> Path:
     """Return a new empty folder for a session; of the old ones only the newest stay."""
     parent = state_folder("sessions")
+    if note := homeless_note():
+        warnings.warn(note, stacklevel=2)  # Python shows it once
     by_age = sorted((f for f in parent.iterdir() if f.is_dir()), key=lambda f: f.stat().st_mtime, reverse=True)
     for old in by_age[_MOST_SESSIONS - 1 :]:
         shutil.rmtree(old, ignore_errors=True)
