@@ -1,6 +1,7 @@
 """Runs of the suite as values, with times that are easy to divide."""
 
 from lhkit.model.measurement import Comparison, CoreLimits, Measurement, Verification
+from lhkit.model.rivals import ChosenSetting, TriedSetting
 from lhkit.model.suite import (
     Goal,
     LeftOut,
@@ -42,9 +43,9 @@ def comparison(cpu="Some CPU", payload="a", **times_ns):
     )
 
 
-def row(shape, family="product", limit="fma", left_out=(), **options):
+def row(shape, family="product", limit="fma", left_out=(), settings=(), **options):
     measured = comparison(**options) if "lhkit" in options else None
-    return SuiteRow(family, shape, f"{family}.mlir", limit, measured, tuple(left_out))
+    return SuiteRow(family, shape, f"{family}.mlir", limit, measured, tuple(left_out), tuple(settings))
 
 
 FAMILIES = (
@@ -71,6 +72,11 @@ FAMILIES = (
     ),
 )
 CRASHED = LeftOut("torch", "crash", "the process of torch was ended by SIGABRT")
+TUNED = ChosenSetting(
+    "torch",
+    "compiled",
+    (TriedSetting("eager", 300.0), TriedSetting("compiled", 200.0), TriedSetting("odd", None, "no")),
+)
 RESULT = SuiteResult(
     is_quick=False,
     is_complete=True,
@@ -78,7 +84,7 @@ RESULT = SuiteResult(
     target="avx512",
     rivals=(RivalVersion("torch", "2.13", "pip install torch"), RivalVersion("IREE", None, "pip install iree")),
     rows=(
-        row((8, 8), NumPy=100.0, lhkit=100.0, torch=200.0),
+        row((8, 8), NumPy=100.0, lhkit=100.0, torch=200.0, settings=[TUNED]),
         row((16, 16), NumPy=200.0, lhkit=100.0, left_out=(CRASHED,)),
         row((4, (2, 3)), "rows", "copy", NumPy=400.0, lhkit=100.0, torch=50.0),
     ),

@@ -9,6 +9,12 @@ import iree.runtime
 import numpy as np
 
 _FLAGS = ("--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3")
+_TILED = "--iree-opt-data-tiling=true"
+SETTINGS = {
+    "as it is": (),
+    "data tiling": (_TILED,),
+    "data tiling, ukernels": (_TILED, "--iree-llvmcpu-enable-ukernels=all"),
+}
 
 
 def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
@@ -17,7 +23,10 @@ def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
         raise ValueError("it is run on one thread here")
     config = iree.runtime.Config("local-sync")
     binary = iree.compiler.compile_str(
-        task.text, target_backends=["llvm-cpu"], input_type="auto", extra_args=list(_FLAGS)
+        task.text,
+        target_backends=["llvm-cpu"],
+        input_type="auto",
+        extra_args=[*_FLAGS, *SETTINGS[task.setting or "as it is"]],
     )
     module = iree.runtime.VmModule.copy_buffer(config.vm_instance, binary)
     function = iree.runtime.load_vm_module(module, config)[task.function]

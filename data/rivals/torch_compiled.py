@@ -1,4 +1,4 @@
-"""PyTorch with ``torch.compile(mode="max-autotune")``, one compilation for each shape.
+"""PyTorch with ``torch.compile``, one compilation for each shape; the setting is its mode.
 
 What is laid out anew, such as filters of a convolution, is so once, which is no part of the time.
 """
@@ -16,7 +16,9 @@ def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
     """Return what binds the arguments of a family to a call of the compiled function."""
     torch.set_num_threads(task.threads)
     torch.compiler.reset()
-    compiled = torch.compile(FAMILIES[task.family], mode="max-autotune", fullgraph=True, dynamic=False)
+    compiled = torch.compile(
+        FAMILIES[task.family], mode=task.setting or "max-autotune", fullgraph=True, dynamic=False
+    )
 
     def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
         tensors = [torch.from_numpy(a) for a in arrays]
@@ -33,7 +35,9 @@ def prepare_linear(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], A
     """Return the same for layers whose weights lie as ``nn.Linear`` keeps them, outputs×inputs."""
     torch.set_num_threads(task.threads)
     torch.compiler.reset()
-    compiled = torch.compile(LINEAR[task.family], mode="max-autotune", fullgraph=True, dynamic=False)
+    compiled = torch.compile(
+        LINEAR[task.family], mode=task.setting or "max-autotune", fullgraph=True, dynamic=False
+    )
 
     def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
         # Every second argument is a matrix of weights.

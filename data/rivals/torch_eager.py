@@ -1,4 +1,7 @@
-"""PyTorch in its eager mode, each family written as one would write it for speed; results are new each time."""
+"""PyTorch in its eager mode, each family written as one would write it for speed.
+
+With the setting ``out=`` results are written to tensors that are there, else they are new each time.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +15,7 @@ torch.set_grad_enabled(False)
 def prepare(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
     """Return what binds the arguments of a family to a call."""
     torch.set_num_threads(task.threads)
-    make = FAMILIES[task.family]
+    make = (INTO if task.setting == "out=" else FAMILIES)[task.family]
 
     def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
         return make(*map(torch.from_numpy, arrays))
@@ -64,16 +67,41 @@ def elementwise_chain(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Call
     return lambda: torch.addcmul(c, a, b).relu_()
 
 
-def softmax_into(task: Any) -> Callable[[Sequence[np.ndarray]], Callable[[], Any]]:
-    """Return what binds the argument of softmax to a call that writes to a result that is there."""
-    torch.set_num_threads(task.threads)
+def matmul_into(lhs: torch.Tensor, rhs: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of the product, to a result that is there."""
+    out = torch.empty(lhs.shape[0], rhs.shape[1])
+    return lambda: torch.mm(lhs, rhs, out=out)
 
-    def bind(arrays: Sequence[np.ndarray]) -> Callable[[], Any]:
-        source = torch.from_numpy(arrays[0])
-        out = torch.empty_like(source)
-        return lambda: torch.softmax(source, -1, out=out)
 
-    return bind
+def fc_relu_into(lhs: torch.Tensor, rhs: torch.Tensor, bias: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of the layer, to a result that is there."""
+    out = torch.empty_like(bias)
+    return lambda: torch.addmm(bias, lhs, rhs, out=out).relu_()
+
+
+def mlp_into(x: torch.Tensor, *weights: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of three layers, to results that are there."""
+    w0, b0, w1, b1, w2, b2 = weights
+    first, second, last = (torch.empty(x.shape[0], w.shape[1]) for w in (w0, w1, w2))
+
+    def call() -> torch.Tensor:
+        torch.addmm(b0, x, w0, out=first).relu_()
+        torch.addmm(b1, first, w1, out=second).relu_()
+        return torch.addmm(b2, second, w2, out=last)
+
+    return call
+
+
+def softmax_into(source: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of softmax along rows, to a result that is there."""
+    out = torch.empty_like(source)
+    return lambda: torch.softmax(source, -1, out=out)
+
+
+def elementwise_chain_into(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Callable[[], Any]:
+    """Return a call of the chain, to a result that is there."""
+    out = torch.empty_like(c)
+    return lambda: torch.addcmul(c, a, b, out=out).relu_()
 
 
 FAMILIES = {
@@ -84,4 +112,11 @@ FAMILIES = {
     "softmax": softmax,
     "layernorm": layernorm,
     "elementwise_chain": elementwise_chain,
+}
+INTO = {
+    "matmul": matmul_into,
+    "fc_relu": fc_relu_into,
+    "mlp": mlp_into,
+    "softmax": softmax_into,
+    "elementwise_chain": elementwise_chain_into,
 }

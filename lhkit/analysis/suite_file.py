@@ -8,6 +8,7 @@ from typing import Any, Literal
 from lhkit.analysis.bench_file import bench_from_json, bench_to_json
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.jsonable import from_json, to_json
+from lhkit.model.rivals import ChosenSetting
 from lhkit.model.suite import OURS, LeftOut, Limit, Missing, RivalVersion, Shape, SuiteResult, SuiteRow
 
 SCHEMA: Literal["lhkit.suite/1"] = "lhkit.suite/1"
@@ -23,6 +24,7 @@ class RowEntry:
     limit: Limit
     bench: Any
     left_out: tuple[LeftOut, ...]
+    settings: tuple[ChosenSetting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ def suite_to_json(result: SuiteResult) -> dict[str, Any]:
             limit=row.limit,
             bench=None if row.comparison is None else bench_to_json(row.comparison),
             left_out=row.left_out,
+            settings=row.settings,
         )
         for row in result.rows
     )
@@ -109,7 +112,15 @@ def _row(entry: RowEntry, source: str) -> SuiteRow:
     comparison = None if entry.bench is None else bench_from_json(entry.bench, source)
     if comparison is not None and all(m.name != OURS for m in comparison.measurements):
         raise _damaged(source, f"a row of {entry.family} has no entry {OURS!r}")
-    return SuiteRow(entry.family, entry.shape, entry.schedule, entry.limit, comparison, entry.left_out)
+    return SuiteRow(
+        family=entry.family,
+        shape=entry.shape,
+        schedule=entry.schedule,
+        limit=entry.limit,
+        comparison=comparison,
+        left_out=entry.left_out,
+        settings=entry.settings,
+    )
 
 
 def _damaged(source: str, what: str) -> UsageError:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from lhkit.model.failure import FailureKind
 from lhkit.model.measurement import Comparison
-from lhkit.model.rivals import Rival
+from lhkit.model.rivals import ChosenSetting, Rival
 
 Shape = tuple[int | tuple[int, ...], ...]
 Limit = Literal["fma", "copy"]
@@ -116,6 +116,7 @@ class SuiteRow:
         limit: The limit of the core that it is nearer to.
         comparison: The kernel (named ``OURS``), NumPy and the rivals in one run; None if it came to nothing.
         left_out: Entries that are not in it.
+        settings: The settings of rivals that have several.
     """
 
     family: str
@@ -124,6 +125,7 @@ class SuiteRow:
     limit: Limit
     comparison: Comparison | None
     left_out: tuple[LeftOut, ...] = ()
+    settings: tuple[ChosenSetting, ...] = ()
 
     @property
     def name(self) -> str:

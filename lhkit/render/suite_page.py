@@ -15,8 +15,10 @@ from lhkit.render.tables import Table, table_html
 _STYLE = "figure svg { max-width: min(100%, 60rem); }\n"
 _HOW = (
     "Each entry was verified against NumPy, then sampled in rounds of one run, on one core, other programs in"
-    " processes of their own. A ratio is the median over rounds, with a 95 % interval; right of the line,"
-    " lhkit's schedule is faster. Other programs and NumPy are called from Python, which is part of their time."
+    " processes of their own. A program that can be run in several settings is measured in the fastest of them,"
+    " which a short round chooses for each shape. A ratio is the median over rounds, with a 95 % interval;"
+    " right of the line, lhkit's schedule is faster. Other programs and NumPy are called from Python, which is"
+    " part of their time."
 )
 
 

@@ -54,6 +54,29 @@ def left_out_lines(row: SuiteRow) -> tuple[str, ...]:
     return tuple(f"{left.name} left out ({left.kind}): {left.message}" for left in row.left_out)
 
 
+def setting_lines(rows: Sequence[SuiteRow]) -> tuple[str, ...]:
+    """Return in which settings rivals were measured, by family, and why other settings failed."""
+    taken: dict[tuple[str, str], dict[str, list[str]]] = {}
+    failed = []
+    for row in rows:
+        for chosen in row.settings:
+            shapes = taken.setdefault((row.family, chosen.rival), {})
+            if chosen.setting:
+                shapes.setdefault(chosen.setting, []).append(shape_text(row.shape))
+            failed += [
+                f"{row.name}: {chosen.rival} with {t.name!r} failed: {t.failure}"
+                for t in chosen.tried
+                if t.median_ns is None
+            ]
+    lines = [
+        f"{family}: fastest setting of {rival}: "
+        + ", ".join(f"{name} ({', '.join(shapes)})" for name, shapes in by_name.items())
+        for (family, rival), by_name in taken.items()
+        if by_name
+    ]
+    return (*lines, *failed)
+
+
 def rival_lines(rivals: Sequence[RivalVersion]) -> tuple[str, ...]:
     """Return which rivals are there in which version, and the commands that add the others."""
     return tuple(
@@ -80,6 +103,7 @@ def result_lines(result: SuiteResult) -> tuple[str, ...]:
             f"{DISTURBED}: sampled beside other timings on this machine; measure again when it is quiet."
         )
     lines += rival_lines(result.rivals)
+    lines += setting_lines(result.rows)
     lines += [f"{row.name}: {said}" for row in result.rows for said in left_out_lines(row)]
     lines += [f"Not in the suite: {m.what}: {m.why}." for m in result.missing]
     return tuple(lines)

@@ -56,7 +56,9 @@ class RivalHandlers:
         given = [self._files.array(d, body) for d in fields["arguments"]]
         nbytes = sum(a.nbytes for a in given)
         places = min(max(_PLACES_BYTES // max(nbytes, 1), 1), _MOST_PLACES)
-        task = RivalTask(fields["family"], fields["text"], fields["function"], fields["threads"])
+        task = RivalTask(
+            fields["family"], fields["text"], fields["function"], fields["threads"], fields["setting"]
+        )
         self._calls, self._timed = [], []
         with pinned_to(fields["core"]):
             started = time.perf_counter_ns()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,6 +72,7 @@ class RivalProcess:
                 "text": task.text,
                 "function": task.function,
                 "threads": task.threads,
+                "setting": task.setting,
                 "arguments": [packing.add(np.asarray(a)) for a in arguments],
                 "alignment_bytes": alignment_bytes,
                 "core": None,
@@ -93,6 +95,7 @@ class PreparedRival:
         name: What the rival is called.
         verification: Its results against the reference.
         failure: Why it could not be sampled to the end, or None.
+        compile_ns: How long it took until a call could be repeated.
     """
 
     def __init__(self, process: RivalProcess, compile_ns: int) -> None:
@@ -100,7 +103,7 @@ class PreparedRival:
         self.verification: Verification | None = None
         self.failure: Failure | None = None
         self._worker = process.worker
-        self._compile_ns = compile_ns
+        self.compile_ns = compile_ns
         self._core: int | None = None
         self._disturbed: list[int] = []
 
@@ -119,12 +122,20 @@ class PreparedRival:
             self._disturbed.append(number)
         return float(answer["ns"])
 
+    def median_ns(self, samples: int, batch_ns: int) -> float | None:
+        """Return the median time of a call over a few batches, on any core; None if it failed meanwhile."""
+        self.warm_up(batch_ns, None)
+        times = [self.sample(number) for number in range(samples)]
+        self._disturbed.clear()
+        known = [ns for ns in times if ns is not None]
+        return statistics.median(known) if known and self.failure is None else None
+
     def measurement(self, samples_ns: Sequence[tuple[int, float]], calls: int, is_stable: bool) -> Measurement:
         """Return the entry of a comparison that these samples make."""
         return Measurement(
             name=self.name,
             samples_ns=tuple(samples_ns),
-            compile_ns=self._compile_ns,
+            compile_ns=self.compile_ns,
             verification=self.verification,
             calls=calls,
             timed_by="Python",

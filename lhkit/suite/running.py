@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from lhkit.analysis.comparing import compare_results
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison
 from lhkit.model.payload import Payload
-from lhkit.model.rivals import Rival, RivalTask
+from lhkit.model.rivals import ChosenSetting, Rival, RivalTask
 from lhkit.model.suite import OURS, LeftOut, RivalVersion, Shape, SuiteFamily, SuiteRow, SuiteTable
 from lhkit.session.exporting import apply_portable
 from lhkit.session.inputs import default_arguments
@@ -26,6 +27,7 @@ from lhkit.session.sampling import Progress
 from lhkit.session.verifying import expected_results
 from lhkit.session.work import payload_work
 from lhkit.suite.rivals import PreparedRival, RivalProcess, is_installed, version_of
+from lhkit.suite.selection import prepare_fastest
 from lhkit.suite.table import find_schedule
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -112,6 +114,7 @@ class SuiteRun:
 
     def _measured(self, row: SuiteRow, family: SuiteFamily, progress: Progress | None) -> SuiteRow:
         left_out: list[LeftOut] = []
+        settings: list[ChosenSetting] = []
         comparison = None
         try:
             payload = getattr(lhkit.payloads, family.payload)(*row.shape)
@@ -122,18 +125,25 @@ class SuiteRun:
                 # How long the first time takes is how long the compiler loads what it needs.
                 kernel.forget()
                 kernel.build()
-            comparison = self._compared(kernel, family, progress, left_out)
+            comparison = self._compared(kernel, family, progress, left_out, settings)
         except LhkitError as error:
             left_out.append(LeftOut(OURS, error.failure.kind, _in_a_line(error)))
-        return dataclasses.replace(row, comparison=comparison, left_out=tuple(left_out))
+        return dataclasses.replace(
+            row, comparison=comparison, left_out=tuple(left_out), settings=tuple(settings)
+        )
 
     def _compared(
-        self, kernel: Kernel, family: SuiteFamily, progress: Progress | None, left_out: list[LeftOut]
+        self,
+        kernel: Kernel,
+        family: SuiteFamily,
+        progress: Progress | None,
+        left_out: list[LeftOut],
+        settings: list[ChosenSetting],
     ) -> Comparison | None:
-        """Return the comparison of what is right; what is not goes to a list."""
+        """Return the comparison of what is right; what is not goes to a list, settings of rivals to another."""
         options = self._options
         inputs = default_arguments(kernel.payload, kernel.function, options.seed)
-        prepared = self._prepared(kernel, family, inputs, left_out)
+        prepared = self._prepared(kernel, family, inputs, left_out, settings)
         seconds = family.seconds if options.seconds is None else options.seconds
         comparison = measure(
             {OURS: kernel},
@@ -157,9 +167,14 @@ class SuiteRun:
         return dataclasses.replace(comparison, environment=(*comparison.environment, *beside))
 
     def _prepared(
-        self, kernel: Kernel, family: SuiteFamily, inputs: Sequence[Array], left_out: list[LeftOut]
+        self,
+        kernel: Kernel,
+        family: SuiteFamily,
+        inputs: Sequence[Array],
+        left_out: list[LeftOut],
+        settings: list[ChosenSetting],
     ) -> list[PreparedRival]:
-        """Return the rivals whose results are right."""
+        """Return the rivals whose results are right, each in its fastest setting."""
         processes = [self._rivals[name] for name in family.rivals if name in self._rivals]
         if not processes:
             return []
@@ -168,20 +183,16 @@ class SuiteRun:
         expected, against = expected_results(kernel, inputs)
         shapes = [np.shape(a) for a in inputs]
         terms = payload_work(payload, function, shapes, self._worker).reduction_length
+        judge = functools.partial(compare_results, expected=expected, reduction_length=terms, against=against)
         found = []
         for process in processes:
-            name = process.rival.name
-            try:
-                rival, results = process.prepare(task, inputs)
-            except LhkitError as error:
-                left_out.append(LeftOut(name, error.failure.kind, _in_a_line(error)))
-                continue
-            verdict = compare_results(results, expected, reduction_length=terms, against=against)
-            rival.verification = verdict
-            if verdict.ok:
-                found.append(rival)
+            rival, chosen = prepare_fastest(process, task, inputs, judge)
+            if isinstance(rival, LeftOut):
+                left_out.append(rival)
             else:
-                left_out.append(LeftOut(name, "wrong-result", verdict.difference or "its result is wrong"))
+                found.append(rival)
+            if chosen is not None:
+                settings.append(chosen)
         return found
 
     def _plain_text(self, payload: Payload) -> str:

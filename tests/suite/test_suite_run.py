@@ -1,5 +1,6 @@
 """Running the suite with rivals that are missing, wrong, raise, crash, and die while they are sampled."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -12,18 +13,19 @@ from suite_results import row as result_row
 
 import lhkit
 from lhkit.analysis.suite import rival_ratios
-from lhkit.analysis.suite_file import suite_from_json
+from lhkit.analysis.suite_file import suite_from_json, suite_to_json
 from lhkit.cli import suite
 from lhkit.cli.main import run_program
 from lhkit.model.errors import UsageError
 from lhkit.model.suite import LeftOut
+from lhkit.render.suite_tables import setting_lines
 from lhkit.suite.running import SuiteOptions, SuiteRun
 from lhkit.suite.table import choose_families, choose_rivals, load_table
 from lhkit.worker.limits import Limits
 
 ROOT = Path(__file__).parents[2]
 RIVALS = """
-import os, signal, this
+import os, signal, time, this
 
 def right(task):
     return lambda arrays: lambda: arrays[0] @ arrays[1]
@@ -43,6 +45,20 @@ def fading(task):
         def call():
             left[0] -= 1
             return arrays[0] @ arrays[1] if left[0] else os._exit(7)
+        return call
+    return bind
+
+def tuned(task):
+    delays = {"slow": 0.004, "fast": 0.0, "middle": 0.001}
+    if task.setting == "no code":
+        raise RuntimeError("this setting has no code")
+    if task.setting == "fatal":
+        os.abort()
+    factor = 0 if task.setting == "wrong" else 1
+    def bind(arrays):
+        def call():
+            time.sleep(delays.get(task.setting, 0.0))
+            return factor * (arrays[0] @ arrays[1])
         return call
     return bind
 
@@ -99,6 +115,11 @@ def table_file(tmp_path_factory):
     parts.append(family("bad", "wrong.mlir", ["right"]))
     parts.append(family("unwritten", "unwritten.mlir", ["right"]))
     parts.append(family("stopped", "idle.mlir", ["stopping"], "[[8, 8, 8], [16, 16, 16], [4, 4, 4]]"))
+    names = ["slow", "no code", "wrong", "fatal", "fast", "middle"]
+    settings = ", ".join(f'{{ name = "{name}" }}' for name in names)
+    parts.insert(0, rival("tuned") + f'settings = [{settings}, {{ name = "other", families = ["softmax"] }}]\n')
+    parts.insert(0, rival("hopeless").replace(":hopeless", ":tuned") + 'settings = [{ name = "no code" }]\n')
+    parts.append(family("tuned", "idle.mlir", ["tuned", "hopeless"]))
     parts.append('[[missing]]\nwhat = "more"\nwhy = "nobody wrote it"\n')
     (folder / "table.toml").write_text("\n".join(parts))
     return folder / "table.toml"
@@ -124,6 +145,29 @@ def test_who_is_right_is_measured_and_who_is_not_is_left_out_with_the_reason(row
     assert left["fading"].kind == "crash" and "the process of fading" in left["fading"].message
 
 
+def test_the_fastest_setting_is_measured_and_one_that_fails_is_recorded(table_file):
+    table = load_table(table_file)
+    with SuiteRun(table, SuiteOptions(is_quick=True, limits=Limits(seconds=60))) as run:
+        (row,) = run.rows(choose_families(table, ["tuned"]))
+    chosen, hopeless = row.settings
+    assert (chosen.rival, chosen.setting) == ("tuned", "fast")
+    tried = {t.name: t for t in chosen.tried}
+    assert list(tried) == ["slow", "no code", "wrong", "fatal", "fast", "middle"]
+    assert tried["slow"].median_ns >= 4e6 and tried["middle"].median_ns >= 1e6 > tried["fast"].median_ns
+    failed = {name: t.failure for name, t in tried.items() if t.median_ns is None}
+    assert set(failed) == {"no code", "wrong", "fatal"}
+    assert "this setting has no code" in failed["no code"] and "expected" in failed["wrong"]
+    assert "the process of tuned" in failed["fatal"]
+    entry = row.comparison.measurement("tuned")
+    assert entry.verification.ok and entry.compile_ns is not None
+    assert min(ns for _, ns in entry.samples_ns) < 1e6  # no other setting is ever below its delay
+    assert hopeless.setting == "" and [x.name for x in row.left_out] == ["hopeless"]
+    lines = setting_lines([row])
+    assert lines[0] == "tuned: fastest setting of tuned: fast (8x8x8)"
+    assert "tuned 8x8x8: tuned with 'no code' failed: " in lines[1] and len(lines) == 5
+    assert suite_from_json(suite_to_json(dataclasses.replace(RESULT, rows=(row,))), "f.json").rows == (row,)
+
+
 def test_a_rival_is_an_entry_like_any_other(rows):
     entry = rows[0]["fine"].comparison.measurement("right")
     assert len(entry.samples_ns) >= 5 and entry.timed_by == "Python" and entry.compile_ns is not None
@@ -140,7 +184,8 @@ def test_a_wrong_kernel_has_no_times(rows):
 
 
 def test_what_is_not_installed_is_known_and_nothing_of_a_rival_is_loaded_here(rows):
-    assert {v.name: v.version is None for v in rows[1]} == {**dict.fromkeys(NAMES, False), "absent": True}
+    names = dict.fromkeys((*NAMES, "tuned", "hopeless"), False)
+    assert {v.name: v.version is None for v in rows[1]} == {**names, "absent": True}
     assert "this" not in sys.modules
 
 
