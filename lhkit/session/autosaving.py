@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import hashlib
+import hmac
 import json
 import os
 import re
@@ -17,18 +19,21 @@ from typing import Any
 
 from lhkit.model.blobs import Blob
 from lhkit.model.errors import usage_error
-from lhkit.model.input_files import parse_json, read_text
+from lhkit.model.input_files import parse_json, read_bytes, read_text
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.session.blobs import array_of
 from lhkit.session.history import History, Version
+from lhkit.session.trust import digest_of
 from lhkit.session.weight_files import read_weights, write_npz
 from lhkit.user_folders import homeless_note, state_folder
 
 SCHEMA = "lhkit.session/1"
 _FILE, _PAYLOAD_FILE = "session.json", "payload.json"
 _WEIGHTS_FILE = "payload.npz"
+_SIGNATURE_FILE = "signature"
+_MOST_SIGNATURE_BYTES = 200
 _MOST_SESSIONS = 40
 # Undo far back is for the living; a crash costs no more than that.
 _MOST_SAVED_VERSIONS = 50
@@ -97,7 +102,7 @@ def saved_sessions() -> tuple[SessionFile, ...]:
     found = []
     for path in _session_files():
         try:
-            saved, written_at = _read(path), path.stat().st_mtime
+            saved, written_at = _parsed(read_text(path)), path.stat().st_mtime
         except (OSError, ValueError):
             continue
         branch = next(b for b in saved.branches if b.name == saved.branch)
@@ -119,8 +124,21 @@ class Autosave:
     def __init__(self, name: str, payload: Payload, folder: Path | None = None) -> None:
         self._name, self._payload, self._folder = name, payload, folder
 
-    def save(self, branch: str, branches: Mapping[str, History], checkpoints: Mapping[str, Version]) -> None:
+    def save(
+        self,
+        branch: str,
+        branches: Mapping[str, History],
+        checkpoints: Mapping[str, Version],
+        *,
+        is_trusted: bool = False,
+    ) -> None:
         """Write the session: all of it, or nothing is changed.
+
+        Args:
+            branch: The current branch.
+            branches: The branches.
+            checkpoints: The checkpoints.
+            is_trusted: Whether to sign it, so that it is trusted when it is recovered.
 
         Raises:
             OSError: It cannot be written.
@@ -132,7 +150,12 @@ class Autosave:
             if self._payload.blobs:
                 write_npz(folder / _WEIGHTS_FILE, {b.name: array_of(b) for b in self._payload.blobs})
             write_whole(folder / _PAYLOAD_FILE, json.dumps(_payload_to_json(self._payload)))
-        write_whole(folder / _FILE, json.dumps(to_json(saved)))
+        text = json.dumps(to_json(saved))
+        write_whole(folder / _FILE, text)
+        if is_trusted:
+            write_whole(folder / _SIGNATURE_FILE, _signature(folder, text))
+        else:
+            (folder / _SIGNATURE_FILE).unlink(missing_ok=True)
 
     def discard(self) -> None:
         """Delete what was written."""
@@ -179,20 +202,35 @@ def session_value(
     )
 
 
-def load_session(folder: Path) -> tuple[SavedSession, Payload]:
-    """Return a saved session and its payload.
+def load_session(folder: Path) -> tuple[SavedSession, Payload, bool]:
+    """Return a saved session, its payload, and whether it was signed here as trusted.
 
     Raises:
         UsageError: There is none there, or it is damaged.
     """
     try:
-        saved = _read(folder / _FILE)
+        text = read_text(folder / _FILE)
+        saved = _parsed(text)
         payload = _payload_from_json(parse_json(read_text(folder / _PAYLOAD_FILE)), folder)
     except OSError as error:
         raise usage_error(f"{folder} holds no saved session: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise usage_error(f"the saved session in {folder} is damaged: {error}") from None
-    return saved, payload
+    return saved, payload, _is_signed(folder, text)
+
+
+def _signature(folder: Path, text: str) -> str:
+    """Return what only this user can write beside a session: a keyed digest of it and its payload."""
+    payload = read_bytes(folder / _PAYLOAD_FILE)
+    return digest_of(b"session\0" + hashlib.sha256(payload).digest() + text.encode())
+
+
+def _is_signed(folder: Path, text: str) -> bool:
+    try:
+        found = read_bytes(folder / _SIGNATURE_FILE, most=_MOST_SIGNATURE_BYTES)
+        return hmac.compare_digest(found, _signature(folder, text).encode())
+    except OSError:
+        return False
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -210,8 +248,8 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
-def _read(path: Path) -> SavedSession:
-    data = parse_json(read_text(path))
+def _parsed(text: str) -> SavedSession:
+    data = parse_json(text)
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ValueError(f"it is not {SCHEMA}")
     return checked_session(from_json(SavedSession, data))

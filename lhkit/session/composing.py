@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from lhkit.session.following import FollowedFile
 from lhkit.session.halting import Halt, in_words, was_stopped
 from lhkit.session.history import History, Version
 from lhkit.session.trace_cache import TraceCache
+from lhkit.session.trust import NOT_TRUSTED, Doubt, remember, schedule_content
 from lhkit.session.versions import version_of_saved, version_of_schedule, version_of_text
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -32,6 +34,9 @@ MAIN = "main"
 
 class Session:
     """A payload and a schedule that is being written.
+
+    What it was opened from may be in doubt: files from elsewhere, see `lhkit.session.trust`. Until `trust`
+    nothing is traced; it can be read, edited and checked.
 
     Changes are versions in a line of undo and redo; the trace is taken again after each. A text that does not
     parse is kept as a *draft*: the last good trace stays, marked stale, with the failure.
@@ -55,6 +60,7 @@ class Session:
         autosaves: bool = True,
         worker: Worker | None = None,
         limits: Limits | None = None,
+        doubts: Sequence[Doubt] = (),
     ) -> None:
         """Begin a session; nothing is traced yet, and nothing written.
 
@@ -66,6 +72,7 @@ class Session:
             autosaves: Whether a change writes the session to the user's state folder.
             worker: Another worker than the session's.
             limits: Time and memory for each trace.
+            doubts: What it was opened from and is not trusted yet.
         """
         first = schedule if isinstance(schedule, Version) else version_of_schedule(schedule)
         self.payload = payload
@@ -84,6 +91,7 @@ class Session:
         self._traced: Schedule | None = None
         self._trace_failure: Failure | None = None
         self.followed: FollowedFile | None = None
+        self._doubts = tuple(doubts)
 
     @classmethod
     def recover(cls, folder: str | os.PathLike[str], **how: Any) -> Session:
@@ -91,12 +99,16 @@ class Session:
 
         Args:
             folder: Its folder, as ``lhkit.session.autosaving.saved_sessions()`` lists them.
-            **how: ``retraces``, ``worker`` and ``limits``, as for a new session.
+            **how: ``retraces``, ``worker`` and ``limits``, as for a new session; ``trust`` to trust a folder
+                that lhkit has not written for this user.
 
         Raises:
             UsageError: There is no session there, or it is damaged.
         """
-        session = cls.from_saved(*load_session(Path(folder)), **how)
+        trust = bool(how.pop("trust", False))
+        saved, payload, is_signed = load_session(Path(folder))
+        doubts = () if is_signed or trust else (Doubt(str(folder), b""),)
+        session = cls.from_saved(saved, payload, doubts=doubts, **how)
         session._autosave = Autosave(session.name, session.payload, Path(folder))
         return session
 
@@ -118,6 +130,39 @@ class Session:
     def saved(self) -> SavedSession:
         """All of it but its payload and its trace, as a value."""
         return session_value(self.name, self.payload.source, self._branch, self._branches, self._checkpoints)
+
+    # Whether it is trusted.
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the schedule may be applied and run; False for what comes from a file that is not known."""
+        return not self._doubts
+
+    @property
+    def doubts(self) -> tuple[Doubt, ...]:
+        """What the session was opened from and is not trusted."""
+        return self._doubts
+
+    def trust(self, reference: str | None = None) -> None:
+        """Trust what the session was opened from, now and when it is opened again; the trace is taken.
+
+        Args:
+            reference: The NumPy reference of the payload, ``FILE.py:FUNCTION``, that was not taken before.
+        """
+        if reference is not None:
+            self.payload = dataclasses.replace(self.payload, reference=reference)
+        remember(doubt.content for doubt in self._doubts if doubt.content)
+        self._doubts = ()
+        self.remember_text()
+        self._save()
+        if self.retraces:
+            self.retrace()
+
+    def remember_text(self) -> None:
+        """Know the text as it is when it is opened from a file later, if the session is trusted."""
+        if self.is_trusted:
+            libraries = self.schedule.libraries
+            remember({schedule_content(self.text, libraries), schedule_content(self.text)})
 
     # What it is now.
 
@@ -288,6 +333,8 @@ class Session:
             UsageError: There is none of that name, or one of them cannot be traced.
         """
         self._check_branch(other)
+        if self._doubts:
+            raise usage_error(NOT_TRUSTED, "Trust it first: session.trust().")
         theirs = self._branches[other].current.schedule
         return compare_branches((self._branch, self.schedule), (other, theirs), self._traces)
 
@@ -313,6 +360,7 @@ class Session:
         if followed is None or text is None or text == self.text:
             return False
         self.set_text(text, title=f"{followed.path.name} was saved")
+        self.remember_text()
         return True
 
     def save_as(self, path: str | os.PathLike[str]) -> None:
@@ -322,6 +370,7 @@ class Session:
             UsageError: It cannot be written.
         """
         write_file(os.fspath(path), self.text.encode())
+        self.remember_text()
 
     def close(self) -> None:
         """End the session: what was saved for a crash is deleted."""
@@ -331,7 +380,7 @@ class Session:
 
     def retrace(self) -> None:
         """Take the trace of the schedule as it stands; one that was taken before is used again."""
-        if not self.schedule.sequences:  # the text never was a schedule, as its failure says
+        if self._doubts or not self.schedule.sequences:  # the text never was a schedule, as its failure says
             return
         try:
             with self.halt:
@@ -362,6 +411,8 @@ class Session:
         self._send(kind, title)
         if self.version.is_draft:
             self._send("stale", "the text does not parse")
+        elif self._doubts:
+            self._send("stale", NOT_TRUSTED)
         elif self.retraces:
             self.retrace()
         elif self.is_stale:
@@ -375,7 +426,8 @@ class Session:
         if self._autosave is None:
             return
         try:
-            self._autosave.save(self._branch, self._branches, self._checkpoints)
+            saved = (self._branch, self._branches, self._checkpoints)
+            self._autosave.save(*saved, is_trusted=self.is_trusted)
         except OSError as error:
             message = f"the session cannot be saved: {error.strerror or error}"
             self._send("unsaved", "the session cannot be saved", Failure("usage", message))

@@ -14,6 +14,7 @@ from lhkit.session.following import own_file
 from lhkit.session.history import Version
 from lhkit.session.loading import HasOperation, as_schedule
 from lhkit.session.resource_bytecode import MAGIC
+from lhkit.session.trust import Doubt, doubts_of, remember, schedule_doubt
 from lhkit.session.versions import first_draft, version_of_schedule
 from lhkit.shipped import find_file
 from lhkit.worker.client import Worker
@@ -23,21 +24,34 @@ def open_session(
     payload: Payload,
     schedule: Schedule | str | os.PathLike[str] | HasOperation,
     *,
+    doubt: Doubt | None = None,
+    trust: bool = False,
     autosaves: bool = True,
     worker: Worker | None = None,
 ) -> Session:
     """Return a session; a text that is no schedule yet is its first draft, and a file of one's own is followed.
 
+    A schedule that is a file from elsewhere is not trusted: see `lhkit.session.trust`. A file that is followed
+    stays trusted when it changes.
+
     Args:
         payload: The payload.
         schedule: Where to begin: a schedule, a path, text or a module.
+        doubt: What is not trusted of the payload.
+        trust: Whether to trust all of it, now and from now on.
         autosaves: Whether a change writes the session to the user's state folder.
         worker: Another worker than the session's.
 
     Raises:
         UsageError: There is no such file, or what it holds is no text.
     """
-    session = Session(payload, _first_version(schedule, worker), autosaves=autosaves, worker=worker)
+    version = _first_version(schedule, worker)
+    found = (doubt, schedule_doubt(schedule, version.schedule, version.text))
+    doubts = doubts_of(d for d in found if d is not None)
+    if trust:
+        remember(d.content for d in doubts)
+        doubts = ()
+    session = Session(payload, version, autosaves=autosaves, worker=worker, doubts=doubts)
     if (file := own_file(schedule)) is not None:
         session.follow(file)
     return session

@@ -26,6 +26,7 @@ from lhkit.session.composing import Session
 from lhkit.session.files import write_file
 from lhkit.session.loading import as_payload
 from lhkit.session.opening import open_session
+from lhkit.session.trust import payload_doubt
 from lhkit.widgets.view import is_live
 from lhkit.workbench.exports import export_kind, exported
 from lhkit.workbench.frames import payload_frame
@@ -34,7 +35,7 @@ from lhkit.workbench.notices import Notice
 from lhkit.workbench.parts import PARTS
 from lhkit.workbench.results import Result
 from lhkit.workbench.screen import Screen
-from lhkit.workbench.state import WorkbenchState, left_out, read_state
+from lhkit.workbench.state import WorkbenchState, read_state
 from lhkit.workbench.workbench import Workbench
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
@@ -68,15 +69,15 @@ class WorkbenchWidget(anywidget.AnyWidget):
         *,
         screen: Screen | None = None,
         results: tuple[Result, ...] = (),
-        notice: Notice | None = None,
+        reference: str | None = None,
     ) -> None:
-        """Show a session; its trace is taken.
+        """Show a session; its trace is taken if it is trusted.
 
         Args:
             session: The session.
             screen: What is looked at; default the first step that does something.
             results: What ran in the session before.
-            notice: What has to be said at the beginning.
+            reference: The NumPy reference of a file that is not trusted yet; it is taken when it is.
         """
         self._is_closed = False
         self._views: set[str] = set()
@@ -84,7 +85,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._loop = _running_loop()
         self.jobs = ThreadJobs(self._report) if self._loop else InlineJobs()
         self.workbench = Workbench(
-            session, screen=screen, results=results, jobs=self.jobs, notice=notice, is_hurried=True
+            session, screen=screen, results=results, jobs=self.jobs, reference=reference, is_hurried=True
         )
         self.add_traits(**{_trait(part.name): traitlets.Any().tag(sync=True) for part in PARTS})
         parts = {_trait(name): value for name, value in self.workbench.parts.items()}
@@ -121,6 +122,14 @@ class WorkbenchWidget(anywidget.AnyWidget):
         except KeyboardInterrupt:  # it goes on in its thread
             self.workbench.stop()
             raise
+
+    def trust(self) -> None:
+        """Trust what the workbench was opened from, as the button does: it is traced, and may run.
+
+        What it holds is known from then on and opens trusted. Say so only of files whose origin you know:
+        running them executes native code with your rights, and Python where they name a reference of their own.
+        """
+        self.do({"do": "trust"})
 
     def stop(self) -> None:
         """End what is being traced, run, measured or swept, as the button does."""
@@ -301,7 +310,7 @@ def explore(
     payload: Payload | str | os.PathLike[str] | None = None,
     schedule: Schedule | str | os.PathLike[str] | None = None,
     *,
-    trust_reference: bool = False,
+    trust: bool = False,
 ) -> WorkbenchWidget:
     """Return a workbench: a schedule to step through, to edit and to understand, in a notebook.
 
@@ -316,8 +325,10 @@ def explore(
         schedule: Where to begin; default ``fc_relu_handles.mlir`` for the default payload, else an empty one.
             A file of one's own is followed: what another editor saves there is taken. A text that does not
             parse yet is opened too, with what is wrong in it; its trace comes when it is mended.
-        trust_reference: Whether a saved workbench may bring a NumPy reference of its own, a Python file that
-            runs when its numbers are checked. Say so only of files that you trust as you trust that Python.
+        trust: Whether to trust the files that are opened, now and from now on. Without it, files that do not
+            come with lhkit and that you have neither saved nor trusted before are shown and checked; nothing of
+            them is applied or run until the button on screen, or `WorkbenchWidget.trust`. Text and values are
+            your own code. A file that is followed stays trusted when it changes.
 
     Raises:
         UsageError: There is no such file, or a file of another kind.
@@ -326,13 +337,15 @@ def explore(
     if isinstance(payload, str | os.PathLike) and is_state_file(payload):
         if schedule is not None:
             raise usage_error("a saved workbench has its schedule already", "Open it without another one.")
-        state = read_state(payload, trust_reference=trust_reference)
-        notice = left_out(state)
-        return WorkbenchWidget(state.open(), screen=state.screen, results=state.results, notice=notice)
+        state = read_state(payload, trust=trust)
+        return WorkbenchWidget(
+            state.open(), screen=state.screen, results=state.results, reference=state.reference
+        )
     loaded = as_payload(PAYLOAD if payload is None else payload)
     if schedule is None:
         schedule = SCHEDULE if payload is None else EMPTY
-    return WorkbenchWidget(open_session(loaded, schedule))
+    doubt = payload_doubt(payload, loaded)
+    return WorkbenchWidget(open_session(loaded, schedule, doubt=doubt, trust=trust))
 
 
 def is_state_file(path: str | os.PathLike[str]) -> bool:

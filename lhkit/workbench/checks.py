@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lhkit.model.check import Finding
 from lhkit.model.errors import LhkitError
+from lhkit.model.pass_policy import RefusedPass
 from lhkit.model.schedule import Schedule
 from lhkit.session.checking import check_schedule
 
@@ -18,26 +19,31 @@ class Checks:
 
     Attributes:
         found: The findings; none where the schedule cannot be checked, which its trace then says.
+        refused: The steps that run a pass which is not allowed.
     """
 
     def __init__(self) -> None:
         self.found: tuple[Finding, ...] = ()
+        self.refused: tuple[RefusedPass, ...] = ()
         self._checked: Schedule | None = None
 
     def follow(self, workbench: Workbench) -> None:
         """Check the schedule if it is another one than before, after the commands that wait."""
         version = workbench.session.version
-        if not workbench.screen.is_open("text") or version.is_draft or version.schedule == self._checked:
+        # Without a trace the check is all that says what is wrong.
+        is_wanted = workbench.screen.is_open("text") or not workbench.session.is_trusted
+        if not is_wanted or version.is_draft or version.schedule == self._checked:
             return
-        self._checked, self.found = version.schedule, ()
+        self._checked, self.found, self.refused = version.schedule, (), ()
         workbench.jobs.post(lambda: self._check(workbench, version.schedule))
 
     def _check(self, workbench: Workbench, schedule: Schedule) -> None:
         if schedule is not self._checked:  # a newer one was asked for meanwhile
             return
         try:
-            self.found = check_schedule(schedule, worker=workbench.worker).findings
+            report = check_schedule(schedule, worker=workbench.worker)
         except LhkitError:
             # A schedule that cannot even be outlined cannot be traced either, and that is on the screen.
             return
+        self.found, self.refused = report.findings, report.refused
         workbench.refresh()

@@ -14,6 +14,7 @@ from lhkit.workbench import (
     commands_steps,
     commands_text,
     commands_tried,
+    commands_trust,
 )
 
 if TYPE_CHECKING:
@@ -28,4 +29,5 @@ COMMANDS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], None]] = {
     **adding.COMMANDS,
     **commands_runs.COMMANDS,
     **commands_tried.COMMANDS,
+    **commands_trust.COMMANDS,
 }

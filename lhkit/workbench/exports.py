@@ -18,7 +18,9 @@ from lhkit.render.trace_view import trace_page
 from lhkit.session.catalogues import known_help
 from lhkit.session.exporting import builder_code, portable_text, tunable_text
 from lhkit.session.page_facts import page_facts
-from lhkit.workbench.fields import text
+from lhkit.session.trust import remember, schedule_content, workbench_content
+from lhkit.workbench.commands_trust import refuse_untrusted
+from lhkit.workbench.fields import text as text_field
 from lhkit.workbench.state import WorkbenchState
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class Export:
 
 
 def _trace_of(workbench: Workbench) -> Trace:
+    refuse_untrusted(workbench)
     trace = workbench.trace
     if trace is None or workbench.session.is_stale:
         raise usage_error("the text does not parse as it stands", "Mend it first, or undo.")
@@ -53,7 +56,11 @@ def _trace_of(workbench: Workbench) -> Trace:
 
 
 def _schedule(workbench: Workbench) -> bytes:
-    return tunable_text(workbench.session.schedule).encode()
+    session = workbench.session
+    text = tunable_text(session.schedule)
+    if session.is_trusted:
+        remember([schedule_content(text, session.schedule.libraries), schedule_content(text)])
+    return text.encode()
 
 
 def _portable(workbench: Workbench) -> bytes:
@@ -88,7 +95,10 @@ def _report(workbench: Workbench) -> bytes:
 
 
 def _state(workbench: Workbench) -> bytes:
-    return WorkbenchState.of(workbench).text().encode()
+    text = WorkbenchState.of(workbench).text()
+    if workbench.session.is_trusted:
+        remember([workbench_content(text)])
+    return text.encode()
 
 
 EXPORTS: Mapping[str, Export] = {
@@ -134,7 +144,7 @@ def _stem(workbench: Workbench) -> str:
 
 def _export(workbench: Workbench, question: Mapping[str, Any]) -> dict[str, str]:
     """``{"kind": name}`` → the file: its name, its media type, its bytes in base64."""
-    kind = text(question, "kind")
+    kind = text_field(question, "kind")
     data = exported(workbench, kind)
     export = EXPORTS[kind]
     between = "_portable" if kind == "portable" else "_workbench" if kind == "state" else ""

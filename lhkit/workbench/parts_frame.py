@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lhkit.render.trace_view import trace_view
 from lhkit.render.viewer import view_content
 from lhkit.session.halting import was_stopped
+from lhkit.workbench.commands_trust import banner_of
 from lhkit.workbench.exports import EXPORTS
 from lhkit.workbench.part import Part, same_trace
 
@@ -34,7 +35,7 @@ def _head(workbench: Workbench) -> dict[str, Any]:
         "undo": history.current.title if history.can_undo else None,
         "redo": history.redone().current.title if history.can_redo else None,
         "checkpoints": list(session.checkpoints),
-        "status": outcome.status if outcome else "failed",
+        "status": outcome.status if outcome else "failed" if session.is_trusted else "untrusted",
         "outcome": _outcome_words(workbench),
         "stale": _stale_words(workbench),
         "version": workbench.version_id,
@@ -44,6 +45,8 @@ def _head(workbench: Workbench) -> dict[str, Any]:
 
 def _outcome_words(workbench: Workbench) -> str:
     trace = workbench.trace
+    if trace is None and not workbench.session.is_trusted:
+        return "not trusted: nothing is traced yet"
     if trace is None:
         return "cannot be traced"
     outcome = trace.outcome
@@ -54,7 +57,7 @@ def _outcome_words(workbench: Workbench) -> str:
 
 def _stale_words(workbench: Workbench) -> str:
     session = workbench.session
-    if not session.is_stale:
+    if not session.is_stale or not session.is_trusted:
         return ""
     if was_stopped(session.failure):
         return "stopped: shown is the last good trace"
@@ -82,6 +85,7 @@ def _head_key(workbench: Workbench) -> Any:
     return (
         same_trace(workbench),
         session.is_stale,
+        session.is_trusted,
         session.failure,
         session.text,
         history.at,
@@ -96,4 +100,5 @@ PARTS = (
     Part("trace", same_trace, _trace, is_kept=True),
     Part("screen", lambda w: w.screen, lambda w: w.screen.to_json()),
     Part("notice", lambda w: w.notice, _notice),
+    Part("trust", lambda w: (w.session.doubts, w.reference), banner_of),
 )

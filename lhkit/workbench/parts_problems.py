@@ -9,6 +9,7 @@ from lhkit.analysis.trace_failure import failure_of
 from lhkit.model.failure import Failure
 from lhkit.model.repair import Repair
 from lhkit.render.svg import element, escaped
+from lhkit.workbench.checks import Checks
 from lhkit.workbench.part import Part, same_trace
 from lhkit.workbench.problems import warnings_of
 from lhkit.workbench.steps_html import do
@@ -26,10 +27,33 @@ def _make(workbench: Workbench) -> dict[str, Any]:
     repairs = _repairs_html(workbench) if failure or warnings else ""
     wrong = _failure_html(failure, step, repairs) if failure else repairs
     listed = [_warning_html(*warning) for warning in warnings]
-    status = "failed" if failure else "warned" if warnings else "ok"
-    nothing = element("p", "Nothing is wrong.", class_="lh-note")
-    html = "".join([wrong, *listed]) or nothing
-    return {"count": (failure is not None) + len(warnings), "status": status, "html": html}
+    is_trusted, nothing = session.is_trusted, "Nothing is wrong."
+    if not is_trusted:
+        listed += _checked(workbench.checks)
+        nothing = "The check without a payload finds nothing wrong."
+    has_failed = failure is not None or (not is_trusted and bool(workbench.checks.refused))
+    status = "failed" if has_failed else "warned" if listed else "ok"
+    html = "".join([wrong, *listed]) or element("p", nothing, class_="lh-note")
+    return {"count": (failure is not None) + len(listed), "status": status, "html": html}
+
+
+def _checked(checks: Checks) -> list[str]:
+    """Return what the static check found, for a schedule that is not traced."""
+    refused = [(str(r.source or ""), r.reason, "failed") for r in checks.refused]
+    found = [
+        (str(f.use.source), f.message, "failed" if f.severity == "error" else "warned") for f in checks.found
+    ]
+    return [
+        element(
+            "div",
+            element("b", escaped(said)),
+            " ",
+            element("span", escaped(at), class_="lh-note"),
+            class_="lhw-problem",
+            data_status=status,
+        )
+        for at, said, status in (*refused, *found)
+    ]
 
 
 def _failure_html(failure: Failure, step: int | None, repairs: str) -> str:
@@ -96,6 +120,9 @@ PARTS = (
             same_trace(w),
             w.session.failure,
             w.session.is_stale,
+            w.session.is_trusted,
+            w.checks.found,
+            w.checks.refused,
             w.problems.found,
             w.problems.is_looking,
         ),

@@ -9,7 +9,7 @@ from lhkit.model.trace import Trace
 from lhkit.schedule.script import SEQUENCE, Script
 from lhkit.session.halting import was_stopped
 from lhkit.workbench.part import Part, same_trace
-from lhkit.workbench.text_marks import TextMark, check_marks, merged, parser_marks, trace_marks
+from lhkit.workbench.text_marks import TextMark, check_marks, merged, parser_marks, refused_marks, trace_marks
 
 if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
@@ -42,7 +42,9 @@ def _marks(workbench: Workbench, trace: Trace | None) -> tuple[TextMark, ...]:
     if session.failure is not None:
         return parser_marks(session.text, file, session.failure)
     traced = trace_marks(session.text, trace, failure_of(trace)) if trace is not None else ()
-    return merged(traced, check_marks(session.text, file, workbench.checks.found))
+    checks = workbench.checks
+    refused = refused_marks(session.text, file, checks.refused)
+    return merged(traced, refused, check_marks(session.text, file, checks.found))
 
 
 def lines_of_steps(script: Script, trace: Trace) -> list[list[int]]:
@@ -70,6 +72,7 @@ def _key(workbench: Workbench) -> Any:
         session.failure,
         session.is_stale,
         workbench.checks.found,
+        workbench.checks.refused,
         workbench.typed.by,
         (followed.path, followed.taken) if followed else None,
     )

@@ -72,6 +72,8 @@ class Problems:
 def _sickness(workbench: Workbench) -> Sick | None:
     """Return what needs a repair: a text that does not parse, a schedule that fails, a match of nothing."""
     session = workbench.session
+    if not session.is_trusted:  # repairs are applied to be tried
+        return None
     version, trace = session.version, session.trace
     typed = workbench.typed
     if typed.goes_on and typed.version == workbench.version_id:  # nobody wants a repair of half a word

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lhkit.model.errors import LhkitError, error_for, usage_error
 from lhkit.model.failure import Failure
 from lhkit.session.workers import own_worker
+from lhkit.workbench.commands_trust import ask_before_running
 from lhkit.workbench.notices import Notice
 from lhkit.workbench.parts_steps import knob_values
 from lhkit.workbench.results import Result, RunKind, RunProgress
@@ -105,6 +106,9 @@ class Runs:
         """
         if self._watcher is not None:
             raise usage_error(f"a {self.progress.kind} is not over yet", "Stop it first.")
+        if not workbench.session.is_trusted:
+            workbench.notice = ask_before_running(workbench, kind)
+            return
         version = workbench.session.version
         if version.failure is not None:
             raise usage_error("the text does not parse as it stands", "Mend it first, or undo.")

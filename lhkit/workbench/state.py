@@ -17,7 +17,7 @@ from lhkit.model.payload import Payload
 from lhkit.session.autosaving import SavedSession, checked_session
 from lhkit.session.composing import Session
 from lhkit.session.saving import is_shipped_reference, reference_here, reference_to_keep
-from lhkit.workbench.notices import Notice
+from lhkit.session.trust import Doubt, doubts_of, is_known, remember, workbench_content
 from lhkit.workbench.results import Result
 from lhkit.workbench.screen import Screen
 
@@ -36,14 +36,16 @@ class WorkbenchState:
         session: The schedule: versions to undo and redo, branches, checkpoints, a text that does not parse.
         screen: What is looked at: step, selection, open tabs.
         results: What was run, measured and swept.
-        left_out: The NumPy reference that a file named and that was not taken; nothing of it is written.
+        doubts: What of it is not trusted: the file that it was read from, unless it is known here.
+        reference: The NumPy reference that a file which is not trusted names; it is taken when it is trusted.
     """
 
     payload: Payload
     session: SavedSession
     screen: Screen
     results: tuple[Result, ...] = ()
-    left_out: str | None = None
+    doubts: tuple[Doubt, ...] = ()
+    reference: str | None = None
 
     @classmethod
     def of(cls, workbench: Workbench) -> WorkbenchState:
@@ -53,7 +55,7 @@ class WorkbenchState:
 
     def open(self, **how: Any) -> Session:
         """Return the session; ``how`` is as for ``Session.recover``."""
-        return Session.from_saved(self.session, self.payload, **how)
+        return Session.from_saved(self.session, self.payload, doubts=self.doubts, **how)
 
     def text(self) -> str:
         """Return the state as JSON, as ``schemas/workbench-1.json`` describes it."""
@@ -76,13 +78,16 @@ def _described(blob: Blob) -> dict[str, Any]:
     return {"name": blob.name, "dtype": blob.dtype, "shape": list(blob.shape), "sha256": blob.sha256}
 
 
-def read_state(path: str | os.PathLike[str], *, trust_reference: bool = False) -> WorkbenchState:
+def read_state(path: str | os.PathLike[str], *, trust: bool = False) -> WorkbenchState:
     """Return the state that a file holds.
+
+    It is trusted if this user saved the file or trusted it before; see `lhkit.session.trust`. A NumPy reference
+    that it names by the path of a Python file is taken only then, since that file runs when numbers are
+    checked; references that come with lhkit are always taken.
 
     Args:
         path: The file.
-        trust_reference: Whether a NumPy reference that it names by the path of a Python file is taken. That
-            file would run when numbers are checked; references that come with lhkit are always taken.
+        trust: Whether to trust it, now and from now on.
 
     Raises:
         UsageError: There is no such file, it holds no workbench, or it is damaged.
@@ -93,33 +98,25 @@ def read_state(path: str | os.PathLike[str], *, trust_reference: bool = False) -
         raise usage_error(f"{path} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise usage_error(f"{path} is not text in UTF-8") from None
+    content = workbench_content(text)
     try:
-        return _state(parse_json(text), trust_reference=trust_reference)
+        state = _state(parse_json(text), is_trusted=trust or is_known(content))
     except (ValueError, KeyError, TypeError) as error:
         advice = "A workbench is saved with widget.save(path)."
         raise usage_error(f"{path} holds no workbench of {SCHEMA}: {error}", advice) from None
+    if trust:
+        remember([content])
+    doubts = () if trust else doubts_of([Doubt(str(path), content)])
+    return dataclasses.replace(state, doubts=doubts)
 
 
-def left_out(state: WorkbenchState) -> Notice | None:
-    """Return what has to be said of a reference that was not taken, None where nothing was left out."""
-    if state.left_out is None:
-        return None
-    return Notice(
-        "refused",
-        f"the saved workbench names a NumPy reference, {state.left_out}: Python code from outside of lhkit, "
-        "which was not taken",
-        "Numbers are held against the unscheduled payload. If you trust that code, open the workbench with "
-        "lhkit.explore(path, trust_reference=True).",
-    )
-
-
-def _state(data: Any, *, trust_reference: bool) -> WorkbenchState:
+def _state(data: Any, *, is_trusted: bool) -> WorkbenchState:
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ValueError("its schema is another")
     given = dict(data["payload"])
     bytecode, blobs = given.pop("bytecode"), given.pop("blobs")
     named = given["reference"]
-    is_taken = trust_reference or is_shipped_reference(named)
+    is_taken = is_trusted or is_shipped_reference(named)
     payload = dataclasses.replace(
         from_json(Payload, {**given, "bytecode": None, "blobs": ()}),
         bytecode=None if bytecode is None else base64.b64decode(bytecode),
@@ -134,5 +131,5 @@ def _state(data: Any, *, trust_reference: bool) -> WorkbenchState:
         checked_session(from_json(SavedSession, data["session"])),
         from_json(Screen, data["screen"]),
         tuple(from_json(Result, each) for each in data["results"]),
-        None if is_taken else named,
+        reference=None if is_taken else named,
     )

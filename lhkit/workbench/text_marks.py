@@ -10,6 +10,7 @@ from typing import Any
 
 from lhkit.model.check import Finding
 from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.pass_policy import RefusedPass
 from lhkit.model.span import Span
 from lhkit.model.trace import Trace
 
@@ -85,6 +86,13 @@ def check_marks(text: str, file: str, findings: Iterable[Finding]) -> tuple[Text
     """Return the marks of a static check."""
     return tuple(
         _mark(text, f.use.source, f.severity, f.message, "check") for f in findings if f.use.source.file == file
+    )
+
+
+def refused_marks(text: str, file: str, refused: Iterable[RefusedPass]) -> tuple[TextMark, ...]:
+    """Return the marks of steps that run a pass which is not allowed."""
+    return tuple(
+        _mark(text, r.source, "error", r.reason, "check") for r in refused if r.source and r.source.file == file
     )
 
 

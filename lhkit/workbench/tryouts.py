@@ -10,6 +10,7 @@ from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.tried import Tried
 from lhkit.schedule.script import SEQUENCE
 from lhkit.session.trying import try_ops
+from lhkit.workbench.commands_trust import refuse_untrusted
 from lhkit.workbench.places import StepPlace
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Tryouts:
         Raises:
             UsageError: There is none, it is of another text, or no step of the text defines it.
         """
+        refuse_untrusted(workbench)
         name = _name_of(workbench, handle)
         script = workbench.parsed_script()
         definition = next((d for d in script.handles.definitions if name in d.name.values), None)

@@ -15,6 +15,7 @@ from lhkit.schedule.script import Script
 from lhkit.session.composing import Session
 from lhkit.session.editing import read_script
 from lhkit.session.halting import in_words, was_stopped
+from lhkit.session.saving import reference_here
 from lhkit.workbench.carrying import carried, first_step, fitting
 from lhkit.workbench.checks import Checks
 from lhkit.workbench.commands import COMMANDS
@@ -54,6 +55,7 @@ class Workbench:
         typed: Who typed the text that stands, and whether that goes on.
         parts: What the screen shows, by the name of the part; values that are never changed, only replaced.
         jobs: Where work is done.
+        reference: The NumPy reference that is taken when the workbench is trusted.
     """
 
     session: Session
@@ -61,6 +63,8 @@ class Workbench:
     problems: Problems
     runs: Runs
     tryouts: Tryouts
+    checks: Checks
+    reference: str | None
 
     def __init__(
         self,
@@ -69,7 +73,7 @@ class Workbench:
         screen: Screen | None = None,
         results: tuple[Result, ...] = (),
         jobs: Jobs | None = None,
-        notice: Notice | None = None,
+        reference: str | None = None,
         changed: Callable[[Collection[str]], None] | None = None,
         is_hurried: bool = False,
     ) -> None:
@@ -81,13 +85,14 @@ class Workbench:
             results: What ran in the session before.
             jobs: Where work is done; default at once, where it is asked for.
             changed: Called with the names of parts that are new.
-            notice: What has to be said at the beginning.
+            reference: The NumPy reference of a file that is not trusted yet; it is taken when it is.
             is_hurried: Leave parts that take long to the next `refresh`.
         """
         self.session = session
         self.jobs = jobs or InlineJobs()
         self.changed = changed or (lambda _: None)
-        self.notice: Notice | None = notice
+        self.notice: Notice | None = None
+        self.reference = reference
         self.problems = Problems()
         self.runs = Runs(results)
         self.tryouts = Tryouts()
@@ -102,6 +107,7 @@ class Workbench:
         self._is_hurried = is_hurried
         trace = session.trace
         self._looked_at = trace
+        self._saved_screen = screen
         self.screen = fitting(screen or Screen(first_step(trace) if trace else -1), trace)
         self._after_a_change()
         self._is_hurried = False
@@ -210,6 +216,14 @@ class Workbench:
         if answer is None:
             raise usage_error(f"there is no question {name!r}", f"There are: {', '.join(sorted(QUESTIONS))}.")
         return answer(self, question)
+
+    def trust(self) -> None:
+        """Trust what the workbench was opened from: it is traced now, and may run."""
+        self.session.trust(reference_here(self.reference) if self.reference else None)
+        self.reference = None
+        trace = self.session.trace
+        if self._saved_screen is not None and trace is not None and self._looked_at is None:
+            self._looked_at, self.screen = trace, fitting(self._saved_screen, trace)
 
     def say(self, failure: Failure) -> None:
         """Say on the screen what was refused and why."""

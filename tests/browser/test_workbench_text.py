@@ -47,7 +47,7 @@ class Text:
 def code_with(file):
     """Write a schedule, and return code that shows a workbench which follows it."""
     file.write_text(SCHEDULE_HEAD + SCHEDULE_TAIL)
-    return f"import lhkit\nbench = lhkit.explore(None, '{file.name}')\nbench"
+    return f"import lhkit\nbench = lhkit.explore(None, '{file.name}', trust=True)\nbench"
 
 
 @pytest.fixture

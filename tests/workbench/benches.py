@@ -4,6 +4,14 @@ import threading
 
 from lhkit.worker.client import _Process
 
+# Requests of workers, and whether they only read IR.
+IS_READING = {
+    "apply_by_pass": False, "apply": False, "trace": False, "try_steps": False, "compile": False, "lower": False,
+    "assembly": False, "machine_code": False, "memory": False, "work": False, "call": False,
+    "load_payload": True, "load_schedule": True, "outline": True, "payload_outline": True, "read_forms": True,
+    "catalogue": True, "own_ops": True, "describe": True, "tilings": True, "ping": True,
+}  # fmt: skip
+
 
 def waiting_for_worker(monkeypatch):
     """Return an event that is set once an answer of a worker is waited for."""

@@ -7,6 +7,7 @@ from fused_schedule import FUSED
 import lhkit
 from lhkit.session.composing import Session
 from lhkit.workbench.workbench import Workbench
+from lhkit.worker.client import Worker
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +29,16 @@ def open_bench(payload, worker):
 @pytest.fixture
 def bench(open_bench):
     return open_bench()
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Return the names of the requests that any worker got."""
+    names, request = [], Worker.request
+
+    def recorded(self, name, *given, **how):
+        names.append(name)
+        return request(self, name, *given, **how)
+
+    monkeypatch.setattr(Worker, "request", recorded)
+    return names

@@ -133,7 +133,7 @@ def test_workbenches_that_were_left_behind_cost_no_threads_and_watch_nothing(tmp
 
     async def many():
         before = settled()
-        widgets = [lhkit.explore("fc_relu.mlir", path) for _ in range(20)]
+        widgets = [lhkit.explore("fc_relu.mlir", path, trust=True) for _ in range(20)]
         for number, widget in enumerate(widgets):
             assert widget._timer is None, "nobody looks at it yet"
             hear(widget, do="join", by=f"v{number}")
@@ -163,7 +163,7 @@ def test_a_file_is_followed_while_somebody_looks(tmp_path):
     path.write_text(FUSED)
 
     async def follow():
-        widget = lhkit.explore("fc_relu.mlir", path)
+        widget = lhkit.explore("fc_relu.mlir", path, trust=True)
         hear(widget, do="join", by="v1")
         hear(widget, do="join", by="v2")
         hear(widget, do="leave", by="v1")

@@ -10,7 +10,7 @@ from fused_schedule import FUSED
 import lhkit
 from lhkit.model.errors import LhkitError, PayloadError, UsageError
 from lhkit.session.opening import open_session
-from lhkit.workbench.state import WorkbenchState, left_out, read_state
+from lhkit.workbench.state import WorkbenchState, read_state
 from lhkit.workbench.workbench import Workbench
 
 TYPO = FUSED.replace("%sum into", "%su into")
@@ -20,7 +20,7 @@ HEADLESS = FUSED.replace("@__transform_main", "@one").replace(
 
 
 def opened(payload, schedule, worker):
-    bench = Bench(Workbench(open_session(payload, schedule, autosaves=False, worker=worker)))
+    bench = Bench(Workbench(open_session(payload, schedule, trust=True, autosaves=False, worker=worker)))
     bench.do("open", area="left", pane="text")
     return bench
 
@@ -53,7 +53,7 @@ def test_a_file_that_is_no_schedule_yet_opens_and_becomes_alive(payload, worker,
     assert json.loads(json.dumps(bench.workbench.parts)) == bench.workbench.parts
     again = WorkbenchState.of(bench.workbench)
     (tmp_path / "x.json").write_text(again.text())
-    assert read_state(tmp_path / "x.json") == again
+    assert read_state(tmp_path / "x.json", trust=True) == again
     reopened = Workbench(again.open(worker=worker, autosaves=False), screen=again.screen)
     assert reopened.trace is None and reopened.session.text == text
     file.write_text(FUSED)
@@ -142,20 +142,19 @@ def foreign(payload, worker, tmp_path):
 def test_code_that_a_foreign_state_names_is_not_run(foreign, worker):
     path, code, ran = foreign
     state = read_state(path)
-    assert state.payload.reference is None and state.left_out == f"{code}:f"
+    assert state.payload.reference is None and state.reference == f"{code}:f" and state.doubts
     session = state.open(worker=worker, autosaves=False)
-    bench = Bench(Workbench(session, screen=state.screen, notice=left_out(state)))
-    said = bench.part("notice")
-    assert str(code) in said["message"] and "not taken" in said["message"]
-    assert "trust_reference=True" in said["advice"]
+    bench = Bench(Workbench(session, screen=state.screen, reference=state.reference))
+    said = bench.part("trust")
+    assert str(code) in said["message"] and "Python code" in said["message"]
     bench.do("run")
-    assert bench.workbench.runs.results[0].status == "ok" and not ran.exists()
+    assert not bench.workbench.runs.results and not ran.exists()
     bench.workbench.close()
 
 
 def test_code_that_the_reader_trusts_is_taken(foreign):
     path, code, _ = foreign
-    widget = lhkit.explore(path, trust_reference=True)
+    widget = lhkit.explore(path, trust=True)
     assert widget.session.payload.reference == f"{code}:f" and widget.workbench.notice is None
     widget.close()
 
@@ -165,7 +164,7 @@ def test_references_of_lhkit_are_taken_and_nothing_is_said(tmp_path):
     path = widget.save(tmp_path / "saved.json")
     widget.close()
     state = read_state(path)
-    assert state.payload.reference.endswith(":fc_relu") and left_out(state) is None
+    assert state.payload.reference.endswith(":fc_relu") and state.reference is None
 
 
 def test_a_refused_command_is_an_error_for_those_who_do_not_look(tmp_path):

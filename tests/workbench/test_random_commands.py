@@ -4,11 +4,15 @@ import json
 import random
 
 import pytest
+from benches import IS_READING, Bench
 from fused_schedule import FUSED
 
+import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.model.repair import Repair
 from lhkit.schedule.script import Script
+from lhkit.session.composing import Session
+from lhkit.session.trust import Doubt
 from lhkit.workbench.adding import _written, catalogue_of
 from lhkit.workbench.parts import PARTS
 from lhkit.workbench.state import WorkbenchState, read_state
@@ -155,7 +159,7 @@ def check(bench, path):
     # The state is a value that a file holds.
     state = WorkbenchState.of(workbench)
     path.write_text(state.text(), encoding="utf-8")
-    assert read_state(path) == state
+    assert read_state(path, trust=True) == state
 
 
 def check_selection(workbench):
@@ -219,3 +223,18 @@ def test_whatever_is_done_a_workbench_can_go_on(bench, worker, tmp_path, monkeyp
     bench.do("set_text", text=FUSED)
     assert bench.part("head")["status"] == "ok" and not bench.session.is_stale
     assert check_forms(bench) == 5
+
+
+def test_whatever_is_done_nothing_is_applied_before_it_is_trusted(payload, worker, asked):
+    schedule = lhkit.load_schedule(FUSED, name="fused.mlir", worker=worker)
+    doubts = [Doubt("theirs.mlir", b"theirs")]
+    bench = Bench(Workbench(Session(payload, schedule, worker=worker, autosaves=False, doubts=doubts)))
+    monkey, commands = Monkey(bench, 4), [{"do": name} for name in ("run", "measure", "sweep", "trace")]
+    for command in (*commands, *(monkey.command() for _ in range(COMMANDS))):
+        bench.workbench.do(command)
+        assert json.loads(json.dumps(bench.workbench.parts, allow_nan=False)) == bench.workbench.parts
+        assert bench.workbench.trace is None and bench.workbench.screen.step == -1
+    assert not [name for name in asked if not IS_READING[name]]
+    bench.do("set_text", text=FUSED)
+    bench.do("trust")
+    assert bench.part("head")["status"] == "ok" and not bench.session.is_stale

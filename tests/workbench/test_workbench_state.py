@@ -52,7 +52,7 @@ def test_a_state_fits_its_schema_and_comes_back(worked, worker, tmp_path):
     VALIDATOR.validate(json.loads(state.text()))
     path = tmp_path / "saved.json"
     path.write_text(state.text(), encoding="utf-8")
-    again = read_state(path)
+    again = read_state(path, trust=True)
     assert again == state
     opened = Workbench(again.open(worker=worker), screen=again.screen, results=again.results)
     assert opened.session.schedule.values == {"tile": 16} and opened.session.history.can_redo

@@ -27,6 +27,31 @@ class RunLine {
   }
 }
 
+// What comes from elsewhere is shown and not applied, until its reader says so.
+class TrustBanner {
+  constructor(bench) {
+    this.bench = bench;
+    this.title = make("b", { id: bench.idOf("trust-title") });
+    this.said = make("p", { id: bench.idOf("trust-said") });
+    const press = { type: "button", class: "lhw-trust-button", "aria-describedby": this.said.id, "data-do": JSON.stringify({ do: "trust" }) };
+    this.button = make("button", press);
+    this.node = make("section", { class: "lhw-trust", role: "region", "aria-labelledby": this.title.id, hidden: true }, make("div", {}, this.title, this.said), this.button);
+  }
+
+  show() {
+    const banner = this.bench.part("trust");
+    const hadFocus = this.node.contains(document.activeElement);
+    this.node.hidden = !banner;
+    if (!banner) {
+      if (hadFocus) this.bench.top.run.focus();
+      return;
+    }
+    this.title.textContent = banner.title;
+    this.said.textContent = banner.message;
+    this.button.textContent = banner.button;
+  }
+}
+
 class NoticeLine {
   constructor(bench) {
     this.bench = bench;

@@ -15,6 +15,7 @@ class Workbench {
     this.top = new TopBar(this);
     this.runLine = new RunLine(this);
     this.notice = new NoticeLine(this);
+    this.banner = new TrustBanner(this);
     this.areas = new Areas(this);
     this.panes = PANES.map((Pane) => new Pane(this));
     this.build();
@@ -62,7 +63,7 @@ class Workbench {
     keepKeys(el);
     el.setAttribute("role", "application");
     el.setAttribute("aria-label", "lhkit workbench");
-    el.replaceChildren(...styles, this.top.node, this.runLine.node, this.notice.node, this.areas.node);
+    el.replaceChildren(...styles, this.top.node, this.banner.node, this.runLine.node, this.notice.node, this.areas.node);
   }
 
   // What comes from Python.
@@ -84,6 +85,7 @@ class Workbench {
     follow("head", () => this.top.showHead());
     follow("notice", () => this.notice.show());
     follow("run", () => this.runLine.show());
+    follow("trust", () => this.banner.show());
     follow("trace", () => this.takeTrace());
     follow("screen", () => this.followScreen());
     for (const pane of this.panes) {
@@ -101,6 +103,7 @@ class Workbench {
     this.top.showHead();
     this.notice.show();
     this.runLine.show();
+    this.banner.show();
     await this.takeTrace();
     this.isStarted = true;
     await Promise.all(this.shown.map((pane) => pane.update()));
