@@ -33,14 +33,12 @@ if TYPE_CHECKING:
     from lhkit.session.kernels import compile_kernel as compile
     from lhkit.session.loading import load_payload, load_schedule
     from lhkit.session.measuring import measure
-    from lhkit.session.own_ops import load_own_ops
+    from lhkit.session.own_ops import load_own_ops as load_ops  # noqa: F401 - given away as lhkit.load_ops
     from lhkit.session.sweeping import sweep as sweep
     from lhkit.session.tracing import trace_schedule as trace
     from lhkit.session.verifying import verify
     from lhkit.widgets.workbench import explore as explore
     from lhkit.worker.limits import Limits
-
-    load_ops = load_own_ops
 
 __version__ = "0.1.0"
 

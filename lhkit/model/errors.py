@@ -84,7 +84,7 @@ _CLASSES: Mapping[str, type[LhkitError]] = {
 }
 
 
-DEFECT_ADVICE = "It is not your mistake; what else is open goes on. Please report it, with what is kept below."
+DEFECT_ADVICE = "This is a mistake in lhkit, not in your input. Please report it."
 
 
 def defect_message(what: str) -> str:

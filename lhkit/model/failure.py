@@ -99,7 +99,9 @@ class Failure:
         if self.advice:
             blocks.append(self.advice)
         if self.reproducer:
-            blocks.append(f"A file that repeats this: {self.reproducer}")
+            # A defect of lhkit itself leaves a folder.
+            what = "A file that repeats this" if self.reproducer.endswith(".json") else "A folder for a report"
+            blocks.append(f"{what}: {self.reproducer}")
         return "\n".join(blocks)
 
 

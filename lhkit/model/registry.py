@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from lhkit.model.boundary import public
+
 _DRAWINGS: dict[str, str] = {}
 _FRAMES: dict[str, str] = {}
 _METHODS: dict[tuple[str, str], str] = {}
@@ -18,6 +20,7 @@ def register_drawing(class_name: str, target: str) -> None:
     _DRAWINGS[class_name] = target
 
 
+@public
 def draw(value: object) -> dict[str, Any]:
     """Return the MIME bundle of a value: what was registered for its class, else its text alone."""
     target = next((_DRAWINGS[c.__name__] for c in type(value).__mro__ if c.__name__ in _DRAWINGS), None)
@@ -33,6 +36,7 @@ def register_frames(class_name: str, module: str) -> None:
     _FRAMES[class_name] = module
 
 
+@public
 def frame(value: object, name: str) -> Any:
     """Return a frame of a value, by its name."""
     module = importlib.import_module(_FRAMES[type(value).__name__])
@@ -44,6 +48,7 @@ def register_method(class_name: str, method: str, target: str) -> None:
     _METHODS[class_name, method] = target
 
 
+@public
 def call(value: object, method: str, *arguments: object, **options: object) -> Any:
     """Return what the registered method of a value's class returns."""
     module, _, function = _METHODS[type(value).__name__, method].partition(":")

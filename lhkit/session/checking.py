@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 
 from lhkit.analysis.static_check import check_outline
+from lhkit.model.boundary import public
 from lhkit.model.check import CheckReport
 from lhkit.model.jsonable import from_json
 from lhkit.model.knob import KnobValue
@@ -17,6 +18,7 @@ from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
 
+@public
 def check_schedule(
     schedule: Schedule | str | os.PathLike[str],
     knobs: Mapping[str, KnobValue] | None = None,

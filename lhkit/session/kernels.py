@@ -7,11 +7,13 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.analysis.code_listing import CodeListing, list_code
 from lhkit.analysis.footprint import predict_footprint
 from lhkit.analysis.hot_loops import find_hot_loops
+from lhkit.model.boundary import public
 from lhkit.model.errors import CrashError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.footprint import Footprint
@@ -41,6 +43,7 @@ from lhkit.worker.questions import Request, record
 Array = NDArray[Any]
 
 
+@public
 def compile_kernel(
     payload: Payload | str | os.PathLike[str],
     schedule: Schedule | str | os.PathLike[str] | None = None,
@@ -79,6 +82,8 @@ def compile_kernel(
         PayloadError: The payload cannot be lowered; the message names op, place and stage.
         WorkerError: The compiler crashed, or took too much time or memory.
     """
+    if opt_level not in range(4):
+        raise usage_error(f"the optimization level is {opt_level!r}, not 0 to 3")
     payload = as_payload(payload, worker)
     if schedule is not None:
         schedule = as_schedule(schedule, worker, target=target)
@@ -93,14 +98,21 @@ def compile_kernel(
     return kernel
 
 
+@public
 def empty(shape: int | tuple[int, ...], dtype: str = "float32") -> Array:
     """Return an uninitialized array that kernels read and write without a copy.
 
     Args:
         shape: Extents in elements.
         dtype: Element type, such as ``float32``.
+
+    Raises:
+        UsageError: An extent is no integer from 0 up, or there is no such dtype.
+        MemoryLimitError: There is no room for it.
     """
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not all(isinstance(n, int | np.integer) and n >= 0 for n in extents):
+        raise usage_error(f"the extents are {shape!r}, not integers from 0 up")
     return shared_worker().files.new_array(extents, dtype_named(str(dtype)))
 
 
@@ -154,6 +166,7 @@ class Kernel(Showable):
         """The value of every knob of the schedule."""
         return self.schedule.values if self.schedule else {}
 
+    @public
     def build(self) -> int:
         """Compile now if the worker does not hold the kernel (any more); return its number there."""
         if self._number is not None and self._generation == self.worker.generation:
@@ -185,11 +198,13 @@ class Kernel(Showable):
             self.target if target is None else code_target(target),
         )
 
+    @public
     def ir(self, stage: str = "scheduled") -> str:
         """Return the IR at a stage: ``scheduled``, ``bufferized``, ``loops`` or ``llvm``."""
         fields, body = self.recipe()
         return self._ask("lower", {**fields, "stage": stage}, body).body.decode()
 
+    @public
     def assembly(self, target: str | None = None) -> str:
         """Return the machine code of the kernel as assembly, an instruction a line.
 
@@ -200,6 +215,7 @@ class Kernel(Showable):
         fields, body = self.recipe(target)
         return self._ask("assembly", fields, body).body.decode()
 
+    @public
     def hot_loops(self, target: str | None = None) -> HotLoops:
         """Return what each innermost loop of the machine code does, and what bounds it.
 
@@ -209,6 +225,7 @@ class Kernel(Showable):
         answer = self._ask("machine_code", fields, body)
         return find_hot_loops(from_json(MachineCode, answer.header["code"]))
 
+    @public
     def listing(self, target: str | None = None) -> CodeListing:
         """Return the instructions of the innermost loops beside the bufferized IR that they come from.
 
@@ -218,6 +235,7 @@ class Kernel(Showable):
         answer = self._ask("machine_code", {**fields, "lines": True}, body)
         return list_code(from_json(MachineCode, answer.header["code"]))
 
+    @public
     def footprint(self, *arguments: Any, count: bool = True) -> Footprint:
         """Return the memory that a call asks for: foretold from the buffers, and counted in a run.
 
@@ -244,6 +262,7 @@ class Kernel(Showable):
         predicted = predict_footprint(program, deciding_values(types, arrays))
         return Footprint(footprint_name(self.function, self.schedule), predicted, counted)
 
+    @public
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel.
 

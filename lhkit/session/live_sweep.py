@@ -20,6 +20,7 @@ from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SweepEnd, SweepRecord, SweepResult
 from lhkit.session.confirming import DEFAULT_SECONDS, confirm
+from lhkit.session.defects import typed_error
 from lhkit.session.sweep_executors import prepare_with_executor
 from lhkit.session.sweep_subjects import Preparation, environment_hash, first_values, prepare_task
 from lhkit.session.targets import code_target
@@ -136,9 +137,10 @@ class Sweep(Showable):
                 self._winner = choose_winner(self._progress.records)
                 if budget.is_confirmed and self._winner is not None and not stop.is_set():
                     await self._confirm_all(stop, budget)
-        except LhkitError as error:
-            self.failure = error.failure
-            raise
+        except Exception as error:  # noqa: BLE001 - who awaits the sweep gets a typed one
+            typed = typed_error(error, "sweep")
+            self.failure = typed.failure
+            raise typed from (None if typed is error else error)
         finally:
             progress = self._progress
             progress.end = progress.end or "stopped"

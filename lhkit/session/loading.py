@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from lhkit.model.blobs import ResourceUse
+from lhkit.model.boundary import public
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.jsonable import from_json
 from lhkit.model.knob import Knob, KnobValue
@@ -40,6 +41,7 @@ class HasOperation(Protocol):
         """The operation."""
 
 
+@public
 def load_payload(
     source: str | os.PathLike[str],
     *,
@@ -107,6 +109,7 @@ def as_schedule(
     return schedule if isinstance(schedule, Schedule) else load_schedule(schedule, worker=worker, **how)
 
 
+@public
 def load_schedule(
     source: str | os.PathLike[str] | HasOperation,
     *,

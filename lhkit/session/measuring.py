@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.model.boundary import public
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import CacheState, Comparison, Measurement, Verification
 from lhkit.model.signature import Function
@@ -30,6 +31,7 @@ _SHORT_BATCH_NS = 500_000
 _MOST_ALIGNMENT_BYTES = 1 << 21
 
 
+@public
 def measure(
     kernels: Mapping[str, Kernel],
     arguments: Sequence[NDArray[Any]] | None = None,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.hosts import find_host
+from lhkit.model.boundary import public
 from lhkit.model.errors import usage_error
 from lhkit.model.input_files import read_bytes
 from lhkit.model.jsonable import from_json
@@ -26,6 +27,7 @@ _MAKERS = ("compiler/own_op*.py", "compiler/ops/*.py", "model/own_ops.py", "own_
 _GENERIC_OP = re.compile(r'"(?!transform\.|lhkit\.)[\w.]+"\s*\(')
 
 
+@public
 def load_own_ops(
     path: str | os.PathLike[str], *, worker: Worker | None = None, limits: Limits | None = None
 ) -> tuple[OwnOp, ...]:

@@ -33,7 +33,7 @@ def _fit(index: int, type_: ArrayType, argument: Any) -> Array:
         return _fit_scalar(index, type_, argument)
     if type_.kind == "memref" and not isinstance(argument, np.ndarray):
         raise usage_error(f"argument {index} is written to in place, so it must be a NumPy array")
-    array = np.asarray(argument)
+    array = _as_array(index, argument)
     fits = len(array.shape) == len(type_.shape) and all(
         n is None or n == m for n, m in zip(type_.shape, array.shape, strict=True)
     )
@@ -46,9 +46,16 @@ def _fit(index: int, type_: ArrayType, argument: Any) -> Array:
     return array
 
 
+def _as_array(index: int, argument: Any) -> Array:
+    try:
+        return np.asarray(argument)
+    except ValueError as error:  # rows of different lengths
+        raise usage_error(f"argument {index} is no array: {error}") from None
+
+
 def _fit_scalar(index: int, type_: ArrayType, argument: Any) -> Array:
     """Return a scalar argument in the type's dtype; only floats may lose digits."""
-    given = np.asarray(argument)
+    given = _as_array(index, argument)
     dtype = dtype_named(type_.dtype)
     value = None
     if given.shape == () and (given.dtype.kind != "c" or dtype.kind == "c"):

@@ -34,9 +34,9 @@ def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tup
     Raises:
         UsageError: No such file, nothing in it, or neither text nor bytecode.
     """
-    if isinstance(source, str) and ("\n" in source or "{" in source):
+    if isinstance(source, str) and _is_text(source):
         return name, checked_content(source.encode(errors="replace"), name), None
-    path = find_file(Path(source), kind)
+    path = find_file(_as_path(source, kind), kind)
     content = _read_file(path, kind, read_bytes)
     return str(path), checked_content(content, str(path)), path
 
@@ -55,8 +55,8 @@ def read_module(
         UsageError: As for `read_source`.
         PayloadError: It ends within the data of a resource.
     """
-    is_text = isinstance(source, str) and ("\n" in source or "{" in source)
-    path = None if is_text else find_file(Path(source), kind)
+    is_text = isinstance(source, str) and _is_text(source)
+    path = None if is_text else find_file(_as_path(source, kind), kind)
     shown = name if path is None else str(path)
     try:
         if path is None:
@@ -69,6 +69,24 @@ def read_module(
         advice = "It was not written or copied to its end."
         raise error_for(Failure("payload-parse", message, advice=advice, stage="parse")) from None
     return shown, checked_content(text, shown), path, found
+
+
+def _is_text(source: str) -> bool:
+    return "\n" in source or "{" in source
+
+
+def _as_path(source: object, kind: Shipped) -> Path:
+    """Return a source that is no text as a path.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    if isinstance(source, str | os.PathLike):
+        return Path(source)
+    word = "payload" if kind == "data" else "schedule"
+    given = "None" if source is None else f"a{'n' if type(source).__name__[0] in 'aeiou' else ''} "
+    given += "" if source is None else type(source).__name__
+    raise usage_error(f"a {word} is a path or MLIR text, not {given}")
 
 
 def read_libraries(

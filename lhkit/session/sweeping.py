@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.analysis.sweep_summary import PAYLOAD_AXIS
+from lhkit.model.boundary import public
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
@@ -30,6 +31,7 @@ VARIANT_LIMITS = Limits(seconds=20.0)
 PayloadLike = Payload | str | os.PathLike[str]
 
 
+@public
 def sweep(
     payload: PayloadLike | Mapping[str, PayloadLike],
     schedule: Schedule | str | os.PathLike[str],

@@ -12,6 +12,7 @@ from typing import Any
 
 from lhkit.analysis.knob_effects import knobs_without_effect, with_knob_warnings
 from lhkit.analysis.silent_mistakes import with_warnings, without_warnings
+from lhkit.model.boundary import public
 from lhkit.model.errors import WorkerError
 from lhkit.model.failure import Failure
 from lhkit.model.jsonable import from_json
@@ -39,6 +40,7 @@ _STATUS: Mapping[str, OutcomeStatus] = {
 }
 
 
+@public
 def trace_schedule(
     payload: Payload | str | os.PathLike[str],
     schedule: Schedule | str | os.PathLike[str],

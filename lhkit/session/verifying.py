@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.analysis.comparing import compare_results
+from lhkit.model.boundary import public
 from lhkit.model.measurement import Verification
 from lhkit.session.inputs import default_arguments
 from lhkit.session.kernels import Kernel, compile_kernel
@@ -18,6 +19,7 @@ from lhkit.worker.arrays import Packing, arrays_in
 Array = NDArray[Any]
 
 
+@public
 def verify(kernel: Kernel, arguments: Sequence[Array] | None = None, *, seed: int = 0) -> Verification:
     """Run a kernel and compare what it returns, and what it leaves in memrefs, with the reference.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from lhkit.model.boundary import public
 from lhkit.model.measurement import Comparison
 from lhkit.model.trace import Trace
 from lhkit.render.bars import draw_speed_bars
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from lhkit.session.kernels import Kernel
 
 
+@public
 def speed(comparison: Comparison) -> Drawing:
     """Return how fast each entry is, as bars with 95 % intervals and shares of the core's limits.
 
@@ -33,6 +35,7 @@ def speed(comparison: Comparison) -> Drawing:
     )
 
 
+@public
 def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Drawing:
     """Return speed against arithmetic intensity, below what the core can compute and copy.
 
@@ -48,6 +51,7 @@ def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Drawing:
     )
 
 
+@public
 def throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "size") -> Drawing:
     """Return GFLOP/s against size, a line an entry, with the core's peak.
 
@@ -63,6 +67,7 @@ def throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "si
     return figure_drawing("throughput", f"GFLOP/s against {size_label}", figure, text)
 
 
+@public
 def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Drawing:
     """Return how many ops of each kind the payload has after every step.
 
@@ -79,6 +84,7 @@ def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Drawing:
     return figure_drawing("op-counts", f"Payload ops by {by}, after each step", figure, text)
 
 
+@public
 def live_buffers(kernel: Kernel) -> Drawing:
     """Return which buffers a call of a kernel holds from where to where, and the peak.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lhkit.model.boundary import public
 from lhkit.model.trace import Trace
 from lhkit.render.trace_view import trace_page
 from lhkit.session.catalogues import known_help
@@ -14,6 +15,7 @@ from lhkit.widgets.bundles import trace_drawing
 from lhkit.widgets.drawing import Drawing
 
 
+@public
 def page(trace: Trace) -> Drawing:
     """Return all drawings of a trace as one: its handles, its schedule, the payload after each step, its tiles.
 
@@ -22,6 +24,7 @@ def page(trace: Trace) -> Drawing:
     return trace_drawing(trace, page_facts(trace))
 
 
+@public
 def save_page(trace: Trace, path: str | os.PathLike[str], *, command: str | None = None) -> Path:
     """Write a trace as one HTML file: no kernel, no network, steps to go through, one selection.
 

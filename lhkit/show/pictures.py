@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lhkit.analysis.op_diff import ir_diff
 from lhkit.analysis.payload_flow import Quantity, payload_flow
 from lhkit.analysis.schedule_flow import schedule_flow
+from lhkit.model.boundary import public
 from lhkit.model.flow import FlowGraph
 from lhkit.model.payload import Payload
 from lhkit.model.trace import Trace
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from lhkit.session.kernels import Kernel
 
 
+@public
 def timeline(trace: Trace) -> Drawing:
     """Return what happened to each handle: a row a handle, a column a step.
 
@@ -43,6 +45,7 @@ def timeline(trace: Trace) -> Drawing:
     return Drawing(view, timeline_text(drawing), lambda: timeline_svg(drawing, themed=False))
 
 
+@public
 def diff(trace: Trace, step: int | None = None, *, against: int | None = None) -> Drawing:
     """Return what a step did to the payload, op by op; a slider goes to the other steps.
 
@@ -61,6 +64,7 @@ def diff(trace: Trace, step: int | None = None, *, against: int | None = None) -
     return Drawing(view, text, lambda: text_picture(shown.title or "payload", text), is_text=True)
 
 
+@public
 def graph(
     shown: Trace | Payload,
     step: int | None = None,
@@ -105,6 +109,7 @@ def _graph_drawing(flow: FlowGraph, view: View) -> Drawing:
     return Drawing(view, graph_text(flow), lambda: graph_svg(layout(flow), themed=False))
 
 
+@public
 def code(kernel: Kernel, target: str | None = None) -> Drawing:
     """Return the machine code of a kernel's hot loops beside the IR that it comes from.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lhkit.model.boundary import public
 from lhkit.model.errors import usage_error
 from lhkit.model.sweep import SweepResult
 from lhkit.render.sweep_bundle import SWEEP_FIGURES, SweepFigure, sweep_text
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _TITLES = {"knobs": "Knobs", "history": "Best so far", "outcomes": "Outcomes"}
 
 
+@public
 def sweep(result: SweepResult | Sweep, *, kind: SweepFigure = "knobs") -> Drawing:
     """Return what a sweep found, or has found so far.
 

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lhkit.model.boundary import public
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _MOVING_ITERATIONS = 8
 
 
+@public
 def tiles(
     shown: Trace | Payload,
     op: str | int | None = None,

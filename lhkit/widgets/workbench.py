@@ -12,7 +12,8 @@ from typing import Any
 import anywidget
 import traitlets
 
-from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.boundary import public
+from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
@@ -23,6 +24,7 @@ from lhkit.render.trace_view import schedule_panes, timeline_pane, trace_key
 from lhkit.render.viewer import Pane, View, script, static_text, view_html, view_style
 from lhkit.session.catalogues import known_help
 from lhkit.session.composing import Session
+from lhkit.session.defects import typed_error
 from lhkit.session.files import write_file
 from lhkit.session.loading import as_payload
 from lhkit.session.opening import open_session
@@ -111,6 +113,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         """The trace that is shown."""
         return self.workbench.trace
 
+    @public
     def do(self, command: Mapping[str, Any]) -> None:
         """Carry out a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.commands`.
 
@@ -145,6 +148,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         """What was run, measured and swept, the first one first."""
         return self.workbench.runs.results
 
+    @public
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the workbench to a file that ``lhkit.explore(path)`` opens again.
 
@@ -161,6 +165,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
             raise usage_error(f"{path} does not end in .json", "lhkit.explore(path) opens such files again.")
         return self.export(path)
 
+    @public
     def export(self, path: str | os.PathLike[str], kind: str | None = None) -> Path:
         """Write what the workbench holds as a file, as its menu does in the browser.
 
@@ -227,8 +232,9 @@ class WorkbenchWidget(anywidget.AnyWidget):
         if "ask" in content:
             try:
                 answer = {"reply": number, "value": self.workbench.ask(content)}
-            except LhkitError as error:
-                answer = {"reply": number, "error": error.failure.message}
+            except Exception as error:  # noqa: BLE001 - the page waits for an answer
+                failure = typed_error(error, f"ask {content.get('ask')}").failure
+                answer = {"reply": number, "error": failure.message}
             self._here(functools.partial(self.send, answer))
             return
         try:
@@ -278,8 +284,9 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
     def _report(self, error: Exception) -> None:
         """Show a defect of lhkit's own; the workbench goes on."""
-        message = f"lhkit itself failed: {type(error).__name__}: {error}"
-        notice = Notice("defect", message, "The kernel's log has the details; what was on screen is unharmed.")
+        failure = typed_error(error, "workbench").failure
+        advice = f"What was on screen is unharmed. For a report: {failure.reproducer}"
+        notice = Notice("defect", failure.message, advice)
         self._here(functools.partial(self._set, {_trait("notice"): notice.to_json()}))
 
 
@@ -306,6 +313,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
+@public
 def explore(
     payload: Payload | str | os.PathLike[str] | None = None,
     schedule: Schedule | str | os.PathLike[str] | None = None,

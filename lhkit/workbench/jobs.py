@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import logging
 import threading
 import weakref
 from collections import deque
@@ -139,8 +138,7 @@ class ThreadJobs:
     def _guarded(self, act: Callable[[], None]) -> None:
         try:
             act()
-        except Exception as error:
-            logging.getLogger("lhkit").exception("the workbench failed")
+        except Exception as error:  # noqa: BLE001 - it is reported, and the workbench goes on
             self._report(error)
 
 

@@ -177,7 +177,7 @@ class Handlers:
 
     def _apply_by_pass(self, fields: dict[str, Any], body: bytes) -> Message:
         payload, *schedules = _sources(fields["sources"], body)
-        allowed = fields["allowed_passes"]
+        allowed = fields.get("allowed_passes", ())
         text = apply_by_pass(payload, schedules, fields["entry"], fields["bind"], allowed)
         return Message({}, text.encode())
 
@@ -394,6 +394,5 @@ def _sources(described: Sequence[dict[str, Any]], body: bytes) -> tuple[Source, 
 
 
 def _application(sources: Sequence[Source], parts: dict[str, Any]) -> Application:
-    return Application(
-        tuple(sources), parts["entry"], parts["knobs"], tuple(parts["bind"]), tuple(parts["allowed_passes"])
-    )
+    allowed = tuple(parts.get("allowed_passes", ()))  # files of an earlier version name none
+    return Application(tuple(sources), parts["entry"], parts["knobs"], tuple(parts["bind"]), allowed)
