@@ -17,7 +17,7 @@ from lhkit.render.lesson_page import lessons_markdown
 from lhkit.session.files import write_file
 from lhkit.session.lessons import copy_notebooks, find_notebook, lessons_in, reset_notebook
 from lhkit.user_folders import home_folder, homeless_note
-from lhkit.worker.folders import temporary_place
+from lhkit.worker.folders import collect_abandoned, temporary_place
 from lhkit.worker.process_groups import still_running
 
 # Given to JupyterLab by path, because an editable install puts nothing into share/jupyter.
@@ -126,6 +126,7 @@ def _end(lab: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(psutil.Error):
             process.kill()
     still_running(left, _END_SECONDS)
+    collect_abandoned()  # of kernels that did not end by themselves
 
 
 def write_index(folder: Path) -> bool:

@@ -13,6 +13,7 @@ import psutil
 
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Failure
+from lhkit.user_folders import STATE_VARIABLE
 from lhkit.worker.process_groups import PARENT_VARIABLE
 
 DEFAULT_SECONDS = 60.0
@@ -121,9 +122,12 @@ def thread_environment(threads: int = 1) -> dict[str, str]:
 def process_environment(threads: int) -> dict[str, str]:
     """Return the environment of a process beside this one: threads of libraries, and lhkit importable."""
     home = str(Path(__file__).parents[2])
+    # A worker runs in a folder of its own.
+    state = {STATE_VARIABLE: str(Path(named).absolute())} if (named := os.environ.get(STATE_VARIABLE)) else {}
     paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
     return {
         **os.environ,
+        **state,
         **thread_environment(threads),
         "PYTHONPATH": os.pathsep.join([*paths, home]),
         "PYTHONUTF8": "1",

@@ -6,7 +6,9 @@ import signal
 import statistics
 import threading
 import time
+from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
@@ -31,21 +33,43 @@ def test_a_request_that_does_nothing_takes_less_than_2_ms(own_worker):
     assert statistics.median(times) < 2
 
 
-def test_200_kills_at_random_moments(own_worker):
-    """Kills while loading, compiling and calling: a named error each, and the next request works."""
+@pytest.mark.timeout(3600)
+def test_100_kills_at_random_moments_of_mixed_requests(own_worker):
+    """Kills while loading, tracing, compiling and calling: a named error each, and the next request works.
+
+    What is answered is right, and neither processes nor folders of the dead are left.
+    """
     draw = random.Random(0)
+    before = own_folders()
     payload = lhkit.load_payload("fc_relu.mlir", worker=own_worker)
     schedule = lhkit.load_schedule("fc_relu_tile_fuse_vectorize.mlir", worker=own_worker)
     arguments = generate_arguments(payload.function())
-    requests = [
-        lambda: lhkit.load_payload("fc_relu.mlir", worker=own_worker),
-        lambda: lhkit.compile(payload, schedule, worker=own_worker),
-        lambda: lhkit.compile(payload, worker=own_worker)(*arguments),
-        lambda: own_worker.request("ping", {}),
-    ]
+    steps = len(lhkit.trace(payload, schedule, worker=own_worker).step_records)
+    expected = lhkit.compile(payload, worker=own_worker)(*arguments)
+
+    def load():
+        assert lhkit.load_payload("fc_relu.mlir", worker=own_worker).sha256 == payload.sha256
+
+    def trace():
+        # A trace that its worker's death ends is a value: it says which step it was.
+        found = lhkit.trace(payload, schedule, worker=own_worker)
+        if found.outcome.status == "crashed":
+            traced.append(found.outcome.failed_step)
+        else:
+            assert found.outcome.status == "ok" and len(found.step_records) == steps
+
+    def call():
+        kernel = lhkit.compile(payload, draw.choice([schedule, None]), worker=own_worker)
+        assert np.allclose(kernel(*arguments), expected, rtol=1e-4, atol=1e-3)
+
+    def ping():
+        own_worker.request("ping", {})
+
+    requests = [load, trace, call, ping]
     stages: list[str] = []
+    traced: list[int | None] = []
     between = 0
-    while len(stages) < 200:
+    while len(stages) + len(traced) < 100:
         own_worker.request("ping", {})
         generation = own_worker.generation
         timer = threading.Timer(draw.uniform(0, 0.25), os.kill, (own_worker.pid, signal.SIGKILL))
@@ -58,13 +82,25 @@ def test_200_kills_at_random_moments(own_worker):
             assert failure.kind == "crash" and failure.request and failure.reproducer
             assert "SIGKILL" in failure.message
             stages.append(f"{failure.request}/{failure.stage}")
-        else:  # it died between two requests: its successor answered
+        else:  # it died between two requests, or in a trace: its successor answered
             between += 1
         timer.join()
         assert own_worker.request("ping", {}) is not None
         assert own_worker.generation == generation + 1
     counts = {s: stages.count(s) for s in sorted(set(stages))}
-    print(f"\n200 kills, 200 named errors, by request and stage: {counts}; {between} between requests")
+    print(
+        f"\n{len(stages)} kills with a named error, by request and stage: {counts}; {len(traced)} traces that say "
+        f"it; {between - len(traced)} between requests"
+    )
+    own_worker.close()
+    assert own_folders() <= before
+    assert not [p for p in psutil.Process().children() if "lhkit.worker" in p.cmdline()]
+
+
+def own_folders():
+    """Return the temporary folders that this process holds."""
+    held = {Path(f.path).parent for f in psutil.Process().open_files() if f.path.endswith(".lhkit-owner")}
+    return {folder for folder in held if folder.is_dir()}
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["dropped", "kept"])

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from lhkit.user_folders import machine_folder
+from lhkit.worker.limits import process_environment
 from lhkit.worker.neighbours import timing_sign
 
 HOLD = """
@@ -73,6 +74,12 @@ def test_the_signs_of_a_user_are_in_a_private_folder_of_this_machine(tmp_path, m
     with timing_sign():
         signs = machine_folder("timings")
         assert len(list(signs.iterdir())) == 1 and signs.is_relative_to(tmp_path)
+
+
+def test_a_relative_state_folder_is_the_same_one_for_workers(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LHKIT_STATE_DIR", "state")
+    assert process_environment(1)["LHKIT_STATE_DIR"] == str(tmp_path / "state")
 
 
 def test_where_no_file_can_be_written_a_timing_goes_on(tmp_path):
