@@ -15,6 +15,7 @@ from lhkit.cli.readiness import Finding, tried_findings
 from lhkit.hosts import NEWEST_TRIED, newer_than_tried
 from lhkit.model.cores import available_cores
 from lhkit.model.errors import LhkitError
+from lhkit.model.jsonable import from_json
 from lhkit.model.knob import THREADS_KNOB
 from lhkit.render.tables import Table, format_bytes, table_text
 from lhkit.session.environment import cpu_name, vector_extensions
@@ -23,6 +24,7 @@ from lhkit.session.targets import VARIABLE as TARGET_VARIABLE
 from lhkit.session.targets import find_target
 from lhkit.session.workers import shared_worker
 from lhkit.worker.limits import default_memory_bytes
+from lhkit.worker.sandbox import SANDBOX_VARIABLE, Defence
 
 SCHEMA = "lhkit.doctor/1"
 # Extra → (module to look for, what it is for).
@@ -55,7 +57,7 @@ def command(json_file: str | None, is_tried: bool) -> None:
     Exits with 1 if something that lhkit needs is missing. With --ready, a schedule is applied, compiled and
     checked, JupyterLab is looked for, and files are written where they will be.
     """
-    lines = [*_machine(), *_bindings(), *_binary(), *_optional()]
+    lines = [*_machine(), *_bindings(), *_sandbox(), *_binary(), *_optional()]
     if is_tried:
         lines += tried_findings()
     if json_file is not None:
@@ -124,6 +126,22 @@ def _age(version: str) -> list[Finding]:
         return []
     said = f"newer than {NEWEST_TRIED}, the newest that lhkit was tried with: results may differ"
     return [Finding("  version", said, None, f"pip install torch-mlir=={NEWEST_TRIED}")]
+
+
+def _sandbox() -> list[Finding]:
+    """Return what the worker cannot do here, tried by the worker itself."""
+    try:
+        answer = shared_worker().request("defences", {}).header
+    except LhkitError as error:
+        return [Finding("sandbox of the worker", error.failure.message, False, error.failure.advice or "")]
+    mend = f"unset {SANDBOX_VARIABLE}" if os.environ.get(SANDBOX_VARIABLE) == "off" else ""
+    lines = []
+    for defence in (from_json(Defence, each) for each in answer["defences"]):
+        found = f"refused ({defence.how})" if defence.holds else f"warning: not refused ({defence.how})"
+        lines.append(
+            Finding(f"sandbox: {defence.what}", found, defence.holds or None, "" if defence.holds else mend)
+        )
+    return lines
 
 
 def _openmp(library: str | None) -> Finding:

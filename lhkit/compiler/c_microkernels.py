@@ -1,26 +1,17 @@
-"""Microkernels in C: a header that declares them, the system's compiler, and its messages with places."""
+"""Microkernels in C: a header that declares them, and the messages of the system's compiler with places."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 import re
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.signature import ArrayType
 from lhkit.model.span import Span
-from lhkit.model.target import INSTRUCTION_SETS
 
-HEADER = "lhkit_microkernel.h"
-_COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-O3", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC")
 _MESSAGE = re.compile(r"^(.*?):(\d+):(\d+): (?:fatal )?(error|warning|note): (.*)$", re.MULTILINE)
 _C_NAMES = {
     "float32": "float",
@@ -31,8 +22,12 @@ _C_NAMES = {
 }
 
 
+# Compiles C source, given path, text, a header and a target, to (path of the library or None, messages).
+CompileC = Callable[[str, str, str, str], tuple[str | None, str]]
+
+
 def load_c_microkernel(
-    name: str, arguments: Sequence[ArrayType], file: str, text: str, target: str = ""
+    name: str, arguments: Sequence[ArrayType], file: str, text: str, compile_c: CompileC, target: str = ""
 ) -> tuple[Any, int]:
     """Compile C source and return the library that came out and the address of a function in it.
 
@@ -41,29 +36,28 @@ def load_c_microkernel(
         arguments: Its arguments, which the source has to declare as `c_header` does.
         file: Path of the source, for messages and ``#include``.
         text: The source.
+        compile_c: Runs the compiler.
         target: Whose instructions it may use; empty for this CPU's.
 
     Raises:
         UsageError: No compiler, or it refuses the source; with its messages.
     """
-    compiler = _find_compiler()
-    with tempfile.TemporaryDirectory(prefix="lhkit-c-") as folder:
-        header, source, library = (Path(folder) / n for n in (HEADER, "microkernel.c", "microkernel.so"))
-        header.write_text(c_header(name, arguments), encoding="utf-8")
-        # The header comes first, whether the source includes it or not: it is what checks the signature.
-        source.write_text(f'#include "{HEADER}"\n#line 1 "{_quoted(file)}"\n{text}', encoding="utf-8")
-        beside = f"-I{Path(file).parent}"
-        cpu = INSTRUCTION_SETS[target].cpu if target else "native"
-        flags = [*_FLAGS, f"-march={cpu}", f"-I{folder}", beside]
-        command = [compiler, *flags, "-o", str(library), str(source), "-lm"]
-        environment = {**os.environ, "LC_ALL": "C"}
-        run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-        if run.returncode != 0:
-            raise _refusal(name, arguments, (file, text), run.stderr)
-        loaded = ctypes.CDLL(str(library))
+    library, said = compile_c(file, text, c_header(name, arguments), target)
+    if library is None:
+        raise _refusal(name, arguments, (file, text), said)
+    loaded = ctypes.CDLL(library)
     if not hasattr(loaded, name):
         raise usage_error(f"{file} defines no function {name}", f"It is to be {prototype(name, arguments)}.")
     return loaded, int(ctypes.cast(getattr(loaded, name), ctypes.c_void_p).value or 0)
+
+
+def no_compiler(file: str, _text: str, _header: str, _target: str) -> tuple[str | None, str]:
+    """Compile nothing, where nothing runs the compiler.
+
+    Raises:
+        UsageError: Always.
+    """
+    raise usage_error(f"{file} is C source, and nothing compiles that here")
 
 
 def c_header(name: str, arguments: Sequence[ArrayType]) -> str:
@@ -94,20 +88,6 @@ def prototype(name: str, arguments: Sequence[ArrayType]) -> str:
 
 def _struct_name(argument: ArrayType) -> str:
     return f"memref_{len(argument.shape)}d_{argument.dtype}"
-
-
-def _find_compiler() -> str:
-    named = os.environ.get("CC")
-    for candidate in (named,) if named else _COMPILERS:
-        if candidate and (found := shutil.which(candidate)):
-            return found
-    advice = "Install one (Debian, Ubuntu: apt install gcc), set CC, or write the microkernel in Python."
-    what = f"CC={named} is no compiler" if named else f"there is no C compiler ({', '.join(_COMPILERS)})"
-    raise usage_error(what, advice)
-
-
-def _quoted(path: str) -> str:
-    return path.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _refusal(name: str, arguments: Sequence[ArrayType], source: tuple[str, str], output: str) -> UsageError:

@@ -11,6 +11,7 @@ import numpy as np
 
 from lhkit.compiler.applying import Application, apply_schedule, parse_payload
 from lhkit.compiler.bindings import ir, new_context
+from lhkit.compiler.c_microkernels import CompileC, no_compiler
 from lhkit.compiler.destination import KERNEL_NAME
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.extent_checks import ExtentCheck, check_extents, extent_checks
@@ -45,7 +46,8 @@ class Recipe:
     """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources.
 
     Without ``is_threaded`` it runs on one thread, whatever its knobs say. The target is whose instructions
-    it may use; empty for this CPU.
+    it may use; empty for this CPU. ``compile_c`` runs the C compiler for microkernels: this process may not be
+    allowed to.
     """
 
     payload: Source
@@ -56,6 +58,7 @@ class Recipe:
     resources: Data = field(default_factory=dict)
     is_threaded: bool = True
     target: str = ""
+    compile_c: CompileC = no_compiler
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -265,7 +268,7 @@ def link(
     """
     progress("jit", module)
     put_under(module, recipe.resources)
-    linked = LinkedMicrokernels(slots, recipe.microkernels, recipe.target)
+    linked = LinkedMicrokernels(slots, recipe.microkernels, recipe.compile_c, recipe.target)
     called = {**linked.addresses, **(symbols or {})}
     libraries = [openmp_library()] if recipe.threads > 1 else []
     code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY, called, libraries)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lhkit.compiler.bindings import ir
-from lhkit.compiler.c_microkernels import load_c_microkernel
+from lhkit.compiler.c_microkernels import CompileC, load_c_microkernel
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.memrefs import array_at
 from lhkit.compiler.ops.replace_with_call import MICROKERNEL_MARK
@@ -92,8 +92,16 @@ class LinkedMicrokernels:
         addresses: Where each symbol is.
     """
 
-    def __init__(self, slots: Sequence[Slot], given: Sequence[Microkernel], target: str = "") -> None:
+    def __init__(
+        self, slots: Sequence[Slot], given: Sequence[Microkernel], compile_c: CompileC, target: str = ""
+    ) -> None:
         """Load what stands in for each function, compiled for a target (empty: this CPU).
+
+        Args:
+            slots: The functions.
+            given: What there is for them.
+            compile_c: Runs the C compiler.
+            target: See `Recipe`.
 
         Raises:
             UsageError: Nothing does, or it does not load; what is given for no function is refused too.
@@ -105,6 +113,7 @@ class LinkedMicrokernels:
             raise usage_error(
                 f"nothing calls a microkernel {unknown[0]}", f"Microkernels that are called: {known}."
             )
+        self._compile_c = compile_c
         self._raised: list[LhkitError] = []
         self._target = target
         self._keep: list[Any] = []
@@ -118,7 +127,9 @@ class LinkedMicrokernels:
     def _load(self, slot: Slot, microkernel: Microkernel) -> int:
         if microkernel.function is None:
             source = (microkernel.file, microkernel.text)
-            library, address = load_c_microkernel(slot.name, slot.arguments, *source, self._target)
+            library, address = load_c_microkernel(
+                slot.name, slot.arguments, *source, self._compile_c, self._target
+            )
             self._keep.append(library)
             return address
         return self._callback(slot, microkernel, _python_function(microkernel))

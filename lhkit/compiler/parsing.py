@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,8 +33,8 @@ _UNKNOWN_OP = (
 def parse_module(source: Source) -> Any:
     """Return the verified module of a source, in the current context.
 
-    The parser gives places a file name only for files, so the text passes through one in the
-    current directory, named by the source's label.
+    The parser gives places a file name only for files, so the text passes through one, named by the source's
+    label.
 
     Raises:
         PayloadError, ScheduleError: It does not parse (``…-parse``) or does not verify (``…-verify``).
@@ -53,12 +56,19 @@ def parse_module(source: Source) -> Any:
 
 
 def _parse(label: str, content: bytes) -> Any:
-    path = Path(label)
-    path.write_bytes(content)
-    try:
-        return ir.Module.parseFile(label)
-    finally:
-        path.unlink()
+    # The label is to be the whole file name; the working folder itself may be one where nothing can be written.
+    with contextlib.chdir(_folder().name):
+        path = Path(label)
+        path.write_bytes(content)
+        try:
+            return ir.Module.parseFile(label)
+        finally:
+            path.unlink()
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="lhkit-parse-", ignore_cleanup_errors=True)
 
 
 def _parses(source: Source, place: Span | None) -> bool:

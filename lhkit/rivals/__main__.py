@@ -1,4 +1,8 @@
-"""``python -m lhkit.rivals``: the process of a rival."""
+"""``python -m lhkit.rivals``: the process of a rival.
+
+It has no sandbox: it runs a program that the user named (PyTorch, IREE), no payload of a stranger's by lhkit's
+compiler, and such programs start processes and write caches.
+"""
 
 from lhkit.rivals.handlers import RivalHandlers
 from lhkit.worker.serving import serve

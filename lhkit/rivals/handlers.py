@@ -23,7 +23,7 @@ from lhkit.worker.neighbours import timing_sign
 from lhkit.worker.pinning import pinned_to
 from lhkit.worker.protocol import Message
 from lhkit.worker.references import load_function
-from lhkit.worker.serving import Send
+from lhkit.worker.serving import Ask, Send
 from lhkit.worker.timing import Call, TimedCall, python_batches, without_garbage_collector
 
 _PLACES_BYTES = 96 << 20
@@ -33,7 +33,7 @@ _MOST_PLACES = 8
 class RivalHandlers:
     """Answers requests by name; it holds one task at a time."""
 
-    def __init__(self, _send: Send) -> None:
+    def __init__(self, _send: Send, _ask: Ask) -> None:
         self._files = MappedFiles()
         self._calls: list[Call] = []
         self._timed: list[TimedCall] = []

@@ -97,17 +97,15 @@ def trace_schedule(
 def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Limits | None) -> Trace:
     described, body = describe_sources([(payload.source, payload.content)], role="payload")
     more, more_body, parts = describe_schedule(schedule)
-    with tempfile.TemporaryDirectory(prefix="lhkit-trace-") as folder:
+    worker = worker or shared_worker()
+    with tempfile.TemporaryDirectory(prefix="trace-", dir=worker.files.journals) as folder:
         journal = Path(folder) / "journal"
         fields = {"sources": described + more, "schedule": parts, "journal": str(journal)}
         header: dict[str, Any] = {}
         death: Failure | None = None
         try:
-            header = (
-                (worker or shared_worker())
-                .request("trace", fields, body + more_body, limits=limits, last_good_ir=payload.text)
-                .header
-            )
+            content = body + more_body
+            header = worker.request("trace", fields, content, limits=limits, last_good_ir=payload.text).header
         except WorkerError as error:
             if not journal.exists():
                 raise
@@ -131,7 +129,7 @@ def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Li
             payload,
             schedule,
             _versions(records.toolchain),
-            own_op_texts(worker or shared_worker(), schedule),
+            own_op_texts(worker, schedule),
         ),
     )
 

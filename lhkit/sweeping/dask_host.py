@@ -18,7 +18,6 @@ from lhkit.sweeping.executor import LocalExecutor, Trial
 from lhkit.sweeping.task import Subject, Variant
 from lhkit.user_folders import machine_folder, open_private
 from lhkit.worker.client import Worker
-from lhkit.worker.folders import temporary_folder
 from lhkit.worker.limits import Limits
 from lhkit.worker.locking import wait_for_lock
 from lhkit.worker.questions import Question
@@ -70,9 +69,9 @@ class _Bench:
     """A sweep as one process knows it."""
 
     def __init__(self, setup: Setup) -> None:
-        self._folder, self._delete = temporary_folder(self, "lhkit-sweep-")
         worker = Worker()
         worker.preparation = setup.preparation
+        self._folder = worker.files.folder
         self._executor = LocalExecutor(worker, setup.limits)
         self._subjects: dict[str, Subject] = {}
         self._shapes: Sequence[Sequence[int]] = ()
@@ -107,7 +106,6 @@ class _Bench:
 
     async def close(self) -> None:
         await self._executor.close()
-        self._delete()
 
 
 _BENCHES: dict[str, _Bench] = {}

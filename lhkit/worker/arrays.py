@@ -61,10 +61,16 @@ class SharedFiles:
     """Memory-mapped files of the client: a pool for copies, and arrays that live in them.
 
     Files of the pool are used again by size class, so that a kernel called in a loop makes no new ones.
+
+    Attributes:
+        folder: Where the files are. The worker may write to them, and neither make, cut nor delete any.
+        journals: A folder in it where the worker may do that too.
     """
 
     def __init__(self) -> None:
-        self._folder, self._delete = temporary_folder(self, "lhkit-arrays-")
+        self.folder, self._delete = temporary_folder(self, "lhkit-arrays-")
+        self.journals = self.folder / "journals"
+        self.journals.mkdir()
         self._idle: dict[int, list[tuple[str, mmap.mmap]]] = {}
         self._resident: dict[int, tuple[str, int]] = {}
         self._kept = 0
@@ -98,7 +104,7 @@ class SharedFiles:
             if address <= start and start + array.nbytes <= address + length:
                 return _describe(array, file=name, offset=start - address)
         if (found := find_blob(start, array.nbytes)) is not None:
-            return _describe(array, file=found[0], offset=found[1])
+            return _describe(array, file=found[0], offset=found[1], read_only=True)
         return None
 
     def lend(self, nbytes: int) -> tuple[str, mmap.mmap]:
@@ -146,11 +152,11 @@ class SharedFiles:
             Path(lent[0]).unlink(missing_ok=True)
 
     def _new_file(self, nbytes: int) -> tuple[str, mmap.mmap]:
-        free = shutil.disk_usage(self._folder).free
+        free = shutil.disk_usage(self.folder).free
         if nbytes > free:  # half of it would fill the disk for everyone
             raise self._no_room(nbytes, f"{in_gib(free)} are free")
         self._count += 1
-        path = self._folder / str(self._count)
+        path = self.folder / str(self._count)
         try:
             with path.open("w+b") as file:
                 if hasattr(os, "posix_fallocate"):
@@ -165,7 +171,7 @@ class SharedFiles:
             raise self._no_room(nbytes, getattr(error, "strerror", None) or str(error)) from None
 
     def _no_room(self, nbytes: int, why: str) -> LhkitError:
-        folder = self._folder.parent
+        folder = self.folder.parent
         message = f"an array needs {in_gib(nbytes)} in {folder}: {why}"
         advice = "Arrays travel to the compiler's worker in files; TMPDIR names another folder for them."
         return error_for(Failure("memory", message, advice=advice))
@@ -274,15 +280,16 @@ class MappedFiles:
         if "inline" in descriptor:
             view = np.frombuffer(body, dtype=dtype, count=count, offset=descriptor["inline"])
             return aligned_copy(view.reshape(shape))
-        memory = self._map(descriptor["file"])
+        memory = self._map(descriptor["file"], is_read_only=bool(descriptor.get("read_only")))
         return np.frombuffer(memory, dtype=dtype, count=count, offset=descriptor["offset"]).reshape(shape)
 
-    def _map(self, name: str) -> mmap.mmap:
+    def _map(self, name: str, *, is_read_only: bool) -> mmap.mmap:
         if name not in self._maps:
             while len(self._maps) >= self._most:
                 del self._maps[next(iter(self._maps))]
-            with Path(name).open("r+b") as file:
-                self._maps[name] = mmap.mmap(file.fileno(), 0)
+            with Path(name).open("rb" if is_read_only else "r+b") as file:
+                access = mmap.ACCESS_READ if is_read_only else mmap.ACCESS_WRITE
+                self._maps[name] = mmap.mmap(file.fileno(), 0, access=access)
         return self._maps[name]
 
 

@@ -6,34 +6,22 @@ import collections
 import contextlib
 import dataclasses
 import os
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, cast
-
-import psutil
+from typing import Any
 
 from lhkit.model.errors import DefectError, LhkitError, error_for
-from lhkit.model.failure import Failure, FailureKind
+from lhkit.model.failure import Failure
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.worker.arrays import SharedFiles
-from lhkit.worker.deaths import advice_about, describe_exit, kind_of_death
-from lhkit.worker.folders import finalize_here, temporary_folder
-from lhkit.worker.inbox import Event, NothingYetError, open_inbox
-from lhkit.worker.limits import Limits, process_environment
-from lhkit.worker.process_groups import end_group
-from lhkit.worker.protocol import GarbageError, Message, write_message
+from lhkit.worker.deaths import advice_about
+from lhkit.worker.limits import Limits
+from lhkit.worker.process import COMPILER, DeathError, WorkerProcess
+from lhkit.worker.protocol import Message
 from lhkit.worker.questions import Question, Request, question_message, record
 from lhkit.worker.reproducer import write_reproducer
 
 _POLL_SECONDS = 0.05
-_START_SECONDS = 120.0
-_MOST_LOG_BYTES = 256 << 20
-_LOG_NAME = "worker.log"
-
-COMPILER = "lhkit.worker"
 
 
 class Worker:
@@ -67,7 +55,7 @@ class Worker:
         self.generation = 0
         self.preparation: tuple[Question, ...] = ()
         self._lock = threading.RLock()
-        self._process: _Process | None = None
+        self._process: WorkerProcess | None = None
         self._owner = os.getpid()
         self._released: collections.deque[tuple[int, int]] = collections.deque()
 
@@ -101,14 +89,14 @@ class Worker:
         with self._turn(name, limits):
             try:
                 process = self._alive(limits)
-            except _DeathError as died:
+            except DeathError as died:
                 if died.kind == "cancelled":
                     raise _cancelled(name) from None
                 raise error_for(self._failure_of_death("start", died, self._preparing())) from None
             question = question_message((name, fields, body), limits, self._take_released())
             try:
                 answer = process.ask(question, limits, last_good_ir, on_progress)
-            except _DeathError as died:
+            except DeathError as died:
                 self._process = None
                 if process.is_cancelled or died.kind == "cancelled":
                     raise _cancelled(name) from None
@@ -142,12 +130,12 @@ class Worker:
         """
         preparation = tuple(preparation)
         with self._lock:
+            self._leave_parent()
             try:
                 process, answers = self._start(preparation, limits or self.limits)
-            except _DeathError as died:
+            except DeathError as died:
                 requests = [record(*question) for question in preparation]
                 raise error_for(self._failure_of_death("load_ops", died, requests)) from None
-            self._leave_parent()
             self.kill()
             self.preparation, self._process = preparation, process
             self.generation += 1
@@ -166,8 +154,8 @@ class Worker:
         finally:
             self._lock.release()
 
-    def _start(self, preparation: Sequence[Question], limits: Limits) -> tuple[_Process, list[Message]]:
-        process = _Process(self.threads, self.program, limits)
+    def _start(self, preparation: Sequence[Question], limits: Limits) -> tuple[WorkerProcess, list[Message]]:
+        process = WorkerProcess(self.threads, self.program, limits, self.files)
         answers = []
         try:
             for question in preparation:
@@ -213,7 +201,7 @@ class Worker:
         """The process id, or None where none is running."""
         return self._process.pid if self._process else None
 
-    def _alive(self, limits: Limits) -> _Process:
+    def _alive(self, limits: Limits) -> WorkerProcess:
         self._leave_parent()
         if self._process is not None and not self._process.is_running():
             self._process.kill()
@@ -224,7 +212,7 @@ class Worker:
             self.generation += 1
         return self._process
 
-    def _failure_of_death(self, name: str, died: _DeathError, requests: Sequence[Request]) -> Failure:
+    def _failure_of_death(self, name: str, died: DeathError, requests: Sequence[Request]) -> Failure:
         stage = f" (stage: {died.stage})" if died.stage else ""
         failure = Failure(
             kind=died.kind,
@@ -262,141 +250,3 @@ class Worker:
 
 def _cancelled(name: str) -> LhkitError:
     return error_for(Failure("cancelled", f"{name} was cancelled", request=name))
-
-
-class _DeathError(Exception):
-    """The process did not survive: what kind of death, in which words, and what was known before."""
-
-    def __init__(self, kind: FailureKind, words: str, process: _Process) -> None:
-        super().__init__(words)
-        self.kind, self.words = kind, words
-        self.stage, self.last_good_ir, self.output = process.stage, process.last_good_ir, process.log_tail()
-
-
-class _Process:
-    """One worker process, from start to death."""
-
-    def __init__(self, threads: int, program: str, limits: Limits) -> None:
-        self.stage: str | None = None
-        self.last_good_ir: str | None = None
-        self.is_cancelled = False
-        self._scratch, self._delete_scratch = temporary_folder(self, "lhkit-worker-")
-        self._log = self._scratch / _LOG_NAME
-        with self._log.open("ab") as log:
-            self._popen = subprocess.Popen(
-                [sys.executable, "-P", "-m", program],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=self._scratch,
-                env=process_environment(threads),
-                start_new_session=True,
-            )
-        self.pid = self._popen.pid
-        self._end = finalize_here(self, end_group, self._popen)
-        self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
-        self._meet(Limits(_START_SECONDS, stopped=limits.stopped))
-
-    def _meet(self, limits: Limits) -> None:
-        hello = self._wait(limits)
-        if (failure := hello.header.get("failure")) is not None:
-            self.kill()
-            raise error_for(from_json(Failure, failure))
-
-    def is_running(self) -> bool:
-        return self._popen.poll() is None
-
-    def ask(
-        self,
-        request: Message,
-        limits: Limits,
-        last_good_ir: str | None,
-        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
-    ) -> Message:
-        """Send a request and return the last message that it causes.
-
-        Raises:
-            _DeathError: The process died, or was killed because it broke a limit or the protocol.
-        """
-        # What begins without a note: it would cost more than a small kernel.
-        self.stage = {"call": "call", "try_variant": "apply"}.get(request.header["request"])
-        self.last_good_ir = last_good_ir
-        try:
-            write_message(cast(BinaryIO, self._popen.stdin), request)
-        except OSError:
-            raise self._death() from None
-        return self._wait(limits, on_progress)
-
-    def _wait(self, limits: Limits, on_progress: Callable[[Mapping[str, Any]], None] | None = None) -> Message:
-        looked = time.monotonic()
-        deadline = looked + limits.seconds
-        has_ended = False
-        while True:
-            try:
-                event = self._inbox.get(min(_POLL_SECONDS, max(deadline - time.monotonic(), 0.001)))
-            except NothingYetError:
-                if has_ended:  # and what it forked holds its pipe open
-                    raise self._death() from None
-                self._enforce(limits, deadline)
-                has_ended = not self.is_running()  # once more: its last message may have come meanwhile
-                continue
-            if not isinstance(event, Message):
-                raise self._death(event)
-            if "progress" not in event.header:
-                return event
-            if on_progress is not None:
-                on_progress(event.header)
-            self.stage = event.header["progress"]
-            self.last_good_ir = event.header["ir"] or self.last_good_ir
-            if time.monotonic() - looked >= _POLL_SECONDS:  # notes may come faster than that
-                looked = time.monotonic()
-                self._enforce(limits, deadline)
-
-    def _enforce(self, limits: Limits, deadline: float) -> None:
-        if limits.is_stopped:
-            self._stop_for("cancelled", "was no longer wanted")
-        if time.monotonic() >= deadline:
-            self._stop_for("timeout", f"took longer than its limit of {limits.seconds:g} s")
-        if (used := self._memory_bytes()) > limits.memory_bytes:
-            limit = limits.memory_bytes / (1 << 20)
-            self._stop_for("memory", f"took {used / (1 << 20):.0f} MiB, over its limit of {limit:.0f} MiB")
-        with contextlib.suppress(OSError):
-            if self._log.stat().st_size > _MOST_LOG_BYTES:
-                self._stop_for("memory", f"printed more than {_MOST_LOG_BYTES >> 20} MiB")
-
-    def _stop_for(self, kind: FailureKind, words: str) -> None:
-        died = _DeathError(kind, words, self)
-        self.kill()
-        raise died
-
-    def _memory_bytes(self) -> int:
-        try:
-            memory = psutil.Process(self.pid).memory_info()
-        except psutil.Error:
-            return 0
-        return int(memory.rss - getattr(memory, "shared", 0))
-
-    def _death(self, event: Event = None) -> _DeathError:
-        code = None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = self._popen.wait(timeout=2)
-        # What was garbage only because the process died in the middle of it is just a death.
-        if isinstance(event, GarbageError) and code in (None, 0):
-            died = _DeathError("crash", f"wrote garbage on its pipe: {event}", self)
-        else:
-            died = _DeathError(kind_of_death(code, self.log_tail()), describe_exit(code), self)
-        self.kill()
-        return died
-
-    def log_tail(self, most_bytes: int = 1 << 14) -> str:
-        """Return the end of what was printed."""
-        try:
-            with self._log.open("rb") as log:
-                log.seek(max(self._log.stat().st_size - most_bytes, 0))
-                return log.read().decode(errors="replace")
-        except OSError:
-            return ""
-
-    def kill(self) -> None:
-        self._end()
-        self._delete_scratch()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lhkit.compiler.applying import Application, apply_schedule, parse_payload
+from lhkit.compiler.applying import apply_schedule, parse_payload
 from lhkit.compiler.bindings import HOST, new_context
 from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.catalogue import introspect, op_specs
@@ -51,6 +51,8 @@ from lhkit.worker.arrays import (
 from lhkit.worker.neighbours import timing_sign
 from lhkit.worker.protocol import Message
 from lhkit.worker.references import call_function
+from lhkit.worker.request_parts import Ask, application_of, c_compiler, sources_of
+from lhkit.worker.sandbox import explain_refusal, find_defences
 from lhkit.worker.timings import Timing
 from lhkit.worker.variants import VariantBench
 
@@ -61,10 +63,16 @@ Send = Callable[[Message], None]
 
 
 class Handlers:
-    """Answers requests by name; ``send`` takes the notes about progress that go out before the answer."""
+    """Answers requests by name.
 
-    def __init__(self, send: Send) -> None:
+    Args:
+        send: Takes the notes about progress that go out before the answer.
+        ask: Has the client do what this process is not allowed to, and returns its answer.
+    """
+
+    def __init__(self, send: Send, ask: Ask) -> None:
         self._send = send
+        self._ask = ask
         self._files = MappedFiles()
         self._kernels: OrderedDict[int, CompiledKernel] = OrderedDict()
         self._timings: dict[int, Timing] = {}
@@ -75,6 +83,7 @@ class Handlers:
             "ping": lambda _fields, _body: Message({}),
             "describe": self._describe,
             "elementwise_spelling": self._elementwise_spelling,
+            "defences": lambda _fields, _body: Message({"defences": to_json(find_defences())}),
             "load_ops": self._load_ops,
             "own_ops": lambda _fields, _body: Message({"ops": to_json(known_ops())}),
             "load_payload": self._load_payload,
@@ -145,18 +154,18 @@ class Handlers:
             return Message({"text": text, "sequences": sequences, **_described(module)})
 
     def _apply(self, fields: dict[str, Any], body: bytes) -> Message:
-        payload, *schedule = _sources(fields["sources"], body)
+        payload, *schedule = sources_of(fields["sources"], body)
         with new_context():
             module = parse_payload(payload)
             before = str(module)
             self._progress("apply", module)
-            apply_schedule(module, payload, _application(schedule, fields["schedule"]))
+            apply_schedule(module, payload, application_of(schedule, fields["schedule"]))
             is_changed = str(module) != before
             text = module.operation.get_asm(use_name_loc_as_prefix=True) if is_changed else ""
             return Message({"is_changed": is_changed, **_described(module)}, text.encode())
 
     def _load_schedule(self, fields: dict[str, Any], body: bytes) -> Message:
-        sources = _sources(fields["sources"], body)
+        sources = sources_of(fields["sources"], body)
         with new_context():
             module = parse_schedule(sources)
             functions = [f.name for f in functions_of(module)]
@@ -170,13 +179,13 @@ class Handlers:
         return Message({}, json.dumps(introspect(fields["lhkit"]).to_json()).encode())
 
     def _read_forms(self, fields: dict[str, Any], body: bytes) -> Message:
-        sources = _sources(fields["sources"], body)
+        sources = sources_of(fields["sources"], body)
         with new_context():
             module = parse_module(sources[0])
             return Message({"steps": to_json(written_forms(module, op_specs(), Names(sources)))})
 
     def _apply_by_pass(self, fields: dict[str, Any], body: bytes) -> Message:
-        payload, *schedules = _sources(fields["sources"], body)
+        payload, *schedules = sources_of(fields["sources"], body)
         allowed = fields.get("allowed_passes", ())
         text = apply_by_pass(payload, schedules, fields["entry"], fields["bind"], allowed)
         return Message({}, text.encode())
@@ -220,46 +229,49 @@ class Handlers:
         return Message({"counted": to_json(counted)}, json.dumps(to_json(program)).encode())
 
     def _work(self, fields: dict[str, Any], body: bytes) -> Message:
-        (payload,) = _sources(fields["sources"], body)
+        (payload,) = sources_of(fields["sources"], body)
         shapes = fields["shapes"] and [tuple(shape) for shape in fields["shapes"]]
         return Message({"work": to_json(work_of(payload, fields["function"], shapes))})
 
     def _tilings(self, fields: dict[str, Any], body: bytes) -> Message:
-        (payload,) = _sources(fields["sources"], body)
+        (payload,) = sources_of(fields["sources"], body)
         return Message({"tilings": to_json(tilings_of(payload))})
 
     def _outline(self, fields: dict[str, Any], body: bytes) -> Message:
-        sources, parts = _sources(fields["sources"], body), fields["schedule"]
+        sources, parts = sources_of(fields["sources"], body), fields["schedule"]
         return Message({"outline": to_json(outline_schedule(sources, **parts))})
 
     def _payload_outline(self, fields: dict[str, Any], body: bytes) -> Message:
-        (payload,) = _sources(fields["sources"], body)
+        (payload,) = sources_of(fields["sources"], body)
         return Message({"outline": to_json(outline_payload(payload))})
 
     def _trace(self, fields: dict[str, Any], body: bytes) -> Message:
-        payload, *schedule = _sources(fields["sources"], body)
-        ending = trace_application(payload, _application(schedule, fields["schedule"]), Path(fields["journal"]))
-        return Message({"failed": to_json(ending.failure), "failed_step": ending.failed_step})
+        payload, *schedule = sources_of(fields["sources"], body)
+        ending = trace_application(
+            payload, application_of(schedule, fields["schedule"]), Path(fields["journal"])
+        )
+        failed = to_json(ending.failure and explain_refusal(ending.failure))
+        return Message({"failed": failed, "failed_step": ending.failed_step})
 
     def _try_steps(self, fields: dict[str, Any], body: bytes) -> Message:
-        payload, schedule, *libraries = _sources(fields["sources"], body)
+        payload, schedule, *libraries = sources_of(fields["sources"], body)
         outcomes = []
         for number, text in enumerate(fields["texts"]):
             # If this one takes the process down, the client knows which it was.
             self._send(Message({"progress": str(number), "ir": None}))
             tried = Source(schedule.role, schedule.label, schedule.name, text.encode())
-            application = _application([tried, *libraries], fields["schedule"])
+            application = application_of([tried, *libraries], fields["schedule"])
             outcomes.append(try_last_step(payload, application, fields["depth"]))
         return Message({"outcomes": outcomes})
 
     def _recipe(self, fields: dict[str, Any], body: bytes) -> Recipe:
-        payload, *schedule = _sources(fields["sources"], body)
-        application = _application(schedule, fields["schedule"]) if schedule else None
+        payload, *schedule = sources_of(fields["sources"], body)
+        application = application_of(schedule, fields["schedule"]) if schedule else None
+        level = fields["opt_level"]
         microkernels = tuple(from_json(Microkernel, m) for m in fields.get("microkernels", ()))
         resources = {d["name"]: self._resource(d, body) for d in fields.get("resources", ())}
-        target = fields.get("target", "")
-        level = fields["opt_level"]
-        return Recipe(payload, fields["function"], application, level, microkernels, resources, target=target)
+        how = {"target": fields.get("target", ""), "compile_c": c_compiler(self._ask)}
+        return Recipe(payload, fields["function"], application, level, microkernels, resources, **how)
 
     def _resource(self, descriptor: dict[str, Any], body: bytes) -> Array:
         if "file" in descriptor:
@@ -281,7 +293,7 @@ class Handlers:
         call = kernel.prepare(placed, results)
         call()
         for array, copy in zip(arguments, placed, strict=True):
-            if copy is not array:
+            if copy is not array and array.flags.writeable:
                 array[...] = copy  # type: ignore[index]
         return self._answer_call(call, results, fields["results"])
 
@@ -381,18 +393,3 @@ class Handlers:
 
 def _described(module: Any) -> dict[str, Any]:
     return {"functions": to_json(functions_of(module)), "resources": to_json(resource_uses(module))}
-
-
-def _sources(described: Sequence[dict[str, Any]], body: bytes) -> tuple[Source, ...]:
-    """Return the sources of a request; their contents stand in the body, end to end."""
-    sources, offset = [], 0
-    for d in described:
-        content = body[offset : offset + d["bytes"]]
-        sources.append(Source(d["role"], d["label"], d["name"], content))
-        offset += d["bytes"]
-    return tuple(sources)
-
-
-def _application(sources: Sequence[Source], parts: dict[str, Any]) -> Application:
-    allowed = tuple(parts.get("allowed_passes", ()))  # files of an earlier version name none
-    return Application(tuple(sources), parts["entry"], parts["knobs"], tuple(parts["bind"]), allowed)

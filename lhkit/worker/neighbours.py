@@ -10,6 +10,7 @@ write to would show them, but anybody could put links or false signs there.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -37,7 +38,7 @@ def timing_sign(folder: Path | None = None) -> Iterator[Callable[[], bool]]:
     """
     own = _sign_of(psutil.Process())
     try:
-        folder = folder or machine_folder(_FOLDER)
+        folder = folder or signs_folder()
         os.close(open_private(folder / own))
     except OSError:
         yield lambda: False  # no such place: timing goes on, as if alone
@@ -46,6 +47,18 @@ def timing_sign(folder: Path | None = None) -> Iterator[Callable[[], bool]]:
         yield lambda: _others(folder, own)
     finally:
         (folder / own).unlink(missing_ok=True)
+
+
+@functools.cache
+def signs_folder() -> Path:
+    """Return the folder of the signs of this user on this machine, made if it is missing.
+
+    Cached: the sandbox of a worker is closed around it.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    return machine_folder(_FOLDER)
 
 
 def _others(folder: Path, own: str) -> bool:

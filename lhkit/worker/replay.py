@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from lhkit.model.errors import LhkitError
+from lhkit.model.failure import Failure
+from lhkit.model.jsonable import to_json
 from lhkit.worker.protocol import Message
 from lhkit.worker.reproducer import SCHEMA
+from lhkit.worker.sandbox import ADVICE, Folders, close_sandbox
 
 
 def replay(file: Path) -> int:
@@ -32,9 +35,13 @@ def replay(file: Path) -> int:
         return 2
     from lhkit.worker.handlers import Handlers
 
-    with tempfile.TemporaryDirectory() as folder:
+    # Once the sandbox is closed the folder can be emptied, and not removed.
+    with tempfile.TemporaryDirectory(prefix="lhkit-replay-", ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
-        handlers = Handlers(_show_progress)
+        tempfile.tempdir = folder
+        # A reproducer may be a stranger's, too. Requests write in this folder alone.
+        close_sandbox(Folders(Path(folder)))
+        handlers = Handlers(_show_progress, _refuse)
         for number, request in enumerate(requests):
             sys.stderr.write(f"request {number}: {request['request']}\n")
             try:
@@ -43,6 +50,11 @@ def replay(file: Path) -> int:
                 sys.stderr.write(f"{error}\n")
                 return error.failure.exit_code
     return 0
+
+
+def _refuse(message: Message) -> Message:
+    what = f"a replay asks no client: {', '.join(message.header)}"
+    return Message({"failure": to_json(Failure("usage", what, advice=ADVICE))})
 
 
 def _show_progress(message: Message) -> None:

@@ -17,8 +17,11 @@ from lhkit.model.failure import Failure
 from lhkit.model.jsonable import to_json
 from lhkit.worker.process_groups import ParentWatch
 from lhkit.worker.protocol import Message, read_message, write_message
+from lhkit.worker.sandbox import explain_refusal
 
 Send = Callable[[Message], None]
+Ask = Callable[[Message], Message]
+MakeHandlers = Callable[[Send, Ask], "Handlers"]
 
 
 class Handlers(Protocol):
@@ -42,11 +45,12 @@ _MOST_OUTPUT_BYTES = 1 << 20
 LOG_NAME = "worker.log"
 
 
-def serve(make_handlers: Callable[[Send], Handlers]) -> int:
+def serve(make_handlers: MakeHandlers) -> int:
     """Serve requests on standard input and output until they end; return the exit code.
 
     Args:
-        make_handlers: Makes what answers requests; it gets what sends notes before an answer.
+        make_handlers: Makes what answers requests; it gets what sends notes before an answer, and what asks the
+            client for something.
     """
     watch = ParentWatch()
     requests, answers = _private_streams()
@@ -69,14 +73,20 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
     return requests, answers
 
 
-def _serve(
-    requests: BinaryIO, answers: BinaryIO, make_handlers: Callable[[Send], Handlers], watch: ParentWatch
-) -> int:
+def _serve(requests: BinaryIO, answers: BinaryIO, make_handlers: MakeHandlers, watch: ParentWatch) -> int:
+    log = Path.cwd().parent / LOG_NAME  # now: code of a payload may change the working folder
+
     def send(message: Message) -> None:
         write_message(answers, message)
 
+    def ask(message: Message) -> Message:
+        send(message)
+        if (answer := read_message(requests)) is None:
+            raise SystemExit(0)  # the client is gone
+        return answer
+
     try:
-        handlers = make_handlers(send)
+        handlers = make_handlers(send, ask)
     except LhkitError as error:
         send(Message({"failure": to_json(error.failure)}))
         return 1
@@ -85,7 +95,7 @@ def _serve(
     while (request := read_message(requests)) is not None:
         with _limited(request.header["seconds"], request.header["memory_bytes"]):
             answer = _answer(handlers, request)
-        answer.header["output"] = _take_output()
+        answer.header["output"] = _take_output(log)
         send(answer)
     return 0
 
@@ -94,13 +104,16 @@ def _answer(handlers: Handlers, request: Message) -> Message:
     try:
         return handlers.answer(request)
     except LhkitError as error:
-        return Message({"failure": to_json(error.failure)})
+        return Message({"failure": to_json(explain_refusal(error.failure))})
     except MemoryError as error:
         why = f": {error}" if str(error) else ""
         failure = Failure(kind="memory", message=f"{request.header['request']} ran out of memory{why}")
         return Message({"failure": to_json(failure)})
     except Exception as error:  # noqa: BLE001 - whatever it is, the client must hear of it
         what = f"{request.header['request']!r} raised {type(error).__name__}: {error}"
+        said = Failure(kind="usage", message=what)
+        if (explained := explain_refusal(said)) is not said:  # no defect: the sandbox at work
+            return Message({"failure": to_json(explained)})
         failure = Failure(kind="crash", message=defect_message(what), advice=DEFECT_ADVICE)
         return Message({"failure": to_json(failure), "traceback": traceback.format_exc()})
 
@@ -140,13 +153,12 @@ def _forbid_core_dumps() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _take_output() -> str:
+def _take_output(log: Path) -> str:
     """Return what was printed since the last request, and empty the log."""
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name == "posix":
         ctypes.CDLL(None).fflush(None)
-    log = Path(LOG_NAME)
     if not log.exists() or log.stat().st_size == 0:
         return ""
     with log.open("r+b") as file:

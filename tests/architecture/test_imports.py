@@ -63,7 +63,17 @@ TABLE = {
     "__init__": {"model"},
 }
 # The process on the other side of the wall.
-WORKER_MAIN = {"main", "__main__", "handlers", "replay", "references", "timing", "timings", "variants"}
+WORKER_MAIN = {
+    "main",
+    "__main__",
+    "handlers",
+    "replay",
+    "references",
+    "request_parts",
+    "timing",
+    "timings",
+    "variants",
+}
 MLIR = {"mlir", "torch_mlir", "iree"}
 
 

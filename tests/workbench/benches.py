@@ -2,7 +2,7 @@
 
 import threading
 
-from lhkit.worker.client import _Process
+from lhkit.worker.process import WorkerProcess
 
 # Requests of workers, and whether they only read IR.
 IS_READING = {
@@ -15,13 +15,13 @@ IS_READING = {
 
 def waiting_for_worker(monkeypatch):
     """Return an event that is set once an answer of a worker is waited for."""
-    is_waiting, enforce = threading.Event(), _Process._enforce
+    is_waiting, enforce = threading.Event(), WorkerProcess._enforce
 
     def enforced(*given):
         is_waiting.set()
         enforce(*given)
 
-    monkeypatch.setattr(_Process, "_enforce", enforced)
+    monkeypatch.setattr(WorkerProcess, "_enforce", enforced)
     return is_waiting
 
 

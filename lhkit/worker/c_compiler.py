@@ -1,0 +1,90 @@
+"""The system's C compiler, run by the client: the worker is not allowed to start processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lhkit.model.errors import usage_error
+from lhkit.model.target import INSTRUCTION_SETS
+
+HEADER = "lhkit_microkernel.h"
+_COMPILERS = ("cc", "gcc", "clang")
+_FLAGS = ("-O3", "-ffp-contract=fast", "-std=gnu11", "-shared", "-fPIC")
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledC:
+    """What the compiler made of a source.
+
+    Attributes:
+        library: Path of the shared library, None if it refused the source.
+        output: Its messages.
+    """
+
+    library: str | None
+    output: str
+
+
+def compile_c(
+    file: str, text: str, header: str, target: str, folder: Path, check: Callable[[], None]
+) -> CompiledC:
+    """Compile C source to a shared library.
+
+    Args:
+        file: Path of the source, for messages and ``#include``.
+        text: The source.
+        header: Comes first, whether the source includes it or not: it is what checks the signature.
+        target: Whose instructions it may use; empty for this CPU's.
+        folder: An empty folder, for the library too.
+        check: Called again and again while the compiler runs; it ends when that raises.
+
+    Raises:
+        UsageError: There is no compiler.
+    """
+    compiler = _find_compiler()
+    source, library, errors = (folder / n for n in ("microkernel.c", "microkernel.so", "errors"))
+    (folder / HEADER).write_text(header, encoding="utf-8")
+    source.write_text(f'#include "{HEADER}"\n#line 1 "{_quoted(file)}"\n{text}', encoding="utf-8")
+    cpu = INSTRUCTION_SETS[target].cpu if target else "native"
+    flags = [*_FLAGS, f"-march={cpu}", f"-I{folder}", f"-I{Path(file).parent}"]
+    command = [compiler, *flags, "-o", str(library), str(source), "-lm"]
+    with errors.open("wb") as said:
+        code = _run(command, said.fileno(), check)
+    output = errors.read_text(encoding="utf-8", errors="replace")
+    return CompiledC(str(library) if code == 0 else None, output)
+
+
+def _run(command: list[str], errors: int, check: Callable[[], None]) -> int:
+    environment = {**os.environ, "LC_ALL": "C"}
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, env=environment
+    )
+    try:
+        while True:
+            try:
+                return process.wait(_POLL_SECONDS)
+            except subprocess.TimeoutExpired:
+                check()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _find_compiler() -> str:
+    named = os.environ.get("CC")
+    for candidate in (named,) if named else _COMPILERS:
+        if candidate and (found := shutil.which(candidate)):
+            return found
+    advice = "Install one (Debian, Ubuntu: apt install gcc), set CC, or write the microkernel in Python."
+    what = f"CC={named} is no compiler" if named else f"there is no C compiler ({', '.join(_COMPILERS)})"
+    raise usage_error(what, advice)
+
+
+def _quoted(path: str) -> str:
+    return path.replace("\\", "\\\\").replace('"', '\\"')

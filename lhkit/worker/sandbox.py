@@ -1,0 +1,217 @@
+"""Sandbox of the compiler's worker: it writes in folders of its own, starts no processes, opens no sockets.
+
+Payloads and schedules may come from strangers, and a compiled payload is native code. The sandbox is closed
+after the imports and before the first request, and cannot be opened again: Landlock for files, a seccomp
+filter for the rest (`syscall_filter`). Where a system lacks one of them the other holds; `find_defences` tries
+which. Reading files is not restricted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lhkit.model.failure import Diagnostic, Failure
+from lhkit.worker.syscall_filter import install_filter
+
+SANDBOX_VARIABLE = "LHKIT_SANDBOX"
+# Names the folder of the client's arrays.
+FILES_VARIABLE = "LHKIT_WORKER_FILES"
+# A worker's temporary folder, beside its working folder and its log.
+TEMPORARY_NAME = "temporary"
+ADVICE = (
+    "The compiler's worker writes only in folders of its own, starts no processes and opens no sockets."
+    f" If you trust this file, {SANDBOX_VARIABLE}=off in the environment lifts that."
+)
+_REFUSAL = re.compile(r"Permission denied|Operation not permitted")
+_NOT_PERMITTED = "Operation not permitted"
+_QUOTED = re.compile(r"""['"]([^'"\n]+)['"]""")
+
+
+@dataclass(frozen=True, slots=True)
+class Defence:
+    """A thing that the worker might be kept from doing.
+
+    Attributes:
+        what: The thing, such as ``starting processes``.
+        holds: Whether it is kept from it: tried, not assumed.
+        how: By what, or why not.
+    """
+
+    what: str
+    holds: bool
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where the worker may write.
+
+    Attributes:
+        own: Where it may do anything with files: its temporary folder.
+        files: Files that it may write to and empty.
+        arrays: A folder of files that it may write to, and not cut: the client has them mapped.
+        shared: Folders in which it may also make and delete files.
+    """
+
+    own: Path
+    files: tuple[Path, ...] = ()
+    arrays: Path | None = None
+    shared: tuple[Path, ...] = ()
+
+
+@dataclass(slots=True)
+class _State:
+    """By what files and the rest are defended, or why not; the same for all of a process."""
+
+    files: str | None = None
+    files_missing: str = "the sandbox was not closed"
+    calls: str | None = None
+    calls_missing: str = "the sandbox was not closed"
+
+
+_state = _State()
+
+
+def close_sandbox(folders: Folders) -> None:
+    """Restrict this process for good, as far as the system allows; a second call does nothing.
+
+    It has to have one thread only: before its ABI 8, Landlock restricts the calling thread and those that it
+    starts.
+    """
+    if _state.files or _state.calls:
+        return
+    if os.environ.get(SANDBOX_VARIABLE) == "off":
+        _state.files_missing = _state.calls_missing = f"switched off by {SANDBOX_VARIABLE}=off"
+        return
+    abi = 0
+    try:
+        abi = _restrict_files(folders)
+        _state.files = f"Landlock, ABI {abi}"
+    except (ImportError, OSError, RuntimeError) as error:
+        _state.files_missing = _why_not(error)
+    try:
+        install_filter(truncation=abi < 3)
+        _state.calls = "seccomp"
+    except OSError as error:
+        _state.calls_missing = error.strerror or str(error)
+    sys.dont_write_bytecode = True
+
+
+def is_closed() -> bool:
+    """Return whether anything restricts this process."""
+    return bool(_state.files or _state.calls)
+
+
+def _why_not(error: Exception) -> str:
+    if isinstance(error, ImportError):
+        return "the package landlockpy is not installed" if sys.platform == "linux" else "there is no Landlock"
+    return "this kernel has no Landlock, or does not allow it"
+
+
+def _restrict_files(folders: Folders) -> int:
+    from landlockpy import AccessFS, RestrictFlag, Ruleset, Scope
+    from landlockpy.flags import LATEST_ABI, fs_for_abi
+
+    write, cut = AccessFS.WRITE_FILE, AccessFS.TRUNCATE
+    make_and_delete = AccessFS.MAKE_REG | AccessFS.REMOVE_FILE
+    handled = fs_for_abi(LATEST_ABI) & ~(AccessFS.READ_FILE | AccessFS.READ_DIR)
+    with Ruleset(handled_fs=handled, scoped=Scope.SIGNAL | Scope.ABSTRACT_UNIX_SOCKET) as ruleset:
+        folders_too = AccessFS.MAKE_DIR | AccessFS.REMOVE_DIR
+        ruleset.allow_path(folders.own, write | cut | make_and_delete | folders_too)
+        for file in (*folders.files, Path(os.devnull)):
+            ruleset.allow_path(file, write | cut)
+        if folders.arrays is not None:
+            ruleset.allow_path(folders.arrays, write)
+        for folder in folders.shared:
+            ruleset.allow_path(folder, write | cut | make_and_delete)
+        ruleset.restrict(RestrictFlag.TSYNC)
+        return ruleset.abi_version
+
+
+def find_defences() -> tuple[Defence, ...]:
+    """Return what this process cannot do, each tried here and now."""
+    files, calls = _state.files or _state.files_missing, _state.calls or _state.calls_missing
+    tried: Mapping[str, tuple[Callable[[], None], str]] = {
+        "writing outside its folder": (_write_outside, files),
+        "changing modes, owners and times of files": (_change_a_mode, calls),
+        "starting processes": (_start_a_process, calls),
+        "opening sockets": (_open_a_socket, calls),
+        "signalling other processes": (_signal_the_client, calls),
+    }
+    return tuple(Defence(what, _is_refused(attempt), how) for what, (attempt, how) in tried.items())
+
+
+def _is_refused(attempt: Callable[[], None]) -> bool:
+    try:
+        attempt()
+    except PermissionError:
+        return True
+    except (OSError, AttributeError):  # it cannot be tried on this system
+        return False
+    return False
+
+
+def _write_outside() -> None:
+    folder = Path(tempfile.gettempdir()).parent / "defence"
+    folder.mkdir()
+    folder.rmdir()
+
+
+def _change_a_mode() -> None:
+    Path(tempfile.gettempdir()).chmod(0o700)
+
+
+def _start_a_process() -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _open_a_socket() -> None:
+    socket.socket().close()
+
+
+def _signal_the_client() -> None:
+    os.kill(os.getppid(), 0)
+
+
+def explain_refusal(failure: Failure) -> Failure:
+    """Return a failure that says so if it was the sandbox that refused something, else the same."""
+    if not is_closed() or (refusal := _find_refusal(failure)) is None:
+        return failure
+    message = f"{failure.message.rstrip('.')}: the worker's sandbox refused it"
+    if refusal not in failure.message:
+        message += f" ({refusal})"
+    advice = f"{failure.advice}\n{ADVICE}" if failure.advice else ADVICE
+    return dataclasses.replace(failure, message=message, advice=advice)
+
+
+def _find_refusal(failure: Failure) -> str | None:
+    """Return the first line that tells of a refusal by the sandbox."""
+    for text in (failure.message, *_messages(failure.diagnostics), failure.output):
+        for line in text.splitlines():
+            if _REFUSAL.search(line) and _is_ours(line):
+                return line.strip()
+    return None
+
+
+def _messages(diagnostics: tuple[Diagnostic, ...]) -> list[str]:
+    return [text for d in diagnostics for text in (d.message, *_messages(d.notes))]
+
+
+def _is_ours(line: str) -> bool:
+    """Return whether the user might have done what was refused here: access() knows nothing of the sandbox."""
+    if _NOT_PERMITTED in line:
+        return True
+    paths = [Path(quoted) for quoted in _QUOTED.findall(line) if os.sep in quoted]
+    absolute = [p for p in paths if p.is_absolute()]
+    return not absolute or any(os.access(p if p.exists() else p.parent, os.W_OK) for p in absolute)
