@@ -27,10 +27,18 @@ def bind_trailing_arguments(entry: Any, bind: Sequence[str], source: Source) -> 
     from a wrapper would not do: an include consumes the root first and so kills the other handles.)
 
     Raises:
-        UsageError: More or fewer names than trailing arguments, or an argument that cannot be bound so.
+        UsageError: No root, more or fewer names than arguments after it, or one that cannot be bound so.
     """
     types = list(function_type(entry).inputs)
     name, trailing = symbol_name(entry), types[1:]
+    root = types[0] if types else "no argument"
+    if not str(root).startswith("!transform."):
+        raise _refusal(
+            entry.location,
+            source,
+            f"@{name} of {source.name} takes {root} where the payload's root goes",
+            "The first argument of an entry is a handle: %root: !transform.any_op.",
+        )
     if len(trailing) != len(bind):
         usage = " ".join("--bind OPNAME" for _ in trailing) or "no --bind"
         raise _refusal(

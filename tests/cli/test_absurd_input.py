@@ -1,6 +1,13 @@
 """Input that no machine can serve: sizes, numbers, types. A sentence each, and the exit code of the contract."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
+
+from lhkit.cli.main import READER_GONE
 
 
 def function(takes, gives="", body="return"):
@@ -45,6 +52,11 @@ PAYLOADS = {
     "name": 'func.func @"a\\FFb"(%a: f32) -> f32 { return %a : f32 }\n',
     "declared": "func.func private @f(tensor<4xf32>)\n",
 }
+ENTRY = """module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @__transform_main({}) {{ transform.yield }}
+}}
+"""
+SCHEDULES = {"number_root": ENTRY.format("%root: i64"), "no_root": ENTRY.format("")}
 TYPES = {
     "complex<i32>": "NumPy has no complex<i32>",
     "tensor<4xcomplex<f16>>": "NumPy has no complex<f16>",
@@ -102,6 +114,10 @@ CASES = [
     (["sweep", M, T, "--budget", "0"], 2, NUMBER),
     (["sweep", M, T, "--timeout", ""], 2, "'' is not a valid number"),
     (["compare", "a.json", "a.json", "--fail-below", "nan"], 2, "'nan' is not a number"),
+    (["run", M, "number_root.mlir"], 2, "takes i64 where the payload's root goes"),
+    (["trace", M, "number_root.mlir"], 2, "number_root.mlir:2:3: error: @__transform_main"),
+    (["run", M, "no_root.mlir"], 2, "takes no argument where the payload's root goes"),
+    (["trace", M, "no_root.mlir"], 2, "takes no argument where the payload's root goes"),
     (["trace", M, T, "--diff", "1" * 5000], 2, "is no step"),
     (["trace", M, T, "--diff", "²"], 2, "is no step"),
     (["check", T, "--timeout", "-inf"], 2, NUMBER),
@@ -119,7 +135,7 @@ SERVED = [
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("absurd")
-    for name, text in PAYLOADS.items():
+    for name, text in {**PAYLOADS, **SCHEDULES}.items():
         (path / f"{name}.mlir").write_text(text)
     return path
 
@@ -152,3 +168,18 @@ def test_a_type_that_no_numpy_array_stands_for(type_, tmp_path, lhkit_here):
     assert f"@f takes {type_.partition('<')[0]}" in done.stderr
     assert TYPES[type_] in done.stderr
     assert "f.mlir:1:1: error" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_a_reader_that_goes_is_no_failed_schedule():
+    """The exit code is SIGPIPE's, not 1; nothing is said, and a full device is an error of the output."""
+    command = [sys.executable, "-m", "lhkit", "--help"]
+    ours, theirs = os.pipe()
+    os.close(ours)
+    gone = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, check=False)
+    os.close(theirs)
+    assert (gone.returncode, gone.stderr) == (READER_GONE, b"")
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("No space left on device\n") and done.stderr.count("\n") == 1

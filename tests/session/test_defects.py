@@ -150,6 +150,27 @@ def test_empty_arrays_larger_than_the_disk_are_refused():
         lhkit.empty((1 << 25, 1 << 25))
 
 
+def test_a_defect_in_a_workbench_is_shown_and_the_page_gets_its_answer(monkeypatch):
+    from lhkit.widgets.workbench import WorkbenchWidget
+
+    said = []
+
+    class Bench:
+        ask = staticmethod(None)
+
+    class Widget:
+        workbench = Bench()
+        send = staticmethod(said.append)
+        _here = staticmethod(lambda act: act())
+        _set = staticmethod(said.append)
+
+    WorkbenchWidget._answer(Widget(), {"ask": "complete", "id": 7})
+    assert said[0]["reply"] == 7 and "a defect in lhkit: TypeError" in said[0]["error"]
+    WorkbenchWidget._report(Widget(), ZeroDivisionError("planted"))
+    notice = said[1]["part_notice"]
+    assert "a defect in lhkit: ZeroDivisionError: planted" in str(notice) and "lhkit-defect-" in str(notice)
+
+
 def test_public_keeps_what_it_wraps():
     @public
     def double(x: int) -> int:
