@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePath
 
 import click
@@ -10,7 +11,9 @@ from lhkit.cli.files import write_text
 from lhkit.cli.measuring import measure_with_bar, refuse_wrong_results
 from lhkit.cli.options import limit_options
 from lhkit.cli.sweeping import refuse_failed_sweep, run_with_bars
+from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison
+from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SweepResult
 from lhkit.render.bars import draw_speed_bars
 from lhkit.render.figures import figure_png, figure_svg
@@ -25,6 +28,7 @@ from lhkit.session.loading import load_payload, load_schedule
 from lhkit.session.page_facts import page_facts
 from lhkit.session.sweep_files import export_store
 from lhkit.session.sweeping import prepare_sweep
+from lhkit.session.targets import VARIABLE
 from lhkit.session.tracing import trace_schedule
 from lhkit.worker.limits import Limits
 
@@ -34,10 +38,12 @@ _SCHEDULES = {
     "tile + fuse + vectorize": "fc_relu_tile_fuse_vectorize.mlir",
     "the same, packed": "fc_relu.mlir",
 }
-# The schedule whose tile sizes are swept, and which of them.
-_SWEPT = "tile + fuse + vectorize"
-_KNOBS = {"tile_m": [2, 4, 8], "tile_n": [32, 64]}
+# The schedule whose tile sizes are swept, and how many values of each: the target's own, and those beside it.
+_SWEPT = "the same, packed"
+_VALUES = {"tile_m": 3, "tile_n": 2}
 _CONFIRM_SECONDS = 6.0
+# What OpenBLAS calls a CPU with no more instructions than a target.
+_OPENBLAS_CORES = {"sse": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}
 _SUMMARY = (
     "A fully connected layer, max(lhs · rhs + bias, 0) on 512 x 512 matrices of float32, compiled for one"
     " thread of this CPU: as it stands, with three schedules, and computed by NumPy. Every result was checked."
@@ -74,7 +80,7 @@ def command(out: Path, rounds: int, limits: Limits) -> None:
     found = _sweep(out, kernels[_SWEPT], limits)
     files = _write(out, comparison, kernels, traces, found, f"lhkit demo --rounds {rounds}")
     lines = "\n".join(comparison_lines(comparison))
-    click.echo(f"\n{_SUMMARY}\n\n{table_text(comparison_table(comparison))}\n{lines}\n")
+    click.echo(f"\n{_summary(kernels[_SWEPT])}\n\n{table_text(comparison_table(comparison))}\n{lines}\n")
     click.echo(f"{_swept_words(found)}\n\n{sweep_text(found)}\n")
     click.echo("Written: " + ", ".join(str(f) for f in files))
     refuse_wrong_results(comparison)
@@ -100,7 +106,7 @@ def _write(
     png = figure_png(figure)
     page = PageParts(
         title="fc_relu: one layer, three schedules",
-        summary=_SUMMARY,
+        summary=_summary(kernels[_SWEPT]),
         comparison=comparison,
         texts=_texts(kernels),
         command=command_line,
@@ -127,15 +133,39 @@ def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
         LhkitError: Nothing can be tried, or no variant is ok.
     """
     schedule = load_schedule(_SCHEDULES[_SWEPT], limits=limits)
-    found = prepare_sweep(kernel.payload, schedule, knobs=_KNOBS, store=out / "sweep.jsonl", limits=limits)
+    knobs = swept_knobs(schedule)
+    schedule = schedule.with_knobs({name: v for name, v in schedule.values.items() if name not in knobs})
+    found = prepare_sweep(kernel.payload, schedule, knobs=knobs, store=out / "sweep.jsonl", limits=limits)
     run_with_bars(found, confirm_seconds=_CONFIRM_SECONDS)
     result = found.result()
     refuse_failed_sweep(result)
     return result
 
 
+def swept_knobs(schedule: Schedule) -> dict[str, list[KnobValue]]:
+    """Return the tile sizes to sweep: the defaults, which fit the target, with their neighbours."""
+    found = {}
+    for name, count in _VALUES.items():
+        options = list(next(knob.options for knob in schedule.knobs if knob.name == name))
+        first = min(max(options.index(schedule.values[name]) - 1, 0), len(options) - count)
+        found[name] = options[first : first + count]
+    return found
+
+
+def _summary(kernel: Kernel) -> str:
+    if not kernel.target:
+        return _SUMMARY
+    if core := os.environ.get("OPENBLAS_CORETYPE"):
+        rival = f"NumPy's product is OpenBLAS's for {core}, as OPENBLAS_CORETYPE says."
+    else:
+        core = _OPENBLAS_CORES[kernel.target]
+        rival = f"NumPy's uses all that this CPU has; OPENBLAS_CORETYPE={core} gives it as little."
+    return f"{_SUMMARY} Kernels use the instructions of {kernel.target} only, as {VARIABLE} asks for. {rival}"
+
+
 def _swept_words(found: SweepResult) -> str:
-    knobs = " and ".join(f"{name} of {', '.join(map(str, values))}" for name, values in _KNOBS.items())
+    swept = swept_knobs(found.schedule)
+    knobs = " and ".join(f"{name} of {', '.join(map(str, values))}" for name, values in swept.items())
     file = PurePath(found.schedule.source).name
     return f"A sweep over the tile sizes of the schedule {_SWEPT!r} ({file}): {knobs}."
 

@@ -10,6 +10,7 @@ from lhkit.exercises.task import Check
 from lhkit.exercises.truths import allowed_points
 from lhkit.exercises.verdict import Finding
 from lhkit.model.errors import LhkitError
+from lhkit.session.targets import code_has_fma
 
 _MOST_POINTS = 4
 
@@ -49,8 +50,12 @@ def look_at_memory(attempt: Attempt, check: Check) -> Finding:
 
 
 def look_at_hot_loop(attempt: Attempt, check: Check) -> Finding:
-    """The hottest loop of the machine code has so many instructions of a kind."""
-    hottest = attempt.kernel.hot_loops().loops[0]
+    """The hottest loop of the machine code has so many instructions of a kind.
+
+    Where the target has no multiply-adds, the code that AVX2 would get is looked at instead.
+    """
+    kernel = attempt.kernel
+    hottest = kernel.hot_loops(None if code_has_fma(kernel.target) else "avx2").loops[0]
     counts = {
         "multiply-adds": hottest.fmas,
         "other arithmetic": hottest.arithmetic,

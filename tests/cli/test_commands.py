@@ -1,6 +1,7 @@
 """The commands on good input: what they print and write."""
 
 import csv
+import itertools
 import json
 import re
 import signal
@@ -10,8 +11,11 @@ import sys
 import numpy as np
 import pytest
 
+from lhkit.cli.demo import swept_knobs
 from lhkit.cli.main import run_program
+from lhkit.model.target import VECTORS
 from lhkit.session.lessons import copy_notebooks, find_notebook
+from lhkit.session.loading import load_schedule
 from lhkit.shipped import shipped_folder
 
 DEFENCES = (
@@ -136,6 +140,17 @@ def test_demo_writes_tables_csv_plots_and_page(demo):
     assert "Tile sizes" in page and ">tile_m<" in page
     assert len(list(csv.DictReader((out / "sweep.csv").open()))) == 6
     assert (out / "sweep.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("target", sorted(VECTORS))
+def test_the_sweep_of_the_demo_offers_tiles_that_fit_the_target(target):
+    schedule = load_schedule("fc_relu.mlir", target=target)
+    knobs = swept_knobs(schedule)
+    assert all(schedule.values[name] in values for name, values in knobs.items())
+    bits, registers = VECTORS[target]
+    vectors = {n: -(-n * 32 // bits) for n in knobs["tile_n"]}
+    fit = [m * v + v + 1 <= registers for m, v in itertools.product(knobs["tile_m"], vectors.values())]
+    assert len(fit) == 6 and sum(fit) >= 4
 
 
 @pytest.mark.timeout(600)

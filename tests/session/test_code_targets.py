@@ -207,6 +207,14 @@ def test_what_a_kernel_is_compiled_for(monkeypatch, worker):
     assert (code_target(), code_target("host"), code_target(schedule=by_target["avx2"])) == ("sse", "", "")
 
 
+def test_the_variable_decides_what_is_compiled(monkeypatch, worker):
+    monkeypatch.setenv("LHKIT_TARGET", "sse")
+    kernel = lhkit.compile(lhkit.payloads.fc_relu(8, 16, 8), "fc_relu.mlir", worker=worker)
+    assert kernel.target == lhkit.compile(lhkit.payloads.fc_relu(8, 16, 8), worker=worker).target == "sse"
+    assert kernel.schedule.values["lanes"] == 4 and "ymm" not in kernel.assembly()
+    assert lhkit.verify(kernel).ok
+
+
 def test_times_of_different_targets_are_kept_apart(worker):
     hashes = {environment_hash(worker, opt_level=3, target=target) for target in ("", "sse", "avx2")}
     assert len(hashes) == 3
