@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import stat
+from html.parser import HTMLParser
 
 import pytest
 from benches import IS_READING, Bench
@@ -298,3 +299,57 @@ def test_without_a_folder_for_state_nothing_is_known_and_nothing_breaks(tmp_path
     assert not widget.session.is_trusted
     widget.trust()
     assert widget.trace is not None
+
+
+# What a notebook keeps.
+
+
+class Active(HTMLParser):
+    """Collects what could execute, load or submit in a piece of HTML."""
+
+    TAGS = ("script", "iframe", "object", "embed", "form", "meta", "link", "base")
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag in self.TAGS:
+            self.found.append(tag)
+        for name, value in attrs:
+            is_url = name in ("href", "src", "xlink:href", "action", "formaction", "data", "srcdoc")
+            # An SVG in an img runs no scripts and loads nothing.
+            is_inert = (value or "").startswith(("#", "data:image/") if tag == "img" else "#")
+            if name.startswith("on") or (is_url and not is_inert):
+                self.found.append(f"{tag} {name}={value}")
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_an_output_of_a_workbench_is_a_picture_without_anything_that_executes(
+    is_trusted, payload, opened, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("lhkit.widgets.workbench.is_live", lambda: True)
+    path = tmp_path / "<img src=x onerror=alert(1)>.mlir"
+    path.write_text("// <script>alert(1)</script>\n" + FUSED)
+    data, metadata = opened(payload, path, trust=is_trusted)._repr_mimebundle_()
+    assert set(data) == {"text/html", "text/plain"} and not metadata
+    active = Active()
+    active.feed(data["text/html"])
+    assert active.found == [] and "<script" not in data["text/html"]
+
+
+@pytest.mark.parametrize("name", ["timeline", "graph", "tiles"])
+def test_drawings_in_an_output_have_nothing_that_executes(name, payload, worker):
+    trace = lhkit.trace(
+        payload, lhkit.load_schedule(FUSED, name="<b onclick=x>.mlir", worker=worker), worker=worker
+    )
+    shown = getattr(lhkit.show, name)(trace)
+    bundle = (
+        shown._repr_mimebundle_() if hasattr(shown, "_repr_mimebundle_") else {"text/html": shown._repr_html_()}
+    )
+    bundle = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert set(bundle) <= {"text/html", "text/plain", "image/svg+xml", "image/png"}
+    for kind in ("text/html", "image/svg+xml"):
+        active = Active()
+        active.feed(bundle.get(kind, ""))
+        assert active.found == []
