@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from lhkit.session.lessons import lessons_in
+from lhkit.worker.process_groups import still_running
 
 ROOT = Path(__file__).parents[2]
 TABLE = ".jp-RenderedMarkdown table"
@@ -38,7 +39,7 @@ def lab(tmp_path):
         started = psutil.Process(process.pid).children(recursive=True)
         process.terminate()
         assert process.wait(timeout=60) == 130
-        assert not psutil.wait_procs(started, timeout=60)[1]
+        assert not still_running(started, 60)
 
 
 def _answers(origin):
