@@ -167,7 +167,7 @@ class _Reader:
         for each in written.split(", "):
             name, _, many = each.partition(":")
             self._define(name, (at, count))
-            count += int(many or 1)
+            count += int(many[:6] or 1)  # a text may say anything
 
     def _define(self, name: str, value: Value) -> None:
         self._open[-1].hidden.append((name, self._known.get(name)))

@@ -19,6 +19,7 @@ from lhkit.cli.options import (
     schedule_options,
 )
 from lhkit.cli.suite import SuiteAsked, run_suite, suite_options
+from lhkit.cli.terminal import say
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
@@ -95,8 +96,8 @@ def command(
     if out is not None:
         _draw(out, comparison)
     if json_file != "-":
-        click.echo(table_text(comparison_table(comparison)))
-        click.echo("\n".join(comparison_lines(comparison)))
+        say(table_text(comparison_table(comparison)))
+        say("\n".join(comparison_lines(comparison)))
     return refuse_wrong_results(comparison)
 
 

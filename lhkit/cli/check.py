@@ -8,7 +8,7 @@ import click
 
 from lhkit.cli.files import write_json
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
-from lhkit.cli.styles import styled
+from lhkit.cli.terminal import say_line
 from lhkit.model.check import check_to_json, unchecked_to_json
 from lhkit.model.errors import LhkitError
 from lhkit.render.check_text import check_lines
@@ -42,5 +42,5 @@ def command(
     if json_file is not None:
         write_json(json_file, check_to_json(report))
     for line in check_lines(report):
-        click.echo(styled(line), err=json_file == "-")
+        say_line(line, err=json_file == "-")
     return 1 if report.errors or report.refused or (strict and report.warnings) else 0

@@ -8,6 +8,7 @@ from lhkit.analysis.runs import RunComparison, compare_runs
 from lhkit.analysis.statistics import summarize
 from lhkit.cli.comparing import are_sweeps, compare_sweep_files, show_suites, suites_in
 from lhkit.cli.options import POSITIVE_NUMBER
+from lhkit.cli.terminal import say
 from lhkit.model.measurement import Comparison
 from lhkit.render.tables import Table, format_ns, table_text
 from lhkit.session.bench_files import load_bench
@@ -37,9 +38,7 @@ def command(first: str, second: str, fail_below: float | None, across_environmen
         speeds = _compare_benches(first, second, across_environments)
     slower = [(name, low, high) for name, low, high in speeds if fail_below is not None and high < fail_below]
     for name, low, high in slower:
-        click.echo(
-            f"lhkit: {name} has {low:.3g} – {high:.3g} of its speed before, below {fail_below:g}", err=True
-        )
+        say(f"lhkit: {name} has {low:.3g} – {high:.3g} of its speed before, below {fail_below:g}", err=True)
     if slower:
         raise click.exceptions.Exit(1)
 
@@ -49,9 +48,9 @@ def _compare_benches(first: str, second: str, across_environments: bool) -> list
     before, after = load_bench(first), load_bench(second)
     runs = compare_runs(before, after, across_environments=across_environments)
     for name, ours, theirs in runs.differences:
-        click.echo(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
-    click.echo(table_text(_table(runs, before, after)))
-    click.echo("\n".join(_lines(runs)))
+        say(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
+    say(table_text(_table(runs, before, after)))
+    say("\n".join(_lines(runs)))
     return [(r.name, r.speed.low, r.speed.high) for r in runs.ratios]
 
 

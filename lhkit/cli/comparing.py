@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from lhkit.analysis.suite_runs import compare_suites
 from lhkit.analysis.sweep_runs import SweepComparison, VariantRatio, compare_sweeps
+from lhkit.cli.terminal import say
 from lhkit.model.errors import usage_error
 from lhkit.model.suite import SuiteResult
 from lhkit.model.sweep import SweepRecord
@@ -29,9 +28,9 @@ def compare_sweep_files(
     """Show two sweeps against each other; return name and interval of the speed of each common variant."""
     runs = compare_sweeps(load_records(first), load_records(second), across_environments=across_environments)
     if not runs.same_environment:
-        click.echo("lhkit: the environments differ", err=True)
-    click.echo(table_text(_table(runs)))
-    click.echo("\n".join(_lines(runs)))
+        say("lhkit: the environments differ", err=True)
+    say(table_text(_table(runs)))
+    say("\n".join(_lines(runs)))
     return [(_name(r), r.speed.low, r.speed.high) for r in runs.ratios]
 
 
@@ -88,7 +87,7 @@ def show_suites(
     """Show two runs of the suite against each other; return name and interval of each common row's speed."""
     runs = compare_suites(first, second, across_environments=across_environments)
     for name, ours, theirs in runs.differences:
-        click.echo(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
+        say(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
     rows = tuple(
         (
             r.name,
@@ -98,11 +97,11 @@ def show_suites(
         )
         for r in runs.ratios
     )
-    click.echo(table_text(Table(("", "speed B / A", "99 % interval", ""), rows)))
-    click.echo("Speeds are relative to NumPy of the same run.")
+    say(table_text(Table(("", "speed B / A", "99 % interval", ""), rows)))
+    say("Speeds are relative to NumPy of the same run.")
     for names, run in ((runs.only_first, "A"), (runs.only_second, "B")):
         if names:
-            click.echo(f"Only in {run}: {', '.join(names)}.")
+            say(f"Only in {run}: {', '.join(names)}.")
     for name, why in runs.not_compared:
-        click.echo(f"{name}: not compared: {why}")
+        say(f"{name}: not compared: {why}")
     return [(r.name, r.speed.low, r.speed.high) for r in runs.ratios]

@@ -11,6 +11,7 @@ from lhkit.cli.files import write_text
 from lhkit.cli.measuring import measure_with_bar, refuse_wrong_results
 from lhkit.cli.options import limit_options
 from lhkit.cli.sweeping import refuse_failed_sweep, run_with_bars
+from lhkit.cli.terminal import say
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
@@ -80,9 +81,9 @@ def command(out: Path, rounds: int, limits: Limits) -> None:
     found = _sweep(out, kernels[_SWEPT], limits)
     files = _write(out, comparison, kernels, traces, found, f"lhkit demo --rounds {rounds}")
     lines = "\n".join(comparison_lines(comparison))
-    click.echo(f"\n{_summary(kernels[_SWEPT])}\n\n{table_text(comparison_table(comparison))}\n{lines}\n")
-    click.echo(f"{_swept_words(found)}\n\n{sweep_text(found)}\n")
-    click.echo("Written: " + ", ".join(str(f) for f in files))
+    say(f"\n{_summary(kernels[_SWEPT])}\n\n{table_text(comparison_table(comparison))}\n{lines}\n")
+    say(f"{_swept_words(found)}\n\n{sweep_text(found)}\n")
+    say("Written: " + ", ".join(str(f) for f in files))
     refuse_wrong_results(comparison)
 
 

@@ -12,6 +12,7 @@ import click
 
 from lhkit.cli.files import write_json
 from lhkit.cli.readiness import Finding, tried_findings
+from lhkit.cli.terminal import say
 from lhkit.hosts import NEWEST_TRIED, newer_than_tried
 from lhkit.model.cores import available_cores
 from lhkit.model.errors import LhkitError
@@ -66,11 +67,11 @@ def command(json_file: str | None, is_tried: bool) -> None:
     if json_file != "-":
         marks = {True: "ok", False: "MISSING", None: "–"}
         rows = tuple((x.what, marks[x.ok], x.found, x.mend) for x in lines)
-        click.echo(_left_aligned(Table(("", "", "found", "to add it"), rows)))
+        say(_left_aligned(Table(("", "", "found", "to add it"), rows)))
     if any(x.ok is False for x in lines):
         raise click.exceptions.Exit(1)
     if is_tried and json_file != "-":
-        click.echo("ready")
+        say("ready")
 
 
 def _left_aligned(table: Table) -> str:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from lhkit.cli.terminal import say
 from lhkit.model.errors import usage_error
 from lhkit.session.files import write_file
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text as UTF-8; ``-`` is standard output."""
-    if str(path) == "-":
-        click.echo(text, nl=not text.endswith("\n"))
+    """Write text as UTF-8; ``-`` is standard output: as it is into a pipe, in printable form on a terminal."""
+    # The name of a file may hold bytes that are no text.
+    encoded = text.encode(errors="replace")
+    if str(path) != "-":
+        write_file(path, encoded)
+    elif sys.stdout.isatty():
+        say(text.removesuffix("\n"))
     else:
-        write_file(path, text.encode())
+        click.echo(encoded, nl=not text.endswith("\n"))
 
 
 def write_json(path: str | Path, value: Any) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import psutil
 
+from lhkit.cli.terminal import say
 from lhkit.render.lesson_page import lessons_markdown
 from lhkit.session.files import write_file
 from lhkit.session.lessons import copy_notebooks, find_notebook, lessons_in, reset_notebook
@@ -67,15 +68,15 @@ def command(
     """
     for name in reset:
         kept = reset_notebook(folder, name)
-        click.echo(f"{find_notebook(folder, name)} is new" + (f"; yours is {kept}" if kept else " already"))
+        say(f"{find_notebook(folder, name)} is new" + (f"; yours is {kept}" if kept else " already"))
     if reset:
         return
     if notebook is not None and notebook.startswith("-"):
         jupyter_options, notebook = (notebook, *jupyter_options), None
     if note := homeless_note():
-        click.echo(f"lhkit: {note}", err=True)
+        say(f"lhkit: {note}", err=True)
     copied = copy_notebooks(folder)
-    click.echo(f"{len(copied)} notebooks copied to {folder}" if copied else f"using {folder}", err=True)
+    say(f"{len(copied)} notebooks copied to {folder}" if copied else f"using {folder}", err=True)
     write_index(folder)
     arguments = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(folder)]
     arguments += [f"--LabApp.extra_labextensions_path={LABEXTENSIONS}", *jupyter_options]

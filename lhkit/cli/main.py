@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from lhkit.cli.terminal import replace_unencodable, say, say_usage_error
 from lhkit.model.errors import LhkitError
 
 # Name → (module, one line for --help). Modules load when their command runs, so that --help is quick.
@@ -89,6 +90,7 @@ def program() -> None:
 
 def main() -> None:
     """Run the program and exit with its code; users see messages, never tracebacks."""
+    replace_unencodable()
     try:
         code = _flushed(run_program(sys.argv[1:]))
     except KeyboardInterrupt:  # a second one, while the first was being told
@@ -108,7 +110,7 @@ def run_program(arguments: list[str]) -> int:
         return 130
     except click.ClickException as error:
         with contextlib.suppress(OSError):
-            error.show()
+            say_usage_error(error)
         return 2
     except _ReaderGoneError:
         return READER_GONE
@@ -136,7 +138,7 @@ def _typed(error: Exception, arguments: list[str]) -> LhkitError:
 def _say(line: str) -> None:
     """Write a line to standard error, if that is possible; the exit code says it too."""
     with contextlib.suppress(OSError):
-        click.echo(line, err=True)
+        say(line, err=True)
 
 
 def _flushed(code: int) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from lhkit.cli.terminal import say
 from lhkit.model.errors import usage_error
 from lhkit.render.page import links_page
 from lhkit.session.files import write_file
@@ -42,9 +43,9 @@ def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -
         published = _published(source, execute=execute, is_shipped=not notebooks)
         write_file(out / f"{published.name}.html", published.html.encode())
         links.append((f"{published.name}.html", published.title))
-        click.echo(f"{source} → {out / published.name}.html", err=True)
+        say(f"{source} → {out / published.name}.html", err=True)
     write_file(out / "index.html", links_page(title, links).encode())
-    click.echo(out / "index.html")
+    say(out / "index.html")
 
 
 def _published(source: Path, *, execute: bool, is_shipped: bool) -> PublishedNotebook:

@@ -20,6 +20,7 @@ from lhkit.cli.options import (
     microkernel_option,
     schedule_options,
 )
+from lhkit.cli.terminal import say
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.input_files import open_input
@@ -106,15 +107,15 @@ def command(
             write_json(json_file, _failed(payload, schedule, error.failure))
         raise
     if run.kernel.output:
-        click.echo(run.kernel.output.rstrip(), err=True)
+        say(run.kernel.output.rstrip(), err=True)
     if out is not None:
         _save(out, run)
     if json_file is not None:
         write_json(json_file, _succeeded(run))
     if "-" not in (json_file, out):
-        click.echo(_report(run))
+        say(_report(run))
         if with_footprint:
-            click.echo(footprint_text(run.kernel.footprint(*run.arguments)))
+            say(footprint_text(run.kernel.footprint(*run.arguments)))
 
 
 def _run(

@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from lhkit.analysis.suite import judge_goals
 from lhkit.analysis.suite_file import suite_to_json
 from lhkit.cli.files import check_single_stdout, write_text
+from lhkit.cli.terminal import say, show_progress
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.suite import OURS, SuiteFamily, SuiteResult, SuiteRow, SuiteTable
@@ -141,7 +142,7 @@ def run_suite(
     is_complete = False
     with SuiteRun(table, how) as run:
         for line in rival_lines(run.versions):
-            click.echo(f"lhkit: {line}", err=True)
+            say(f"lhkit: {line}", err=True)
         try:
             for row in _measured_rows(run, chosen):
                 rows.append(row)  # one by one: what was measured survives Ctrl-C
@@ -158,7 +159,7 @@ def _measured_rows(run: SuiteRun, families: Sequence[SuiteFamily]) -> Iterator[S
     progress = _Progress(total)
     for row in run.rows(families, progress.begin):
         progress.clear()
-        click.echo(f"[{progress.number}/{total}] {row.name}: {row_line(row)}", err=True)
+        say(f"[{progress.number}/{total}] {row.name}: {row_line(row)}", err=True)
         yield row
 
 
@@ -176,14 +177,14 @@ class _Progress:
         head = f"[{self.number}/{self._total}] {name}"
 
         def after_round(done: int, most: int) -> None:
-            click.echo(f"\r\x1b[K{head} … round {done} of at most {most}", nl=False, err=True)
+            show_progress(f"{head} … round {done} of at most {most}")
 
-        click.echo(f"{head} …", nl=False, err=True)
+        say(f"{head} …", nl=False, err=True)
         return after_round
 
     def clear(self) -> None:
         if sys.stderr.isatty():
-            click.echo("\r\x1b[K", nl=False, err=True)
+            show_progress("")
 
 
 def _show(result: SuiteResult, table: SuiteTable, json_file: str | None, html_file: str | None) -> None:
@@ -196,11 +197,11 @@ def _show(result: SuiteResult, table: SuiteTable, json_file: str | None, html_fi
         return
     shown = [f for f in table.families if any(row.family == f.name for row in result.rows)]
     for family in shown:
-        click.echo(f"\n{family.title}")
-        click.echo(table_text(family_table([row for row in result.rows if row.family == family.name])))
+        say(f"\n{family.title}")
+        say(table_text(family_table([row for row in result.rows if row.family == family.name])))
     if not result.is_quick and shown:
-        click.echo(f"\n{table_text(goal_table(judge_goals(result, shown)))}")
-    click.echo("\n" + "\n".join(result_lines(result)))
+        say(f"\n{table_text(goal_table(judge_goals(result, shown)))}")
+    say("\n" + "\n".join(result_lines(result)))
 
 
 def suite_text(result: SuiteResult) -> str:

@@ -19,6 +19,7 @@ from lhkit.cli.options import (
     schedule_options,
 )
 from lhkit.cli.sweeping import refuse_failed_sweep, run_with_bars
+from lhkit.cli.terminal import say
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.sweep import SweepResult, record_to_json
@@ -127,9 +128,9 @@ def command(
         variant_limits = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
         asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
         found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)
-        click.echo(f"lhkit: records are kept in {found.store_path}", err=True)
+        say(f"lhkit: records are kept in {found.store_path}", err=True)
         if options["store"] is None and (note := homeless_note()):
-            click.echo(f"lhkit: {note}", err=True)
+            say(f"lhkit: {note}", err=True)
         try:
             confirming = {"is_confirmed": is_confirmed, "confirm_seconds": confirm_seconds}
             run_with_bars(found, seconds=seconds, resume=not fresh, known=known, **confirming)
@@ -174,7 +175,7 @@ def _knob(text: str) -> tuple[str, str]:
 def _show(result: SweepResult, json_file: str | None) -> None:
     if json_file == "-":
         return
-    click.echo(sweep_text(result))
+    say(sweep_text(result))
 
 
 def _write(result: SweepResult, json_file: str | None, best_file: str | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from lhkit.cli.terminal import say
 from lhkit.model.errors import error_for
 from lhkit.model.failure import Failure, FailureKind
 from lhkit.model.sweep import SweepResult, SweepStatus
@@ -73,7 +74,7 @@ def _say_what_is_confirmed(event: SweepEvent) -> None:
         who = "the best variant" if count == 1 else f"the best {count} variants"
         budget = "" if step.seconds is None else f", {step.seconds:.3g} s"
         words = f"timing {who} again in fresh processes (at most {step.most}{budget}; not with --no-confirm)"
-        click.echo(f"lhkit: {words}", err=True)
+        say(f"lhkit: {words}", err=True)
 
 
 def _best(event: SweepEvent) -> str:

@@ -14,7 +14,7 @@ from lhkit.analysis.trace_failure import failure_of
 from lhkit.cli.files import check_single_stdout, write_text
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
 from lhkit.cli.repairs import load_with_repairs, repaired_failure
-from lhkit.cli.styles import styled
+from lhkit.cli.terminal import say, say_line
 from lhkit.model.errors import LhkitError, error_for, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.payload import Payload
@@ -101,7 +101,7 @@ def command(
         raise
     if not (json_file or html_file or markdown_file or diff or reproducer or explorer):
         for line in trace_lines(trace):
-            click.echo(styled(line))
+            say_line(line)
     if json_file is not None:
         _write(json_file, trace)
     if html_file is not None:
@@ -109,11 +109,11 @@ def command(
     if markdown_file is not None:
         write_text(markdown_file, trace.to_markdown())
     if diff is not None:
-        click.echo(ir_text(_diff(trace, diff)), nl=False)
+        say(ir_text(_diff(trace, diff)), nl=False)
     if reproducer is not None:
-        click.echo(f"saved {trace.save_reproducer(reproducer)}", err=True)
+        say(f"saved {trace.save_reproducer(reproducer)}", err=True)
     if explorer:
-        click.echo(trace.compiler_explorer_url())
+        say(trace.compiler_explorer_url())
     if (failure := failure_of(trace)) is not None:
         raise error_for(repaired_failure(failure, loaded, scheduled, trace) if repairs else failure)
 

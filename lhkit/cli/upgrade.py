@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from lhkit.cli.options import limit_options
+from lhkit.cli.terminal import say
 from lhkit.schedule.upgrading.elementwise_ops import Wanted
 from lhkit.session.files import write_file
 from lhkit.session.upgrading import UpgradedFile, upgrade_file
@@ -33,11 +34,11 @@ def command(file: str, write: bool, elementwise: Wanted, limits: Limits) -> None
     if write and upgraded.new != upgraded.old:
         write_file(upgraded.source, upgraded.new.encode())
     elif upgraded.diff:
-        click.echo(upgraded.diff, nl=False)
+        say(upgraded.diff, nl=False)
     for line in _summary(upgraded, written=write):
-        click.echo(f"lhkit: {line}", err=True)
+        say(f"lhkit: {line}", err=True)
     if (left := upgraded.left(written=write)) is not None:
-        click.echo(f"lhkit: {left.describe()}", err=True)
+        say(f"lhkit: {left.describe()}", err=True)
         raise click.exceptions.Exit(1)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from lhkit.model.printable import printable
 from lhkit.model.registry import Showable
 
 Bundle = dict[str, Any]
@@ -58,7 +59,7 @@ class Verdict(Showable):
         return "\n".join([*lines, self.next_step])
 
     def __str__(self) -> str:
-        return self.describe()
+        return printable(self.describe())
 
 
 @dataclass(frozen=True, slots=True)

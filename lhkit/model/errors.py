@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.printable import printable
 from lhkit.model.span import Span
 
 
@@ -13,7 +14,7 @@ class LhkitError(Exception):
     """Something that lhkit was asked for failed; ``failure`` says all that is known about it."""
 
     def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.describe())
+        super().__init__(printable(failure.describe()))
         self.failure = failure
 
     def __reduce__(self) -> tuple[Any, ...]:

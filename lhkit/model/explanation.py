@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lhkit.model.failure import Diagnostic, describe_diagnostic
+from lhkit.model.printable import printable
 from lhkit.model.registry import Showable
 from lhkit.model.span import Span
 
@@ -41,4 +42,4 @@ class Explanation(Showable):
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        return self.describe()
+        return printable(self.describe())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lhkit.model.memory_program import Origin
+from lhkit.model.printable import printable
 from lhkit.model.registry import Showable
 
 
@@ -160,7 +161,7 @@ class Footprint(Showable):
         shown = (("allocations", "heap buffers"), ("peak_bytes", "bytes at the peak"))
         foretold = ", ".join(f"{_text(getattr(self.predicted, n))} {words}" for n, words in shown)
         counted = ", ".join(f"{getattr(self.counted, n):,} {words}" for n, words in shown if self.counted)
-        return f"{self.kernel}: foretold {foretold}{f'; counted {counted}' if counted else ''}"
+        return f"{printable(self.kernel)}: foretold {foretold}{f'; counted {counted}' if counted else ''}"
 
 
 def _text(number: Range) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from lhkit.model.printable import printable
 from lhkit.model.registry import Showable
 
 Architecture = Literal["x86-64", "aarch64"]
@@ -169,4 +170,4 @@ class HotLoops(Showable):
         return tuple((", ".join(where), sentence) for sentence, where in places.items())
 
     def __str__(self) -> str:
-        return "\n".join(f"{where}: {sentence}" for where, sentence in self.sentences)
+        return printable("\n".join(f"{where}: {sentence}" for where, sentence in self.sentences))

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from lhkit.model.boundary import public
+from lhkit.model.printable import printable
 
 _DRAWINGS: dict[str, str] = {}
 _FRAMES: dict[str, str] = {}
@@ -28,7 +29,7 @@ def draw(value: object) -> dict[str, Any]:
         return {"text/plain": repr(value)}
     module, _, function = target.partition(":")
     bundle: dict[str, Any] = getattr(importlib.import_module(module), function)(value)
-    return bundle
+    return bundle | {"text/plain": printable(bundle["text/plain"])}
 
 
 def register_frames(class_name: str, module: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args, overload
 
+from lhkit.model.printable import printable
 from lhkit.model.registry import Showable
 
 RepairKind = Literal[
@@ -61,7 +62,7 @@ class Repair(Showable):
         return "\n".join([*lines, *("  " + line for line in self.diff.splitlines())])
 
     def __str__(self) -> str:
-        return self.describe()
+        return printable(self.describe())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +95,4 @@ class Repairs(Showable, Sequence[Repair]):
         return "\n\n".join(f"{n}. {repair.describe()}" for n, repair in enumerate(self.found, 1))
 
     def __str__(self) -> str:
-        return self.describe()
+        return printable(self.describe())

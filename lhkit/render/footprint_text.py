@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import html
 from pathlib import PurePath
 from typing import Any
 
 from lhkit.model.footprint import BufferSite, Footprint, Range
 from lhkit.render.figures import figure_png, figure_svg
 from lhkit.render.live_buffers import draw_live_buffers
+from lhkit.render.svg import escaped
 from lhkit.render.tables import Table, format_bytes, format_range, table_html, table_text
 
 _WORDS = {
@@ -81,7 +81,7 @@ def footprint_text(footprint: Footprint) -> str:
 def footprint_bundle(footprint: Footprint) -> dict[str, Any]:
     """Return a footprint as table, sentences and drawing: HTML, PNG, and text."""
     figure = draw_live_buffers(footprint)
-    sentences = "".join(f"<p>{html.escape(s)}</p>" for s in footprint_sentences(footprint))
+    sentences = "".join(f"<p>{escaped(s)}</p>" for s in footprint_sentences(footprint))
     return {
         "text/html": f"{table_html(footprint_table(footprint))}\n{sentences}\n{figure_svg(figure)}",
         "image/png": base64.b64encode(figure_png(figure)).decode(),

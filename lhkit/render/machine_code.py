@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 from lhkit.model.machine_code import HotLoop, HotLoops
+from lhkit.render.svg import escaped
 from lhkit.render.tables import Table, table_html, table_text
 
 _HEADER = (
@@ -53,9 +53,7 @@ def hot_loops_text(hot: HotLoops) -> str:
 
 def hot_loops_bundle(hot: HotLoops) -> dict[str, Any]:
     """Return hot loops as HTML and as text: a sentence a loop, then the counts."""
-    items = "".join(
-        f"<li><code>{where}</code> {html.escape(sentence)}</li>" for where, sentence in hot.sentences
-    )
+    items = "".join(f"<li><code>{where}</code> {escaped(sentence)}</li>" for where, sentence in hot.sentences)
     return {
         "text/html": f"<ul>{items}</ul>\n{table_html(hot_loops_table(hot))}",
         "text/plain": hot_loops_text(hot),

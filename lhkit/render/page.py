@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from lhkit.model.measurement import Comparison
 from lhkit.model.sweep import SweepResult
 from lhkit.render.bars import draw_speed_bars
 from lhkit.render.figures import figure_svg
+from lhkit.render.svg import escaped
 from lhkit.render.sweep_bundle import draw_knobs
 from lhkit.render.sweep_table import sweep_lines, sweep_table
 from lhkit.render.tables import Table, comparison_lines, comparison_table, table_html
@@ -44,12 +44,12 @@ def render_page(parts: PageParts) -> str:
     comparison = parts.comparison
     made = {**dict(comparison.environment), **_inputs(comparison), "command": parts.command}
     sections = [
-        f"<h1>{html.escape(parts.title)}</h1>",
-        f"<p>{html.escape(parts.summary)}</p>",
+        f"<h1>{escaped(parts.title)}</h1>",
+        f"<p>{escaped(parts.summary)}</p>",
         _figure(comparison),
         "<h2>Numbers</h2>",
         table_html(comparison_table(comparison)),
-        f'<pre class="notes">{html.escape(chr(10).join(comparison_lines(comparison)))}</pre>',
+        f'<pre class="notes">{escaped(chr(10).join(comparison_lines(comparison)))}</pre>',
         *([] if parts.sweep is None else _sweep(parts.sweep)),
         *([] if not parts.links else ["<h2>Step by step</h2>", _linked(parts.links)]),
         "<h2>Texts</h2>",
@@ -65,7 +65,7 @@ def html_document(title: str, sections: Sequence[str], *, style: str = "") -> st
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>\n{PAGE_STYLE}\n{style}</style>\n</head>\n<body>\n"
+        f"<title>{escaped(title)}</title>\n<style>\n{PAGE_STYLE}\n{style}</style>\n</head>\n<body>\n"
         + "\n".join(sections)
         + "\n</body>\n</html>\n"
     )
@@ -78,11 +78,11 @@ def links_page(title: str, links: Sequence[tuple[str, str]]) -> str:
         title: Its heading.
         links: (file, what it is called).
     """
-    return html_document(title, [f"<h1>{html.escape(title)}</h1>", _linked(links)])
+    return html_document(title, [f"<h1>{escaped(title)}</h1>", _linked(links)])
 
 
 def _linked(links: Sequence[tuple[str, str]]) -> str:
-    items = (f'<li><a href="{html.escape(file)}">{html.escape(text)}</a></li>' for file, text in links)
+    items = (f'<li><a href="{escaped(file)}">{escaped(text)}</a></li>' for file, text in links)
     return f"<ul>{''.join(items)}</ul>"
 
 
@@ -93,8 +93,8 @@ def _figure(comparison: Comparison) -> str:
         " in random order within each round."
     )
     svg = figure_svg(draw_speed_bars(comparison))
-    svg = svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(caption)}"', 1)
-    return f"<figure>\n{svg}\n<figcaption>{html.escape(caption)}</figcaption>\n</figure>"
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{escaped(caption)}"', 1)
+    return f"<figure>\n{svg}\n<figcaption>{escaped(caption)}</figcaption>\n</figure>"
 
 
 def _sweep(result: SweepResult) -> list[str]:
@@ -104,16 +104,16 @@ def _sweep(result: SweepResult) -> list[str]:
     lines = "\n".join(sweep_lines(result))
     return [
         "<h2>Tile sizes</h2>",
-        f"<figure>\n{figure_svg(draw_knobs(result))}\n<figcaption>{html.escape(caption)}</figcaption>\n</figure>",
+        f"<figure>\n{figure_svg(draw_knobs(result))}\n<figcaption>{escaped(caption)}</figcaption>\n</figure>",
         table_html(table),
-        f'<pre class="notes">{html.escape(lines)}</pre>',
+        f'<pre class="notes">{escaped(lines)}</pre>',
     ]
 
 
 def _folded(heading: str, text: str) -> str:
     lines = text.count("\n") + 1
-    summary = f"{html.escape(heading)} <span class='faint'>({lines} lines)</span>"
-    return f"<details><summary>{summary}</summary><pre>{html.escape(text)}</pre></details>"
+    summary = f"{escaped(heading)} <span class='faint'>({lines} lines)</span>"
+    return f"<details><summary>{summary}</summary><pre>{escaped(text)}</pre></details>"
 
 
 def _inputs(comparison: Comparison) -> dict[str, str]:

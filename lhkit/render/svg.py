@@ -7,6 +7,7 @@ import html
 from collections.abc import Iterable
 from pathlib import Path
 
+from lhkit.model.printable import printable
 from lhkit.render.theme import ROLES, SANS, theme_style
 
 # Widths of a character as a share of the font size, a little generous: there is no font to ask.
@@ -35,7 +36,7 @@ def element(tag: str, *children: str, **attributes: object) -> str:
         if isinstance(value, float):
             text = _number(value)
         else:  # numbers hold nothing to escape
-            text = str(value) if isinstance(value, int) else html.escape(str(value))
+            text = str(value) if isinstance(value, int) else escaped(str(value))
         written.append(f' {name.rstrip("_").replace("_", "-")}="{text}"')
     if classes:
         written.insert(0, f' class="{html.escape(" ".join(classes))}"')
@@ -47,8 +48,8 @@ def _number(value: float) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return plain text as markup."""
-    return html.escape(text)
+    """Return plain text as markup; controls, which SVG may not hold, and marks that turn text are escapes."""
+    return html.escape(printable(text))
 
 
 def marks(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +10,7 @@ from lhkit.analysis.confirmation import Confirmation, describe_confirmation
 from lhkit.analysis.sweep_summary import varied_knobs
 from lhkit.model.sweep import SweepResult
 from lhkit.render.figures import figure_png, figure_svg
+from lhkit.render.svg import escaped
 from lhkit.render.sweep_heat import can_be_mapped, draw_heat_map, heat_map
 from lhkit.render.sweep_parallel import draw_parallel_coordinates, parallel_coordinates
 from lhkit.render.sweep_progress import draw_history, draw_statuses, status_bars, sweep_history
@@ -27,12 +27,12 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
     bundle = {"text/plain": sweep_text(result)}
     shown = table_html(table) if table.rows else ""
     verdict = "\n".join(confirmation_lines(result))
-    shown += f"<pre>{html.escape(verdict)}</pre>" if verdict else ""
+    shown += f"<pre>{escaped(verdict)}</pre>" if verdict else ""
     if varied_knobs(result.records):
         figure = draw_knobs(result)
         shown += figure_svg(figure)
         bundle["image/png"] = base64.b64encode(figure_png(figure)).decode()
-    more = "<pre>" + html.escape("\n".join(course_lines(result))) + "</pre>"
+    more = "<pre>" + escaped("\n".join(course_lines(result))) + "</pre>"
     if result.records:
         more += figure_svg(_draw_history(result)) + figure_svg(_draw_outcomes(result))
     course = f"<details><summary>course and outcomes of the sweep</summary>{more}</details>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from lhkit.analysis.ranking import describe_order, rank_entries
 from lhkit.analysis.statistics import summarize, values_ns
 from lhkit.model.footprint import Range
 from lhkit.model.measurement import Comparison, Measurement
+from lhkit.render.svg import escaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ def _width(text: str) -> int:
 
 def table_html(table: Table) -> str:
     """Return a table as HTML, its text escaped."""
-    head = "".join(f'<th scope="col">{html.escape(c)}</th>' for c in table.header)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in table.rows)
+    head = "".join(f'<th scope="col">{escaped(c)}</th>' for c in table.header)
+    body = "".join("<tr>" + "".join(f"<td>{escaped(c)}</td>" for c in row) + "</tr>" for row in table.rows)
     table_tag = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll">{table_tag}</div>'
 

@@ -135,12 +135,12 @@ def _folded(title: str, language: str, text: str, most_bytes: int) -> str:
 
 def cut_middle(text: str, most_bytes: int) -> str:
     """Return a text of at most so many bytes: the middle of a longer one gives way to a line that says so."""
-    data = text.encode()
+    data = text.encode(errors="replace")
     if len(data) <= most_bytes:
         return text
     room = most_bytes - 80
     head = data[: room * 2 // 3].decode(errors="ignore")
     tail = data[len(data) - room // 3 :].decode(errors="ignore")
     head, tail = head[: head.rfind("\n") + 1] or head, tail[tail.find("\n") + 1 :]
-    left = len(data) - len(head.encode()) - len(tail.encode())
+    left = len(data) - len(head.encode(errors="replace")) - len(tail.encode(errors="replace"))
     return f"{head.rstrip()}\n// … {left:,} of {len(data):,} bytes left out here …\n{tail}"

@@ -22,6 +22,7 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.machine_code import HotLoops, MachineCode
 from lhkit.model.microkernel import Microkernel
 from lhkit.model.payload import Payload
+from lhkit.model.printable import printable
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
@@ -333,7 +334,8 @@ class Kernel(Showable):
         return self.worker.request(name, fields, body, limits=self._limits, before=before, last_good_ir=good)
 
     def __repr__(self) -> str:
-        return f"Kernel({self.function.describe()}, {self.name}, compiled in {self.compile_ns / 1e6:.0f} ms)"
+        words = f"Kernel({self.function.describe()}, {self.name}, compiled in {self.compile_ns / 1e6:.0f} ms)"
+        return printable(words)
 
 
 def _unpack(

@@ -16,6 +16,7 @@ from lhkit.analysis.confirmation import Confirmation, ConfirmingEvent
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.payload import Payload
+from lhkit.model.printable import printable
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SweepEnd, SweepRecord, SweepResult
@@ -346,9 +347,8 @@ class Sweep(Showable):
         of = f" of {self.total}" if self.total is not None else ""
         how = "broke off" if self.failure else self.end or ("confirming" if self.confirming else "running")
         best = f", best {_shown(self.best)}" if self.best else ""
-        return (
-            f"Sweep({PurePath(self.schedule.source).name}: {len(progress.records)}{of} variants, {how}{best})"
-        )
+        name = printable(PurePath(self.schedule.source).name)
+        return f"Sweep({name}: {len(progress.records)}{of} variants, {how}{best})"
 
 
 def _shown(record: SweepRecord) -> str:

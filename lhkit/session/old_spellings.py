@@ -12,6 +12,8 @@ from lhkit.schedule.upgrading.upgrade import has_top_level_sequence, upgrade_tex
 
 _KINDS = ("payload-parse", "schedule-parse", "payload-verify", "schedule-verify")
 _MOST_NAMED = 3
+# Longer texts are generated, and looking through one is not worth the time; `lhkit upgrade` takes any.
+_MOST_CHARACTERS = 200_000
 
 
 @contextmanager
@@ -36,7 +38,7 @@ def old_spellings_named(source: str, contents: Sequence[bytes]) -> Iterator[None
 
 def top_level_sequence(source: str, content: bytes) -> UsageError | None:
     """Return the error for a schedule that no longer is one: a sequence that nothing applies today."""
-    if not has_top_level_sequence(content.decode(errors="replace")):
+    if len(content) > _MOST_CHARACTERS or not has_top_level_sequence(content.decode(errors="replace")):
         return None
     message = (
         f"{source} has a transform.sequence at the top level, which is not applied today: a named sequence is"
@@ -45,6 +47,8 @@ def top_level_sequence(source: str, content: bytes) -> UsageError | None:
 
 
 def _advice(source: str, contents: Sequence[bytes], failure: Failure) -> str:
+    if sum(map(len, contents)) > _MOST_CHARACTERS:
+        return ""
     upgrades = [upgrade_text(c.decode(errors="replace")) for c in contents]
     changes = [c for u in upgrades for c in u.changes]
     if changes:

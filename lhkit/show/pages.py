@@ -40,5 +40,5 @@ def save_page(trace: Trace, path: str | os.PathLike[str], *, command: str | None
         UsageError: It cannot be written there.
     """
     text = trace_page(trace, known_help(), page_facts(trace), command=command)
-    write_file(os.fspath(path), text.encode())
+    write_file(os.fspath(path), text.encode(errors="replace"))
     return Path(path)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import usage_error
+from lhkit.model.printable import printable
 from lhkit.render.svg import svg_png
 from lhkit.render.viewer import View, view_html
 from lhkit.session.files import write_file
@@ -52,7 +53,7 @@ class Drawing:
             "text/html": view_html(self.view),
             "image/svg+xml": picture,
             "image/png": base64.b64encode(self._png(picture)).decode(),
-            "text/plain": self.text,
+            "text/plain": repr(self),
         }
         if os.environ.get(LIVE) != "0":
             from lhkit.widgets.view import is_live, make_live
@@ -62,7 +63,7 @@ class Drawing:
         return bundle
 
     def __repr__(self) -> str:
-        return self.text
+        return printable(self.text)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the picture as a file: the same bytes for the same value.

@@ -60,24 +60,24 @@ def _schedule(workbench: Workbench) -> bytes:
     text = tunable_text(session.schedule)
     if session.is_trusted:
         remember([schedule_content(text, session.schedule.libraries), schedule_content(text)])
-    return text.encode()
+    return text.encode(errors="replace")
 
 
 def _portable(workbench: Workbench) -> bytes:
-    return portable_text(workbench.session.schedule, worker=workbench.worker).encode()
+    return portable_text(workbench.session.schedule, worker=workbench.worker).encode(errors="replace")
 
 
 def _code(workbench: Workbench) -> bytes:
-    return builder_code(workbench.session.schedule, worker=workbench.worker).encode()
+    return builder_code(workbench.session.schedule, worker=workbench.worker).encode(errors="replace")
 
 
 def _markdown(workbench: Workbench) -> bytes:
-    return trace_markdown(_trace_of(workbench)).encode()
+    return trace_markdown(_trace_of(workbench)).encode(errors="replace")
 
 
 def _page(workbench: Workbench) -> bytes:
     trace = _trace_of(workbench)
-    return trace_page(trace, known_help(), page_facts(trace, worker=workbench.worker)).encode()
+    return trace_page(trace, known_help(), page_facts(trace, worker=workbench.worker)).encode(errors="replace")
 
 
 def _report(workbench: Workbench) -> bytes:
@@ -98,7 +98,7 @@ def _state(workbench: Workbench) -> bytes:
     text = WorkbenchState.of(workbench).text()
     if workbench.session.is_trusted:
         remember([workbench_content(text)])
-    return text.encode()
+    return text.encode(errors="replace")
 
 
 EXPORTS: Mapping[str, Export] = {

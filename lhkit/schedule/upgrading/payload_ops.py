@@ -215,7 +215,7 @@ def shape_of(type_: str) -> list[int | None]:
     """Return the shape of a ranked type, None for a dynamic size; empty where it has none."""
     match = re.match(r"(?:tensor|memref|vector)<((?:(?:\d+|\?)x)*)", type_.replace(" ", ""))
     sizes = match[1].split("x")[:-1] if match else []
-    return [None if n == "?" else int(n) for n in sizes]
+    return [None if n == "?" else int(n[:18]) for n in sizes]
 
 
 def _pad_yield(statement: Statement) -> Iterable[Finding]:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lhkit.schedule.lexing import Token
 from lhkit.schedule.upgrading.edits import Finding
 from lhkit.schedule.upgrading.signatures import Types
 from lhkit.schedule.upgrading.statements import Statement
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """What a rule may look at beside its statement: the types of values, and the statements of its block."""
 
     types: Types
     siblings: Sequence[Statement]
+
+    @functools.cached_property
+    def numbered_uses(self) -> Mapping[str, Sequence[Token]]:
+        """The uses of one of several results, ``%loops#1``, in the block and in regions inside it, by name."""
+        found: dict[str, list[Token]] = {}
+        inside = (inner for sibling in self.siblings for inner in sibling.walk())
+        for token in (token for inner in inside for token in (*inner.head, *inner.tail)):
+            if token.kind == "value" and "#" in token.text:
+                found.setdefault(token.text.partition("#")[0], []).append(token)
+        return found
 
 
 Rule = Callable[[Statement, Scope], Iterable[Finding]]

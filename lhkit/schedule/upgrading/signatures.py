@@ -157,7 +157,7 @@ def type_of(value: Token, types: Types) -> str:
     """Return the type of a value as its definition has it, today's spelling; any op if that is not known."""
     name, _, number = value.text.partition("#")
     known = types.get(name, ())
-    index = int(number or 0)
+    index = int(number[:6] or 0)  # a text may say anything
     return known[index] if index < len(known) else ANY_OP
 
 

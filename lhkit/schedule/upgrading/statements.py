@@ -6,6 +6,7 @@ braces are regions. It never fails; a text that misleads it is rewritten less.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -46,6 +47,8 @@ BARE_NAMES = frozenset(
 )
 _OPENERS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _CLOSERS = frozenset(_OPENERS.values())
+# No op has more results; a text may say anything.
+_MOST_RESULTS = 1_000
 # Deeper braces are taken for brackets: nobody nests like that, and walking must not run out of stack.
 _DEEPEST = 100
 _TERMINATORS = (".yield", ".return", ".in_parallel", ".perform_concurrently", ".terminator")
@@ -88,8 +91,8 @@ class Statement:
 
     @property
     def result_count(self) -> int:
-        """How many results it is given names for."""
-        return sum(count for _, count in self.results)
+        """How many results it is given names for; no op has more than the bound."""
+        return min(sum(count for _, count in self.results), _MOST_RESULTS)
 
     def walk(self) -> Iterator[Statement]:
         """Yield it and all statements in it, outer before inner."""
@@ -151,6 +154,8 @@ class _Parser:
         self._lists: list[list[Statement]] = [self._top]
         self._current: list[Statement | None] = [None]
         self._brackets: list[list[str]] = [[]]
+        # How often each closing bracket is waited for: looking through the list would take quadratic time.
+        self._waits: list[Counter[str]] = [Counter()]
 
     def parse(self) -> list[Statement]:
         """Return the statements at the top level."""
@@ -161,7 +166,7 @@ class _Parser:
 
     def _step(self, i: int) -> int:
         token = self._tokens[i]
-        brackets = self._brackets[-1]
+        brackets, waits = self._brackets[-1], self._waits[-1]
         if not brackets:
             if token.text == "}" and len(self._lists) > 1:
                 self._close(token)
@@ -177,12 +182,16 @@ class _Parser:
             self._lists.append(region.statements)
             self._current.append(None)
             self._brackets.append([])
+            self._waits.append(Counter())
             return i + 1
         if is_bracket(self._tokens, i, _OPENERS):
             brackets.append(_OPENERS[token.text])
-        elif is_bracket(self._tokens, i, _CLOSERS) and token.text in brackets:
-            while brackets.pop() != token.text:
-                pass
+            waits[brackets[-1]] += 1
+        elif is_bracket(self._tokens, i, _CLOSERS) and waits[token.text]:
+            closed = ""
+            while closed != token.text:
+                closed = brackets.pop()
+                waits[closed] -= 1
         self._extend(token)
         if token.text == ":" and not brackets and (label := self._current[-1]) and label.at.kind == "block":
             self._current[-1] = None
@@ -200,6 +209,7 @@ class _Parser:
         self._lists.pop()
         self._current.pop()
         self._brackets.pop()
+        self._waits.pop()
         statement = self._current[-1]
         if statement is not None:
             statement.regions[-1].close = token
@@ -216,7 +226,8 @@ class _Parser:
             if self._starts_line(i) and self._text(i + 1) in wanted:
                 return self._add(Statement(token.text, token, token, token), i + 1)
             return None
-        results, at = self._results(i)
+        # Results come after no comma; looking on from every value of a long list would take quadratic time.
+        results, at = ([], i) if self._text(i - 1) == "," else self._results(i)
         if results and current is not None and current.last is current.at:
             return None  # "scf.for %i = …": the loop's own variable
         named = self._tokens[at] if at < len(self._tokens) else None
@@ -254,8 +265,8 @@ class _Parser:
             count = 1
             token = self._tokens[at]
             at += 1
-            if self._text(at) == ":" and self._text(at + 1).isdigit():
-                count = int(self._text(at + 1))
+            if self._text(at) == ":" and self._text(at + 1).isdecimal():
+                count = min(int(self._text(at + 1)[:6]), _MOST_RESULTS)
                 at += 2
             results.append((token, count))
             if self._text(at) == "=":

@@ -160,14 +160,8 @@ def _loops_last(statement: Statement, scope: Scope) -> list[Edit] | None:
 
 def _renumbered(name: str, count: int, statement: Statement, scope: Scope) -> list[Edit]:
     edits = []
-    for sibling in scope.siblings:
-        for inner in sibling.walk():
-            for token in (*inner.head, *inner.tail):
-                if (
-                    token.kind == "value"
-                    and token.start > statement.last.start
-                    and token.text.startswith(f"{name}#")
-                ):
-                    number = (int(token.text.partition("#")[2]) - 1) % count
-                    edits.append(replaced(token, f"{name}#{number}"))
+    for token in scope.numbered_uses.get(name, ()):
+        if token.start > statement.last.start:
+            number = (int(token.text.partition("#")[2][:6]) - 1) % count
+            edits.append(replaced(token, f"{name}#{number}"))
     return edits

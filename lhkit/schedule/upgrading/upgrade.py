@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,7 +52,8 @@ def upgrade_text(text: str, elementwise: Respelling | None = None) -> Upgrade:
         changes += [dataclasses.replace(c, line=c.line + old_line) for c in part.changes]
         hints += [dataclasses.replace(h, line=h.line + new_line) for h in part.hints]
         # The last line of a part that ends with a line break is the first of the next one.
-        lines = [*lines[:new_line], *(n + old_line for n in part.lines)]
+        del lines[new_line:]
+        lines += [n + old_line for n in part.lines]
         old_line += given.count("\n")
         new_line += part.text.count("\n")
     bind = next((part.bind for part in parts if part.bind), ())
@@ -60,11 +62,12 @@ def upgrade_text(text: str, elementwise: Respelling | None = None) -> Upgrade:
 
 def split_parts(text: str) -> list[tuple[int, str]]:
     """Return the parts of a text between lines ``// -----``, each with the number of lines before it."""
-    parts, start = [], 0
+    parts, start, lines = [], 0, 0
     for match in _BETWEEN.finditer(text):
-        parts.append((text.count("\n", 0, start), text[start : match.end()]))
+        parts.append((lines, text[start : match.end()]))
+        lines += text.count("\n", start, match.end())
         start = match.end()
-    return [*parts, (text.count("\n", 0, start), text[start:])]
+    return [*parts, (lines, text[start:])]
 
 
 def _upgrade_part(text: str, elementwise: Respelling | None) -> Upgrade:
@@ -148,14 +151,15 @@ class _State:
         """Do the rewrites that do not get in each other's way; return True if there was one."""
         comments = [(t.start, t.end) for t in lex(self.text) if t.kind == "comment"]
         taken: list[Edit] = []
+        ordered: list[tuple[int, int]] = []
         for finding in findings:
             if not isinstance(finding, Rewrite) or not finding.edits:
                 continue
-            if any(e.start < end and start < e.end for e in finding.edits for start, end in comments):
-                continue
-            if any(_overlap(e, t) for e in finding.edits for t in taken):
+            if any(_in_one(e, comments) or _meets_one(e, ordered) for e in finding.edits):
                 continue
             taken += finding.edits
+            for edit in finding.edits:
+                bisect.insort(ordered, (edit.start, edit.end))
             line = self.lines[finding.change.line - 1]
             self.changes.append(dataclasses.replace(finding.change, line=line))
         self._apply(taken)
@@ -201,7 +205,16 @@ class _State:
         return bind
 
 
-def _overlap(a: Edit, b: Edit) -> bool:
-    if a.start == a.end and b.start == b.end:
-        return a.start == b.start
-    return (a.start < b.end and b.start < a.end) or a.start == b.start
+def _in_one(edit: Edit, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Return True if an edit changes a character of one of these ranges, which are in order."""
+    before = bisect.bisect_left(ranges, (edit.end, edit.end)) - 1
+    return before >= 0 and ranges[before][0] < edit.end and edit.start < ranges[before][1]
+
+
+def _meets_one(edit: Edit, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Return True if an edit overlaps one of these ranges, which are in order, or begins where one does."""
+    at = bisect.bisect_left(ranges, (edit.start, edit.start))
+    return any(
+        (edit.start < end and start < edit.end) or edit.start == start
+        for start, end in ranges[max(at - 1, 0) : at + 1]
+    )

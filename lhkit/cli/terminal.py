@@ -1,0 +1,64 @@
+"""What the command line says to people, on standard output and standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lhkit.model.printable import printable
+
+if TYPE_CHECKING:
+    from lhkit.render.trace_text import Line
+
+_STYLES: Mapping[str, dict[str, Any]] = {
+    "plain": {},
+    "faint": {"dim": True},
+    "title": {"bold": True},
+    "live": {"fg": "green"},
+    "empty": {"fg": "yellow"},
+    "invalid": {"fg": "red"},
+    "failed": {"fg": "red", "bold": True},
+    "warning": {"fg": "yellow"},
+}
+
+
+def say(text: object, *, nl: bool = True, err: bool = False) -> None:
+    """Write a text of any lines in its printable form."""
+    click.echo(_fitting(str(text), err=err), nl=nl, err=err)
+
+
+def say_line(line: Line, *, err: bool = False) -> None:
+    """Write a line with colours; they are left out where there is no terminal."""
+    styled = "".join(click.style(_fitting(p.text, err=err), **_STYLES[p.role]) for p in line)
+    click.echo(styled.rstrip(), err=err)
+
+
+def show_progress(text: str) -> None:
+    """Write a text over the last line of a terminal, on standard error."""
+    click.echo(f"\r\x1b[K{_fitting(text, err=True)}", nl=False, err=True)
+
+
+def _fitting(text: str, *, err: bool) -> str:
+    """Return a text in its printable form, with ``?`` for characters that the stream's encoding lacks."""
+    # click writes UTF-8 to a stream of ASCII, which takes it for a mistake in the settings.
+    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    return printable(text).encode(encoding, errors="replace").decode(encoding)
+
+
+def replace_unencodable() -> None:
+    """Have standard output and error do the same with what others write to them: click's progress bars."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+
+
+def say_usage_error(error: click.ClickException) -> None:
+    """Write what click says of a command line that it does not take."""
+    shown = io.StringIO()
+    error.show(file=shown)
+    say(shown.getvalue(), nl=False, err=True)

@@ -1,0 +1,22 @@
+"""Text for terminals: characters that could steer one, or hide what is written, in a form that shows them."""
+
+from __future__ import annotations
+
+import re
+
+# Controls but tab and line feed, marks that reorder what follows, other line breaks, halves of characters.
+_STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""Return a text whose control characters, bidirectional marks and surrogates are escapes: ``\x1b``.
+
+    Everything that people are shown on a terminal goes through here: names, paths and remarks come from files
+    of strangers.
+    """
+    return _STEERING.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
