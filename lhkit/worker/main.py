@@ -57,7 +57,11 @@ def _folders() -> Folders:
 
 def _cache_bytecode() -> None:
     """Import what is imported on demand if its bytecode is not there: later it could not be written."""
+    if sys.dont_write_bytecode:
+        return
     for name in _ON_DEMAND:
         spec = importlib.util.find_spec(name)
-        if spec is not None and spec.cached is not None and not Path(spec.cached).exists():
+        if spec is None or spec.cached is None or Path(spec.cached).exists():
+            continue
+        if os.access(Path(spec.cached).parents[1], os.W_OK):
             importlib.import_module(name)
