@@ -154,14 +154,17 @@ def test_a_sweep_refuses_too(out, payload):
     assert not out.exists()
 
 
-def test_a_pass_that_the_user_allows_runs(tmp_path, payload):
-    # Relative: in the worker's own folder, where no sandbox is in its way.
-    text = schedule_text(snapshot("snapshot.mlir"))
-    schedule = load_schedule(text, allow_passes=["snapshot-op-locations"])
+def test_a_pass_that_the_user_allows_runs(payload):
+    name = "composite-fixed-point-pass"  # it writes nothing, so that no sandbox is in its way
+    options = '{"name" = "x", "pipeline" = "canonicalize"}'
+    text = schedule_text(
+        f'%n = transform.apply_registered_pass "{name}" with options = {options} to %root : {ANY}'
+    )
+    schedule = load_schedule(text, allow_passes=[name])
     assert trace_schedule(payload, schedule).outcome.status == "ok"
     assert check_schedule(schedule).refused == ()
     again, _ = parse_text(schedule, text.replace("%n", "%m"))  # an edit keeps what was allowed
-    assert again.allowed_passes == ("snapshot-op-locations",)
+    assert again.allowed_passes == (name,)
 
 
 def test_no_file_says_what_is_allowed():
