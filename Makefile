@@ -6,7 +6,7 @@ else
 BIN := .venv/bin
 endif
 
-.PHONY: demo lab test heavy docs wheelhouse screenshots editor clean
+.PHONY: demo lab test heavy docs published wheelhouse screenshots editor clean
 
 demo: .venv/installed
 	$(BIN)/lhkit demo --out demo
@@ -34,6 +34,10 @@ EXECUTE ?= --execute
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs build/site
 	$(BIN)/lhkit publish --out build/site/notebooks --title "Lessons of lhkit" $(EXECUTE)
+
+# The lessons with their pictures, for readers on a code host: docs/lessons. Only what changed is run; ALL=--all runs all.
+published: .venv/installed-test
+	$(BIN)/python docs/published.py $(ALL)
 
 # The pictures of the workbench in the README, and the walk; needs Chromium.
 screenshots: .venv/installed-test

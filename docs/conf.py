@@ -24,6 +24,8 @@ extensions = [
     "sphinx_click",
 ]
 root_doc = "index"
+# For readers on a code host; the site has its own pages of the lessons.
+exclude_patterns = ["lessons"]
 # Single backquotes in docstrings are names in code.
 default_role = "code"
 myst_enable_extensions = ["colon_fence", "deflist", "substitution"]

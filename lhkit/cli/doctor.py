@@ -30,8 +30,8 @@ from lhkit.worker.sandbox import SANDBOX_VARIABLE, Defence
 SCHEMA = "lhkit.doctor/1"
 # Extra → (module to look for, what it is for).
 _EXTRAS = {
-    "torch": ("torch", "payloads from PyTorch models"),
-    "iree": ("iree.compiler", "IREE beside our own kernels"),
+    "torch": ("torch", "PyTorch beside our own kernels (lhkit bench --suite)"),
+    "iree": ("iree.compiler", "IREE beside our own kernels (lhkit bench --suite)"),
     "optuna": ("optuna", "sweeps that learn"),
     "dask": ("distributed", "sweeps on several machines"),
 }

@@ -37,7 +37,10 @@ def as_bindings_spell(content: bytes, worker: Worker | None = None, limits: Limi
     text = content.decode(errors="replace")
     if not mentions_elementwise(text):
         return content
-    return respell_text(text, elementwise_spelling(worker, limits)).encode(errors="replace")
+    spelling = elementwise_spelling(worker, limits)
+    if spelling.named and spelling.form and ELEMENTWISE not in text:  # nothing to do, however long the text is
+        return content
+    return respell_text(text, spelling).encode(errors="replace")
 
 
 def with_named_ops(text: str) -> str:

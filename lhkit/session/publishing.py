@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from dataclasses import dataclass
@@ -36,15 +38,20 @@ def publish_notebook(path: Path, *, run_in: Path | None = None) -> PublishedNote
     Raises:
         UsageError: It is no notebook, or one of its cells fails.
     """
-    notebook = _read(path)
+    notebook = read_notebook(path)
     if run_in is not None:
-        _execute(notebook, path, run_in)
+        execute_notebook(notebook, path, run_in)
     without_widgets(notebook)
     title = _title(notebook) or path.stem
     return PublishedNotebook(path.stem, title, _exported(notebook, title))
 
 
-def _read(path: Path) -> Any:
+def read_notebook(path: Path) -> Any:
+    """Return the notebook in a file.
+
+    Raises:
+        UsageError: It is none.
+    """
     import nbformat
 
     try:
@@ -70,7 +77,23 @@ def without_widgets(notebook: Any) -> None:
             output.get("data", {}).pop(WIDGET_VIEW, None)
 
 
-def _execute(notebook: Any, path: Path, folder: Path) -> None:
+def cells_sha256(notebook: Any) -> str:
+    """Return the hash of the sources of a notebook's cells."""
+    sources = [[cell.cell_type, cell.source] for cell in notebook.cells]
+    return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
+
+
+def execute_notebook(notebook: Any, path: Path, folder: Path) -> None:
+    """Run a notebook in place, in a kernel of its own, without live widgets.
+
+    Args:
+        notebook: What `read_notebook` returned; its outputs are written.
+        path: What to call it in messages.
+        folder: The working directory of the kernel.
+
+    Raises:
+        UsageError: One of its cells fails.
+    """
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 

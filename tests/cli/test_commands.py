@@ -172,6 +172,8 @@ def test_doctor_says_what_is_here_and_what_adds_the_rest(lhkit_command):
     findings = json.loads(as_json.stdout)["findings"]
     assert {f["what"] for f in findings} >= {"CPU", "MLIR bindings", "  jit", "extra torch"}
     assert {f["what"] for f in findings} >= {f"sandbox: {what}" for what in DEFENCES}
+    purposes = {f["what"]: f["found"] for f in findings if f["what"].startswith("extra ")}
+    assert purposes["extra torch"] == "PyTorch beside our own kernels (lhkit bench --suite)"
 
 
 def test_doctor_warns_of_a_sandbox_that_is_off(lhkit_command):

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,12 @@ def test_links_of_a_page_lead_somewhere(page):
 
 def test_the_readme_is_short():
     assert len(README.splitlines()) < 150
+
+
+def test_the_addresses_of_the_metadata_are_of_one_project():
+    addresses = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+    assert set(addresses) == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
+    assert all(address.startswith("https://github.com/lhkit/lhkit") for address in addresses.values())
+    for address in addresses.values():  # what names a file or folder of the project names one that there is
+        path = re.search(r"/(?:blob|tree)/main/(.+)", address)
+        assert path is None or (ROOT / path[1]).exists()
