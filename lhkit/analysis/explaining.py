@@ -6,6 +6,7 @@ import difflib
 import re
 from collections import Counter
 
+from lhkit.analysis.erased_targets import explain_erased_target
 from lhkit.analysis.handle_history import (
     Death,
     death_in_words,
@@ -84,8 +85,9 @@ def explain_failure(trace: Trace) -> Explanation:
         for operand in step.operands:
             if operand.effect == "consume" and (again := repeated(before.get(operand.handle))):
                 return _explain_repeated(trace, trace.handle(operand.handle), again, step)
-    if (lost := explain_lost_producer(trace)) is not None:
-        return lost
+    for explain_cause in (explain_erased_target, explain_lost_producer):
+        if (cause := explain_cause(trace)) is not None:
+            return cause
     said = (outcome.message or f"{trace.schedule.source} failed").partition("\n")[0]
     places = () if step is None else tuple(d for d in step.diagnostics if d.severity == "error")
     return Explanation(said, places, step=outcome.failed_step, texts=trace.texts)

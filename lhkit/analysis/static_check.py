@@ -32,7 +32,8 @@ from lhkit.analysis.handle_states import (
 )
 from lhkit.analysis.op_kinds import MODULE, kinds_of_type
 from lhkit.analysis.result_cells import CellStore, ResultCells, facts_of, found_in
-from lhkit.model.check import Finding, OpPlace, Severity
+from lhkit.model.check import FatalUse, Finding, OpPlace, Severity
+from lhkit.model.fatal_requests import ALTERNATIVES_ON_ROOT, find_fatal_request
 from lhkit.model.outline import Outline, OutlineBlock, OutlineOp, OutlineSequence
 from lhkit.model.span import Span
 
@@ -53,6 +54,7 @@ class Checked:
     sequences: int
     uses: int
     is_complete: bool
+    fatal: tuple[FatalUse, ...] = ()
 
 
 def check_outline(outline: Outline, entry: str | None, *, only_entry: bool = False) -> Checked:
@@ -102,6 +104,8 @@ class _Checker:
         self._sequences: Mapping[str, OutlineSequence] = {s.name: s for s in outline.sequences}
         self._store = CellStore()
         self._found: dict[tuple[Span, str, OpPlace], Finding] = {}
+        self._fatal: dict[OpPlace, str] = {}
+        self._root: CellSet = _NO_CELLS
         self._uses: set[tuple[int, int]] = set()
         self._ops = 0
         self.reached: set[str] = set()
@@ -119,6 +123,7 @@ class _Checker:
             if i and is_entry:
                 cell.inside.append(Inside(root, is_certain=True))
             root = root or frozenset({cell})
+            self._root = root if is_entry else _NO_CELLS
             scope[number] = State(frozenset({cell}))
         _drive(self._block(block, scope, True))
 
@@ -127,7 +132,12 @@ class _Checker:
             self._found.values(),
             key=lambda f: (f.use.source.file, f.use.source.line, f.use.source.column, f.handle),
         )
-        return Checked(tuple(findings), len(self.reached), len(self._uses), self._ops <= MOST_OPS)
+        fatal = sorted(
+            (FatalUse(place, message) for place, message in self._fatal.items()),
+            key=lambda f: (f.use.source.file, f.use.source.line, f.use.source.column),
+        )
+        is_complete = self._ops <= MOST_OPS
+        return Checked(tuple(findings), len(self.reached), len(self._uses), is_complete, tuple(fatal))
 
     # Each of these is a computation of its own: it changes the scope, and yields those it asks for.
 
@@ -136,6 +146,7 @@ class _Checker:
         for op in block.ops:
             self._ops += 1
             self._use(op, scope, is_certain)
+            self._refuse_fatal(op, scope)
             yield self._apply(op, scope, is_certain)
         return [scope[number] for number in block.yielded]
 
@@ -155,6 +166,14 @@ class _Checker:
                 self._report(number, state.death, place, is_certain)
             if consumes:
                 consume(number, handle.name, scope, place)
+
+    def _refuse_fatal(self, op: OutlineOp, scope: Scope) -> None:
+        """Take note of an op that ends the compiler if its handle has payload."""
+        message = find_fatal_request(op.name, dict(op.attributes), [self._handles[r].type for r in op.results])
+        if op.name == "transform.alternatives" and any(self._cells(n, scope) & self._root for n in op.operands):
+            message = ALTERNATIVES_ON_ROOT
+        if message is not None:
+            self._fatal.setdefault(OpPlace(op.name, op.source or NOWHERE), message)
 
     def _apply(self, op: OutlineOp, scope: Scope, is_certain: bool) -> Following:
         """Follow what an op enters, and define its results."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from lhkit.analysis.erased_targets import explain_erased_target
 from lhkit.analysis.explaining import explain_failure
 from lhkit.analysis.handle_history import display_names, states_before
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.trace import HandleChange, Trace, TraceStep
+
+_INCLUDE = "transform.include"
+_NO_REASON = "; the step that failed gave no reason"
+_TESTS = ("transform.match.param.", "transform.match.operation_")
 
 
 def failure_of(trace: Trace) -> Failure | None:
@@ -27,11 +32,13 @@ def failure_of(trace: Trace) -> Failure | None:
             message, diagnostics = cause.sentence.removesuffix("."), _used_first(cause.places)
             advice = _advice(trace, step, cause.handle, cause.step)
         else:
-            diagnostics = tuple(d for d in step.diagnostics if d.severity == "error")
-            if diagnostics:
-                message = message.partition("\n")[0]  # the lines after it show the same diagnostics
-            else:
-                diagnostics = (Diagnostic("error", _silent_step(trace, step), step.source),)
+            message = message.partition("\n")[0]  # the lines after it show the same diagnostics
+            diagnostics = (
+                *_remarks_before(trace, step),
+                *(d for d in step.diagnostics if d.severity == "error"),
+            ) or (Diagnostic("error", _silent_step(trace, step), step.source),)
+            message = message.removesuffix(_NO_REASON)
+        diagnostics = _users_first(trace, step, diagnostics)
         message = f"step {step.index} ({step.op}): {message}"
     return Failure(
         kind=outcome.kind,  # type: ignore[arg-type]
@@ -40,6 +47,43 @@ def failure_of(trace: Trace) -> Failure | None:
         advice=advice,
         texts=trace.texts,
     )
+
+
+def _remarks_before(trace: Trace, step: TraceStep) -> tuple[Diagnostic, ...]:
+    """Return what steps before a test of parameters remarked in its sequence: why the test fails."""
+    if not step.op.startswith(_TESTS):
+        return ()
+    beside = [
+        s for s in trace.step_records[: step.index] if (s.parent, s.iteration) == (step.parent, step.iteration)
+    ]
+    remarks = [d for s in beside if s.status == "ok" for d in s.diagnostics if d.severity == "remark"]
+    return tuple(Diagnostic("error", d.message, d.span, d.notes) for d in dict.fromkeys(remarks))
+
+
+def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    """Return diagnostics of a step in a library, the first of them placed in a file that the user wrote."""
+    own = (trace.payload.source, trace.schedule.source)
+    first = found[0] if found else None
+    if first is None or first.span is None or first.span.file in own:
+        return found
+    around = _steps_around(trace, step)
+    entered = next((s for s in around if s.source is not None and s.source.file in own), None)
+    if entered is None or entered.source is None:
+        return found
+    inner = [s for s in around if s.index > entered.index and s.op == _INCLUDE]
+    chain = [Diagnostic("note", f"step {s.index} ({s.op}) includes it here", s.source) for s in inner]
+    here = Diagnostic("note", f"step {step.index} ({step.op}) fails here", first.span)
+    notes = (*first.notes, here, *chain)
+    return (Diagnostic(first.severity, first.message, entered.source, notes), *found[1:])
+
+
+def _steps_around(trace: Trace, step: TraceStep) -> list[TraceStep]:
+    """Return the steps that a step lies in, the innermost first."""
+    around = []
+    while step.parent is not None:
+        step = trace.step_records[step.parent]
+        around.append(step)
+    return around
 
 
 def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
@@ -70,6 +114,11 @@ def describe_state(change: HandleChange | None) -> str:
 def _advice(trace: Trace, step: TraceStep, handle: str, since: int | None) -> str | None:
     """Return what to do about a handle that the failed step may not use."""
     name = display_names(trace)[handle]
+    if since is not None and explain_erased_target(trace) is not None:
+        return (
+            f"Keep step {since} from erasing later payload ops of the foreach's target: give it other ops, or"
+            " match those that are left again and go on with them after the loop."
+        )
     if trace.outcome.kind == "silenceable":
         if since is None:
             return f"Fuse {name} into the loop around one of its users."

@@ -28,7 +28,8 @@ def command(
     """Look in SCHEDULE for uses of handles that are invalid, without a payload.
 
     An error is a use that fails for every payload for which no handle is empty; a warning one that may fail. A
-    step that runs a compiler pass which is not allowed is an error too. Without --entry all named sequences are
+    step that runs a compiler pass which is not allowed, or that would end the compiler (a division by an
+    attribute that is 0, and the like), is an error too. Without --entry all named sequences are
     checked, those that the entry does not reach by themselves. The exit code is 1 if there is an error, or with
     --strict a warning.
     """
@@ -43,4 +44,4 @@ def command(
         write_json(json_file, check_to_json(report))
     for line in check_lines(report):
         say_line(line, err=json_file == "-")
-    return 1 if report.errors or report.refused or (strict and report.warnings) else 0
+    return 1 if report.errors or report.refused or report.fatal or (strict and report.warnings) else 0

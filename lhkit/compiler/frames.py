@@ -36,6 +36,8 @@ class Handle:
     payload: tuple[Reference, ...] = ()
     # A value handle whose values were erased may not be asked for them.
     is_lost: bool = False
+    # The argument of an iteration over an op that one before has erased: the interpreter still has its address.
+    is_dangling: bool = False
 
     def change(self) -> HandleChange:
         """Return its state as the trace records it."""
@@ -67,6 +69,8 @@ class Running:
     targets: list[tuple[tuple[int, str | None], ...]] = field(default_factory=list)
     # Known where its block goes on after a failure.
     fails_silently: bool = False
+    # What it needs of its payload ops and they do not have, known once it has failed.
+    unmet: tuple[Diagnostic, ...] = ()
 
     def delta(self) -> PayloadDelta:
         """Return what it did to the payload, from the first look to the last."""

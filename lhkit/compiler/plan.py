@@ -8,6 +8,7 @@ from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.effects import effects_of
+from lhkit.compiler.fatal_steps import fatal_request_of
 from lhkit.compiler.names import Names
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.probes import insert_probe, kind_of
@@ -43,6 +44,7 @@ class PlannedOp:
         asked: The sizes that it asks for, if it does.
         blocks: Its blocks of steps, one a region.
         only_reads: True if it cannot change the payload.
+        fatal: What in its attributes ends the process once it has payload; see `lhkit.model.fatal_requests`.
     """
 
     op: Any
@@ -57,6 +59,7 @@ class PlannedOp:
     asked: RequestedSizes | None = None
     blocks: list[PlannedBlock] = field(default_factory=list)
     only_reads: bool = False
+    fatal: str | None = None
 
 
 @dataclass(slots=True)
@@ -153,6 +156,7 @@ class Plan:
             asked=requested_sizes(op),
         )
         planned.only_reads = effects.only_reads and not callees
+        planned.fatal = fatal_request_of(op)
         for i, block in stepping_blocks(op):
             planned.blocks.append(self._block(block, sequence, planned, i, gaps))
         return planned

@@ -8,12 +8,16 @@ from typing import Any
 
 from lhkit.compiler.applying import Application, application_error
 from lhkit.compiler.bindings import interpreter, ir
+from lhkit.compiler.fatal_steps import find_fatal_use
 from lhkit.compiler.frames import Frame, Handle, Running, ask, identify, in_scope, is_erased, lookup
 from lhkit.compiler.hearing import Hearing
+from lhkit.compiler.identity import address
 from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
 from lhkit.compiler.own_op_failures import forget_failures
+from lhkit.compiler.parsing import walk
 from lhkit.compiler.plan import Plan, PlannedBlock, PlannedOp, PlannedValue
+from lhkit.compiler.preconditions import has_preconditions, unmet_preconditions
 from lhkit.compiler.probes import listening
 from lhkit.compiler.rehearsal import takes_repeated_handles
 from lhkit.compiler.requested_sizes import size_suspicions
@@ -21,7 +25,7 @@ from lhkit.compiler.silent_failures import find_silent_failure
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.compiler.suspicions import defect, suspicions
 from lhkit.compiler.watching import Watch
-from lhkit.model.failure import Failure
+from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.trace import (
     Elision,
     HandleChange,
@@ -75,7 +79,8 @@ class Tracer:
         self._steps = 0
         self._handles = 0
         self._context: Any = None
-        self._invalid: Failure | None = None
+        # Why a probe stopped the run.
+        self._stopped: Failure | None = None
 
     def run(
         self, context: Any, entry: Any, home: Any, payload_source: Source, application: Application
@@ -91,7 +96,7 @@ class Tracer:
                 interpreter.apply_named_sequence(self._root, entry, home)
         except (ValueError, ir.MLIRError) as error:
             self._hearing.stop()  # what is asked of the compiler from here on is no step's
-            failure = self._invalid
+            failure = self._stopped
             if failure is None:
                 failure = application_error(error, payload_source, application).failure
                 failure = self._with_what_was_heard(failure)
@@ -113,9 +118,7 @@ class Tracer:
             if not self._finish(state, now):
                 return False
         self._frames[-1].at = at
-        if at < len(block.ops):
-            self._begin(state)
-        return True
+        return at == len(block.ops) or self._begin(state)
 
     def _with_what_was_heard(self, failure: Failure) -> Failure:
         """Return a failure with the errors of its step; its own may be remarks of steps before."""
@@ -128,7 +131,8 @@ class Tracer:
             frame = self._frames[-1]
             if frame.parent is not None:
                 frame.parent.last_was_left = not frame.is_done
-                yielded = [lookup(self._frames, v) for v in frame.block.yielded]
+                # A block that was left before its end yields nothing; what it would may not even be defined.
+                yielded = [lookup(self._frames, v) for v in frame.block.yielded] if frame.is_done else []
                 frame.parent.yields_invalid = any(h.state == "invalid" for h in yielded)
             if frame.running is not None:
                 self._end(frame, frame.running, "suppressed", time.perf_counter_ns())
@@ -160,6 +164,7 @@ class Tracer:
         for number, argument in enumerate(block.arguments):
             handle = self._define(frame, argument, defined_by)
             handle.is_lost = is_erased(parent, number, iteration, self._identities)
+            handle.is_dangling = handle.is_lost and argument.kind == "op"
             if not handle.is_lost:
                 self._ask(state, handle)
         self._take_clones(frame, state, parent)
@@ -196,8 +201,8 @@ class Tracer:
                 if not handle.is_lost:
                     self._ask(state, handle)
 
-    def _begin(self, state: Any) -> None:
-        """Judge the next op of the innermost block before it runs."""
+    def _begin(self, state: Any) -> bool:
+        """Judge the next op of the innermost block before it runs; False if it would end the process."""
         frame = self._frames[-1]
         op = frame.block.ops[frame.at]
         uses = [(lookup(self._frames, planned), consumes) for planned, consumes in op.operands]
@@ -229,10 +234,16 @@ class Tracer:
                 failure = find_silent_failure(self._frames, state, self._home, self._root)
                 running.fails_silently = failure is not None
                 running.diagnostics = self._hearing.named(failure or ())
+        message = None if verdict.is_refused else find_fatal_use(op, [h for h, _ in uses], state, self._root)
         for death in verdict.deaths:  # the interpreter, too, takes note before it applies the op
             scope[death.handle].state = "invalid"
         self._hearing.forget()
         running.started_ns = time.perf_counter_ns()
+        if message is not None:
+            at = (Diagnostic("error", message, op.source),)
+            said = f"{op.name.removeprefix('transform.')} would end the compiler"
+            self._stopped = failure_in(self._sources, "definite", said, at, stage="apply")
+        return message is None
 
     def _may_repeat(self, op: PlannedOp) -> bool:
         consumed = next((i for i, (v, c) in enumerate(op.operands) if c and v.kind == "op"), None)
@@ -251,7 +262,7 @@ class Tracer:
             running.deltas.append(delta)
             if not frame.is_muted and (problem := self._watch.find_problem()) is not None:
                 message = f"{self._sources[1].name} leaves a payload that does not verify"
-                self._invalid = failure_in(self._sources, "invalid-payload", message, problem, stage="apply")
+                self._stopped = failure_in(self._sources, "invalid-payload", message, problem, stage="apply")
                 return False
             running.changes += self._ask_all(state)
         for planned in running.op.results:
@@ -332,15 +343,25 @@ class Tracer:
             running.index, self._steps = self._steps, self._steps + 1
             self._journal.begin(self._step(frame, running, "not-run"), frame.block, frame.at)
         running.diagnostics += failure.diagnostics
+        running.unmet = self._unmet(running)
         self._is_vague = running.op.collects and running.entered > 0 and not self._is_thorough
         refused = failure.kind in ("invalidated-handle", "repeated-payload")
         if refused != running.verdict.is_refused:
             running.warnings.append(defect(refused))
         return running.index
 
+    def _unmet(self, running: Running) -> tuple[Diagnostic, ...]:
+        """Return what the step needs and its payload ops, those that are still there, do not have."""
+        if not running.uses or not has_preconditions(running.op.name) or running.verdict.is_refused:
+            return ()
+        wanted = dict.fromkeys(running.uses[0][0].points_to.ops)
+        present = {at: op for op in walk(self._root) if (at := address(op)) in wanted}
+        found = unmet_preconditions(running.op.op, [present[at] for at in wanted if at in present])
+        return self._hearing.named(found)
+
     def _end(self, frame: Frame, running: Running, status: StepStatus, now: int) -> None:
         """Write down a step that has ended."""
-        heard = self._hearing.said() or running.diagnostics
+        heard = (*running.unmet, *(self._hearing.said() or running.diagnostics))
         self._hearing.forget()
         if frame.is_muted:
             return

@@ -49,6 +49,19 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class FatalUse:
+    """An op whose attributes end the compiler as soon as its handle has payload; always an error.
+
+    Attributes:
+        use: The op.
+        message: What is wrong and what to write instead.
+    """
+
+    use: OpPlace
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport(Printable):
     """The findings of a static check, in order of place.
 
@@ -59,6 +72,7 @@ class CheckReport(Printable):
         sequences: How many named sequences were followed.
         uses: How many uses of handles were looked at.
         refused: Steps that run a pass which is not allowed, in order.
+        fatal: Ops that would end the compiler, in order of place.
         is_complete: False if the schedule enters sequences so often that not every entry was followed.
         texts: The sources that places point into, each as (file name, text).
     """
@@ -70,6 +84,7 @@ class CheckReport(Printable):
     uses: int
     is_complete: bool = True
     refused: tuple[RefusedPass, ...] = ()
+    fatal: tuple[FatalUse, ...] = ()
     texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
@@ -100,6 +115,7 @@ def check_to_json(report: CheckReport) -> dict[str, Any]:
             for f in report.findings
         ],
         **({"refused": [_refused(r, report) for r in report.refused]} if report.refused else {}),
+        **({"fatal": [_fatal(f, report) for f in report.fatal]} if report.fatal else {}),
     }
 
 
@@ -116,6 +132,10 @@ def unchecked_to_json(source: str, failure: Failure) -> dict[str, Any]:
 def _refused(refused: RefusedPass, report: CheckReport) -> dict[str, Any]:
     place = {} if refused.source is None else _place(OpPlace(APPLY_PASS, refused.source), report)
     return {**place, "pass": refused.name, "message": refused.reason}
+
+
+def _fatal(fatal: FatalUse, report: CheckReport) -> dict[str, Any]:
+    return {**_place(fatal.use, report), "message": fatal.message}
 
 
 def _place(place: OpPlace, report: CheckReport) -> dict[str, Any]:

@@ -16,6 +16,12 @@ def check_lines(report: CheckReport) -> tuple[Line, ...]:
     lines: list[Line] = []
     for finding in report.findings:
         lines += [*_finding_lines(finding, texts), ()]
+    for fatal in report.fatal:
+        head: Line = (
+            Piece(f"{fatal.use.source}: "),
+            Piece(f"error: {fatal.use.op}: {fatal.message}", "failed"),
+        )
+        lines += [head, *_excerpt_lines(excerpt(fatal.use.source, texts)), ()]
     for refused in report.refused:
         lines += [*_refused_lines(refused, texts), ()]
     if report.refused:
@@ -34,8 +40,9 @@ def summary(report: CheckReport) -> str:
     if not report.is_complete:
         looked += "; its sequences include one another too often to follow every time"
     found = "no use of an invalid handle"
-    if report.findings or report.refused:
-        parts = [(len(report.errors) + len(report.refused), "error"), (len(report.warnings), "warning")]
+    if report.findings or report.refused or report.fatal:
+        errors = len(report.errors) + len(report.refused) + len(report.fatal)
+        parts = [(errors, "error"), (len(report.warnings), "warning")]
         found = ", ".join(_count(n, what) for n, what in parts if n)
     return f"{report.source}: {found} ({looked})"
 

@@ -30,7 +30,8 @@ def check_schedule(
     """Look for uses of handles that are invalid, or may be, and for refused passes, without a payload.
 
     A use is an *error* if it fails for every payload for which no handle of the schedule is empty, and a
-    *warning* if it fails for some.
+    *warning* if it fails for some. What would end the compiler, such as a division by an attribute that is 0,
+    is an error too.
 
     Args:
         schedule: What to check, loaded or a path.
@@ -58,6 +59,7 @@ def check_schedule(
         uses=checked.uses,
         is_complete=checked.is_complete,
         refused=outline.refused,
+        fatal=checked.fatal,
         texts=((schedule.source, schedule.text), *((b.source, b.text) for b in schedule.libraries)),
     )
 

@@ -14,7 +14,7 @@ from lhkit.analysis.code_listing import CodeListing, list_code
 from lhkit.analysis.footprint import predict_footprint
 from lhkit.analysis.hot_loops import find_hot_loops
 from lhkit.model.boundary import public
-from lhkit.model.errors import CrashError, usage_error
+from lhkit.model.errors import CrashError, ScheduleError, usage_error
 from lhkit.model.failure import Failure
 from lhkit.model.footprint import Footprint
 from lhkit.model.jsonable import from_json
@@ -26,6 +26,7 @@ from lhkit.model.printable import printable
 from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
+from lhkit.session.apply_failures import traced_error
 from lhkit.session.footprints import call_fields, deciding_values, footprint_name, read_answer
 from lhkit.session.inputs import generate_arguments
 from lhkit.session.kernel_recipes import describe_recipe
@@ -331,7 +332,14 @@ class Kernel(Showable):
         before: Callable[[], Sequence[Request]] = tuple,
     ) -> Message:
         good = self.payload.text
-        return self.worker.request(name, fields, body, limits=self._limits, before=before, last_good_ir=good)
+        try:
+            return self.worker.request(
+                name, fields, body, limits=self._limits, before=before, last_good_ir=good
+            )
+        except (ScheduleError, CrashError) as error:
+            if self.schedule is None:
+                raise
+            raise traced_error(error, self.payload, self.schedule, self.worker, self._limits) from None
 
     def __repr__(self) -> str:
         words = f"Kernel({self.function.describe()}, {self.name}, compiled in {self.compile_ns / 1e6:.0f} ms)"

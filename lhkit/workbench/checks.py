@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lhkit.model.check import Finding
+from lhkit.model.check import FatalUse, Finding
 from lhkit.model.errors import LhkitError
 from lhkit.model.pass_policy import RefusedPass
 from lhkit.model.schedule import Schedule
@@ -18,6 +18,7 @@ class Checks:
     """What the check found.
 
     Attributes:
+        fatal: What would end the compiler.
         found: The findings; none where the schedule cannot be checked, which its trace then says.
         refused: The steps that run a pass which is not allowed.
     """
@@ -25,6 +26,7 @@ class Checks:
     def __init__(self) -> None:
         self.found: tuple[Finding, ...] = ()
         self.refused: tuple[RefusedPass, ...] = ()
+        self.fatal: tuple[FatalUse, ...] = ()
         self._checked: Schedule | None = None
 
     def follow(self, workbench: Workbench) -> None:
@@ -34,7 +36,7 @@ class Checks:
         is_wanted = workbench.screen.is_open("text") or not workbench.session.is_trusted
         if not is_wanted or version.is_draft or version.schedule == self._checked:
             return
-        self._checked, self.found, self.refused = version.schedule, (), ()
+        self._checked, self.found, self.refused, self.fatal = version.schedule, (), (), ()
         workbench.jobs.post(lambda: self._check(workbench, version.schedule))
 
     def _check(self, workbench: Workbench, schedule: Schedule) -> None:
@@ -45,5 +47,5 @@ class Checks:
         except LhkitError:
             # A schedule that cannot even be outlined cannot be traced either, and that is on the screen.
             return
-        self.found, self.refused = report.findings, report.refused
+        self.found, self.refused, self.fatal = report.findings, report.refused, report.fatal
         workbench.refresh()

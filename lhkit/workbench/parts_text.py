@@ -44,7 +44,7 @@ def _marks(workbench: Workbench, trace: Trace | None) -> tuple[TextMark, ...]:
     traced = trace_marks(session.text, trace, failure_of(trace)) if trace is not None else ()
     checks = workbench.checks
     refused = refused_marks(session.text, file, checks.refused)
-    return merged(traced, refused, check_marks(session.text, file, checks.found))
+    return merged(traced, refused, check_marks(session.text, file, checks.found, checks.fatal))
 
 
 def lines_of_steps(script: Script, trace: Trace) -> list[list[int]]:
@@ -73,6 +73,7 @@ def _key(workbench: Workbench) -> Any:
         session.is_stale,
         workbench.checks.found,
         workbench.checks.refused,
+        workbench.checks.fatal,
         workbench.typed.by,
         (followed.path, followed.taken) if followed else None,
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lhkit.model.check import Finding
+from lhkit.model.check import FatalUse, Finding
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.pass_policy import RefusedPass
 from lhkit.model.span import Span
@@ -82,11 +82,13 @@ def trace_marks(text: str, trace: Trace, failure: Failure | None) -> tuple[TextM
     return tuple(dict.fromkeys(marks))
 
 
-def check_marks(text: str, file: str, findings: Iterable[Finding]) -> tuple[TextMark, ...]:
-    """Return the marks of a static check."""
-    return tuple(
-        _mark(text, f.use.source, f.severity, f.message, "check") for f in findings if f.use.source.file == file
-    )
+def check_marks(
+    text: str, file: str, findings: Iterable[Finding], fatal: Iterable[FatalUse] = ()
+) -> tuple[TextMark, ...]:
+    """Return the marks of a static check: of its findings, and of what would end the compiler."""
+    found = [(f.use.source, str(f.severity), f.message) for f in findings]
+    found += [(f.use.source, "error", f.message) for f in fatal]
+    return tuple(_mark(text, at, severity, said, "check") for at, severity, said in found if at.file == file)
 
 
 def refused_marks(text: str, file: str, refused: Iterable[RefusedPass]) -> tuple[TextMark, ...]:

@@ -26,6 +26,8 @@ module attributes {transform.with_named_sequence} {
   transform.named_sequence private @mark_ends(%root: !transform.any_op {transform.readonly}) {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %matmuls = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+    // Matchers may not ask for results that are not there, as on memrefs.
+    %results = transform.get_result %matmuls[0] : (!transform.any_op) -> !transform.any_value
     %itself = transform.param.constant "itself" -> !transform.any_param
     transform.annotate %matmuls "end" = %itself : !transform.any_op, !transform.any_param
     %apart = transform.param.constant "apart" -> !transform.any_param

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import lhkit
+from lhkit.analysis.trace_failure import failure_of
 from lhkit.model.errors import LhkitError
+from lhkit.session.checking import check_schedule
 from lhkit.session.tracing import trace_schedule
 from lhkit.worker.limits import Limits
 
@@ -42,32 +44,105 @@ LOOP = """func.func @loop(%m: memref<100000000xf32>) {
 MATMUL = f'%op = transform.structured.match ops{{["linalg.matmul"]}} in %root : ({ANY}) -> {ANY}'
 FOR = f'%op = transform.structured.match ops{{["scf.for"]}} in %root : ({ANY}) -> !transform.op<"scf.for">'
 
+FUNCTION = f'%op = transform.structured.match ops{{["func.func"]}} in %root : ({ANY}) -> {ANY}'
+THREADS = f"%n = transform.param.constant -2 : i64 -> {SIZES}"
+KILL = (
+    f"%x, %y = transform.structured.tile_using_forall %op num_threads [%n] : ({ANY}, {SIZES}) -> ({ANY}, {ANY})"
+)
+
 # Each takes the process down on torch-mlir 20261001: payload, steps; the last step kills.
-CRASHES = {
+CRASHES = {"a negative number of threads that a parameter gives": (matmul(64), MATMUL, THREADS, KILL)}
+PADS = "{padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [0, 1, 2]}"
+THREE = f"({ANY}, {ANY}, {ANY})"
+# Each would: payload, steps, of which the last is refused, what is said of it, and whether a check sees it.
+REFUSED = {
     "sizes for a target of 0": (
         matmul(64),
-        MATMUL,
-        f"%l, %h, %s = transform.structured.multitile_sizes %op {{dimension = 0, target_size = 0}} : ({ANY}) -> {SIZES}",
+        (
+            MATMUL,
+            f"%l, %h, %s = transform.structured.multitile_sizes %op {{dimension = 0, target_size = 0}} : ({ANY}) -> {SIZES}",
+        ),
+        "target_size = 0: the compiler divides by it and dies; write 1 or more",
+        True,
+    ),
+    "sizes with a divisor of 0": (
+        matmul(64),
+        (
+            MATMUL,
+            f"%l, %h, %s = transform.structured.multitile_sizes %op {{dimension = 0, target_size = 4, divisor = 0}} : ({ANY}) -> {SIZES}",
+        ),
+        "divisor = 0: the compiler divides by it and dies; write 1 or more",
+        True,
+    ),
+    "continuous sizes for a target of 0": (
+        matmul(64),
+        (
+            MATMUL,
+            f"%l, %h = transform.structured.continuous_tile_sizes %op {{dimension = 0, target_size = 0}} : ({ANY}) -> {SIZES}",
+        ),
+        "target_size = 0: the compiler divides by it and dies; write 1 or more",
+        True,
     ),
     "padding to a multiple of 0": (
         matmul(64),
-        MATMUL,
-        "%p, %q, %r = transform.structured.pad %op pad_to_multiple_of [0, 0, 0] {padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32], padding_dimensions = [0, 1, 2]}"
-        f" : ({ANY}) -> ({ANY}, {ANY}, {ANY})",
+        (
+            MATMUL,
+            f"%p, %q, %r = transform.structured.pad %op pad_to_multiple_of [1, 0, 1] {PADS} : ({ANY}) -> {THREE}",
+        ),
+        "pad_to_multiple_of has a 0: the compiler divides by it and dies; 1 leaves a dimension as it is",
+        True,
+    ),
+    "padding to a multiple of 0 that a parameter gives": (
+        matmul(64),
+        (
+            MATMUL,
+            f"%n = transform.param.constant 0 : i64 -> {SIZES}",
+            f"%p, %q, %r = transform.structured.pad %op pad_to_multiple_of [%n, 1, 1] {PADS} : ({ANY}, {SIZES}) -> {THREE}",
+        ),
+        "pad_to_multiple_of has a 0: the compiler divides by it and dies; 1 leaves a dimension as it is",
+        False,
     ),
     "a pipeline with interval 0": (
         LOOP,
-        FOR,
-        f'%p = transform.loop.pipeline %op {{iteration_interval = 0 : i64, read_latency = 0 : i64}} : (!transform.op<"scf.for">) -> {ANY}',
+        (
+            FOR,
+            f'%p = transform.loop.pipeline %op {{iteration_interval = 0 : i64, read_latency = 0 : i64}} : (!transform.op<"scf.for">) -> {ANY}',
+        ),
+        "iteration_interval = 0: the compiler divides by it and dies; write 1 or more",
+        True,
+    ),
+    "a negative number of threads": (
+        matmul(64),
+        (
+            MATMUL,
+            f"%x, %y = transform.structured.tile_using_forall %op num_threads [-2] : ({ANY}) -> ({ANY}, {ANY})",
+        ),
+        "num_threads has -2: the compiler dies of it; write 1 or more, or 0 for no loop",
+        True,
+    ),
+    "a split after nothing": (
+        matmul(64),
+        (MATMUL, f"%x = transform.structured.split %op after 0 {{dimension = 0}} : {ANY}"),
+        "a split after 0 leaves no first part, and the compiler dies of it; split after 1 or more",
+        True,
+    ),
+    "alternatives on the root": (
+        matmul(64),
+        (f"transform.alternatives %root : {ANY} {{\n^bb0(%in: {ANY}):\n}}",),
+        "alternatives work on a copy of their scope, and the payload's root cannot be replaced by one: the compiler dies;"
+        ' take a smaller scope, such as transform.structured.match ops{["func.func"]}',
+        True,
+    ),
+    "unrolling by a hundred million": (
+        LOOP,
+        (FOR, 'transform.loop.unroll %op {factor = 100000000} : !transform.op<"scf.for">'),
+        "this makes 100000000 copies of the loop's body, more than 1000000: the compiler runs out of time or memory;"
+        " unroll by a factor such as 4",
+        False,
     ),
 }
 # Each runs until it is stopped.
 ENDLESS = {
-    "unrolling by a hundred million": (
-        LOOP,
-        FOR,
-        'transform.loop.unroll %op {factor = 100000000} : !transform.op<"scf.for">',
-    ),
     "unrolling the vectors of a large product": (
         matmul(512),
         MATMUL,
@@ -111,8 +186,81 @@ def test_a_crash_is_a_step(name, own_worker):
     check_death(trace, steps, own_worker)
 
 
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_step_that_would_kill_is_refused_before_it_runs(name, own_worker):
+    payload, steps, said, is_static = REFUSED[name]
+    trace = traced(own_worker, payload, *steps)
+    failure = failure_of(trace)
+    last = trace.step_records[len(steps) - 1]
+    assert (trace.outcome.status, trace.outcome.kind, trace.outcome.failed_step) == (
+        "failed",
+        "definite",
+        last.index,
+    )
+    assert (
+        failure.message
+        == f"step {last.index} ({last.op}): {last.op.removeprefix('transform.')} would end the compiler"
+    )
+    assert [(d.message, d.span) for d in failure.diagnostics] == [(said, last.source)]
+    schedule = lhkit.load_schedule(schedule_of(*steps), worker=own_worker)
+    report = check_schedule(schedule, worker=own_worker)
+    assert [(f.use.source, f.message) for f in report.fatal] == ([(last.source, said)] if is_static else [])
+    assert (f"error: {last.op}: {said}" in str(report)) == is_static
+
+
+def test_a_kernel_that_kills_the_compiler_tells_what_the_trace_does(own_worker):
+    payload, steps, said, _ = REFUSED["padding to a multiple of 0"]
+    schedule = lhkit.load_schedule(schedule_of(*steps), worker=own_worker)
+    with pytest.raises(LhkitError) as error:
+        lhkit.compile(lhkit.load_payload(payload, worker=own_worker), schedule, worker=own_worker)
+    assert [d.message for d in error.value.failure.diagnostics] == [said]
+    assert error.value.failure.exit_code == 1
+
+
+def test_a_step_that_would_kill_does_nothing_to_nothing(own_worker):
+    none = f'%op = transform.structured.match ops{{["linalg.none"]}} in %root : ({ANY}) -> {ANY}'
+    _, (_, kill), _, _ = REFUSED["padding to a multiple of 0"]
+    assert traced(own_worker, matmul(8), none, kill).outcome.status == "ok" and own_worker.generation == 1
+
+
+ERASES = f"""module attributes {{transform.with_named_sequence}} {{
+transform.named_sequence @__transform_main(%root: {ANY} {{transform.consumed}}) {{
+  %ops = transform.structured.match ops{{["linalg.exp"]}} in %root : ({ANY}) -> {ANY}
+  transform.foreach %ops : {ANY} {{
+  ^bb0(%each: {ANY}):
+    %user = transform.get_consumers_of_result %each[0] : ({ANY}) -> {ANY}
+    %tile, %loop = transform.structured.fuse %user tile_sizes [4] {{apply_cleanup}} : ({ANY}) -> ({ANY}, {ANY})
+  }}
+  transform.yield
+}}
+}}"""
+EXPS = """func.func @f(%x: tensor<8x8xf32>, %e: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = linalg.exp ins(%x : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = linalg.exp ins(%0 : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = linalg.abs ins(%1 : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}"""
+
+
+def test_a_foreach_that_goes_on_with_erased_ops_is_told_with_its_cause(own_worker):
+    payload = lhkit.load_payload(EXPS, name="exps.mlir", worker=own_worker)
+    schedule = lhkit.load_schedule(ERASES, name="erases.mlir", worker=own_worker)
+    trace = trace_schedule(payload, schedule, worker=own_worker)
+    failure = failure_of(trace)
+    assert (trace.outcome.status, trace.outcome.kind) == ("failed", "definite") and own_worker.generation == 1
+    eraser = next(s for s in trace.step_records if s.op == "transform.structured.fuse")
+    assert failure.message == (
+        f"step {trace.outcome.failed_step} (transform.get_consumers_of_result): foreach goes on with payload ops that"
+        f" step {eraser.index} (transform.structured.fuse) erased: in iteration 1 over %ops, %each is the linalg.exp of"
+        " exps.mlir:3:8, and that is gone, so that the interpreter would read freed memory"
+    )
+    (shown,) = failure.diagnostics
+    assert (shown.span.line, [n.span.line for n in shown.notes]) == (6, [3, 7, 4])
+    assert failure.advice.startswith(f"Keep step {eraser.index} from erasing later payload ops")
+
+
 def test_the_reproducer_of_a_crash_dies_of_the_same(own_worker):
-    payload, *steps = CRASHES["a pipeline with interval 0"]
+    payload, *steps = next(iter(CRASHES.values()))
     trace = traced(own_worker, payload, *steps)
     path = Path(re.search(r"A file that repeats this: (.*)", trace.outcome.message)[1])
     assert [r["request"] for r in json.loads(path.read_text())["requests"]] == ["trace"]
@@ -129,8 +277,8 @@ def test_the_reproducer_of_a_crash_dies_of_the_same(own_worker):
 
 @pytest.mark.parametrize("inside", ["sequence", "include", "foreach", "alternatives"])
 def test_a_crash_inside_a_region_is_the_innermost_step(inside, own_worker):
-    _, _, kill = CRASHES["sizes for a target of 0"]
-    body = f"{{\n^bb0(%in: {ANY}):\n{kill}\n}}"
+    kill = f"{THREADS.replace('%n', '%m')}\n{KILL.replace('%n', '%m')}"
+    body = f"{{\n^bb0(%in: {ANY}):\n{kill.replace('%op', '%in')}\n}}"
     anew = MATMUL.replace("%op", "%new").replace("%root", "%in")
     first = f"{{\n^bb0(%in: {ANY}):\n{anew}\n{kill.replace('%op', '%new')}\n}}"
     modes = {
@@ -140,12 +288,12 @@ def test_a_crash_inside_a_region_is_the_innermost_step(inside, own_worker):
         "alternatives": f"%f = transform.get_parent_op %op {{isolated_from_above}} : ({ANY}) -> {ANY}\n"
         f"transform.alternatives %f : {ANY} {first}, {{\n^bb0(%in: {ANY}):\n}}",
     }
-    callee = f"transform.named_sequence private @kill(%op: {ANY} {{transform.readonly}}) {{\n{kill}\ntransform.yield\n}}\n}}\n"
+    callee = f"transform.named_sequence private @kill(%op: {ANY} {{transform.consumed}}) {{\n{kill}\ntransform.yield\n}}\n}}\n"
     text = schedule_of(MATMUL, modes[inside]).removesuffix("}\n") + callee
     loaded = lhkit.load_payload(matmul(64), worker=own_worker)
     trace = trace_schedule(loaded, lhkit.load_schedule(text, worker=own_worker), worker=own_worker)
     died = trace.step_records[trace.outcome.failed_step]
-    assert (died.op, died.status) == ("transform.structured.multitile_sizes", "crashed")
+    assert (died.op, died.status) == ("transform.structured.tile_using_forall", "crashed")
     assert trace.step_records[died.parent].status == "crashed"
     assert "linalg.matmul" in trace.last_snapshot_text()
 

@@ -1,0 +1,98 @@
+"""Attributes of transform ops that end the process, in words, for the static check and for traces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+# More copies of a loop's body take longer to make, and more memory, than any machine has.
+MOST_UNROLLED_COPIES = 1_000_000
+_DYNAMIC = -(2**63)
+
+ALTERNATIVES_ON_ROOT = (
+    "alternatives work on a copy of their scope, and the payload's root cannot be replaced by one: the compiler"
+    ' dies; take a smaller scope, such as transform.structured.match ops{["func.func"]}'
+)
+_Attributes = Mapping[str, str]
+_Judge = Callable[[_Attributes, Sequence[str], Sequence[int]], str | None]
+
+
+def find_fatal_request(
+    op: str, attributes: _Attributes, result_types: Sequence[str], parameters: Sequence[int] = ()
+) -> str | None:
+    """Return what in a transform op ends the compiler once the op has payload, and what to write instead.
+
+    Args:
+        op: Its name, such as ``transform.structured.pad``.
+        attributes: Its attributes as text.
+        result_types: The types of its results as text.
+        parameters: The values of its operands that are integer parameters, as far as they are known.
+    """
+    judge = _JUDGES.get(op.removeprefix("transform."))
+    return None if judge is None else judge(attributes, result_types, parameters)
+
+
+def may_be_fatal(op: str) -> bool:
+    """Return True for an op that `find_fatal_request` has something to say about."""
+    return op.removeprefix("transform.") in _JUDGES
+
+
+def too_many_copies(copies: int) -> str | None:
+    """Return what to say about an unrolling that makes so many copies of a loop's body, None for few."""
+    if copies <= MOST_UNROLLED_COPIES:
+        return None
+    return (
+        f"this makes {copies} copies of the loop's body, more than {MOST_UNROLLED_COPIES}: the compiler runs"
+        " out of time or memory; unroll by a factor such as 4"
+    )
+
+
+def _numbers(attributes: _Attributes, name: str) -> list[int]:
+    """Return the integers of an attribute as it is printed: ``8 : i64``, ``array<i64: 1, 0>``."""
+    text = re.sub(r"^array<i\d+:?|: i\d+$", "", attributes.get(name, ""))
+    return [n for n in map(int, re.findall(r"-?\d+", text)) if n != _DYNAMIC]
+
+
+def _size_params(attributes: _Attributes, results: Sequence[str], _parameters: Sequence[int]) -> str | None:
+    # As ops the sizes are computed in the payload, and only there.
+    if not any("param" in r for r in results):
+        return None
+    for name in ("target_size", "divisor"):
+        if 0 in _numbers(attributes, name):
+            return f"{name} = 0: the compiler divides by it and dies; write 1 or more"
+    return None
+
+
+def _pad(attributes: _Attributes, _results: Sequence[str], parameters: Sequence[int]) -> str | None:
+    if 0 in (*_numbers(attributes, "static_pad_to_multiple_of"), *parameters):
+        return "pad_to_multiple_of has a 0: the compiler divides by it and dies; 1 leaves a dimension as it is"
+    return None
+
+
+def _pipeline(attributes: _Attributes, _results: Sequence[str], _parameters: Sequence[int]) -> str | None:
+    if 0 in _numbers(attributes, "iteration_interval"):
+        return "iteration_interval = 0: the compiler divides by it and dies; write 1 or more"
+    return None
+
+
+def _forall(attributes: _Attributes, _results: Sequence[str], _parameters: Sequence[int]) -> str | None:
+    negative = [n for n in _numbers(attributes, "static_num_threads") if n < 0]
+    if negative:
+        return f"num_threads has {negative[0]}: the compiler dies of it; write 1 or more, or 0 for no loop"
+    return None
+
+
+def _split(attributes: _Attributes, _results: Sequence[str], _parameters: Sequence[int]) -> str | None:
+    if 0 in _numbers(attributes, "static_chunk_sizes"):
+        return "a split after 0 leaves no first part, and the compiler dies of it; split after 1 or more"
+    return None
+
+
+_JUDGES: Mapping[str, _Judge] = {
+    "structured.multitile_sizes": _size_params,
+    "structured.continuous_tile_sizes": _size_params,
+    "structured.pad": _pad,
+    "structured.tile_using_forall": _forall,
+    "structured.split": _split,
+    "loop.pipeline": _pipeline,
+}

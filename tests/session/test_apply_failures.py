@@ -1,0 +1,95 @@
+"""Why a schedule does not apply: the precondition in words, first at the user's own files, the same for traces and kernels."""
+
+import pytest
+
+import lhkit
+from lhkit.analysis.trace_failure import failure_of
+from lhkit.model.errors import LhkitError
+from lhkit.shipped import shipped_folder
+from lhkit.worker.limits import Limits
+
+SCHEDULES = shipped_folder("schedules")
+MATRIX = "tensor<20x24xf32>"
+MEMREFS = """func.func @f(%a: memref<16x16xf32>, %b: memref<16x16xf32>, %c: memref<16x16xf32>) {
+  linalg.matmul ins(%a, %b : memref<16x16xf32>, memref<16x16xf32>) outs(%c : memref<16x16xf32>)
+  return
+}"""
+
+
+def product(element):
+    t = f"tensor<16x16x{element}>"
+    return f"""func.func @f(%a: {t}, %b: {t}, %c: {t}) -> {t} {{
+  %r = linalg.matmul ins(%a, %b : {t}, {t}) outs(%c : {t}) -> {t}
+  return %r : {t}
+}}"""
+
+
+PAYLOADS = {
+    "memrefs": MEMREFS,
+    "f64": product("f64"),
+    "i32": product("i32"),
+    "bf16": product("bf16"),
+    "empty function": "func.func @f() { return }",
+    "no function": "module {}",
+    "two functions": product("f32") + "\n" + product("f32").replace("@f", "@g"),
+    "a declaration": "module { func.func private @f(tensor<4xf32>) -> tensor<4xf32> }",
+}
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said", "place"),
+    [
+        ("matmul.mlir", "structured.fuse takes tensors; this linalg.matmul is on memrefs", "matmul.mlir"),
+        (
+            "mlp.mlir",
+            "get_result asks for result 0; this linalg.matmul has no results because it is on memrefs",
+            "mlp.mlir",
+        ),
+    ],
+)
+def test_a_step_without_a_reason_gets_one(schedule, said, place, worker):
+    payload = lhkit.load_payload(MEMREFS, name="memrefs.mlir", worker=worker)
+    trace = lhkit.trace(payload, lhkit.load_schedule(schedule, worker=worker), worker=worker)
+    failure = failure_of(trace)
+    first = failure.diagnostics[0]
+    assert (first.message, first.span.file) == (said, str(SCHEDULES / place))
+    assert [(n.message, n.span.file, n.span.line) for n in first.notes[:1]] == [
+        ("the linalg.matmul that it is for", "memrefs.mlir", 2)
+    ]
+    assert "gave no reason" not in failure.describe()
+    with pytest.raises(LhkitError) as error:
+        lhkit.compile(payload, schedule, worker=worker)
+    assert error.value.failure.diagnostics == failure.diagnostics
+    assert error.value.failure.message == failure.message
+
+
+def test_a_failure_in_a_library_is_told_at_the_include_with_the_chain_as_notes(worker):
+    payload = lhkit.load_payload(MEMREFS, name="memrefs.mlir", worker=worker)
+    schedule = lhkit.load_schedule("fc_relu.mlir", worker=worker)
+    first = failure_of(lhkit.trace(payload, schedule, worker=worker)).diagnostics[0]
+    line = schedule.text.splitlines()[first.span.line - 1]
+    assert first.span.file == schedule.source and "include @merge_epilogues" in line
+    files = [n.span.file.rpartition("/")[2] for n in first.notes]
+    assert files == ["memrefs.mlir", "layers.mlir", "layers.mlir"]
+    assert first.notes[1].message.endswith("(transform.get_result) fails here")
+    assert first.notes[2].message.endswith("(transform.include) includes it here")
+
+
+def test_a_remark_of_a_library_is_the_reason_of_the_test_that_fails(worker):
+    payload = lhkit.load_payload(product("f32"), worker=worker)
+    text = payload.text.replace("return %r", "%s = linalg.exp ins(%r : {0}) outs(%c : {0}) -> {0}\n  return %s")
+    payload = lhkit.load_payload(text.replace("{0}", "tensor<16x16xf32>"), name="exp.mlir", worker=worker)
+    failure = failure_of(lhkit.trace(payload, lhkit.load_schedule("mlp.mlir", worker=worker), worker=worker))
+    assert failure.diagnostics[0].span.file == "exp.mlir"
+    assert failure.diagnostics[0].message.startswith("this is no vector code")
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_no_shipped_schedule_kills_the_compiler_or_is_silent(payload, worker):
+    loaded = lhkit.load_payload(PAYLOADS[payload], worker=worker)
+    for name in ("matmul.mlir", "mlp.mlir", "softmax.mlir", "conv2d.mlir"):
+        trace = lhkit.trace(loaded, name, worker=worker, limits=Limits(60.0, 4 << 30))
+        assert trace.outcome.status in ("ok", "failed"), (name, trace.outcome.message)
+        if (failure := failure_of(trace)) is not None:
+            said = failure.describe()
+            assert "gave no reason" not in said and "nothing was said" not in said, (name, said)
