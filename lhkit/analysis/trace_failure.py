@@ -53,10 +53,9 @@ def _remarks_before(trace: Trace, step: TraceStep) -> tuple[Diagnostic, ...]:
     """Return what steps before a test of parameters remarked in its sequence: why the test fails."""
     if not step.op.startswith(_TESTS):
         return ()
-    beside = [
-        s for s in trace.step_records[: step.index] if (s.parent, s.iteration) == (step.parent, step.iteration)
-    ]
-    remarks = [d for s in beside if s.status == "ok" for d in s.diagnostics if d.severity == "remark"]
+    # Those of sequences that it includes count too.
+    before = trace.step_records[step.parent or 0 : step.index]
+    remarks = [d for s in before if s.status == "ok" for d in s.diagnostics if d.severity == "remark"]
     return tuple(Diagnostic("error", d.message, d.span, d.notes) for d in dict.fromkeys(remarks))
 
 
@@ -64,7 +63,8 @@ def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -
     """Return diagnostics of a step in a library, the first of them placed in a file that the user wrote."""
     own = (trace.payload.source, trace.schedule.source)
     first = found[0] if found else None
-    if first is None or first.span is None or first.span.file in own:
+    span = None if first is None else first.span or step.source
+    if first is None or span is None or span.file in own:
         return found
     around = _steps_around(trace, step)
     entered = next((s for s in around if s.source is not None and s.source.file in own), None)
@@ -72,7 +72,7 @@ def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -
         return found
     inner = [s for s in around if s.index > entered.index and s.op == _INCLUDE]
     chain = [Diagnostic("note", f"step {s.index} ({s.op}) includes it here", s.source) for s in inner]
-    here = Diagnostic("note", f"step {step.index} ({step.op}) fails here", first.span)
+    here = Diagnostic("note", f"step {step.index} ({step.op}) fails here", span)
     notes = (*first.notes, here, *chain)
     return (Diagnostic(first.severity, first.message, entered.source, notes), *found[1:])
 
