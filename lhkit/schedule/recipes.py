@@ -11,6 +11,7 @@ from lhkit.schedule.edits_steps import insert_step
 from lhkit.schedule.forms import kind_of_type
 from lhkit.schedule.layout import indent_of, indented, line_end, lines_of
 from lhkit.schedule.libraries import needed_sequences
+from lhkit.schedule.naming import symbol_name
 from lhkit.schedule.script import SEQUENCE, Edited, Replacement, Script, StepRef, symbol_of
 from lhkit.schedule.tree import OpSyntax
 
@@ -49,7 +50,7 @@ def own_recipes(script: Script, entry: str, around: Iterable[str]) -> Iterator[R
     """
     sequences = _sequences(script)
     for name in sequences:
-        if name != entry and not needed_sequences(script, sequences, {name}) & set(around):
+        if f"@{symbol_name(name)}" != entry and not needed_sequences(script, sequences, {name}) & set(around):
             yield from _recipe(script, sequences[name], "", "")
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.written import WrittenOp
 from lhkit.schedule.handles import Definition, Handles, read_handles
+from lhkit.schedule.naming import symbol_name
 from lhkit.schedule.syntax import read_steps, read_syntax
 from lhkit.schedule.tree import BlockSyntax, OpSyntax, RegionSyntax, Syntax
 
@@ -90,7 +91,8 @@ class Script:
                 return steps[step]
             raise self.refusal(f"there is no step {step}; {self.source} has steps 0 to {len(steps) - 1}")
         if step.startswith("@"):
-            found = [op for op in steps if op.name == SEQUENCE and symbol_of(self, op) == step]
+            sequences = [(op, symbol_of(self, op)) for op in steps if op.name == SEQUENCE]
+            found = [op for op, symbol in sequences if step in (symbol, f"@{symbol_name(symbol)}")]
         else:
             found = [op for op in steps if any(n.text == step.partition("#")[0] for n in op.results)]
         if len(found) == 1:

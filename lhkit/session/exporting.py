@@ -13,6 +13,7 @@ from lhkit.schedule.building.code import SequenceForms, python_code
 from lhkit.schedule.defaults import without_default_rules
 from lhkit.schedule.exports import folded_text, portable_problems
 from lhkit.schedule.libraries import standalone
+from lhkit.schedule.naming import is_symbol_name, symbol_name
 from lhkit.schedule.requirements import without_requirements
 from lhkit.schedule.script import SEQUENCE, Script, symbol_of
 from lhkit.session.catalogues import load_catalogue
@@ -93,7 +94,8 @@ def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
     Comments are not part of it; knobs have the defaults of the text.
 
     Raises:
-        UsageError: The schedule includes from libraries, declares sequences, or holds nested modules.
+        UsageError: The schedule includes from libraries, declares sequences, holds nested modules, or has a
+            sequence whose name a builder does not take.
         ScheduleError: It does not parse or does not verify.
     """
     declared = [s.name for s in schedule.sequences if s.is_declaration or "::" in s.name]
@@ -103,7 +105,14 @@ def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
             f"{schedule.source} {what}, which a builder does not", "Inline or copy what it includes first."
         )
     script = Script(schedule.text, schedule.source)
-    heads = {symbol_of(script, op)[1:]: op for op in script.steps if op.name == SEQUENCE}
+    heads = {symbol_name(symbol_of(script, op)): op for op in script.steps if op.name == SEQUENCE}
+    for name, head in heads.items():
+        if not is_symbol_name(f"@{name}"):
+            raise script.refusal(
+                f"{symbol_of(script, head)} cannot be the name of a sequence in a builder",
+                head,
+                "Rename it: letters, digits and _ $ ., no digit first.",
+            )
     steps: dict[str, list[Form]] = {}
     for written in read_forms(schedule.text, name=schedule.source, worker=worker):
         steps.setdefault(written.sequence, []).append(written.form)

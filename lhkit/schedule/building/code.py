@@ -95,6 +95,8 @@ class _Writer:
         self._sequences = sequences
         self._sequence = sequence
         self._taken: set[str] = set()
+        # The Python names of handles: two of a schedule (%a.b and %a_b) may have the same identifier.
+        self._variables: dict[str, str] = {}
         # The Python expression of each handle, by the name in the schedule.
         self.expressions: dict[str, str] = {}
         for argument in sequence.arguments:
@@ -112,8 +114,15 @@ class _Writer:
         """Take note of a handle; returns the name that it gets, which no other one of the sequence has."""
         fresh = fresh_name(name, self._taken)
         self._taken.add(fresh)
-        self.expressions[name] = _identifier(fresh)
+        self.expressions[name] = self._variable(fresh)
         return fresh
+
+    def _variable(self, fresh: str) -> str:
+        """Return the Python name of a handle, which no other handle of the sequence has."""
+        if fresh not in self._variables:
+            wanted = _identifier(fresh)
+            self._variables[fresh] = fresh_name(wanted, frozenset(self._variables.values()))
+        return self._variables[fresh]
 
     def steps(self, steps: Sequence[Form], *, is_top: bool = False) -> list[str]:
         """Return the lines for steps."""
@@ -259,7 +268,7 @@ class _Writer:
         targets = []
         starred = [i for i, g in enumerate(groups) if len(g) > 1]
         for i, (name, fresh) in enumerate(zip(names, given, strict=True)):
-            variable = _identifier(fresh)
+            variable = self._variable(fresh)
             group = groups[i] if groups else [name]
             if len(group) == 1:
                 self.expressions[name] = variable
@@ -289,13 +298,13 @@ class _Writer:
         parts += [o for o in options if not o.startswith("results=")]
         yielded = target.removesuffix(" = ")
         variable = f"with_{_identifier(results[0].name.partition('#')[0])}" if results else "choice"
-        names = f"({', '.join(_identifier(n) for n in named)},)" if named else ""
+        names = f"({', '.join(self._variable(f'%{n}') for n in named)},)" if named else ""
         alias = variable if results or is_choice else names
         yield f"with s.{name}({', '.join(parts)}){f' as {alias}' if alias else ''}:"
         if results and names:
             yield f"{_INDENT}{names} = {variable}"
         for listed, lines in regions:
-            shown = f"({', '.join(_identifier(n) for n in listed)},)" if listed else ""
+            shown = f"({', '.join(self._variable(f'%{n}') for n in listed)},)" if listed else ""
             alias = f" as {shown}" if shown else ""
             yield f"{_INDENT}with {variable}.region({', '.join(map(repr, listed))}){alias}:"
             yield from (_INDENT * 2 + line for line in lines or ["pass"])

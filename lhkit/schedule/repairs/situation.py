@@ -14,7 +14,7 @@ from lhkit.model.trace import HandleChange, HandleRecord, Trace, TraceStep
 from lhkit.schedule.arguments import types_of
 from lhkit.schedule.handles import Definition
 from lhkit.schedule.layout import indent_of, put_before
-from lhkit.schedule.naming import fresh_name, names_in
+from lhkit.schedule.naming import fresh_name, names_in, symbol_name
 from lhkit.schedule.ranges import type_of
 from lhkit.schedule.script import SEQUENCE, Replacement, Script, symbol_of
 from lhkit.schedule.tree import OpSyntax, Use
@@ -92,7 +92,7 @@ class Situation:
 
     def _defines(self, definition: Definition, record: HandleRecord) -> bool:
         if definition.is_argument and definition.op.name == SEQUENCE:
-            return symbol_of(self.script, definition.op) == record.sequence
+            return f"@{symbol_name(symbol_of(self.script, definition.op))}" == record.sequence
         if record.defined_by < 0:
             return False
         op = self.op_of(self.trace.step_records[record.defined_by])
