@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ THREADS_KNOB = "threads"
 
 # A range with more values than this is not listed.
 _MOST_VALUES = 10_000
+# The divisors of a greater number are not looked for, unless its bounds leave few values.
+_MOST_FACTORED = 10**10
 # What messages list.
 _MOST_LISTED = 24
 
@@ -49,13 +52,16 @@ class Bounds:
 
     def values(self) -> tuple[int, ...]:
         """Return the allowed values in ascending order; empty where there is no end of them, or too many."""
+        if self.divides is not None and 0 < self.divides <= _MOST_FACTORED:
+            low = [v for v in range(1, math.isqrt(self.divides) + 1) if self.divides % v == 0]
+            return tuple(v for v in sorted({*low, *(self.divides // v for v in low)}) if self.allows(v))
         least = self.lower_bound if self.divides is None else max(1, self.lower_bound or 1)
         most = self.upper_bound if self.divides is None else min(self.divides, self.upper_bound or self.divides)
         if least is None or most is None:
             return ()
-        step = self.divisible_by or 1
+        step = abs(self.divisible_by or 1)
         first = -(-least // step) * step
-        if (most - first) // step >= _MOST_VALUES and self.divides is None:
+        if (most - first) // step >= _MOST_VALUES:
             return ()
         return tuple(v for v in range(first, most + 1, step) if self.allows(v))
 

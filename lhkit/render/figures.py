@@ -6,8 +6,13 @@ import io
 import re
 from typing import TYPE_CHECKING
 
+from lhkit.model.printable import printable
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+# A dollar sign that matplotlib would take for the begin or the end of a formula.
+_FORMULA = re.compile(r"(?<!\\)\$")
 
 
 def figure_svg(figure: Figure) -> str:
@@ -15,6 +20,7 @@ def figure_svg(figure: Figure) -> str:
     import matplotlib as mpl
 
     out = io.StringIO()
+    _take_texts_literally(figure)
     with mpl.rc_context({"svg.hashsalt": "lhkit", "svg.fonttype": "none"}):
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     svg = out.getvalue()
@@ -27,6 +33,7 @@ def figure_svg(figure: Figure) -> str:
 def figure_png(figure: Figure) -> bytes:
     """Return a figure as PNG on white, for readers that show nothing else."""
     out = io.BytesIO()
+    _take_texts_literally(figure)
     figure.savefig(out, format="png", dpi=150, facecolor="white")
     return out.getvalue()
 
@@ -34,5 +41,28 @@ def figure_png(figure: Figure) -> bytes:
 def figure_pdf(figure: Figure) -> bytes:
     """Return a figure as PDF: the same bytes for the same figure."""
     out = io.BytesIO()
+    _take_texts_literally(figure)
     figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
     return out.getvalue()
+
+
+def _take_texts_literally(figure: Figure) -> None:
+    """Let no text of a figure be read as a formula; controls and bidirectional marks become escapes.
+
+    Names in it come from files of strangers: between two dollar signs matplotlib looks for TeX, and raises
+    ValueError where there is none. Tick labels made of numbers alone stay what their formatter makes.
+    """
+    from matplotlib.text import Text
+    from matplotlib.ticker import FuncFormatter
+
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        text.set_text(_literal(text.get_text()))
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        labels = axis.get_major_formatter()
+        if isinstance(labels, FuncFormatter):  # what set_xticks and set_yticks make of given labels
+            axis.set_major_formatter(FuncFormatter(lambda x, at, made=labels: _literal(made(x, at))))
+
+
+def _literal(text: str) -> str:
+    return _FORMULA.sub(r"\\$", printable(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import statistics
+import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -151,10 +152,17 @@ def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
             at = (i + 0.03, _middle(place * every, len(axis.values)))
             box = {"boxstyle": "round,pad=0.1", "facecolor": "#ffffff", "edgecolor": "none", "alpha": 0.75}
             axes.text(*at, text, fontsize=8, va="center", zorder=5, color="#1b1b1f", bbox=box)
-    axes.set_xticks(across, [axis.name for axis in plot.axes], rotation=0 if len(plot.axes) < 6 else 20)
+    axes.set_xticks(
+        across, [_lines_of(axis.name) for axis in plot.axes], rotation=0 if len(plot.axes) < 6 else 20
+    )
     axes.set_yticks([])
     axes.set_xlim(-0.15, len(plot.axes) - 0.6)
     axes.spines[:].set_visible(False)
+
+
+def _lines_of(name: str) -> str:
+    """Return a knob's name in a few lines: one of hundreds of letters would leave no room for the drawing."""
+    return textwrap.fill(name, 24, max_lines=3, placeholder=" …")
 
 
 def _middle(place: int, count: int) -> float:
@@ -192,7 +200,7 @@ def _draw_importance(axes: Axes, importance: KnobImportance) -> None:
             hatch="//" if is_rest else None,
         )
         axes.text(0.02, row - 0.42, text, fontsize=8, va="center")
-    axes.set_yticks(range(len(bars)), [b[0] for b in bars])
+    axes.set_yticks(range(len(bars)), [_lines_of(b[0]) for b in bars])
     axes.set_ylim(len(bars) - 0.4, -0.7)
     axes.set_xlim(0, 1)
     axes.set_xticks([0, 0.5, 1], ["0", "50 %", "100 %"])

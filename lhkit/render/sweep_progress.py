@@ -127,7 +127,7 @@ def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
         color = VERMILION if bar.is_failure else BLUE
         hatch = "//" if bar.is_failure else None
         axes.barh(row, bar.count, height=0.5, color="none" if hatch else color, edgecolor=color, hatch=hatch)
-        axes.text(0, row - 0.36, f"{bar.count}   {bar.text}", fontsize=8, va="center", parse_math=False)
+        axes.text(0, row - 0.36, f"{bar.count}   {bar.text}", fontsize=8, va="center")
     axes.set_yticks(range(len(bars)), [f"{b.status} {b.mark}".strip() for b in bars])
     axes.set_ylim(len(bars) - 0.6, -0.7)
     axes.set_xlim(left=0)

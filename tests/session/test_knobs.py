@@ -7,6 +7,7 @@ from lhkit.model.errors import UsageError
 from lhkit.model.knob import Bounds, Knob
 from lhkit.schedule.requirements import requirements_of
 from lhkit.session.tracing import trace_schedule
+from lhkit.sweeping.narrowing import knob_axes
 
 HEAD = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
@@ -36,6 +37,11 @@ TILED = (
         (Bounds(0), ()),
         (Bounds(0, 10**9), ()),
         (Bounds(upper_bound=8, divides=10**6), (1, 2, 4, 5, 8)),
+        (Bounds(1, 10**18, 1), ()),
+        (Bounds(1, 32, -8), (8, 16, 24, 32)),
+        (Bounds(divides=2**62), ()),
+        (Bounds(divides=-12), ()),
+        (Bounds(upper_bound=8, divides=2**62), (1, 2, 4, 8)),
     ],
 )
 def test_bounds_list_their_values(bounds, values):
@@ -44,6 +50,18 @@ def test_bounds_list_their_values(bounds, values):
     near = range(-20, 1030)
     if values:
         assert tuple(v for v in near if bounds.allows(v)) == values
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["divides = 4611686018427387904 : i64", "lower_bound = 1 : i64, upper_bound = 999999999999999999 : i64"],
+)
+def test_a_knob_with_too_many_values_is_refused_by_a_sweep(options, worker):
+    text = TILED.replace("divides = 512 : i64, divisible_by = 4 : i64", options).replace("= 8 : i64 from", "")
+    schedule = lhkit.load_schedule(text, worker=worker)
+    assert schedule.knobs[0].options == () and schedule.knobs[0].bounds.allows(2)
+    with pytest.raises(UsageError, match="has no list of values to sweep"):
+        knob_axes(schedule, {})
 
 
 def test_bounds_without_an_end_are_checked():
