@@ -22,7 +22,11 @@ def find_file(path: str | Path, kind: Shipped) -> Path:
     schedule gets a message that says so.
     """
     path = Path(path)
-    if path.exists() or path.is_absolute() or ".." in path.parts:
+    try:
+        is_here = path.exists()
+    except OSError:  # a name that no file can have, such as a text that was given as a path
+        return path
+    if is_here or path.is_absolute() or ".." in path.parts:
         return path
     for folder in dict.fromkeys((shipped_folder(kind), shipped_folder("data"), shipped_folder("schedules"))):
         for name in (path, path.with_name(f"{path.name}.mlir")):

@@ -13,7 +13,7 @@ from lhkit.schedule.upgrading.upgrade import has_top_level_sequence, upgrade_tex
 _KINDS = ("payload-parse", "schedule-parse", "payload-verify", "schedule-verify")
 _MOST_NAMED = 3
 # Longer texts are generated, and looking through one is not worth the time; `lhkit upgrade` takes any.
-_MOST_CHARACTERS = 200_000
+_MOST_CHARACTERS = 50_000
 
 
 @contextmanager

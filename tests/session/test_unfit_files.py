@@ -7,8 +7,10 @@ import pytest
 
 import lhkit
 from lhkit.cli.run import _load_array
-from lhkit.model.errors import UsageError
+from lhkit.model.errors import LhkitError, UsageError
 from lhkit.model.signature import ArrayType
+from lhkit.schedule.upgrading.edits import Upgrade
+from lhkit.session import old_spellings
 from lhkit.session.bench_files import load_bench
 from lhkit.session.files import write_file
 from lhkit.session.following import FollowedFile
@@ -62,3 +64,26 @@ def test_what_is_no_regular_file_is_refused_wherever_files_are_read(reader, kind
 def test_a_file_whose_name_holds_a_nul_is_not_written(tmp_path):
     with pytest.raises(UsageError, match=r"'.*/a\\x00b' cannot be written: its name holds a NUL character"):
         write_file(f"{tmp_path}/a\0b", b"")
+
+
+@pytest.mark.parametrize("read", [lhkit.load_payload, lhkit.load_schedule])
+def test_a_text_on_one_line_is_taken_as_a_path_that_no_file_can_have(read):
+    with pytest.raises(UsageError, match="cannot be read: File name too long"):
+        read("%a:" * 2_000)
+
+
+def test_old_spellings_are_not_looked_for_in_long_texts(monkeypatch, worker):
+    looked_at = []
+    monkeypatch.setattr(
+        old_spellings, "upgrade_text", lambda text: looked_at.append(len(text)) or Upgrade(text)
+    )
+    monkeypatch.setattr(
+        old_spellings, "has_top_level_sequence", lambda text: looked_at.append(len(text)) and False
+    )
+    for read in (lhkit.load_payload, lhkit.load_schedule):
+        with pytest.raises(LhkitError, match="expected integer number of results"):
+            read("\n" + "%a:" * 20_000, worker=worker)
+    assert looked_at == []
+    with pytest.raises(LhkitError, match="expected integer number of results"):
+        lhkit.load_payload("\n" + "%a:" * 20, worker=worker)
+    assert looked_at == [61]
