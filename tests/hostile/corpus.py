@@ -27,14 +27,18 @@ SEQUENCE = """module attributes {{transform.with_named_sequence}} {{
   }}
 }}
 """
-MATCH = '%m = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op'
+MATCH = (
+    '%m = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op'
+)
 TILE = (
     "%t, %l = transform.structured.tile_using_for %m tile_sizes [4] : (!transform.any_op) "
     "-> (!transform.any_op, !transform.any_op)"
 )
 KNOB = '%k = transform.tune.knob<"t"> = 4 : i64 from options = [4, 8] -> !transform.param<i64>'
 APPLY_PASS = 'transform.apply_registered_pass "{0}" {1} to %f : (!transform.any_op) -> !transform.any_op'
-FUNCTIONS = '%f = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op'
+FUNCTIONS = (
+    '%f = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op'
+)
 
 
 @dataclass(frozen=True)
@@ -242,7 +246,9 @@ def _types(text: str, rng: random.Random) -> str:
     if not found:
         return _holes(text, rng)
     match = rng.choice(found)
-    other = rng.choice(("f64", "complex<f32>", "i1", "none", "tensor<*xf32>", "f8E4M3FN", "vector<4xf32>", "any_value"))
+    other = rng.choice(
+        ("f64", "complex<f32>", "i1", "none", "tensor<*xf32>", "f8E4M3FN", "vector<4xf32>", "any_value")
+    )
     return text[: match.start()] + other + text[match.end() :]
 
 
@@ -358,7 +364,11 @@ def _passes(canary: Path) -> Iterator[Case]:
         "canonicalize, snapshot-op-locations", "builtin.module(snapshot-op-locations)", "", "-", "../x", "a" * 100_000,
     )  # fmt: skip
     for index, name in enumerate(plain):
-        yield _case(f"pass-plain_{index}", "schedule", SEQUENCE.format(f"{FUNCTIONS}\n%g = {APPLY_PASS.format(name, '')}"))
+        yield _case(
+            f"pass-plain_{index}",
+            "schedule",
+            SEQUENCE.format(f"{FUNCTIONS}\n%g = {APPLY_PASS.format(name, '')}"),
+        )
     options = {
         "snapshot": ("snapshot-op-locations", f'"filename" = "{written}_1"'),
         "snapshot_tag": ("snapshot-op-locations", f'"filename" = "{written}_2", "tag" = "x"'),
@@ -415,7 +425,9 @@ def _paths() -> Iterator[Case]:
         yield Case(f"path-fifo_{kind}", kind, fifo, f"path-fifo_{kind}{suffix}")
         yield Case(f"path-folder_{kind}", kind, lambda path: path.mkdir(), f"path-folder_{kind}{suffix}")
         yield Case(f"path-zero_{kind}", kind, linked("/dev/zero"), f"path-zero_{kind}{suffix}")
-        yield Case(f"path-circle_{kind}", kind, linked(f"path-circle_{kind}{suffix}"), f"path-circle_{kind}{suffix}")
+        yield Case(
+            f"path-circle_{kind}", kind, linked(f"path-circle_{kind}{suffix}"), f"path-circle_{kind}{suffix}"
+        )
         yield Case(f"path-full_{kind}", kind, linked("/dev/full"), f"path-full_{kind}{suffix}")
     text = b"func.func @f() { return }"
     for index, file in enumerate(
@@ -453,7 +465,12 @@ _VALUES = (
 
 
 def _documents(seeds: Seeds, rng: random.Random) -> Iterator[Case]:
-    roles = (("bench", seeds.bench), ("store", seeds.store), ("workbench", seeds.workbench), ("bench", seeds.trace))
+    roles = (
+        ("bench", seeds.bench),
+        ("store", seeds.store),
+        ("workbench", seeds.workbench),
+        ("bench", seeds.trace),
+    )
     for round_, (kind, seed) in enumerate(roles):
         suffix = ".jsonl" if kind == "store" else ".json"
         whole = json.loads(seed.splitlines()[0] if kind == "store" else seed)
@@ -551,8 +568,12 @@ def _arrays() -> Iterator[Case]:
     tensors = {
         "header": struct.pack("<Q", 1 << 62) + b"{}",
         "nested": struct.pack("<Q", 100_000) + b"[" * 50_000 + b"]" * 50_000,
-        "overlap": _safetensors('{"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 999999]}}', b"\0" * 16),
-        "negative": _safetensors('{"w": {"dtype": "F32", "shape": [-4], "data_offsets": [-16, 0]}}', b"\0" * 16),
+        "overlap": _safetensors(
+            '{"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 999999]}}', b"\0" * 16
+        ),
+        "negative": _safetensors(
+            '{"w": {"dtype": "F32", "shape": [-4], "data_offsets": [-16, 0]}}', b"\0" * 16
+        ),
         "type": _safetensors('{"w": {"dtype": "EVIL", "shape": [4], "data_offsets": [0, 16]}}', b"\0" * 16),
         "shape": _safetensors('{"w": {"dtype": "F32", "shape": "x", "data_offsets": [0, 16]}}', b"\0" * 16),
         "cut": b"\x10\0\0",
@@ -625,7 +646,9 @@ def _native(canary: Path) -> Iterator[Case]:
         "native-endless", "payload",
         "func.func @f() { scf.while : () -> () { %t = arith.constant true scf.condition(%t) } do { scf.yield } return }",
     )  # fmt: skip
-    yield _case("native-stack", "payload", alloc.replace("SIZE", str(10**9)).replace("memref.alloc", "memref.alloca"))
+    yield _case(
+        "native-stack", "payload", alloc.replace("SIZE", str(10**9)).replace("memref.alloc", "memref.alloca")
+    )
     for name, kind in (
         ("complex", "complex<f32>"), ("index", "index"), ("none", "none"), ("f8", "f8E5M2"), ("i3", "i3"), ("i128", "i128"),
         ("vector", "vector<4xf32>"), ("unranked", "memref<*xf32>"), ("tuple", "tuple<f32, i1>"), ("function", "() -> ()"),
@@ -633,7 +656,9 @@ def _native(canary: Path) -> Iterator[Case]:
         ("strided", "memref<4xf32, strided<[-1], offset: 3>>"), ("space", "memref<4xf32, 3>"),
         ("token", "!async.token"), ("quantized", "tensor<4x!quant.uniform<i8:f32, 0.1>>"),
     ):  # fmt: skip
-        yield _case(f"native-type_{name}", "payload", f"func.func @f(%a: {kind}) -> {kind} {{ return %a : {kind} }}")
+        yield _case(
+            f"native-type_{name}", "payload", f"func.func @f(%a: {kind}) -> {kind} {{ return %a : {kind} }}"
+        )
 
 
 # ---- notebooks and expressions -----------------------------------------------------------------------------------
@@ -645,7 +670,14 @@ def _notebooks() -> Iterator[Case]:
 
     def output(data: dict[str, object]) -> bytes:
         out = [{"output_type": "display_data", "data": data, "metadata": {}}]
-        cell = {"cell_type": "code", "id": "a", "source": "1", "metadata": {}, "execution_count": 1, "outputs": out}
+        cell = {
+            "cell_type": "code",
+            "id": "a",
+            "source": "1",
+            "metadata": {},
+            "execution_count": 1,
+            "outputs": out,
+        }
         return notebook([cell])
 
     books = {

@@ -28,6 +28,10 @@ REQUEST_SECONDS = 4
 # What a use may take before it counts as hanging: the machine may be busy.
 USE_SECONDS = 90
 MEMORY_BYTES = 1 << 30
+# Folders of the user are below the home that a run has for itself.
+_NO_FOLDERS = dict.fromkeys(
+    ("LHKIT_STATE_DIR", "LHKIT_CATALOGUE_DIR", "LHKIT_CRASH_DIR", "XDG_RUNTIME_DIR"), ""
+)
 _RAW_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f‪-‮⁦-⁩]")
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -146,7 +150,9 @@ def _used(use: Callable[[], object]) -> tuple[str, list[str]]:
     if "a defect in lhkit" in text and not wrong:
         wrong.append(f"a defect: {text[-500:]}")
     if found := _RAW_CONTROL.search(_STYLES.sub("", text)):
-        wrong.append(f"raw control character {found.group()!r} in {text[max(found.start() - 60, 0) : found.end() + 30]!r}")
+        wrong.append(
+            f"raw control character {found.group()!r} in {text[max(found.start() - 60, 0) : found.end() + 30]!r}"
+        )
     if outcome in ("exit 1", "exit 2", "exit 3") and not text.strip():
         wrong.append(f"{outcome} and nothing said")
     return outcome, wrong
@@ -164,9 +170,9 @@ def main(folder: Path) -> None:
         case = json.loads(line)
         out = folder / "out" / str(case["number"])
         out.mkdir(parents=True, exist_ok=True)
-        for name, use in _uses(case["kind"], Path(case["path"]), out).items():
-            if name in case["done"]:
-                continue
+        uses = _uses(case["kind"], Path(case["path"]), out)
+        for name in _chosen(list(uses), case):
+            use = uses[name]
             print(json.dumps({"start": name, "case": case["name"]}), file=talk, flush=True)
             outcome, wrong = _used(use)
             print(json.dumps({"end": name, "outcome": outcome, "wrong": wrong}), file=talk, flush=True)
@@ -175,16 +181,23 @@ def main(folder: Path) -> None:
     print(json.dumps({"peak_bytes": peak}), file=talk, flush=True)
 
 
+def _chosen(names: list[str], case: dict[str, Any]) -> list[str]:
+    """Return the ways to use a file in this run that were not gone before."""
+    if not case["each_way"] and len(names) > 1:
+        names = [names[0], names[1 + case["number"] % (len(names) - 1)]]
+    return [name for name in names if name not in case["done"]]
+
+
 # ---- the watcher ---------------------------------------------------------------------------------------------
 
 
-def run_gauntlet(cases: Sequence[Any], folder: Path, environment: dict[str, str]) -> Report:
+def run_gauntlet(cases: Sequence[Any], folder: Path, *, each_way: bool = True) -> Report:
     """Write the cases' files and use each; return what was seen.
 
     Args:
         cases: Of `corpus`.
         folder: An empty folder for files, home and outputs.
-        environment: Variables for the callers, beside those of this process.
+        each_way: Use each file in every way of its kind, not only the first and one of the others in turn.
     """
     files = folder / "files"
     files.mkdir(parents=True)
@@ -197,20 +210,19 @@ def run_gauntlet(cases: Sequence[Any], folder: Path, environment: dict[str, str]
             case.content(path)
         else:
             path.write_bytes(case.content)
-        todo.append({"name": case.name, "kind": case.kind, "path": str(path), "number": number, "done": []})
+        described = {"name": case.name, "kind": case.kind, "path": str(path), "number": number}
+        todo.append({**described, "each_way": each_way, "done": []})
     before = _listing(files)
     report = Report()
     while todo:
-        todo = _one_caller(todo, folder, environment, report)
+        todo = _one_caller(todo, folder, report)
     for path, state in _listing(files).items():
         if before.get(path) != state:
             report.complaints.append((path, "", "was written beside the files"))
     return report
 
 
-def _one_caller(
-    todo: list[dict[str, Any]], folder: Path, environment: dict[str, str], report: Report
-) -> list[dict[str, Any]]:
+def _one_caller(todo: list[dict[str, Any]], folder: Path, report: Report) -> list[dict[str, Any]]:
     """Have one caller use the files until it is through or fails; return what is left."""
     homes = {name: str(folder / name) for name in ("home", "tmp", "work")}
     for home in homes.values():
@@ -218,7 +230,7 @@ def _one_caller(
     process = subprocess.Popen(
         [sys.executable, __file__, str(folder)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=homes["work"],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": homes["home"], "TMPDIR": homes["tmp"], **environment},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": homes["home"], "TMPDIR": homes["tmp"], **_NO_FOLDERS},
     )  # fmt: skip
     threading.Thread(target=_feed, args=(process, todo), daemon=True).start()
     errors: list[str] = []

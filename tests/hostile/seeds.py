@@ -22,7 +22,10 @@ with new_context(), open(sys.argv[2], "wb") as out:
 def make_seeds(folder: Path) -> Seeds:
     """Return the files, made in a folder."""
     matmul, tile = ROOT / "data" / "memory" / "matmul.mlir", ROOT / "schedules" / "matmul_tile.mlir"
-    names = {name: folder / name for name in ("bench.json", "store.jsonl", "trace.json", "workbench.json", "m.mlirbc")}
+    names = {
+        name: folder / name
+        for name in ("bench.json", "store.jsonl", "trace.json", "workbench.json", "m.mlirbc")
+    }
     run = [
         ["bench", matmul, "--rounds", "2", "--seconds", "0.1", "--json", names["bench.json"]],
         ["trace", matmul, tile, "--json", names["trace.json"]],
@@ -37,4 +40,9 @@ def make_seeds(folder: Path) -> Seeds:
     widget.close()
     command = [sys.executable, "-c", _WRITE_BYTECODE, matmul, names["m.mlirbc"]]
     subprocess.run([*map(str, command)], check=True, timeout=60)
-    return Seeds(*(names[n].read_bytes() for n in ("bench.json", "store.jsonl", "workbench.json", "trace.json", "m.mlirbc")))
+    return Seeds(
+        *(
+            names[n].read_bytes()
+            for n in ("bench.json", "store.jsonl", "workbench.json", "trace.json", "m.mlirbc")
+        )
+    )
