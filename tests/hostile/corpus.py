@@ -145,9 +145,9 @@ def _bombs() -> Iterator[Case]:
         "affine_sum": "#m = affine_map<(d0) -> (" + " + ".join(["d0 floordiv 3"] * 3_000) + ")>\nmodule {}",
         "locations": "module {} loc(" + 'callsite("a" at ' * 8_000 + '"b"' + ")" * 8_000 + ")",
         "nul": "func.func @f() {\0 return }",
-        "byte_order_mark": "﻿func.func @f() { return }",
+        "byte_order_mark": "\ufefffunc.func @f() { return }",
         "surrogates": "// \ud800\nfunc.func @f() { return }",
-        "bidi": "func.func @f() { return } // ‮⁦ evil ⁩‬",
+        "bidi": "func.func @f() { return } // \u202e\u2066 evil \u2069\u202c",
         "escapes": 'func.func @"\\1B]0;owned\\07\\1B[31m"() { return }',
         "endless_loop": "func.func @f(%n: memref<1xf32>) { scf.while : () -> () { %t = arith.constant true "
         "scf.condition(%t) } do { scf.yield } return }",
@@ -227,7 +227,7 @@ def _doubled(text: str, rng: random.Random) -> str:
 
 
 def _numbers(text: str, rng: random.Random) -> str:
-    found = [m for m in re.finditer(r"(?<![\w%#@])\d+(?!\w)", text)]
+    found = list(re.finditer(r"(?<![\w%#@])\d+(?!\w)", text))
     if not found:
         return _holes(text, rng)
     match = rng.choice(found)
@@ -242,7 +242,7 @@ def _binary(text: str, rng: random.Random) -> bytes:
 
 
 def _types(text: str, rng: random.Random) -> str:
-    found = [m for m in re.finditer(r"\b(f32|i64|tensor|memref|any_op|index)\b", text)]
+    found = list(re.finditer(r"\b(f32|i64|tensor|memref|any_op|index)\b", text))
     if not found:
         return _holes(text, rng)
     match = rng.choice(found)
@@ -328,7 +328,7 @@ _NAMES = {
     "dots": "..",
     "empty": "",
     "long": "n" * 100_000,
-    "bidi": "‮txt.exe",
+    "bidi": "\u202etxt.exe",
     "markdown": "[a](javascript:alert(1)) `x` | y |",
     "csv": "=cmd|' /C calc'!A0",
 }
@@ -432,7 +432,7 @@ def _paths() -> Iterator[Case]:
     text = b"func.func @f() { return }"
     for index, file in enumerate(
         ("-dash.mlir", "--help.mlir", "a\nb.mlir", "a\x1b[31mb.mlir", "<img src=x>.mlir", "$(id).mlir", "%s%n.mlir",
-         "é‮.mlir", "x" * 240 + ".mlir", " .mlir", "a;b&c.mlir", "*.mlir", "con.mlir", "a\\b.mlir", "'\".mlir")
+         "é\u202e.mlir", "x" * 240 + ".mlir", " .mlir", "a;b&c.mlir", "*.mlir", "con.mlir", "a\\b.mlir", "'\".mlir")
     ):  # fmt: skip
         yield Case(f"path-name_{index}", "payload", text, file)
         yield Case(f"path-broken_name_{index}", "payload", b"func.func @f(", "b" + file)

@@ -32,7 +32,7 @@ MEMORY_BYTES = 1 << 30
 _NO_FOLDERS = dict.fromkeys(
     ("LHKIT_STATE_DIR", "LHKIT_CATALOGUE_DIR", "LHKIT_CRASH_DIR", "XDG_RUNTIME_DIR"), ""
 )
-_RAW_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f‪-‮⁦-⁩]")
+_RAW_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
