@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.failure import Diagnostic, FailureKind
 from lhkit.model.span import Span
 
@@ -32,6 +33,19 @@ def convert(info: Any) -> Diagnostic:
     notes = tuple(convert(n) for n in info.notes if not n.message.startswith(_CURRENT_OPERATION))
     severity = str(info.severity).rpartition(".")[2].lower()
     return Diagnostic(severity=severity, message=info.message, span=span_of(info.location), notes=notes)
+
+
+def is_text_conversion(error: RuntimeError | UnicodeDecodeError) -> bool:
+    """Return whether the bindings could not make a string of Python's from one of the IR."""
+    return isinstance(error, UnicodeDecodeError) or "str_from_cstr" in str(error)
+
+
+def not_utf8() -> UsageError:
+    """Return the error for IR with a name or string that is not UTF-8, as MLIR itself allows."""
+    return usage_error(
+        "a name or string in this IR is not UTF-8 text, so it cannot be shown",
+        "Look in the text for escapes of bytes above 7F (\"\\FF\"), or write the bytecode again: it may be damaged.",
+    )
 
 
 def from_flattened(text: str) -> tuple[Diagnostic, ...]:

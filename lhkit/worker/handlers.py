@@ -16,6 +16,7 @@ from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.catalogue import introspect, op_specs
 from lhkit.compiler.elementwise_building import elementwise_spelling
 from lhkit.compiler.footprints import kernel_memory, scheduled_memory
+from lhkit.compiler.diagnostics import is_text_conversion, not_utf8
 from lhkit.compiler.forms import written_forms
 from lhkit.compiler.interpreter_pass import apply_by_pass
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text
@@ -123,7 +124,12 @@ class Handlers:
         """
         for kernel in request.header.get("release", ()):
             self._kernels.pop(kernel, None)
-        return self._by_name[request.header["request"]](request.header["fields"], request.body)
+        try:
+            return self._by_name[request.header["request"]](request.header["fields"], request.body)
+        except (RuntimeError, UnicodeDecodeError) as error:
+            if is_text_conversion(error):
+                raise not_utf8() from None
+            raise
 
     def _progress(self, stage: str, module: Any) -> None:
         # The LLVM dialect is long and nobody's last good IR; constants are not what one looks for.

@@ -329,6 +329,7 @@ _NAMES = {
     "empty": "",
     "long": "n" * 100_000,
     "bidi": "\u202etxt.exe",
+    "byte": "\\FF\\C0",
     "markdown": "[a](javascript:alert(1)) `x` | y |",
     "csv": "=cmd|' /C calc'!A0",
 }
