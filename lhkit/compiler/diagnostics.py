@@ -44,7 +44,7 @@ def not_utf8() -> UsageError:
     """Return the error for IR with a name or string that is not UTF-8, as MLIR itself allows."""
     return usage_error(
         "a name or string in this IR is not UTF-8 text, so it cannot be shown",
-        "Look in the text for escapes of bytes above 7F (\"\\FF\"), or write the bytecode again: it may be damaged.",
+        'Replace escapes of bytes above 7F ("\\FF") in the text; bytecode may be damaged: write it again.',
     )
 
 

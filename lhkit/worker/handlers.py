@@ -14,9 +14,9 @@ from lhkit.compiler.applying import apply_schedule, parse_payload
 from lhkit.compiler.bindings import HOST, new_context
 from lhkit.compiler.capabilities import capabilities
 from lhkit.compiler.catalogue import introspect, op_specs
+from lhkit.compiler.diagnostics import is_text_conversion, not_utf8
 from lhkit.compiler.elementwise_building import elementwise_spelling
 from lhkit.compiler.footprints import kernel_memory, scheduled_memory
-from lhkit.compiler.diagnostics import is_text_conversion, not_utf8
 from lhkit.compiler.forms import written_forms
 from lhkit.compiler.interpreter_pass import apply_by_pass
 from lhkit.compiler.kernels import CompiledKernel, Recipe, build_kernel, lowered_text

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from lhkit.model.errors import LhkitError
-from lhkit.model.failure import Failure
+from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.jsonable import to_json
+from lhkit.worker.c_compiler import compile_c
+from lhkit.worker.folders import temporary_place
 from lhkit.worker.protocol import Message
 from lhkit.worker.reproducer import SCHEMA
-from lhkit.worker.sandbox import ADVICE, Folders, close_sandbox
+from lhkit.worker.sandbox import ADVICE, Folders, close_sandbox, is_closed
 
 
 def replay(file: Path) -> int:
@@ -35,26 +36,35 @@ def replay(file: Path) -> int:
         return 2
     from lhkit.worker.handlers import Handlers
 
-    # Once the sandbox is closed the folder can be emptied, and not removed.
-    with tempfile.TemporaryDirectory(prefix="lhkit-replay-", ignore_cleanup_errors=True) as folder:
+    # Once the sandbox is closed the place cannot be removed; the next start of lhkit collects it.
+    with temporary_place("lhkit-replay-") as place:
+        folder = place / "own"
+        folder.mkdir()
         os.chdir(folder)
-        tempfile.tempdir = folder
+        tempfile.tempdir = str(folder)
         # A reproducer may be a stranger's, too. Requests write in this folder alone.
-        close_sandbox(Folders(Path(folder)))
-        handlers = Handlers(_show_progress, _refuse)
+        close_sandbox(Folders(folder))
+        handlers = Handlers(_show_progress, _compile_c)
         for number, request in enumerate(requests):
             sys.stderr.write(f"request {number}: {request['request']}\n")
             try:
-                handlers.answer(_message(request, Path(folder)))
+                handlers.answer(_message(request, folder))
             except LhkitError as error:
                 sys.stderr.write(f"{error}\n")
                 return error.failure.exit_code
     return 0
 
 
-def _refuse(message: Message) -> Message:
-    what = f"a replay asks no client: {', '.join(message.header)}"
-    return Message({"failure": to_json(Failure("usage", what, advice=ADVICE))})
+def _compile_c(message: Message) -> Message:
+    """Compile a microkernel in place of a client; only without the sandbox, which keeps compilers from starting."""
+    asked = message.header.get("compile_c")
+    try:
+        if asked is None or is_closed():
+            raise usage_error(f"a replay asks no client: {', '.join(message.header)}", ADVICE)
+        compiled = compile_c(**asked, folder=Path(tempfile.mkdtemp()), check=lambda: None)
+    except LhkitError as error:
+        return Message({"failure": to_json(error.failure)})
+    return Message({"library": compiled.library, "output": compiled.output})
 
 
 def _show_progress(message: Message) -> None:

@@ -1,10 +1,15 @@
 """Microkernels: the call of an outlined function becomes theirs, in C and in Python, with checks of both."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import lhkit
-from lhkit.model.errors import ScheduleError, UsageError
+from lhkit.model.errors import CrashError, ScheduleError, UsageError
 from lhkit.shipped import shipped_folder
 
 FOLDER = shipped_folder("schedules") / "microkernels"
@@ -191,3 +196,23 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     with pytest.raises(lhkit.LhkitError, match="micro would return memref<4xf32>") as caught:
         lhkit.compile(payload, schedule, function="main", microkernels=given, worker=worker)
     assert caught.value.failure.span.line == 1 and "destination" in caught.value.failure.advice
+
+
+def test_a_crash_in_c_is_repeated_without_the_sandbox(parts, own_worker, tmp_path):
+    """A replay has no client to compile for it; it compiles itself where it may start a compiler."""
+    payload, schedule, arguments, _ = parts
+    source = tmp_path / "tile.c"
+    source.write_text(
+        "void matmul_tile(memref_2d_float32 *a, memref_2d_float32 *b, memref_2d_float32 *c) {\n"
+        "  *(volatile float *)8 = 1.0f;\n}\n"
+    )
+    kernel = lhkit.compile(payload, schedule, microkernels={"matmul_tile": source}, worker=own_worker)
+    with pytest.raises(CrashError) as caught:
+        kernel(*arguments)
+    command = [sys.executable, "-m", "lhkit.worker", caught.value.failure.reproducer]
+    confined = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert confined.returncode == 2 and "LHKIT_SANDBOX=off" in confined.stderr
+    free = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "LHKIT_SANDBOX": "off"}
+    )
+    assert free.returncode == -signal.SIGSEGV, free.stderr
