@@ -24,7 +24,7 @@ def refuse_untrusted(workbench: Workbench) -> None:
         UsageError: It is not trusted.
     """
     if not workbench.session.is_trusted:
-        advice = "Read the schedule first; then press Trust and run, or open it with trust=True."
+        advice = "Read the schedule first; then press Trust and trace, or open it with trust=True."
         raise usage_error(NOT_TRUSTED, advice)
 
 
@@ -53,7 +53,7 @@ def banner_of(workbench: Workbench) -> dict[str, Any] | None:
     if workbench.reference is not None:
         message += f" It also names Python code, which runs when numbers are checked: {workbench.reference}."
     title = f"Not trusted yet: {names_in_doubt(workbench)}"
-    return {"title": title, "message": message, "button": "Trust and run"}
+    return {"title": title, "message": message, "button": "Trust and trace"}
 
 
 def _trust(workbench: Workbench, command: Mapping[str, Any]) -> None:

@@ -34,7 +34,7 @@ def test_a_file_from_elsewhere_waits_for_its_reader(bench_page, server):
     notice.get_by_role("button", name="Trust and run").wait_for()
     bench.screenshot(path=SCREENSHOTS / "workbench_trust_asks.png")
     # By keys: the button has the focus ring, and what comes after it is at hand.
-    button = banner.get_by_role("button", name="Trust and run")
+    button = banner.get_by_role("button", name="Trust and trace")
     button.focus()
     page.keyboard.press("Enter")
     banner.wait_for(state="hidden")
