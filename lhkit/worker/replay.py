@@ -56,7 +56,7 @@ def replay(file: Path) -> int:
 
 
 def _compile_c(message: Message) -> Message:
-    """Compile a microkernel in place of a client; only without the sandbox, which keeps compilers from starting."""
+    """Compile a microkernel in place of a client, where no sandbox keeps the compiler from starting."""
     asked = message.header.get("compile_c")
     try:
         if asked is None or is_closed():
