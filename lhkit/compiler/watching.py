@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,6 @@ def _printed(op: Any, is_long: bool) -> str:
     """Return the text of a verified op; a long one through a file, which then takes half the time."""
     if not is_long:
         return str(op.get_asm(assume_verified=True))
-    path = Path("printed")
+    path = Path(tempfile.gettempdir()) / "printed"
     op.print(file=str(path), assume_verified=True)
     return path.read_text(encoding="utf-8")

@@ -53,7 +53,7 @@ def banner_of(workbench: Workbench) -> dict[str, Any] | None:
     if workbench.reference is not None:
         message += f" It also names Python code, which runs when numbers are checked: {workbench.reference}."
     title = f"Not trusted yet: {names_in_doubt(workbench)}"
-    return {"title": title, "message": message, "button": "Trust and trace"}
+    return {"title": title, "message": message}
 
 
 def _trust(workbench: Workbench, command: Mapping[str, Any]) -> None:

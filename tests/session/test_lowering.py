@@ -315,7 +315,7 @@ REFUSED = {
         "func.func @f(%x: f32) {\n  vector.print %x : f32\n  return }", "jit", "printF32", (2, 3)
     ),
     "vector argument": Refused(
-        "func.func @f(%x: vector<4xf32>) {\n  return }", "parse", "NumPy has no vector<4xf32>", (1, 1)
+        "func.func @f(%x: vector<4xf32>) {\n  return }", "parse", "a vector lives in registers", (1, 1)
     ),
     "argument of four bits": Refused("func.func @f(%x: i4) {\n  return }", "parse", "NumPy has no i4", (1, 1)),
     "unranked argument": Refused(

@@ -75,7 +75,10 @@ def told(records):
     return list(zip(statuses, facts, strict=True))
 
 
-def test_a_cluster_gives_the_records_of_this_machine_though_a_worker_is_killed(own, tmp_path, flag):
+def test_a_cluster_gives_the_records_of_this_machine_though_a_worker_is_killed(
+    own, tmp_path, flag, monkeypatch
+):
+    monkeypatch.setenv("LHKIT_SANDBOX", "off")  # with it, no op of a file can kill Dask's process
     local = sweep(own, tmp_path, "local")
     flag.unlink()
     # Other tests of this process have workers of theirs.

@@ -34,7 +34,7 @@ class TrustBanner {
     this.title = make("b", { id: bench.idOf("trust-title") });
     this.said = make("p", { id: bench.idOf("trust-said") });
     const press = { type: "button", class: "lhw-trust-button", "aria-describedby": this.said.id, "data-do": JSON.stringify({ do: "trust" }) };
-    this.button = make("button", press);
+    this.button = make("button", press, "Trust and trace");
     this.node = make("section", { class: "lhw-trust", role: "region", "aria-labelledby": this.title.id, hidden: true }, make("div", {}, this.title, this.said), this.button);
   }
 
@@ -48,7 +48,6 @@ class TrustBanner {
     }
     this.title.textContent = banner.title;
     this.said.textContent = banner.message;
-    this.button.textContent = banner.button;
   }
 }
 
