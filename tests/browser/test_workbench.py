@@ -6,8 +6,8 @@ from conftest import SCHEDULE_HEAD, SCHEDULE_TAIL, SCREENSHOTS, notebook_of, ope
 
 EXPLORE = "import lhkit\nbench = lhkit.explore()\nbench"
 DEATH = "    %g = transform.structured.generalize %op : (!transform.any_op) -> !transform.any_op\n"
-CRASH = """    %l, %h, %s = transform.structured.multitile_sizes %tiled {dimension = 0, target_size = 0}
-      : (!transform.any_op) -> !transform.param<i64>
+CRASH = """    %n = transform.param.constant -2 : i64 -> !transform.param<i64>
+    %x, %y = transform.structured.tile_using_forall %tiled num_threads [%n] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
 """
 
 
@@ -192,12 +192,12 @@ def test_a_death_is_mended_by_a_repair(screen):
 
 def test_a_crash_is_a_red_step_and_the_workbench_goes_on(screen):
     bench = screen(explore(CRASH))
-    bench.says("crashes the compiler at step 2")
-    red = bench.row("multitile_sizes")
+    bench.says("crashes the compiler at step 3")
+    red = bench.row("tile_using_forall")
     assert red.get_attribute("data-status") == "crashed"
     bench.picture("crash")
     red.locator("[data-do*=remove_step]").click()
-    bench.says("applies in 2 steps")
+    bench.says("applies in 3 steps")
 
 
 def test_checkpoints_and_large_type(screen):

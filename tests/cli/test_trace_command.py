@@ -12,7 +12,7 @@ SCHEMA = json.loads(files("lhkit").joinpath("schemas/trace-1.json").read_text(en
 HEAD = "module attributes {transform.with_named_sequence} {\n  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}ARGS) {\n"
 MATCH = '    %m = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op\n'
 TILE = "    %t, %l = transform.structured.tile_using_for %m tile_sizes [8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)\n"
-CRASH = "    %l, %h, %s = transform.structured.multitile_sizes %m {dimension = 0, target_size = 0} : (!transform.any_op) -> !transform.param<i64>\n"
+CRASH = "    %n = transform.param.constant -2 : i64 -> !transform.param<i64>\n    %x, %y = transform.structured.tile_using_forall %m num_threads [%n] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)\n"
 END = "    transform.yield\n  }\n}\n"
 FILES = {
     "dead.mlir": HEAD.replace("ARGS", "")
@@ -57,10 +57,10 @@ def test_a_use_after_death_is_exit_1_with_the_place_and_the_cause(folder, lhkit_
 
 def test_a_crash_is_exit_3_and_its_json_is_whole(folder, lhkit_here):
     done = lhkit_here("trace", "matmul", "crash.mlir", "--json", "t.json", cwd=folder)
-    assert done.returncode == 3 and "transform.structured.multitile_sizes" in done.stderr
+    assert done.returncode == 3 and "transform.structured.tile_using_forall" in done.stderr
     data = json.loads((folder / "t.json").read_text())
     jsonschema.validate(data, SCHEMA)
-    assert data["outcome"]["status"] == "crashed" and data["outcome"]["failed_step"] == 1
+    assert data["outcome"]["status"] == "crashed" and data["outcome"]["failed_step"] == 2
 
 
 def test_json_can_go_to_standard_output(lhkit_here):

@@ -9,6 +9,7 @@ import pytest
 
 import lhkit
 from lhkit.model.errors import (
+    CrashError,
     InvalidatedHandleError,
     MemoryLimitError,
     PayloadError,
@@ -286,12 +287,13 @@ def test_what_cannot_be_lowered_names_stage_and_op(worker):
 
 def test_crashes_hangs_and_hunger_of_schedules_are_typed(own_worker):
     payload = small_matmul(own_worker)
-    zero = (
-        "%a:3 = transform.structured.multitile_sizes %m { dimension = 0, target_size = 0 }"
-        " : (!transform.any_op) -> !transform.param<i64>"
+    count = "%n = transform.param.constant -2 : i64 -> !transform.param<i64>"
+    threads = (
+        "%x, %y = transform.structured.tile_using_forall %m num_threads [%n]"
+        " : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)"
     )
-    crash = lhkit.load_schedule(schedule_of(MATCH, zero), worker=own_worker)
-    with pytest.raises(lhkit.LhkitError, match="SIGFPE") as error:
+    crash = lhkit.load_schedule(schedule_of(MATCH, count, threads), worker=own_worker)
+    with pytest.raises(CrashError) as error:
         lhkit.compile(payload, crash, worker=own_worker)
     assert error.value.failure.stage == "apply" and "linalg.matmul" in error.value.failure.last_good_ir
     huge = "transform.loop.unroll %al { factor = 100000000 } : !transform.any_op"

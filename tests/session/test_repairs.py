@@ -226,8 +226,9 @@ def test_the_search_can_be_ended(payload, worker):
 
 def test_what_crashes_the_compiler_is_no_repair(payload, own_worker):
     body = MAX + tile("%t, %l:2", "%max", "[8, -4]", f"({ANY}) -> ({ANY}, {ANY}, {ANY})")
-    crash = "%a, %b, %c = transform.structured.multitile_sizes %t {dimension = 0, target_size = 0} : "
-    text = text_of(body + crash + f"({ANY}) -> !transform.param<i64>\n")
+    count = "!transform.param<i64>"
+    crash = f"%n = transform.param.constant -2 : i64 -> {count}\n%a, %b = transform.structured.tile_using_forall %t num_threads [%n]"
+    text = text_of(body + crash + f" : ({ANY}, {count}) -> ({ANY}, {ANY})\n")
     schedule = lhkit.load_schedule(text, worker=own_worker)
     assert trace_schedule(payload, schedule, worker=own_worker).outcome.kind == "invalid-payload"
     assert find_repairs(payload, schedule, worker=own_worker) == ()

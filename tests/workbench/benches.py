@@ -10,6 +10,7 @@ IS_READING = {
     "assembly": False, "machine_code": False, "memory": False, "work": False, "call": False,
     "load_payload": True, "load_schedule": True, "outline": True, "payload_outline": True, "read_forms": True,
     "catalogue": True, "own_ops": True, "describe": True, "tilings": True, "ping": True,
+    "elementwise_spelling": True,
 }  # fmt: skip
 
 

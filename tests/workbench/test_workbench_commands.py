@@ -13,7 +13,8 @@ from lhkit.workbench.workbench import Workbench
 CRASH = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
     %op = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
-    %l, %h, %s = transform.structured.multitile_sizes %op {dimension = 0, target_size = 0} : (!transform.any_op) -> !transform.param<i64>
+    %n = transform.param.constant -2 : i64 -> !transform.param<i64>
+    %x, %y = transform.structured.tile_using_forall %op num_threads [%n] : (!transform.any_op, !transform.param<i64>) -> (!transform.any_op, !transform.any_op)
     transform.yield
   }
 }
@@ -241,7 +242,7 @@ def test_a_crash_is_a_red_step_and_the_workbench_goes_on(open_bench):
     assert bench.part("head")["status"] == "crashed"
     assert 'data-status="crashed"' in _html(bench, "steps")
     assert "died of signal" in bench.part("problems")["html"]
-    bench.do("remove_step", step=2)
+    bench.do("remove_step", step=3)
     assert bench.part("head")["status"] == "ok"
 
 
