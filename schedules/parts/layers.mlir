@@ -27,6 +27,7 @@ module attributes {transform.with_named_sequence} {
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
     %matmuls = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
     // Matchers may not ask for results that are not there, as on memrefs.
+    // lhkit: allow unused-handle
     %results = transform.get_result %matmuls[0] : (!transform.any_op) -> !transform.any_value
     %itself = transform.param.constant "itself" -> !transform.any_param
     transform.annotate %matmuls "end" = %itself : !transform.any_op, !transform.any_param
