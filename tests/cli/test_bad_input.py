@@ -71,7 +71,11 @@ CASES = [
     (["run", M, "missing.mlir"], 2, "no such file: missing.mlir"),
     (["run", M, "no_sequence.mlir"], 2, "no named sequence"),
     (["run", M, "bad_schedule.mlir"], 2, "bad_schedule.mlir:4:5: error"),
-    (["run", M, "dead.mlir"], 1, "dead.mlir:5:14: error: step 2 (transform.structured.tile_using_for) uses %m here"),
+    (
+        ["run", M, "dead.mlir"],
+        1,
+        "dead.mlir:5:14: error: step 2 (transform.structured.tile_using_for) uses %m here",
+    ),
     (["run", M, "negative.mlir"], 1, "does not verify"),
     (["run", M, T, "--set", "tile_q=4"], 2, "has no knob 'tile_q'"),
     (["run", M, T, "--set", "tile_m=5"], 2, "one of 8, 16"),
