@@ -138,7 +138,10 @@ def describe_confirmation(confirmation: Confirmation) -> list[str]:
     known = f" ({confirmation.known} of them before)" if confirmation.known else ""
     lines.append(f"timed side by side in {processes}{known}, {seconds:.3g} s; {confirmation.end}")
     if not confirmation.is_settled:
-        lines.append("run the sweep again, with more time for it, and the confirmation goes on where it was")
+        lines.append(
+            "run the sweep again with more time for it (confirm_seconds=…, or --confirm-seconds …):"
+            " the confirmation goes on where it was"
+        )
     if confirmation.problem is not None:
         lines.append(f"a process failed: {confirmation.problem}")
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path, PurePath
 
 import click
@@ -82,7 +83,7 @@ def command(out: Path, rounds: int, limits: Limits) -> None:
     files = _write(out, comparison, kernels, traces, found, f"lhkit demo --rounds {rounds}")
     lines = "\n".join(comparison_lines(comparison))
     say(f"\n{_summary(kernels[_SWEPT])}\n\n{table_text(comparison_table(comparison))}\n{lines}\n")
-    say(f"{_swept_words(found)}\n\n{sweep_text(found)}\n")
+    say(f"{_swept_words(found)}\n\n{sweep_text(found)}\nTo time them longer: {_longer_sweep(out, found)}\n")
     say("Written: " + ", ".join(str(f) for f in files))
     refuse_wrong_results(comparison)
 
@@ -169,6 +170,14 @@ def _swept_words(found: SweepResult) -> str:
     knobs = " and ".join(f"{name} of {', '.join(map(str, values))}" for name, values in swept.items())
     file = PurePath(found.schedule.source).name
     return f"A sweep over the tile sizes of the schedule {_SWEPT!r} ({file}): {knobs}."
+
+
+def _longer_sweep(out: Path, found: SweepResult) -> str:
+    """Return the command that goes on with the demo's sweep, its records and its confirmation."""
+    knobs = [f"--knob {name}={','.join(map(str, values))}" for name, values in found.axes]
+    store = shlex.quote(str(out / "sweep.jsonl"))
+    words = ["lhkit sweep", _PAYLOAD, _SCHEDULES[_SWEPT], *knobs, "--store", store]
+    return " ".join([*words, "--confirm-seconds 60"])
 
 
 def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from lhkit.analysis.confirmation import describe_confirmation
 from lhkit.analysis.sweep_payloads import choices_of, payload_rows
 from lhkit.analysis.sweep_summary import PAYLOAD_AXIS
 from lhkit.model.errors import UsageError
-from lhkit.model.sweep import SweepRecord, SweepResult
+from lhkit.model.sweep import SweepRecord, SweepResult, best_of
 from lhkit.render.tables import Table, format_ns, format_share
 
 _MOST_ROWS = 10
@@ -45,7 +45,7 @@ def sweep_table(result: SweepResult, *, most_rows: int = _MOST_ROWS) -> Table:
             )
         )
     rate = ["GFLOP/s"] if has_gflops else []
-    return Table((*swept, "median", "± MAD", "speed vs best", *rate, "compile"), tuple(rows))
+    return Table((*swept, "median", "± MAD", "speed vs first row", *rate, "compile"), tuple(rows))
 
 
 def _payload_table(result: SweepResult) -> Table:
@@ -106,6 +106,9 @@ def confirmation_lines(result: SweepResult) -> list[str]:
     for name, found in result.confirmations:
         own = describe_confirmation(found)
         lines += own if not name else [f"{name}: {own[0]}", *(f"  {line}" for line in own[1:])]
+    first = best_of(result.records)
+    if (found := result.confirmation) is not None and first is not None and found.leader_key != first.key:
+        lines.append("the table is in the order of the first timings; those side by side tell more")
     if not lines and result.best is not None:
         lines.append("the best few were not timed again: whether the first is really the fastest is not known")
     return lines

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lhkit.analysis.noise import judge_noise, judge_run
-from lhkit.analysis.ranking import describe_order, rank_entries
+from lhkit.analysis.ranking import ORDER_RULE, describe_order, rank_entries
 from lhkit.analysis.statistics import summarize, values_ns
 from lhkit.model.footprint import Range
 from lhkit.model.measurement import Comparison, Measurement
@@ -66,7 +66,7 @@ def format_share(share: float) -> str:
 
 def comparison_lines(comparison: Comparison) -> list[str]:
     """Return what belongs under the table: the order, the noise, the limits, and how it was measured."""
-    lines = [f"order: {describe_order(rank_entries(comparison))}   (> faster, = tied)"]
+    lines = [f"order: {describe_order(rank_entries(comparison))}   ({ORDER_RULE})"]
     lines.append(f"noise: {judge_run(comparison).text}")
     lines += [f"  {v.name}: {v.text}" for v in judge_noise(comparison) if not v.is_quiet]
     if (limits := comparison.limits) is not None:

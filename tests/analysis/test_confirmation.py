@@ -2,13 +2,14 @@
 
 import dataclasses
 
-from sweep_records import comparison, record
+from sweep_records import comparison, record, result_of
 
 from lhkit.analysis.confirmation import Confirmation, describe_confirmation, find_speed_ups, find_throughput
 from lhkit.analysis.contenders import choose_contenders
 from lhkit.analysis.winner import judge
 from lhkit.model.measurement import CoreLimits
 from lhkit.model.sweep import SweepTime
+from lhkit.render.sweep_table import confirmation_lines
 
 
 def timed(number, median, mad=0, runs=9, **fields):
@@ -85,6 +86,20 @@ def test_the_outcome_is_told_with_speed_ups_and_share_of_the_peak():
     assert lines[3] == "speed: 4.000× that of NumPy (95 % interval 4.000 – 4.000)"
     assert lines[4] == "throughput: 50 GFLOP/s, 50 % of the core's FMA peak"
     assert lines[-1] == "timed side by side in 4 fresh processes, 8 s; decided"
+
+
+def test_a_table_in_another_order_than_what_was_confirmed_says_so():
+    tried = [record({"m": m}, ns, number=m) for m, ns in ((0, 100), (1, 105))]
+    lines = [confirmation_lines(result_of(tried, confirmations=[("", c)])) for c in leaders()]
+    told = [
+        "the table is in the order of the first timings; those side by side tell more" in own for own in lines
+    ]
+    assert told == [False, True]
+
+
+def leaders():
+    """The same confirmation with the first record ahead, then with the second."""
+    return [dataclasses.replace(confirmation(), keys=(("b", f"{n:064d}"),)) for n in (0, 1)]
 
 
 def test_no_difference_is_told_as_such():

@@ -4,6 +4,7 @@ import csv
 import itertools
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -140,6 +141,22 @@ def test_demo_writes_tables_csv_plots_and_page(demo):
     assert "Tile sizes" in page and ">tile_m<" in page
     assert len(list(csv.DictReader((out / "sweep.csv").open()))) == 6
     assert (out / "sweep.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.timeout(600)
+def test_the_command_that_the_demo_names_goes_on_with_its_sweep(demo):
+    (command,) = re.findall(
+        r"^To time them longer: lhkit (sweep .*) --confirm-seconds 60$", demo[0].stdout, re.M
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "lhkit", *shlex.split(command), "--no-confirm"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0 and "variants: 6 (" in done.stdout, done.stderr
+    assert "; 6 of them known before" in done.stdout
 
 
 @pytest.mark.parametrize("target", sorted(VECTORS))

@@ -69,7 +69,7 @@ def test_a_small_sweep_prints_a_table_and_writes_what_was_asked_for(folder, caps
     options = ("--knob", "m=4..16*2", "--knob", "n=8,16", "--where", "m * n <= 128")
     assert sweep(folder, *options, "--json", files[0], "--best", files[1]) == 0
     out, err = capsys.readouterr()
-    assert "speed vs best" in out and "variants: 5 (" in out and "; 0 of them known before" in out
+    assert "speed vs first row" in out and "variants: 5 (" in out and "; 0 of them known before" in out
     assert f"records are kept in {folder / 's.jsonl'}" in err
     records = json.loads(files[0].read_text())
     for record in records:

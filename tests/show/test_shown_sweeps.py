@@ -22,7 +22,7 @@ def found(count):
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_a_sweep_is_drawn_and_saved(kind, count, tmp_path):
     drawing = lhkit.show.sweep(found(count), kind=kind)
-    assert "speed vs best" in drawing.text and "1 crashed" in drawing.text if count == 2 else drawing.text
+    assert "speed vs first row" in drawing.text and "1 crashed" in drawing.text if count == 2 else drawing.text
     written = {s: drawing.save(tmp_path / f"{kind}{s}").read_bytes() for s in (".svg", ".png", ".pdf")}
     assert (
         written[".svg"].startswith(b"<svg")
