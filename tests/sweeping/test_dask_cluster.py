@@ -62,14 +62,19 @@ def cluster():
         yield one
 
 
+def submit_without_workers(cluster, found):
+    """Submit a call once the only worker is gone."""
+    cluster.scale(0)
+    while found.client.scheduler_info()["workers"]:
+        time.sleep(0.01)
+    return found.client.submit(abs, -3)
+
+
 def test_the_last_worker_lost_is_said_after_a_while(cluster, monkeypatch):
     monkeypatch.setattr(dask_cluster, "_WITHOUT_WORKERS_SECONDS", 0.0)
     monkeypatch.setattr(dask_cluster, "_LOOK_SECONDS", 0.02)
     with closing(DaskCluster(cluster.scheduler_address)) as found:
-        cluster.scale(0)
-        while found.client.scheduler_info()["workers"]:
-            time.sleep(0.01)
-        future = found.client.submit(abs, -3)
+        future = submit_without_workers(cluster, found)
         with pytest.raises(CrashError, match=r"inproc://.* lost its last worker, and none came back within"):
             found.result_of(future)
         assert future.cancelled()
@@ -78,10 +83,7 @@ def test_the_last_worker_lost_is_said_after_a_while(cluster, monkeypatch):
 def test_a_worker_that_comes_back_in_time_is_waited_for(cluster, monkeypatch):
     monkeypatch.setattr(dask_cluster, "_LOOK_SECONDS", 0.02)
     with closing(DaskCluster(cluster.scheduler_address)) as found:
-        cluster.scale(0)
-        while found.client.scheduler_info()["workers"]:
-            time.sleep(0.01)
-        future = found.client.submit(abs, -3)
+        future = submit_without_workers(cluster, found)
         look = found._has_workers
 
         def has_workers():
