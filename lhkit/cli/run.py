@@ -256,4 +256,5 @@ def _describe(result: Any) -> str:
     wide = array.astype(np.float64) if array.dtype.name in ("bfloat16", "float16", "bool") else array
     if array.ndim == 0:
         return f"{shape} = {array}"
-    return f"{shape}, min {wide.min():.6g}, mean {wide.mean():.6g}, max {wide.max():.6g}"
+    with np.errstate(invalid="ignore", over="ignore"):  # memory that was never written may hold signalling NaNs
+        return f"{shape}, min {wide.min():.6g}, mean {wide.mean():.6g}, max {wide.max():.6g}"

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,10 @@ def test_modules_and_functions_are_small(path):
 @pytest.mark.parametrize("path", scripts(), ids=lambda p: p.name)
 def test_scripts_are_small(path):
     assert path.read_text(encoding="utf-8").count("\n") <= 400
+
+
+def test_no_two_test_modules_have_one_name():
+    """Folders of tests are no packages: pytest refuses the second of two modules of one name."""
+    files = sorted(Path(__file__).parents[1].glob("**/*.py"))
+    counted = Counter(f.name for f in files if f.name not in ("conftest.py", "__init__.py"))
+    assert [name for name, count in counted.items() if count > 1] == []

@@ -49,6 +49,16 @@ PAYLOADS = {
         "tensor<2xcomplex<f64>>",
         "%0 = arith.constant dense<(1.0, 2.0)> : tensor<2xcomplex<f64>> return %0 : tensor<2xcomplex<f64>>",
     ),
+    "not_finite": function(
+        "",
+        "tensor<3xf32>",
+        "%0 = arith.constant dense<[0x7FA00000, 0x7F800000, 0xFF800000]> : tensor<3xf32> return %0 : tensor<3xf32>",
+    ),
+    "largest": function(
+        "",
+        "tensor<9xf32>",
+        "%0 = arith.constant dense<3.0e38> : tensor<9xf32> return %0 : tensor<9xf32>",
+    ),
     "name": 'func.func @"a\\FFb"(%a: f32) -> f32 { return %a : f32 }\n',
     "declared": "func.func private @f(tensor<4xf32>)\n",
 }
@@ -126,6 +136,8 @@ SERVED = [
     ["run", "size_index.mlir", "--size", "7"],
     ["run", "size_i64.mlir", "--size", "7"],
     ["run", "complex_constant.mlir"],
+    ["run", "not_finite.mlir"],
+    ["run", "largest.mlir"],
     ["run", "name.mlir"],
     ["run", "dynamic.mlir", "--timeout", "inf", "--memory", "99999999999999999999"],
     ["run", "dynamic.mlir", "--timeout", "1e308", "--memory", str(2**63 - 1)],
@@ -155,6 +167,7 @@ def test_absurd_input(arguments, code, message, folder, lhkit_here):
 def test_odd_input_that_can_be_served(arguments, folder, lhkit_here):
     done = lhkit_here(*arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
     if "--size" in arguments:
         expected = 14 if "index" in arguments[1] else 7
         assert f"{expected}xfloat32" in done.stdout
