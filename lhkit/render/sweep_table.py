@@ -106,8 +106,8 @@ def confirmation_lines(result: SweepResult) -> list[str]:
     for name, found in result.confirmations:
         own = describe_confirmation(found)
         lines += own if not name else [f"{name}: {own[0]}", *(f"  {line}" for line in own[1:])]
-    first = best_of(result.records)
-    if (found := result.confirmation) is not None and first is not None and found.leader_key != first.key:
+    first, confirmed = best_of(result.records), result.confirmation
+    if confirmed is not None and first is not None and confirmed.leader_key != first.key:
         lines.append("the table is in the order of the first timings; those side by side tell more")
     if not lines and result.best is not None:
         lines.append("the best few were not timed again: whether the first is really the fastest is not known")
