@@ -9,6 +9,7 @@ import pytest
 
 import lhkit
 from lhkit.model.errors import LhkitError
+from lhkit.session.inputs import generate_arguments
 from lhkit.session.workers import shared_worker
 from lhkit.worker.limits import Limits
 
@@ -78,6 +79,4 @@ def test_3000_mixed_requests_stay_flat(tmp_path):
 
 
 def _arrays(payload):
-    from lhkit.session.inputs import generate_arguments
-
     return [np.asarray(a) for a in generate_arguments(payload.function())]
