@@ -24,8 +24,8 @@ def check_lines(report: CheckReport) -> tuple[Line, ...]:
         lines += [head, *_excerpt_lines(excerpt(fatal.use.source, texts)), ()]
     for refused in report.refused:
         lines += [*_refused_lines(refused, texts), ()]
-    if report.refused:
-        lines += [(Piece(how_to_allow(r.name for r in report.refused)),), ()]
+    if advice := how_to_allow(r.name for r in report.refused if r.is_registered):
+        lines += [(Piece(advice),), ()]
     return (*lines, (Piece(summary(report), "title"),))
 
 

@@ -146,6 +146,7 @@ def load_schedule(
             ``host``. Default: what ``LHKIT_TARGET`` names, else this CPU.
         allow_passes: Passes that ``transform.apply_registered_pass`` may run in it besides those that only
             change IR: others write files or start programs, so name them for schedules that you trust only.
+            What the worker's sandbox refuses stays refused.
         worker: Another worker than the session's.
         limits: Time and memory for loading.
 
