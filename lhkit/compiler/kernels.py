@@ -24,6 +24,7 @@ from lhkit.compiler.lowering import (
     lower_to_llvm,
     lower_to_loops,
 )
+from lhkit.compiler.memory_types import refuse_huge_buffers
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of
 from lhkit.compiler.microkernels import LinkedMicrokernels, Slot, open_slots
 from lhkit.compiler.openmp import check_threads, openmp_library
@@ -181,6 +182,7 @@ def kernel_of(
     weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
     slots = _buffered(module, recipe, progress)
     lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
+    refuse_huge_buffers(module, recipe.sources)
     if look is not None:
         look(module)
     lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
