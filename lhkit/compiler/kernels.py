@@ -36,6 +36,7 @@ from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Diagnostic
 from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.microkernel import Microkernel
+from lhkit.model.printable import shortened
 from lhkit.model.signature import Function
 
 C_ENTRY = f"{C_PREFIX}{KERNEL_NAME}"
@@ -304,7 +305,7 @@ def _refuse_types(module: Any, recipe: Recipe) -> None:
     for role, types in (("takes", type_.inputs), ("returns", type_.results)):
         for t in types:
             if (reason := unusable(t)) is not None:
-                what = f"@{recipe.function} {role} {t}: {reason}"
+                what = f"@{recipe.function} {role} {shortened(str(t), 120)}: {reason}"
                 message = f"{recipe.payload.name} cannot be called from Python: {what} (stage: parse)"
                 diagnostics = (Diagnostic("error", what, span_of(op.location)),)
                 raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="parse"))

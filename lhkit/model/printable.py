@@ -26,6 +26,11 @@ def shortened(text: str, most: int) -> str:
     return text[: kept - kept // 2] + between + text[len(text) - kept // 2 :]
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun: ``1 step``, ``2 steps``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def one_line(text: str, most: int) -> str:
     """Return a name, such as that of a file, as it may stand within a sentence: one line of bounded length."""
     return shortened(printable(text).replace("\n", "\\n"), most)
