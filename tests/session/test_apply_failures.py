@@ -75,6 +75,20 @@ def test_a_failure_in_a_library_is_told_at_the_include_with_the_chain_as_notes(w
     assert first.notes[2].message.endswith("(transform.include) includes it here")
 
 
+@pytest.mark.parametrize("schedule", ["conv2d.mlir", "memory/matmul_pad.mlir"])
+def test_a_payload_of_another_element_type_is_told_what_the_schedule_takes(schedule, worker):
+    payload = (
+        lhkit.payloads.conv2d_nhwc(1, 4, 4, 3, 4, 3, dtype="float64")
+        if schedule == "conv2d.mlir"
+        else lhkit.payloads.matmul(64, 128, 64, dtype="float64")
+    )
+    with pytest.raises(LhkitError) as error:
+        lhkit.compile(payload, schedule, worker=worker)
+    first = error.value.failure.diagnostics[0]
+    assert "with f32, and its elements are f64: write padding_values of f64" in first.message
+    assert "or give it a payload of f32" in first.message and first.span.file.endswith(schedule)
+
+
 def test_a_remark_of_a_library_is_the_reason_of_the_test_that_fails(worker):
     payload = lhkit.load_payload(product("f32"), worker=worker)
     text = payload.text.replace("return %r", "%s = linalg.exp ins(%r : {0}) outs(%c : {0}) -> {0}\n  return %s")
