@@ -15,8 +15,9 @@ module attributes {transform.with_named_sequence} {
       transform.apply_patterns.canonicalization
     } : !transform.any_op
 
-    // The tile of the last op is among them: generalizing kills %last_tile, which points to the same op.
-    %named = transform.structured.match interface{LinalgOp} in %loop : (!transform.any_op) -> !transform.any_op
+    // Matched in the function: a loop of one tile is folded, and %loop would be a handle to nothing. The tile of the
+    // last op is among them: generalizing kills %last_tile, which points to the same op.
+    %named = transform.structured.match interface{LinalgOp} in %function : (!transform.any_op) -> !transform.any_op
     %generics = transform.structured.generalize %named : (!transform.any_op) -> !transform.any_op
     transform.apply_cse to %function : !transform.any_op
 

@@ -24,6 +24,7 @@ from lhkit.analysis.schedule_text import ScheduleText
 from lhkit.model.errors import usage_error
 from lhkit.model.explanation import Explanation
 from lhkit.model.failure import Diagnostic
+from lhkit.model.printable import counted
 from lhkit.model.span import Span
 from lhkit.model.trace import HandleChange, HandleRecord, Reference, Trace, TraceStep
 
@@ -71,7 +72,7 @@ def explain_failure(trace: Trace) -> Explanation:
     outcome = trace.outcome
     if outcome.kind is None:
         ran = sum(s.status != "not-run" for s in trace.step_records)
-        return Explanation(f"nothing failed: {ran} steps ran.", texts=trace.texts)
+        return Explanation(f"nothing failed: {counted(ran, 'step')} ran.", texts=trace.texts)
     step = None if outcome.failed_step is None else trace.step_records[outcome.failed_step]
     if step is not None and outcome.kind == "invalidated-handle":
         found = deaths(trace)

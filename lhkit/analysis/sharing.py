@@ -13,6 +13,8 @@ from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
 from lhkit.model.trace import Trace
 
+# What a knob has as default in the text: a string, or anything else up to the list of its options.
+_DEFAULT = r'(?:"(?:[^"\\\n]|\\.)*"|[^\[\]"\n]*?)'
 _ALIAS = re.compile(r"[#!][\w$.-]+\s*=")
 _ROOT_TAG = "payload"
 
@@ -127,8 +129,9 @@ def with_knobs_set(schedule: Schedule) -> str:
     text = schedule.text
     for name, value in {**dict(schedule.target_defaults), **dict(schedule.settings)}.items():
         head = rf'(tune\.knob\s*<\s*"{re.escape(name)}"\s*>)'
-        written = f"\\1 = {attribute_text(value)} from options"
-        text, count = re.subn(rf"{head}(?:\s*=\s*[^\[\]\n]*?\sfrom)?\s*options", written, text)
+        written = f" = {attribute_text(value)} from options"
+        before = re.compile(rf"{head}(?:\s*=\s*{_DEFAULT}\sfrom)?\s*options")
+        text, count = before.subn(lambda match, written=written: match[1] + written, text)  # type: ignore[misc]
         if count == 0:
             message = f"the value of {name!r} cannot be written into {schedule.source}"
             raise usage_error(message, "Only a transform.tune.knob with a list of options holds its value.")

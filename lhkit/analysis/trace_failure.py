@@ -60,21 +60,32 @@ def _remarks_before(trace: Trace, step: TraceStep) -> tuple[Diagnostic, ...]:
 
 
 def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Return diagnostics of a step in a library, the first of them placed in a file that the user wrote."""
+    """Return diagnostics of a step in a library, the first of them placed where the user's file enters it.
+
+    What the library says of payload ops follows as notes: every place of which it says the same.
+    """
     own = (trace.payload.source, trace.schedule.source)
     first = found[0] if found else None
-    span = None if first is None else first.span or step.source
-    if first is None or span is None or span.file in own:
+    if first is None or step.source is None or step.source.file in own:
         return found
     around = _steps_around(trace, step)
     entered = next((s for s in around if s.source is not None and s.source.file in own), None)
     if entered is None or entered.source is None:
         return found
+    same = [d for d in found if (d.severity, d.message) == (first.severity, first.message)]
+    about = [
+        Diagnostic("note", "the payload op that this is about", d.span)
+        for d in same
+        if d.span is not None and d.span.file == trace.payload.source
+    ]
+    said = [note for d in same for note in d.notes]
     inner = [s for s in around if s.index > entered.index and s.op == _INCLUDE]
     chain = [Diagnostic("note", f"step {s.index} ({s.op}) includes it here", s.source) for s in inner]
-    here = Diagnostic("note", f"step {step.index} ({step.op}) fails here", span)
-    notes = (*first.notes, here, *chain)
-    return (Diagnostic(first.severity, first.message, entered.source, notes), *found[1:])
+    at = step.source if about else first.span or step.source
+    here = Diagnostic("note", f"step {step.index} ({step.op}) fails here", at)
+    notes = (*about, *said, here, *chain)
+    others = tuple(d for d in found if d not in same)
+    return (Diagnostic(first.severity, first.message, entered.source, notes), *others)
 
 
 def _steps_around(trace: Trace, step: TraceStep) -> list[TraceStep]:

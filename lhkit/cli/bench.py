@@ -111,7 +111,7 @@ def _compile(
     scheduling: dict[str, Any],
 ) -> dict[str, Kernel]:
     """Return the kernels by name: ``unscheduled``, then the stem of each schedule."""
-    payload = load_payload(payload_path, worker=worker, limits=limits)
+    payload = load_payload(Path(payload_path), worker=worker, limits=limits)
     name = payload.function(function).name
     schedules = load_all_scheduled(schedule_paths, worker=worker, limits=limits, **scheduling)
     if microkernels and not schedules:

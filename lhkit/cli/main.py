@@ -8,6 +8,7 @@ import os
 import shlex
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,7 @@ def program() -> None:
 def main() -> None:
     """Run the program and exit with its code; users see messages, never tracebacks."""
     replace_unencodable()
+    warnings.showwarning = _show_warning
     try:
         code = _flushed(run_program(sys.argv[1:]))
     except KeyboardInterrupt:  # a second one, while the first was being told
@@ -139,6 +141,11 @@ def _say(line: str) -> None:
     """Write a line to standard error, if that is possible; the exit code says it too."""
     with contextlib.suppress(OSError):
         say(line, err=True)
+
+
+def _show_warning(message: Warning | str, *_category_and_place: Any, **_source: Any) -> None:
+    """Write a warning that is for users as a message; where in lhkit it was given tells them nothing."""
+    _say(f"lhkit: warning: {message}")
 
 
 def _flushed(code: int) -> int:

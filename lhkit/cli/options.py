@@ -6,6 +6,7 @@ import functools
 import math
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -74,7 +75,8 @@ def schedule_options(function: F) -> F:
             "allow_passes",
             multiple=True,
             metavar="NAME",
-            help="Let the schedule run this compiler pass too, though it may write files or start programs.",
+            help="Let the schedule run this compiler pass too, though it may try to write files or start"
+            " programs: what the worker's sandbox refuses stays refused.",
         ),
         click.option("--set", "settings", multiple=True, metavar="KNOB=VALUE", help="Set a knob."),
         click.option("--entry", metavar="NAME", help="Named sequence to apply (default: @__transform_main)."),
@@ -145,12 +147,13 @@ def load_scheduled(
     """Return the schedule that a path and the shared options describe; its own ops are loaded first."""
     for file in ops:
         load_own_ops(file, worker=worker, limits=limits)
+    # What the command line names is a file, also where its name would be text in Python.
     schedule = load_schedule(
-        path,
+        Path(path),
         entry=entry,
         any_entry=any_entry,
         bind=bind,
-        libraries=libraries,
+        libraries=[Path(library) for library in libraries],
         target=target,
         allow_passes=allow_passes,
         worker=worker,

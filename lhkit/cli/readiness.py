@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lhkit.model.errors import LhkitError
+from lhkit.model.printable import counted
 from lhkit.payloads import fc_relu
 from lhkit.session.kernels import compile_kernel
 from lhkit.session.lessons import shipped_notebooks
@@ -58,7 +59,7 @@ def _tried(what: str, attempt: Callable[[], tuple[str, bool]]) -> Finding:
 
 def _trace() -> tuple[str, bool]:
     trace = trace_schedule(fc_relu(64, 64, 64), load_schedule(_SCHEDULE))
-    return f"{len(trace.step_records)} steps, {trace.outcome.status}", trace.outcome.status == "ok"
+    return f"{counted(len(trace.step_records), 'step')}, {trace.outcome.status}", trace.outcome.status == "ok"
 
 
 def _verify() -> tuple[str, bool]:

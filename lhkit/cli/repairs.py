@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from lhkit.cli.options import load_scheduled
@@ -33,7 +34,8 @@ def load_with_repairs(payload: Payload) -> Callable[..., Schedule]:
         try:
             return load_scheduled(path, **options)
         except ScheduleError as error:
-            loading = {name: options[name] for name in ("entry", "bind", "libraries")}
+            loading = {name: options[name] for name in ("entry", "bind")}
+            loading["libraries"] = [Path(library) for library in options["libraries"]]
             found = find_text_repairs(payload, error, **loading, limit=_MOST_REPAIRS, seconds=_SECONDS)
             raise error_for(_with_repairs(error.failure, found)) from None
 

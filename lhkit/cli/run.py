@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -43,10 +44,11 @@ SCHEMA = "lhkit.run/1"
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A finished run: kernel, arguments after it, results, and how they compare with the reference."""
+    """A finished run: kernel, arguments after it, which of them changed, results, and how these compare."""
 
     kernel: Kernel
     arguments: list[Array]
+    written: tuple[int, ...]
     results: tuple[Array, ...]
     verification: Verification | None
 
@@ -129,7 +131,7 @@ def _run(
     limits: Limits,
     scheduling: dict[str, Any],
 ) -> _Run:
-    payload = load_payload(payload_path, limits=limits)
+    payload = load_payload(Path(payload_path), limits=limits)
     chosen = payload.function(function)
     given = _given_arguments(chosen, args)
     schedule = None
@@ -140,10 +142,18 @@ def _run(
     kernel = compile_kernel(payload, schedule, function=chosen.name, microkernels=microkernels, limits=limits)
     # Generated once the compiler has taken their types.
     arguments = [*given, *default_arguments(payload, chosen, seed, extent=size)[len(given) :]]
-    inputs = [a.copy() for a in arguments] if payload.reference else []
+    is_memref = [t.kind == "memref" for t in chosen.arguments]
+    inputs = [a.copy() if m or payload.reference else a for a, m in zip(arguments, is_memref, strict=True)]
     results = as_tuple(kernel(*arguments))
+    written = tuple(i for i, m in enumerate(is_memref) if m and _differ(arguments[i], inputs[i]))
     verification = verify(kernel, inputs) if payload.reference else None
-    return _Run(kernel, arguments, results, verification)
+    return _Run(kernel, arguments, written, results, verification)
+
+
+def _differ(one: Array, other: Array) -> bool:
+    """Return whether two arrays of one type differ in a bit; NaNs and zeros of either sign are told apart."""
+    first, second = (np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other))
+    return not np.array_equal(first, second)
 
 
 def _given_arguments(function: Function, args: tuple[str, ...]) -> list[Array]:
@@ -216,9 +226,14 @@ def _succeeded(run: _Run) -> dict[str, Any]:
         },
         "function": kernel.function.describe(),
         "compile_ns": kernel.compile_ns,
-        "results": [{"shape": list(np.shape(r)), "dtype": np.asarray(r).dtype.name} for r in run.results],
+        "results": [_type_of(r) for r in run.results],
+        "written": [{"argument": i, **_type_of(run.arguments[i])} for i in run.written],
         "verify": None if run.verification is None else to_json(run.verification),
     }
+
+
+def _type_of(array: Any) -> dict[str, Any]:
+    return {"shape": list(np.shape(array)), "dtype": np.asarray(array).dtype.name}
 
 
 def _failed(payload: str, schedule: str | None, failure: Failure) -> dict[str, Any]:
@@ -239,6 +254,7 @@ def _report(run: _Run) -> str:
         lines.append("knobs:    " + ", ".join(f"{n}={v}" for n, v in kernel.schedule_values.items()))
     lines.append(f"compiled: {format_ns(kernel.compile_ns)}")
     lines += [f"result{i}:  {_describe(r)}" for i, r in enumerate(run.results)]
+    lines += [f"arg{i}:     {_describe(run.arguments[i])} (written)" for i in run.written]
     if run.verification is not None:
         error, tolerance = run.verification.max_abs_error, run.verification.tolerance
         lines.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import click
@@ -159,7 +159,7 @@ def _load_payloads(
         raise usage_error(
             f"--by-payload {by_payload}", "It needs --also, and a name that ends in .csv or .json."
         )
-    loaded = {PurePath(path).stem: load_payload(path, worker=worker) for path in paths}
+    loaded = {PurePath(path).stem: load_payload(Path(path), worker=worker) for path in paths}
     if len(loaded) < len(paths):
         raise usage_error("--also: payloads are called as their files, and two have the same name")
     return loaded if len(paths) > 1 else next(iter(loaded.values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -139,7 +140,7 @@ def _loaded(
     **scheduling: Any,
 ) -> tuple[Payload, Schedule]:
     if opt_host() is None:
-        loaded = load_payload(payload, limits=limits)
+        loaded = load_payload(Path(payload), limits=limits)
         load = load_with_repairs(loaded) if repairs else load_scheduled
         return loaded, load(schedule, settings=settings, ops=ops, target=target, limits=limits, **scheduling)
     if settings or ops or target:
@@ -148,7 +149,8 @@ def _loaded(
             f"{asked} needs the bindings; {VARIABLE} names a compiler binary",
             f"Unset {VARIABLE}." if ops else "Write the values into the schedule.",
         )
-    return load_for_opt(payload, schedule, **scheduling)
+    scheduling["libraries"] = [Path(library) for library in scheduling["libraries"]]
+    return load_for_opt(Path(payload), Path(schedule), **scheduling)
 
 
 def _write(path: str, trace: Trace) -> None:

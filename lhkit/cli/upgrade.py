@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from lhkit.cli.options import limit_options
@@ -30,7 +32,7 @@ def command(file: str, write: bool, elementwise: Wanted, limits: Limits) -> None
     parses, 1 that something is left, with its place and what to write instead. What parses already is not
     touched, but for elementwise ops, which --elementwise writes in the one or the other way.
     """
-    upgraded = upgrade_file(file, elementwise=elementwise, limits=limits)
+    upgraded = upgrade_file(Path(file), elementwise=elementwise, limits=limits)
     if write and upgraded.new != upgraded.old:
         write_file(upgraded.source, upgraded.new.encode())
     elif upgraded.diff:

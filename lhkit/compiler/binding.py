@@ -32,12 +32,12 @@ def bind_trailing_arguments(entry: Any, bind: Sequence[str], source: Source) -> 
     types = list(function_type(entry).inputs)
     name, trailing = symbol_name(entry), types[1:]
     root = types[0] if types else "no argument"
-    if not str(root).startswith("!transform."):
+    if not _OP_HANDLE.fullmatch(str(root)):
         raise _refusal(
             entry.location,
             source,
             f"@{name} of {source.name} takes {root} where the payload's root goes",
-            "The first argument of an entry is a handle: %root: !transform.any_op.",
+            "The first argument of an entry is a handle to ops: %root: !transform.any_op.",
         )
     if len(trailing) != len(bind):
         usage = " ".join("--bind OPNAME" for _ in trailing) or "no --bind"

@@ -40,9 +40,9 @@ def find_fatal_use(op: PlannedOp, handles: Sequence[Handle], state: Any, root: A
         state: The interpreter's state.
         root: The root of the payload.
     """
-    dangling = next((h for h in handles if h.is_dangling), None)
+    dangling = next((h for h in handles if h.erased_by), None)
     if dangling is not None:
-        return f"{dangling.planned.name} points to a payload op that an earlier iteration erased"
+        return f"{dangling.planned.name} points to a payload op that an earlier {dangling.erased_by} erased"
     if not handles or handles[0].state != "live":
         return None
     if op.name in _TAKES_PARAMETERS and len(handles) > 1:

@@ -23,6 +23,8 @@ from lhkit.model.trace import (
 from lhkit.model.validity import PointsTo, Verdict
 
 _NOTHING = PointsTo(())
+# They rewrite without the interpreter's listener.
+_ERASE_UNTOLD = ("transform.loop.unroll", "transform.loop.unroll_and_jam", "transform.apply_registered_pass")
 
 
 @dataclass(slots=True)
@@ -36,8 +38,8 @@ class Handle:
     payload: tuple[Reference, ...] = ()
     # A value handle whose values were erased may not be asked for them.
     is_lost: bool = False
-    # The argument of an iteration over an op that one before has erased: the interpreter still has its address.
-    is_dangling: bool = False
+    # ``iteration`` or ``step``: what has erased a payload op whose address the interpreter still has.
+    erased_by: str = ""
 
     def change(self) -> HandleChange:
         """Return its state as the trace records it."""
@@ -67,6 +69,8 @@ class Running:
     diagnostics: tuple[Diagnostic, ...] = ()
     # Of a loop: what each operand pointed to when it began, as `identify` says it.
     targets: list[tuple[tuple[int, str | None], ...]] = field(default_factory=list)
+    # Handles that keep the addresses of ops which it may erase, with what they point to, as `identify` says it.
+    keeping: list[tuple[Handle, tuple[tuple[int, str | None], ...]]] = field(default_factory=list)
     # Known where its block goes on after a failure.
     fails_silently: bool = False
     # What it needs of its payload ops and they do not have, known once it has failed.
@@ -167,6 +171,36 @@ def _value_reference(value: Any, identities: Identities) -> tuple[Reference, int
 def identify(handle: Handle, identities: Identities) -> tuple[tuple[int, str | None], ...]:
     """Return the addresses and ids of the payload ops of a handle, or of those that have its values."""
     return tuple([(at, identities.id_at(at)) for at in handle.points_to.ops])
+
+
+def keeping_addresses(
+    frames: list[Frame], op: PlannedOp, uses: list[tuple[Handle, bool]], identities: Identities
+) -> list[tuple[Handle, tuple[tuple[int, str | None], ...]]]:
+    """Return the handles that will keep the addresses of payload ops which a step may erase, and these ops.
+
+    The rule by which handles die ends at sequences that are included, and these steps do not tell the
+    interpreter what they erase: so handles of the sequences around keep pointing there.
+    """
+    if op.name not in _ERASE_UNTOLD:
+        return []
+    roots = {at for handle, consumes in uses if consumes for at in handle.points_to.ops}
+    inner = {h.id for h in in_scope(frames)}
+
+    def is_inside(at: int | None) -> bool:
+        while at is not None and at not in roots:
+            at = identities.parent_of(at)
+        return at is not None
+
+    return [
+        (handle, identify(handle, identities))
+        for frame in frames
+        for handle in frame.handles.values()
+        if handle.id not in inner
+        and handle.state == "live"
+        and handle.planned.kind == "op"
+        and not handle.is_lost
+        and any(map(is_inside, handle.points_to.ops))
+    ]
 
 
 def is_erased(loop: Running | None, operand: int, iteration: int | None, identities: Identities) -> bool:

@@ -24,6 +24,7 @@ from lhkit.compiler.lowering import (
     lower_to_llvm,
     lower_to_loops,
 )
+from lhkit.compiler.memory_types import refuse_huge_buffers
 from lhkit.compiler.memrefs import PreparedCall, descriptor_of
 from lhkit.compiler.microkernels import LinkedMicrokernels, Slot, open_slots
 from lhkit.compiler.openmp import check_threads, openmp_library
@@ -35,6 +36,7 @@ from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Diagnostic
 from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.microkernel import Microkernel
+from lhkit.model.printable import shortened
 from lhkit.model.signature import Function
 
 C_ENTRY = f"{C_PREFIX}{KERNEL_NAME}"
@@ -181,6 +183,7 @@ def kernel_of(
     weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
     slots = _buffered(module, recipe, progress)
     lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
+    refuse_huge_buffers(module, recipe.sources)
     if look is not None:
         look(module)
     lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
@@ -302,7 +305,7 @@ def _refuse_types(module: Any, recipe: Recipe) -> None:
     for role, types in (("takes", type_.inputs), ("returns", type_.results)):
         for t in types:
             if (reason := unusable(t)) is not None:
-                what = f"@{recipe.function} {role} {t}: {reason}"
+                what = f"@{recipe.function} {role} {shortened(str(t), 120)}: {reason}"
                 message = f"{recipe.payload.name} cannot be called from Python: {what} (stage: parse)"
                 diagnostics = (Diagnostic("error", what, span_of(op.location)),)
                 raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="parse"))

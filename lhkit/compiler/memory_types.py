@@ -1,16 +1,75 @@
-"""How large buffers are, as the lowering to LLVM lays them out."""
+"""How large buffers are, as the lowering to LLVM lays them out, and which are larger than a worker may have."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lhkit.compiler.bindings import ir
+from lhkit.compiler.diagnostics import span_of
+from lhkit.compiler.parsing import walk
+from lhkit.compiler.sources import Source, failure_in
+from lhkit.model.errors import error_for
+from lhkit.model.failure import Diagnostic
 
 _BITS = {"f8": 8, "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "f80": 128, "f128": 128, "index": 64}
 _DESCRIPTOR_BYTES = 8
 # What aligned allocations have at least, if nothing else is asked for.
 _LEAST_ALIGNMENT = 16
+# What may leave an op out that stands in it.
+_CONDITIONAL = ("scf.if", "scf.index_switch", "scf.while")
+
+
+def refuse_huge_buffers(module: Any, sources: Sequence[Source]) -> None:
+    """Refuse a buffer that a run is sure to ask for and that no process under this one's limit can have.
+
+    Native code that is refused memory does not say so: it crashes.
+
+    Args:
+        module: The last IR that has memrefs.
+        sources: Its texts, for the place.
+
+    Raises:
+        MemoryLimitError: There is one; with the place of the op that it is for.
+    """
+    most = _most_bytes()
+    for op in _certain_allocations(module):
+        type_ = op.results[0].type
+        if (needed := static_bytes(type_)) > most:
+            what = f"a buffer of type {type_} needs {needed / 2**30:,.1f} GiB"
+            message = f"{sources[0].name}: {what}, and a worker may have {most / 2**30:,.1f} GiB"
+            advice = (
+                "Make the tensor or memref smaller, tile and fuse so that it is never there as a whole, or give"
+                " the worker more memory (--memory BYTES, or limits=lhkit.Limits(bytes=…))."
+            )
+            here = (Diagnostic("error", what, span_of(op.location)),)
+            raise error_for(failure_in(sources, "memory", message, here, stage="lower", advice=advice))
+
+
+def _most_bytes() -> float:
+    """Return how much memory this process may have at most; infinity where the system does not say."""
+    with contextlib.suppress(ImportError):  # there is none on Windows
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        if soft != resource.RLIM_INFINITY:
+            return soft
+    return math.inf
+
+
+def _certain_allocations(module: Any) -> Iterator[Any]:
+    """Yield the allocations that are made whenever their function runs, but for loops without iterations."""
+    for op in walk(module.operation):
+        if op.name == "memref.alloc":
+            around, parent = [], op.parent
+            while parent is not None:
+                around.append(parent)
+                parent = parent.parent
+            blocks = (len(list(region.blocks)) for each in around for region in each.regions)
+            if not any(each.name in _CONDITIONAL for each in around) and all(n == 1 for n in blocks):
+                yield op
 
 
 def element_bytes(type_: Any) -> int:

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from lhkit.compiler.bindings import ir
+from lhkit.compiler.bindings import ir, passmanager
 from lhkit.compiler.diagnostics import span_of
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.sources import Places, Source, failure_in
 from lhkit.model.errors import error_for
 from lhkit.model.failure import Diagnostic
-from lhkit.model.pass_policy import APPLY_PASS, RefusedPass, how_to_allow, refusal_of
+from lhkit.model.pass_policy import (
+    ALLOWED_PASSES,
+    APPLY_PASS,
+    REFUSED_PASSES,
+    RefusedPass,
+    how_to_allow,
+    is_plain_name,
+    no_such_pass,
+    refusal_of,
+)
 
 
 def check_passes(module: Any, sources: Sequence[Source], allowed: Collection[str] = ()) -> None:
@@ -29,9 +38,12 @@ def check_passes(module: Any, sources: Sequence[Source], allowed: Collection[str
     """
     refused = list(_refused(module.operation, allowed))
     if refused:
-        found = tuple([Diagnostic("error", reason, span_of(op.location)) for op, _, reason in refused])
+        found = tuple([Diagnostic("error", reason, span_of(op.location)) for op, _, reason, _ in refused])
         message = f"{sources[0].name} runs a pass that is not allowed"
-        advice = how_to_allow([name for _, name, _ in refused])
+        registered = [name for _, name, _, is_registered in refused if is_registered]
+        if not registered:
+            message = f"{sources[0].name} runs a pass that does not exist"
+        advice = how_to_allow(registered)
         raise error_for(
             failure_in(sources, "schedule-verify", message, found, stage="verify", advice=advice)
         ) from None
@@ -43,20 +55,32 @@ def refused_passes(
     """Return the steps of a module, in order, that run a pass which is not allowed."""
     places = Places(sources)
     found = []
-    for op, name, reason in _refused(module.operation, allowed):
+    for op, name, reason, is_registered in _refused(module.operation, allowed):
         span = span_of(op.location)
-        found.append(RefusedPass(name, None if span is None else places.known(span), reason))
+        place = None if span is None else places.known(span)
+        found.append(RefusedPass(name, place, reason, is_registered))
     return tuple(found)
 
 
-def _refused(operation: Any, allowed: Collection[str]) -> Iterator[tuple[Any, str, str]]:
-    """Yield (op, name of the pass, why it is refused)."""
+def _refused(operation: Any, allowed: Collection[str]) -> Iterator[tuple[Any, str, str, bool]]:
+    """Yield (op, name of the pass, why it is refused, whether there is such a pass)."""
     for op in walk(operation):
         if op.name == APPLY_PASS:
             name = ir.StringAttr(op.attributes["pass_name"]).value
             reason = refusal_of(name, _options(op), allowed)
             if reason is not None:
-                yield op, name, reason
+                is_there = name in ALLOWED_PASSES or name in REFUSED_PASSES or _is_registered(name, op.context)
+                yield op, name, reason if is_there else no_such_pass(name), is_there
+
+
+def _is_registered(name: str, context: Any) -> bool:
+    if not is_plain_name(name):
+        return False
+    try:
+        passmanager.PassManager.parse(f"any({name})", context)
+    except ValueError:
+        return False
+    return True
 
 
 def _options(op: Any) -> Iterator[tuple[str, bool]]:

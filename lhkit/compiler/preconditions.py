@@ -211,6 +211,24 @@ def _rank(op: Any) -> int | None:
     }.get(op.name)
 
 
+def fitting_padding_values(op: Any, target: Any) -> str | None:
+    """Complain about a padding value of another type than the elements of its operand."""
+    if "padding_values" not in op.attributes:
+        return None
+    for number, (value, operand) in enumerate(
+        zip(op.attributes["padding_values"], target.operands, strict=False)
+    ):
+        shaped = isinstance(operand.type, ir.ShapedType)
+        element = ir.ShapedType(operand.type).element_type if shaped else operand.type
+        if isinstance(value, ir.FloatAttr | ir.IntegerAttr) and value.type != element:
+            return (
+                f"fills operand {number} of this {target.name} with {value.type}, and its elements are"
+                f" {element}: write padding_values of {element} into the schedule, or give it a payload"
+                f" of {value.type}"
+            )
+    return None
+
+
 _MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 
 
@@ -237,7 +255,7 @@ CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "structured.tile_reduction_using_for": (structured, reduces, on_tensors, one_result),
     "structured.tile_reduction_using_forall": (structured, reduces, on_tensors, one_result),
     "structured.fuse_into_containing_op": (tileable,),
-    "structured.pad": (structured, on_tensors),
+    "structured.pad": (structured, on_tensors, fitting_padding_values),
     "structured.pack": (structured, on_tensors),
     "structured.promote": (structured, on_memrefs),
     "structured.generalize": (structured,),

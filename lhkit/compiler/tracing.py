@@ -9,7 +9,17 @@ from typing import Any
 from lhkit.compiler.applying import Application, application_error
 from lhkit.compiler.bindings import interpreter, ir
 from lhkit.compiler.fatal_steps import find_fatal_use
-from lhkit.compiler.frames import Frame, Handle, Running, ask, identify, in_scope, is_erased, lookup
+from lhkit.compiler.frames import (
+    Frame,
+    Handle,
+    Running,
+    ask,
+    identify,
+    in_scope,
+    is_erased,
+    keeping_addresses,
+    lookup,
+)
 from lhkit.compiler.hearing import Hearing
 from lhkit.compiler.identity import address
 from lhkit.compiler.journal import Journal
@@ -164,7 +174,7 @@ class Tracer:
         for number, argument in enumerate(block.arguments):
             handle = self._define(frame, argument, defined_by)
             handle.is_lost = is_erased(parent, number, iteration, self._identities)
-            handle.is_dangling = handle.is_lost and argument.kind == "op"
+            handle.erased_by = "iteration" if handle.is_lost and argument.kind == "op" else ""
             if not handle.is_lost:
                 self._ask(state, handle)
         self._take_clones(frame, state, parent)
@@ -223,6 +233,7 @@ class Tracer:
         if op.loops and op.blocks and uses:
             running.iterations = min(len(h.payload) for h, _ in uses)
             running.targets = [identify(h, self._identities) for h, _ in uses]
+        running.keeping = keeping_addresses(self._frames, op, uses, self._identities)
         frame.running = running
         if op.asked is not None and uses[0][0].state == "live":
             targets = [o.operation for o in state.get_payload_ops(uses[0][0].planned.value)]
@@ -264,6 +275,7 @@ class Tracer:
                 message = f"{self._sources[1].name} leaves a payload that does not verify"
                 self._stopped = failure_in(self._sources, "invalid-payload", message, problem, stage="apply")
                 return False
+            running.changes += self._lose_erased(running)
             running.changes += self._ask_all(state)
         for planned in running.op.results:
             handle = self._define(frame, planned, running.index)
@@ -311,6 +323,13 @@ class Tracer:
                 if before != (handle.state, handle.payload) and not frame.is_muted:
                     changes.append(handle.change())
         return changes
+
+    def _lose_erased(self, running: Running) -> list[HandleChange]:
+        """Take note of handles that keep the address of an op which a step has erased; return what changed."""
+        erased = [h for h, ops in running.keeping if any(self._identities.id_at(at) != i for at, i in ops)]
+        for handle in erased:
+            handle.is_lost, handle.state, handle.payload, handle.erased_by = True, "empty", (), "step"
+        return [handle.change() for handle in erased if not self._frames[-1].is_muted]
 
     def _has_lost_values(self, handle: Handle) -> bool:
         points_to = handle.points_to

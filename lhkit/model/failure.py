@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from lhkit.model.printable import shortened
 from lhkit.model.span import Span, excerpt
 
 FailureKind = Literal[
@@ -29,6 +30,8 @@ FailureKind = Literal[
 
 FAILURE_KINDS: tuple[str, ...] = get_args(FailureKind)
 
+# Types may be of any length; what is left out of one is its middle.
+_MOST_OF_A_MESSAGE = 1500
 _EXIT_CODES: Mapping[str, int] = {
     "usage": 2,
     "payload-parse": 2,
@@ -91,7 +94,7 @@ class Failure:
     def describe(self) -> str:
         """Return the message for people: what, where with carets, why, and what to do next."""
         said_below = bool(self.diagnostics) and self.diagnostics[0].message == self.message
-        blocks = [] if said_below else [self.message]
+        blocks = [] if said_below else [shortened(self.message, _MOST_OF_A_MESSAGE)]
         for diagnostic in self.diagnostics:
             blocks.extend(describe_diagnostic(diagnostic, dict(self.texts)))
         if self.output.strip():
@@ -110,6 +113,7 @@ def describe_diagnostic(diagnostic: Diagnostic, texts: Mapping[str, str]) -> lis
     place = f"{diagnostic.span}: " if diagnostic.span else ""
     # Some messages carry a whole operation; its first line tells which.
     message, _, rest = diagnostic.message.strip().partition("\n")
+    message = shortened(message, _MOST_OF_A_MESSAGE)
     lines = [f"{place}{diagnostic.severity}: {message}{' …' if rest else ''}"]
     if diagnostic.span and (shown := excerpt(diagnostic.span, texts)):
         lines.append(shown)

@@ -119,7 +119,7 @@ def attribute_text(value: AttributeValue, kind: str, storage: str) -> str:
     if kind == "int" and _is_int(value):
         return f"{value} : {storage}"
     if kind == "string" and isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     if kind in ("type", "symbol", "enum", "any") and isinstance(value, str):
         return value
     if kind in _LISTS and isinstance(value, tuple):
@@ -135,7 +135,8 @@ def _word(value: object) -> str:
     return "true" if value is True else "false"
 
 
-def _quoted(value: object) -> str:
+def quoted(value: object) -> str:
+    """Return a value as a string of MLIR: between quotes, what would end or change it escaped."""
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\{ord(c):02X}" for c in escaped) + '"'
 
@@ -153,7 +154,7 @@ def _list_text(value: Sequence[object], kind: str, storage: str) -> str:
 
 
 def _key(name: object) -> str:
-    return str(name) if re.fullmatch(r"[A-Za-z_][\w$.]*", str(name)) else _quoted(name)
+    return str(name) if re.fullmatch(r"[A-Za-z_][\w$.]*", str(name)) else quoted(name)
 
 
 def _tuple(value: object) -> tuple[object, ...]:
@@ -168,7 +169,7 @@ def _item_text(value: object, kind: str) -> str:
     if kind == "bools" and isinstance(value, bool):
         return _word(value)
     if kind == "strings" and isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     if kind in ("types", "symbols", "attributes") and isinstance(value, str):
         return value
     raise ValueError(f"{value!r} cannot stand in a list of kind {kind}")

@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.forms import quoted
 from lhkit.model.span import Span
 
 KnobValue = int | float | bool | str
@@ -170,7 +171,7 @@ def attribute_text(value: KnobValue) -> str:
         return str(value).lower()
     if isinstance(value, int):
         return f"{value} : i64"
-    return f"{value:e} : f64" if isinstance(value, float) else f'"{value}"'
+    return f"{value:e} : f64" if isinstance(value, float) else quoted(value)
 
 
 def resolve_knobs(

@@ -7,6 +7,7 @@ refused until someone has looked at it.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -146,11 +147,13 @@ class RefusedPass:
         name: The pass.
         source: The step's place, None where no text has it.
         reason: Why the pass is refused, as a sentence that begins with its name.
+        is_registered: Whether the compiler has such a pass; one that it has not cannot be allowed either.
     """
 
     name: str
     source: Span | None
     reason: str
+    is_registered: bool = True
 
 
 def refusal_of(
@@ -178,14 +181,34 @@ def refusal_of(
     return None
 
 
-def how_to_allow(names: Iterable[str]) -> str:
-    """Return the advice that goes with refused passes: how a user allows them."""
+def no_such_pass(name: str) -> str:
+    """Return that the compiler does not have a pass, with the names of those that are near."""
+    near = difflib.get_close_matches(name, (*ALLOWED_PASSES, *REFUSED_PASSES), 3, cutoff=0.7)
+    asked = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"the pass {name} does not exist in this compiler{asked}"
+
+
+def how_to_allow(names: Iterable[str], *, is_sandboxed: bool = True) -> str | None:
+    """Return the advice that goes with refused passes: how a user allows them; None without any.
+
+    Args:
+        names: Passes that the compiler has.
+        is_sandboxed: Whether they would run in lhkit's worker, and not in a compiler binary of the user's.
+    """
     listed = sorted(set(names))
+    if not listed:
+        return None
     flags = " ".join(f"--allow-pass {name}" for name in listed)
     given = ", ".join(f'"{name}"' for name in listed)
+    held = (
+        "The worker's sandbox still holds: where lhkit doctor says that it refuses it, a pass writes no files"
+        " outside the worker's own folder and starts no programs."
+        if is_sandboxed
+        else "A compiler binary runs without lhkit's sandbox: the pass may then do all that you may do."
+    )
     return (
         f"If you trust this schedule: {flags} on the command line, "
-        f"lhkit.load_schedule(…, allow_passes=[{given}]) in Python."
+        f"lhkit.load_schedule(…, allow_passes=[{given}]) in Python. {held}"
     )
 
 

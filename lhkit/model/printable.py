@@ -17,6 +17,25 @@ def printable(text: str) -> str:
     return _STEERING.sub(_escaped, text)
 
 
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most so many characters; of a longer one the middle is left out, which is said."""
+    if len(text) <= most:
+        return text
+    between = f" … {len(text)} characters … "
+    kept = max(most - len(between), 2)
+    return text[: kept - kept // 2] + between + text[len(text) - kept // 2 :]
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun: ``1 step``, ``2 steps``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def one_line(text: str, most: int) -> str:
+    """Return a name, such as that of a file, as it may stand within a sentence: one line of bounded length."""
+    return shortened(printable(text).replace("\n", "\\n"), most)
+
+
 def _escaped(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lhkit.model.blobs import Weight
+from lhkit.model.printable import shortened
+
+_MOST_OF_A_TYPE, _MOST_OF_ALL_TYPES = 120, 600
 
 ShapedKind = Literal["tensor", "memref", "scalar"]
 
@@ -75,7 +78,9 @@ class Function:
         return not all(a.is_static for a in self.arguments)
 
     def describe(self) -> str:
-        """Return ``@name(types) -> (types)``."""
-        takes = ", ".join(a.text for a in self.arguments)
-        gives = ", ".join(r.text for r in self.results)
+        """Return ``@name(types) -> (types)``; of what is long the middle is left out."""
+        takes, gives = (
+            shortened(", ".join(shortened(t.text, _MOST_OF_A_TYPE) for t in types), _MOST_OF_ALL_TYPES)
+            for types in (self.arguments, self.results)
+        )
         return f"@{self.name}({takes}) -> ({gives})"

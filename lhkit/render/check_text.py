@@ -6,6 +6,7 @@ from typing import Any
 
 from lhkit.model.check import CheckReport, Finding
 from lhkit.model.pass_policy import RefusedPass, how_to_allow
+from lhkit.model.printable import counted
 from lhkit.model.span import excerpt
 from lhkit.render.trace_text import Line, Piece, Role, plain_text
 
@@ -24,8 +25,8 @@ def check_lines(report: CheckReport) -> tuple[Line, ...]:
         lines += [head, *_excerpt_lines(excerpt(fatal.use.source, texts)), ()]
     for refused in report.refused:
         lines += [*_refused_lines(refused, texts), ()]
-    if report.refused:
-        lines += [(Piece(how_to_allow(r.name for r in report.refused)),), ()]
+    if advice := how_to_allow(r.name for r in report.refused if r.is_registered):
+        lines += [(Piece(advice),), ()]
     return (*lines, (Piece(summary(report), "title"),))
 
 
@@ -36,14 +37,14 @@ def check_bundle(report: CheckReport) -> dict[str, Any]:
 
 def summary(report: CheckReport) -> str:
     """Return what was found in one line."""
-    looked = f"{_count(report.uses, 'use')} of handles in {_count(report.sequences, 'sequence')}"
+    looked = f"{counted(report.uses, 'use')} of handles in {counted(report.sequences, 'sequence')}"
     if not report.is_complete:
         looked += "; its sequences include one another too often to follow every time"
     found = "no use of an invalid handle"
     if report.findings or report.refused or report.fatal:
         errors = len(report.errors) + len(report.refused) + len(report.fatal)
         parts = [(errors, "error"), (len(report.warnings), "warning")]
-        found = ", ".join(_count(n, what) for n, what in parts if n)
+        found = ", ".join(counted(n, what) for n, what in parts if n)
     return f"{report.source}: {found} ({looked})"
 
 
@@ -66,7 +67,3 @@ def _refused_lines(refused: RefusedPass, texts: dict[str, str]) -> list[Line]:
 
 def _excerpt_lines(shown: str) -> list[Line]:
     return [(Piece(line),) for line in shown.splitlines()]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

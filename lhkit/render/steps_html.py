@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lhkit.analysis.handle_history import death_in_words, display_names
+from lhkit.model.printable import counted
 from lhkit.model.trace import Trace, TraceStep
 from lhkit.render.svg import element, escaped, marks
 from lhkit.render.trace_text import delta_text, shown_steps
@@ -24,7 +25,7 @@ def steps_html(trace: Trace, *, most_steps: int = _MOST_STEPS) -> str:
     last = -1
     for index in shown_steps(trace, most_steps):
         if index > last + 1:
-            rows.append(_wide(f"… {index - last - 1} steps left out …"))
+            rows.append(_wide(f"… {counted(index - last - 1, 'step')} left out …"))
         rows += _rows(trace, trace.step_records[index], names)
         last = index
     return element("table", *rows, class_="lh-rows")

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from lhkit.analysis.explaining import explain_failure
 from lhkit.analysis.handle_history import death_in_words, display_names
 from lhkit.analysis.lifelines import Event, Lifeline, lifelines
+from lhkit.model.printable import counted
 from lhkit.model.trace import Trace
 from lhkit.render.timeline_bunches import Bunch, bunches_of
 from lhkit.render.timeline_columns import columns_of, groups_of
@@ -98,7 +99,8 @@ class _Timeline:
             return f"{trace.outcome.status}{at}: {reasons[0] if reasons else explain_failure(trace).sentence}"
         steps = sum(s.status != "not-run" for s in trace.step_records)
         died = len({d.handle for s in trace.step_records for d in s.invalidated})
-        return f"ok: {steps} steps, {len(trace.handle_records)} handles, {died} of them dead at the end"
+        handles = counted(len(trace.handle_records), "handle")
+        return f"ok: {counted(steps, 'step')}, {handles}, {died} of them dead at the end"
 
     def _important(self) -> set[str]:
         """Return the handles that are shown if any are: what failed, what killed others, what was killed so."""

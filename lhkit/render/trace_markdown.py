@@ -9,6 +9,7 @@ from lhkit.analysis.compiler_explorer import trace_url
 from lhkit.analysis.sharing import short_names, shorten, trace_command
 from lhkit.analysis.trace_failure import failure_of
 from lhkit.model.errors import UsageError
+from lhkit.model.printable import counted
 from lhkit.model.trace import Trace
 from lhkit.render.trace_text import plain_text, trace_lines
 
@@ -52,7 +53,7 @@ def _cause(trace: Trace, names: dict[str, str]) -> str:
             f"step {s.index} ({s.op}): {w.kind}: {w.message}" for s in trace.step_records for w in s.warnings
         ]
         listed = fenced("text", cut_middle("\n".join(warned), _CAUSE)) if warned else "No warnings."
-        return f"{ran} steps ran.\n\n{shorten(listed, names)}"
+        return f"{counted(ran, 'step')} ran.\n\n{shorten(listed, names)}"
     return fenced("text", cut_middle(shorten(failure.describe(), names), _CAUSE))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from lhkit.analysis.explaining import explain_failure
 from lhkit.analysis.handle_history import death_in_words, display_names, states_at_end
 from lhkit.model.explanation import Explanation
+from lhkit.model.printable import counted
 from lhkit.model.trace import (
     Elision,
     HandleChange,
@@ -72,7 +73,7 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
     last = -1
     for index in shown:
         if index > last + 1:
-            lines.append((Piece(f"      … {index - last - 1} steps folded …", "faint"),))
+            lines.append((Piece(f"      … {counted(index - last - 1, 'step')} folded …", "faint"),))
         step = trace.step_records[index]
         lines.append(_row(step, rows[index], widths))
         lines += _below(trace, step, names, most_deaths)
@@ -221,12 +222,17 @@ def _ending(trace: Trace, names: dict[str, str], *, most: int = 12) -> list[Line
     outcome = trace.outcome
     ran = sum(s.status != "not-run" for s in trace.step_records)
     if outcome.status == "ok":
-        lines: list[Line] = [(Piece(f"ok: {ran} steps", "title"),)]
+        lines: list[Line] = [(Piece(f"ok: {counted(ran, 'step')}", "title"),)]
     else:
         at = "" if outcome.failed_step is None else f" at step {outcome.failed_step}"
         kind = "" if outcome.kind in (None, outcome.status) else f" ({outcome.kind})"
         lines = [
-            (Piece(f"{outcome.status}{at}{kind}: {ran} of {len(trace.step_records)} steps ran", "failed"),)
+            (
+                Piece(
+                    f"{outcome.status}{at}{kind}: {ran} of {counted(len(trace.step_records), 'step')} ran",
+                    "failed",
+                ),
+            )
         ]
     states = states_at_end(trace)
     for state, mark in MARKS.items():

@@ -13,6 +13,7 @@ from lhkit.analysis.schedule_flow import schedule_flow
 from lhkit.analysis.schedule_lines import schedule_lines
 from lhkit.analysis.sharing import trace_command
 from lhkit.model.page_facts import PageFacts
+from lhkit.model.printable import counted
 from lhkit.model.trace import ArgumentReference, ParamReference, PayloadDelta, Reference, ResultReference, Trace
 from lhkit.render.graph import graph_svg
 from lhkit.render.ir_html import ir_html
@@ -132,7 +133,7 @@ def payload_pane(trace: Trace) -> Pane:
     steps = _steps_with_frames(trace)
     frames = tuple(Frame(step, ir_html(ir_diff(trace, step))) for step in steps)
     left = len(trace.snapshots) - len(steps)
-    title = "Payload" if not left else f"Payload (without {left} steps that changed little)"
+    title = "Payload" if not left else f"Payload (without {counted(left, 'step')} that changed little)"
     return Pane("payload", title, "" if frames else "nothing ran", frames)
 
 
@@ -216,8 +217,9 @@ def trace_page(
     files = (PurePath(source).name for source in (schedule.source, trace.payload.source))
     title = "{}, applied to {}".format(*files)
     summary = (
-        f"{len(trace.step_records)} steps, outcome: {trace.outcome.status}. Go through them with the slider or"
-        " ← and →; click a handle, a step or a payload op to see it everywhere; Esc lets go."
+        f"{counted(len(trace.step_records), 'step')}, outcome: {trace.outcome.status}."
+        " Go through them with the slider or ← and →; click a handle, a step or a payload op to see it"
+        " everywhere; Esc lets go."
         " Ctrl or Shift and the wheel zoom."
     )
     view = whole_trace_view(trace, help, facts)

@@ -24,6 +24,9 @@ from lhkit.schedule.lexing import lex
 from lhkit.schedule.script import Replacement, with_replacements
 
 _DEFAULT = re.compile(r"//\s*lhkit:\s*default\b\s*(.*\S)?")
+# The first line of a text in which the knobs are folded to the defaults of a target.
+_EXPORTED = "// Knobs are set as for the target {}.\n"
+_EXPORTED_FOR = re.compile(re.escape(_EXPORTED).replace(r"\{\}", r"(\w+)"))
 _RULE = re.compile(r"([\w.$-]+)\s*=\s*(?!=)(.*)")
 
 
@@ -82,6 +85,17 @@ def with_target_defaults(schedule: Schedule, target: Target, *, is_asked: bool =
     return dataclasses.replace(
         schedule, knobs=knobs, target=target.name, target_defaults=tuple(defaults.items())
     )
+
+
+def exported_for(text: str, target: str) -> str:
+    """Return a text without knobs with a first line that names the target whose defaults it has."""
+    return _EXPORTED.format(target) + text
+
+
+def exported_target(text: str) -> str:
+    """Return the target that the first line of such a text names; empty for others."""
+    found = _EXPORTED_FOR.match(text)
+    return found[1] if found else ""
 
 
 def without_default_rules(text: str, knobs: Collection[str] | None = None) -> str:

@@ -10,7 +10,7 @@ from lhkit.model.forms import Form, TypedName
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.schedule.building.code import SequenceForms, python_code
-from lhkit.schedule.defaults import without_default_rules
+from lhkit.schedule.defaults import exported_for, without_default_rules
 from lhkit.schedule.exports import folded_text, portable_problems
 from lhkit.schedule.libraries import standalone
 from lhkit.schedule.naming import is_symbol_name, symbol_name
@@ -59,7 +59,7 @@ def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
     asking = without_default_rules(without_requirements(alone.text))
     text = folded_text(asking, alone.source, schedule.values)
     if schedule.target_defaults:
-        text = f"// Knobs are set as for the target {schedule.target}.\n{text}"
+        text = exported_for(text, schedule.target)
     return parse_text(alone, text, worker=worker)[0].text
 
 

@@ -68,7 +68,8 @@ def compile_kernel(
         opt_level: LLVM's optimization level, 0 to 3.
         target: Whose instructions it may use: ``sse``, ``avx2``, ``avx512`` or ``host``. Default: the target
             of the schedule, else what ``LHKIT_TARGET`` names, where this CPU has its instructions; else all
-            that this CPU has. A schedule that is loaded here has its defaults for the target, too.
+            that this CPU has. Knobs of the schedule that are not set get their defaults for the target, also
+            where it was loaded for another one.
         microkernels: What runs for each microkernel that the schedule calls (``lhkit.replace_with_call``), by
             name: C source (``FILE.c``) or a Python function (``FILE.py:FUNCTION``).
         worker: Another worker than the session's.
@@ -83,6 +84,9 @@ def compile_kernel(
         ScheduleError: The schedule does not apply.
         PayloadError: The payload cannot be lowered; the message names op, place and stage.
         WorkerError: The compiler crashed, or took too much time or memory.
+
+    Warns:
+        UserWarning: The schedule has the sizes of another target in its text.
     """
     if opt_level not in range(4):
         raise usage_error(f"the optimization level is {opt_level!r}, not 0 to 3")

@@ -17,7 +17,6 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
 from lhkit.model.written import WrittenOp
-from lhkit.schedule.defaults import with_target_defaults
 from lhkit.schedule.requirements import check_requirements, requirements_of
 from lhkit.session.blobs import Weights, collect_blobs, uses_of
 from lhkit.session.elementwise_spelling import as_bindings_spell
@@ -25,7 +24,7 @@ from lhkit.session.old_spellings import old_spellings_named, top_level_sequence
 from lhkit.session.resource_bytecode import MAGIC
 from lhkit.session.resource_text import split_resources
 from lhkit.session.sources import checked_content, read_libraries, read_module
-from lhkit.session.targets import find_target
+from lhkit.session.targets import schedule_for
 from lhkit.session.workers import shared_worker
 from lhkit.shipped import shipped_folder
 from lhkit.worker.client import Worker
@@ -105,8 +104,14 @@ def as_payload(payload: Payload | str | os.PathLike[str], worker: Worker | None 
 def as_schedule(
     schedule: Schedule | str | os.PathLike[str] | HasOperation, worker: Worker | None = None, **how: Any
 ) -> Schedule:
-    """Return a schedule as it is, or loaded where it is a path, text or module; see `load_schedule`."""
-    return schedule if isinstance(schedule, Schedule) else load_schedule(schedule, worker=worker, **how)
+    """Return a schedule as it is, or loaded where it is a path, text or module; see `load_schedule`.
+
+    For a ``target`` the knobs that are not set get its defaults, also in one that was loaded for another.
+    """
+    if not isinstance(schedule, Schedule):
+        return load_schedule(schedule, worker=worker, **how)
+    target = how.get("target")
+    return schedule if target is None else schedule_for(schedule, target)
 
 
 @public
@@ -141,6 +146,7 @@ def load_schedule(
             ``host``. Default: what ``LHKIT_TARGET`` names, else this CPU.
         allow_passes: Passes that ``transform.apply_registered_pass`` may run in it besides those that only
             change IR: others write files or start programs, so name them for schedules that you trust only.
+            What the worker's sandbox refuses stays refused.
         worker: Another worker than the session's.
         limits: Time and memory for loading.
 
@@ -223,7 +229,7 @@ def _schedule(
         libraries=libraries,
     )
     requirements_of(schedule)  # what cannot be read is said when it is loaded, not when it is applied
-    return with_target_defaults(schedule, find_target(target), is_asked=target is not None)
+    return schedule_for(schedule, target)
 
 
 def _respelled(

@@ -54,7 +54,7 @@ def check_opt_passes(
     if found:
         said = tuple([Diagnostic("error", reason) for _, reason in found])
         message = "the schedule runs a pass that is not allowed"
-        advice = how_to_allow(name for name, _ in found)
+        advice = how_to_allow((name for name, _ in found), is_sandboxed=False)
         raise error_for(Failure("schedule-verify", message, said, advice, stage="verify"))
 
 

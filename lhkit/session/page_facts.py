@@ -6,6 +6,7 @@ from lhkit.analysis.placed_ops import order_at
 from lhkit.model.errors import LhkitError
 from lhkit.model.flow import FlowGraph
 from lhkit.model.page_facts import PageFacts
+from lhkit.model.printable import counted
 from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace import PayloadDelta, Trace
 from lhkit.session.flows import outline_after, payload_flow_of
@@ -41,7 +42,7 @@ def _flows(trace: Trace, worker: Worker | None) -> tuple[Flows, tuple[str, ...]]
     known = {s.step for s in trace.snapshots}
     steps = [step for step in steps if step in known]
     if len(steps) > _MOST_STEPS:
-        return (), (f"Graphs of the payload are not drawn: {len(steps)} steps changed it. {_ONE}",)
+        return (), (f"Graphs of the payload are not drawn: {counted(len(steps), 'step')} changed it. {_ONE}",)
     try:
         ends = (steps[0], steps[-1])
         ops = max(_op_count(trace, step, worker) for step in ends)

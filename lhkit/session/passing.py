@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.model.errors import usage_error
+from lhkit.model.printable import counted
 from lhkit.model.signature import ArrayType
 from lhkit.worker.arrays import INLINE_BYTES, Descriptor, Packing, dtype_named
 
@@ -24,7 +25,7 @@ def fit_arguments(types: tuple[ArrayType, ...], arguments: tuple[Any, ...], show
         UsageError: A wrong number of arguments, or one of another shape or dtype.
     """
     if len(arguments) != len(types):
-        raise usage_error(f"{len(arguments)} arguments given, {len(types)} taken by {shown}")
+        raise usage_error(f"{counted(len(arguments), 'argument')} given, {len(types)} taken by {shown}")
     return [_fit(i, t, a) for i, (t, a) in enumerate(zip(types, arguments, strict=True))]
 
 

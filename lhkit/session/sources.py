@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TypeVar
 from lhkit.model.errors import UsageError, error_for, usage_error
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.input_files import read_bytes
+from lhkit.model.printable import one_line
 from lhkit.model.schedule import Library
 from lhkit.model.span import Span
 from lhkit.schedule.libraries import declared_libraries
@@ -20,6 +22,8 @@ from lhkit.shipped import Shipped, find_file, shipped_folder
 
 T = TypeVar("T")
 
+_LONGEST_NAME = 200
+_TEXT_ADVICE = "A string with a line break or a brace is MLIR text in Python; any other is the path of a file."
 _MLIR_SUFFIXES = (".mlir", ".mlirbc")
 
 
@@ -131,7 +135,7 @@ def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
     Raises:
         UsageError: There is no such file, or it cannot be read.
     """
-    shown = str(path)
+    shown = one_line(str(path), _LONGEST_NAME)
     try:
         return read(path)
     except FileNotFoundError:
@@ -139,7 +143,9 @@ def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
     except IsADirectoryError:
         raise usage_error(f"{shown} is a directory", _near_misses(path / "x", kind)) from None
     except OSError as error:
-        raise usage_error(f"{shown} cannot be read: {error.strerror or error}") from None
+        is_text = error.errno == errno.ENAMETOOLONG or "\0" in str(path)
+        message = f"{shown} cannot be read: {error.strerror or error}"
+        raise usage_error(message, _TEXT_ADVICE if is_text else None) from None
 
 
 def checked_content(content: bytes, name: str) -> bytes:

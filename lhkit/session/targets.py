@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import warnings
 
 from lhkit.model.cores import available_cores
 from lhkit.model.cpu import cpu_flags
 from lhkit.model.errors import usage_error
 from lhkit.model.schedule import Schedule
 from lhkit.model.target import INSTRUCTION_SETS, VECTORS, Target
+from lhkit.schedule.defaults import default_rules, exported_target, with_target_defaults
 from lhkit.session.environment import vector_extensions, widest_vector_bits
 from lhkit.worker.caches import cache_levels
 
@@ -62,6 +64,32 @@ def code_target(name: str | None = None, schedule: Schedule | None = None) -> st
     chosen = _chosen((schedule.target if schedule is not None else None) or None)
     is_lower = chosen != _host_name() and chosen in INSTRUCTION_SETS and not INSTRUCTION_SETS[chosen].missing
     return chosen if is_lower else ""
+
+
+def schedule_for(schedule: Schedule, name: str | None) -> Schedule:
+    """Return a schedule with the defaults of a target for the knobs that are not set.
+
+    Args:
+        schedule: A schedule, whatever target its defaults are for.
+        name: As for `find_target`, which decides without a name.
+
+    Warns:
+        UserWarning: Its sizes are those of another target and are written into its text.
+
+    Raises:
+        UsageError: There is no such target, or a default cannot be evaluated for it.
+    """
+    target = find_target(name)
+    before = schedule.target or exported_target(schedule.text)
+    if name is not None and before and before != target.name and not default_rules(schedule):
+        warnings.warn(
+            f"{schedule.source} has the sizes of {before} in its text, and no comment says how they follow from"
+            f" the target: they stay as they are for {target.name}. Load the schedule that it was made from"
+            f" with target={target.name!r}, or add comments such as"
+            f" // lhkit: default KNOB = vector_bits / 32 for its knobs.",
+            stacklevel=2,
+        )
+    return with_target_defaults(schedule, target, is_asked=name is not None)
 
 
 def code_vector_bits(target: str) -> int:

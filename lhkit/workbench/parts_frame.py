@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from lhkit.model.printable import counted
 from lhkit.render.trace_view import trace_view
 from lhkit.render.viewer import view_content
 from lhkit.session.halting import was_stopped
@@ -51,7 +52,9 @@ def _outcome_words(workbench: Workbench) -> str:
         return "cannot be traced"
     outcome = trace.outcome
     ran = sum(s.status != "not-run" for s in trace.step_records)
-    where = f" at step {outcome.failed_step}" if outcome.failed_step is not None else f" in {ran} steps"
+    where = (
+        f" at step {outcome.failed_step}" if outcome.failed_step is not None else f" in {counted(ran, 'step')}"
+    )
     return f"{_WORDS[outcome.status]}{where}"
 
 

@@ -14,6 +14,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.input_files import parse_json, read_text
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.payload import Payload
+from lhkit.model.printable import one_line
 from lhkit.session.autosaving import SavedSession, checked_session
 from lhkit.session.composing import Session
 from lhkit.session.saving import is_shipped_reference, reference_here, reference_to_keep
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from lhkit.workbench.workbench import Workbench
 
 SCHEMA = "lhkit.workbench/1"
+_LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,9 @@ def read_state(path: str | os.PathLike[str], *, trust: bool = False) -> Workbenc
         state = _state(parse_json(text), is_trusted=trust or is_known(content))
     except (ValueError, KeyError, TypeError) as error:
         advice = "A workbench is saved with widget.save(path)."
-        raise usage_error(f"{path} holds no workbench of {SCHEMA}: {error}", advice) from None
+        why = f"its field {error} is missing" if isinstance(error, KeyError) else str(error)
+        why = f"it is not JSON: {error}" if isinstance(error, json.JSONDecodeError) else why
+        raise usage_error(f"{path} holds no workbench of {SCHEMA}: {why}", advice) from None
     if trust:
         remember([content])
     doubts = () if trust else doubts_of([Doubt(str(path), content)])
@@ -111,8 +115,15 @@ def read_state(path: str | os.PathLike[str], *, trust: bool = False) -> Workbenc
 
 
 def _state(data: Any, *, is_trusted: bool) -> WorkbenchState:
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise ValueError("its schema is another")
+    if not isinstance(data, dict):
+        raise ValueError(f"it is a JSON {type(data).__name__}, not an object with a schema")
+    if (schema := data.get("schema")) != SCHEMA:
+        found = (
+            "it names no schema" if schema is None else f"its schema is {one_line(str(schema), _LONGEST_NAME)}"
+        )
+        raise ValueError(found)
+    if not isinstance(data.get("payload", {}), dict):
+        raise ValueError("its payload is no object")
     given = dict(data["payload"])
     bytecode, blobs = given.pop("bytecode"), given.pop("blobs")
     named = given["reference"]

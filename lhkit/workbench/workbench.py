@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 Json = Any
 # As many as a session keeps traces for undo and redo, for the few parts that are kept.
 _MOST_KEPT = 64
+_COMMAND_ADVICE = 'Such as {"do": "undo"}; lhkit.workbench.commands has the names.'
 Command = Mapping[str, Any]
 
 
@@ -160,8 +161,10 @@ class Workbench:
         """
         refused: LhkitError | None = None
         self.notice = None
-        name = command.get("do")
+        name = command.get("do") if isinstance(command, Mapping) else None
         try:
+            if not isinstance(command, Mapping):
+                raise usage_error(f"a command is a mapping, not {type(command).__name__}", _COMMAND_ADVICE)
             act = COMMANDS.get(str(name))
             if act is None:
                 raise usage_error(f"there is no command {name!r}", f"There are: {', '.join(sorted(COMMANDS))}.")

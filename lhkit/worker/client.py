@@ -217,7 +217,7 @@ class Worker:
         failure = Failure(
             kind=died.kind,
             message=f"{self.title} {died.words} during {name!r}{stage}; nothing else is lost",
-            advice=advice_about(died.kind, died.stage),
+            advice=advice_about(died.kind, died.stage, died.code),
             request=name,
             stage=died.stage,
             last_good_ir=died.last_good_ir,

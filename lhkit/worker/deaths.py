@@ -11,10 +11,12 @@ _KILL = getattr(signal, "SIGKILL", 9)
 _TIME_LIMIT_SIGNAL = getattr(signal, "SIGALRM", None)
 
 
-def describe_exit(code: int | None) -> str:
-    """Return how a process ended: by which signal, or with which exit code."""
+def describe_exit(code: int | None, stage: str | None) -> str:
+    """Return how a process ended in a stage of a request: by which signal, or with which exit code."""
     if code is None:
         return "stopped answering"
+    if has_exited(code, stage):
+        return f"was ended by the payload itself, which exited with status {code},"
     if code >= 0:
         return f"ended with exit code {code}"
     try:
@@ -22,6 +24,11 @@ def describe_exit(code: int | None) -> str:
     except ValueError:
         name = "unknown"
     return f"died of signal {-code} ({name})"
+
+
+def has_exited(code: int | None, stage: str | None) -> bool:
+    """Return whether a kernel ended its process, as by ``llvm.call @exit``: lhkit does not while it runs."""
+    return stage == "call" and code is not None and code >= 0
 
 
 def was_killed(failure: Failure) -> bool:
@@ -38,11 +45,17 @@ def kind_of_death(code: int | None, last_words: str) -> FailureKind:
     return "crash"
 
 
-def advice_about(kind: FailureKind, stage: str | None) -> str:
-    """Return what to do about a death in a stage of a request."""
+def advice_about(kind: FailureKind, stage: str | None, code: int | None) -> str:
+    """Return what to do about a death with an exit code in a stage of a request."""
+    if kind == "crash" and has_exited(code, stage):
+        return _EXIT_ADVICE
     return _CALL_ADVICE if (kind, stage) == ("crash", "call") else _ADVICE[kind]
 
 
+_EXIT_ADVICE = (
+    "A payload that calls exit, _exit or the like takes the worker with it, and its results: return from the"
+    " function instead. The next request works."
+)
 _CALL_ADVICE = (
     "A kernel that dies while it runs has touched memory outside its buffers: look for a payload whose"
     " slices do not fit, or for memory that could not be had. The next request works."

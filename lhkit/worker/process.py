@@ -36,9 +36,9 @@ COMPILER = "lhkit.worker"
 class DeathError(Exception):
     """The process did not survive: what kind of death, in which words, and what was known before."""
 
-    def __init__(self, kind: FailureKind, words: str, process: WorkerProcess) -> None:
+    def __init__(self, kind: FailureKind, words: str, process: WorkerProcess, code: int | None = None) -> None:
         super().__init__(words)
-        self.kind, self.words = kind, words
+        self.kind, self.words, self.code = kind, words, code
         self.stage, self.last_good_ir, self.output = process.stage, process.last_good_ir, process.log_tail()
 
 
@@ -205,7 +205,8 @@ class WorkerProcess:
         if isinstance(event, GarbageError) and code in (None, 0):
             died = DeathError("crash", f"wrote garbage on its pipe: {event}", self)
         else:
-            died = DeathError(kind_of_death(code, self.log_tail()), describe_exit(code), self)
+            kind = kind_of_death(code, self.log_tail())
+            died = DeathError(kind, describe_exit(code, self.stage), self, code)
         self.kill()
         return died
 

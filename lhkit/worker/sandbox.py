@@ -8,6 +8,7 @@ which. Reading files is not restricted.
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import os
 import re
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.pass_policy import refusal_of
 from lhkit.worker.syscall_filter import install_filter
 
 SANDBOX_VARIABLE = "LHKIT_SANDBOX"
@@ -26,6 +28,9 @@ SANDBOX_VARIABLE = "LHKIT_SANDBOX"
 FILES_VARIABLE = "LHKIT_WORKER_FILES"
 # A worker's temporary folder, beside its working folder and its log.
 TEMPORARY_NAME = "temporary"
+# What it is kept from also where the sandbox is not closed: by lhkit itself, and by the mode of the folder.
+PASSES = "running passes that touch files or processes"
+WORKING_FOLDER = "leaving files where relative paths lead"
 ADVICE = (
     "The compiler's worker writes only in folders of its own, starts no processes and opens no sockets."
     f" If you trust this file, {SANDBOX_VARIABLE}=off in the environment lifts that."
@@ -137,16 +142,25 @@ def _restrict_files(folders: Folders) -> int:
 
 
 def find_defences() -> tuple[Defence, ...]:
-    """Return what this process cannot do, each tried here and now."""
+    """Return what this process cannot do, each tried here and now; ``docs/trust.md`` has a row for each."""
     files, calls = _state.files or _state.files_missing, _state.calls or _state.calls_missing
     tried: Mapping[str, tuple[Callable[[], None], str]] = {
+        PASSES: (_name_a_pass_that_writes, "by name, on every system"),
+        WORKING_FOLDER: (_write_where_it_works, files),
         "writing outside its folder": (_write_outside, files),
+        "cutting files without writing to them": (_cut_a_file, calls),
         "changing modes, owners and times of files": (_change_a_mode, calls),
         "starting processes": (_start_a_process, calls),
         "opening sockets": (_open_a_socket, calls),
         "signalling other processes": (_signal_the_client, calls),
+        "making namespaces": (_leave_a_namespace, calls),
     }
-    return tuple(Defence(what, _is_refused(attempt), how) for what, (attempt, how) in tried.items())
+    found = tuple(Defence(what, _is_refused(attempt), how) for what, (attempt, how) in tried.items())
+    by_mode = "the folder is read-only"
+    return tuple(
+        dataclasses.replace(d, how=by_mode) if d.what == WORKING_FOLDER and d.holds and not _state.files else d
+        for d in found
+    )
 
 
 def _is_refused(attempt: Callable[[], None]) -> bool:
@@ -157,6 +171,29 @@ def _is_refused(attempt: Callable[[], None]) -> bool:
     except (OSError, AttributeError):  # it cannot be tried on this system
         return False
     return False
+
+
+def _name_a_pass_that_writes() -> None:
+    if (reason := refusal_of("snapshot-op-locations")) is not None:
+        raise PermissionError(reason)
+
+
+def _write_where_it_works() -> None:
+    file = Path("defence")
+    file.touch(exist_ok=False)
+    file.unlink()
+
+
+def _cut_a_file() -> None:
+    # The filter refuses the call before it looks for the file, and there is none to be cut.
+    os.truncate("no such file", 0)
+
+
+def _leave_a_namespace() -> None:
+    # Without flags it does nothing where it is allowed.
+    c = ctypes.CDLL(None, use_errno=True)
+    if c.unshare(0) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
 
 
 def _write_outside() -> None:

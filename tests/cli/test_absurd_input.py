@@ -21,7 +21,26 @@ SIZED = """func.func @f(%n: {0}) -> memref<?xf32> {{
   return %m : memref<?xf32>
 }}
 """
+HUGE = """func.func @f(%a: tensor<4xf32>) -> f32 {{
+  %one = arith.constant 1.0 : f32
+  %c0 = arith.constant 0 : index
+  %is_wanted = arith.constant {0}
+  %r = scf.if %is_wanted -> f32 {{
+    %e = tensor.empty() : tensor<1000000000000xf32>
+    %t = linalg.fill ins(%one : f32) outs(%e : tensor<1000000000000xf32>) -> tensor<1000000000000xf32>
+    %x = tensor.extract %t[%c0] : tensor<1000000000000xf32>
+    scf.yield %x : f32
+  }} else {{
+    scf.yield %one : f32
+  }}
+  return %r : f32
+}}
+"""
 PAYLOADS = {
+    "temporary": HUGE.format("true"),
+    "temporary_not_reached": HUGE.replace("arith.constant {0}", "arith.cmpf une, %first, %first : f32")
+    .format()
+    .replace("  %is_wanted", "  %first = tensor.extract %a[%c0] : tensor<4xf32>\n  %is_wanted"),
     "huge": function("tensor<1000000x1000000xf32>"),
     "dynamic": function("tensor<?x?xf32>"),
     "extent": function(f"tensor<{2**63 - 1}xf32>"),
@@ -66,7 +85,12 @@ ENTRY = """module attributes {{transform.with_named_sequence}} {{
   transform.named_sequence @__transform_main({}) {{ transform.yield }}
 }}
 """
-SCHEDULES = {"number_root": ENTRY.format("%root: i64"), "no_root": ENTRY.format("")}
+SCHEDULES = {
+    "number_root": ENTRY.format("%root: i64"),
+    "no_root": ENTRY.format(""),
+    "param_root": ENTRY.format("%root: !transform.param<i64> {transform.readonly}"),
+    "value_root": ENTRY.format("%root: !transform.any_value {transform.readonly}"),
+}
 TYPES = {
     "complex<i32>": "NumPy has no complex<i32>",
     "tensor<4xcomplex<f16>>": "NumPy has no complex<f16>",
@@ -109,6 +133,12 @@ CASES = [
     (["run", "far_stride.mlir"], 3, "ran out of memory"),
     (["run", "result.mlir"], 3, "an array needs 372,5"),
     (["run", "result_extent.mlir"], 1, "it has more bytes than a process can address"),
+    (
+        ["run", "temporary.mlir"],
+        3,
+        "temporary.mlir:6:10: error: a buffer of type memref<1000000000000xf32> needs",
+    ),
+    (["bench", "temporary.mlir"], 3, "3,725.3 GiB, and a worker may have"),
     (["run", "negative.mlir"], 2, "an array with the extents -5"),
     (["run", "declared.mlir"], 2, "no function with a body"),
     (["run", "size_index.mlir", "--timeout", "nan"], 2, "'nan' is not a number"),
@@ -128,6 +158,9 @@ CASES = [
     (["trace", M, "number_root.mlir"], 2, "number_root.mlir:2:3: error: @__transform_main"),
     (["run", M, "no_root.mlir"], 2, "takes no argument where the payload's root goes"),
     (["trace", M, "no_root.mlir"], 2, "takes no argument where the payload's root goes"),
+    (["run", M, "param_root.mlir"], 2, "takes !transform.param<i64> where the payload's root goes"),
+    (["trace", M, "param_root.mlir"], 2, "The first argument of an entry is a handle to ops"),
+    (["run", M, "value_root.mlir"], 2, "takes !transform.any_value where the payload's root goes"),
     (["trace", M, T, "--diff", "1" * 5000], 2, "is no step"),
     (["trace", M, T, "--diff", "²"], 2, "is no step"),
     (["check", T, "--timeout", "-inf"], 2, NUMBER),
@@ -139,6 +172,7 @@ SERVED = [
     ["run", "not_finite.mlir"],
     ["run", "largest.mlir"],
     ["run", "name.mlir"],
+    ["run", "temporary_not_reached.mlir"],
     ["run", "dynamic.mlir", "--timeout", "inf", "--memory", "99999999999999999999"],
     ["run", "dynamic.mlir", "--timeout", "1e308", "--memory", str(2**63 - 1)],
 ]

@@ -55,9 +55,18 @@ FILES = {
 }
 M, T = "matmul.mlir", "matmul_tile.mlir"
 
+ODD = "a\n{b"
+COMMANDS_OF_ONE_FILE = (
+    *(["run", ODD], ["run", M, ODD], ["run", M, T, "--library", ODD], ["bench", ODD], ["bench", M, ODD]),
+    *(["trace", ODD, T], ["trace", M, ODD], ["trace", M, T, "--library", ODD], ["check", ODD]),
+    *(["sweep", ODD, T], ["sweep", M, ODD], ["sweep", M, T, "--also", ODD], ["upgrade", ODD]),
+)
+
 # (arguments of lhkit, exit code, what standard error has to say)
 CASES = [
     (["run", "missing.mlir"], 2, "no such file: missing.mlir"),
+    # An argument is a path, also where it would be text in Python.
+    *((command, 2, "no such file: a\\n{b") for command in COMMANDS_OF_ONE_FILE),
     (["run", "."], 2, ". is a directory"),
     (["run", "junk.mlir"], 2, "junk.mlir:1:1: error"),
     (["run", "latin.mlir"], 2, "latin.mlir:1:7: error: byte 0xe9"),

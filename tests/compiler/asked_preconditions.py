@@ -25,6 +25,7 @@ STEPS = [
     '%l = transform.structured.match ops{["scf.forall"]} in %r : (@) -> @\n'
     "%a, %b = transform.structured.fuse_into_containing_op %t into %l : (@, @) -> (@, @)",
     f"%a, %b, %c = transform.structured.pad %t pad_to_multiple_of [3] {{{VALUES}, padding_dimensions = [0]}} : (@) -> (@, @, @)",
+    f"%a, %b, %c = transform.structured.pad %t pad_to_multiple_of [3] {{{VALUES.replace('f32', 'f64')}, padding_dimensions = [0]}} : (@) -> (@, @, @)",
     "%a = transform.structured.pack %t packed_sizes = [2, 2, 2] : (@) -> @",
     "%a = transform.structured.pack %t packed_sizes = [2, 2] : (@) -> @",
     "%a = transform.structured.promote %t : (@) -> @",

@@ -49,6 +49,15 @@ def test_every_class_of_errors_goes_through_pickle_and_copy():
             assert str(again) == str(error) and again.__notes__ == ["in step 3"]
 
 
+def test_of_long_messages_the_middle_is_left_out():
+    long = "takes tensor<" + "1x" * 5000 + "f32>: no"
+    text = str(error_for(Failure("usage", long, (Diagnostic("error", long + "!", Span("f", 1, 1)),))))
+    assert len(text) < 4000 and text.count(f" … {len(long)} characters … ") == 1
+    assert text.startswith("takes tensor<1x1x") and text.endswith("f32>: no!")
+    short = "a" * 1000
+    assert str(error_for(Failure("usage", short))) == short
+
+
 def fail(kind):
     raise error_for(Failure(kind, f"{kind} was asked for", (NOTE,), "ask for another"))
 

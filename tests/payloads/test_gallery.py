@@ -1,5 +1,7 @@
 """The gallery: every generator in odd sizes and every float type computes what its reference does."""
 
+import re
+
 import pytest
 from payload_sizes import SIZES
 
@@ -16,6 +18,16 @@ CELLS = [
     for name in SIZES
     for dtype in ((None,) if name in MIXED else ("bfloat16", "float16", "float32", "float64"))
 ]
+
+
+@pytest.mark.parametrize("length", [1, 64, 65])
+def test_a_chain_of_any_length_takes_its_schedule(length, worker):
+    payload = payloads.op_chain(length)
+    kernel = lhkit.compile(payload, SCHEDULES["op_chain"], worker=worker)
+    assert lhkit.verify(kernel).ok
+    # One op is left, in a loop where there are several tiles.
+    ops = re.findall(r"linalg\.\w+ \{", kernel.ir("scheduled"))
+    assert len(ops) == 1 and ("scf.for" in kernel.ir("scheduled")) == (length > 64)
 
 
 @pytest.mark.parametrize(("name", "dtype"), CELLS)

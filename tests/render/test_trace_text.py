@@ -140,6 +140,16 @@ def test_a_trace_that_failed(golden):
     golden(plain_text(trace_lines(failed_trace())))
 
 
+def test_one_step_is_not_called_steps():
+    one = dataclasses.replace(TRACE, step_records=STEPS[:1])
+    failed = dataclasses.replace(one, outcome=Outcome("failed", 0, "definite", "no"))
+    assert (
+        "ok: 1 step\n"
+        in plain_text(trace_lines(dataclasses.replace(one, outcome=Outcome("ok", None, None, None)))) + "\n"
+    )
+    assert "1 of 1 step ran" in plain_text(trace_lines(failed))
+
+
 def test_nested_steps_iterations_and_repeated_names(golden):
     loop = TraceStep(0, "transform.foreach", at(2), operands=read(0), time_ns=9000)
     bodies = [

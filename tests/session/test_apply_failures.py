@@ -75,13 +75,62 @@ def test_a_failure_in_a_library_is_told_at_the_include_with_the_chain_as_notes(w
     assert first.notes[2].message.endswith("(transform.include) includes it here")
 
 
+@pytest.mark.parametrize("schedule", ["conv2d.mlir", "memory/matmul_pad.mlir"])
+def test_a_payload_of_another_element_type_is_told_what_the_schedule_takes(schedule, worker):
+    payload = (
+        lhkit.payloads.conv2d_nhwc(1, 4, 4, 3, 4, 3, dtype="float64")
+        if schedule == "conv2d.mlir"
+        else lhkit.payloads.matmul(64, 128, 64, dtype="float64")
+    )
+    with pytest.raises(LhkitError) as error:
+        lhkit.compile(payload, schedule, worker=worker)
+    first = error.value.failure.diagnostics[0]
+    assert "with f32, and its elements are f64: write padding_values of f64" in first.message
+    assert "or give it a payload of f32" in first.message and first.span.file.endswith(schedule)
+
+
 def test_a_remark_of_a_library_is_the_reason_of_the_test_that_fails(worker):
     payload = lhkit.load_payload(product("f32"), worker=worker)
     text = payload.text.replace("return %r", "%s = linalg.exp ins(%r : {0}) outs(%c : {0}) -> {0}\n  return %s")
     payload = lhkit.load_payload(text.replace("{0}", "tensor<16x16xf32>"), name="exp.mlir", worker=worker)
-    failure = failure_of(lhkit.trace(payload, lhkit.load_schedule("mlp.mlir", worker=worker), worker=worker))
-    assert failure.diagnostics[0].span.file == "exp.mlir"
-    assert failure.diagnostics[0].message.startswith("this is no vector code")
+    schedule = lhkit.load_schedule("mlp.mlir", worker=worker)
+    failure = failure_of(lhkit.trace(payload, schedule, worker=worker))
+    first = failure.diagnostics[0]
+    assert first.message.startswith("this is no vector code")
+    assert first.span.file == schedule.source
+    assert "include @refuse_scalar_code" in schedule.text.splitlines()[first.span.line - 1]
+    assert [n.span.file.rpartition("/")[2] for n in first.notes] == ["exp.mlir", "cpu.mlir"]
+    assert "linalg.exp" in payload.text.splitlines()[first.notes[0].span.line - 1]
+
+
+def test_a_remark_about_several_ops_names_each_of_them_once(worker):
+    payload = lhkit.load_payload(
+        product("f32")
+        .replace(
+            "return %r",
+            "%s = linalg.exp ins(%r : {0}) outs(%c : {0}) -> {0}\n"
+            "  %t = linalg.log ins(%s : {0}) outs(%c : {0}) -> {0}\n  return %t".format("tensor<16x16xf32>"),
+        )
+        .replace("{0}", "tensor<16x16xf32>"),
+        name="p.mlir",
+        worker=worker,
+    )
+    text = """// lhkit: library parts/cpu.mlir
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence private @refuse_scalar_code(%root: !transform.any_op {transform.readonly})
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    transform.include @refuse_scalar_code failures(propagate) (%root) : (!transform.any_op) -> ()
+    transform.yield
+  }
+}"""
+    schedule = lhkit.load_schedule(text, name="s.mlir", worker=worker)
+    with pytest.raises(LhkitError) as error:
+        lhkit.compile(payload, schedule, worker=worker)
+    first, *others = error.value.failure.diagnostics
+    assert str(first.span).startswith("s.mlir:5:") and first.message.startswith("this is no vector code")
+    files = [(n.span.file.rpartition("/")[2], n.span.line) for n in first.notes]
+    assert files[:3] == [("p.mlir", 2), ("p.mlir", 3), ("p.mlir", 4)] and files[3][0] == "cpu.mlir"
+    assert all(not d.message.startswith("this is no vector code") for d in others)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

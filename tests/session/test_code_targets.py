@@ -2,6 +2,7 @@
 
 import platform
 import re
+import warnings
 
 import pytest
 
@@ -12,7 +13,9 @@ from lhkit.model.errors import UsageError
 from lhkit.model.target import INSTRUCTION_SETS, VECTORS
 from lhkit.session import targets
 from lhkit.session.environment import describe_environment
+from lhkit.session.exporting import portable_text
 from lhkit.session.sweep_subjects import environment_hash
+from lhkit.session.sweeping import prepare_sweep
 from lhkit.session.targets import code_target
 from lhkit.shipped import shipped_folder
 
@@ -138,6 +141,7 @@ def test_what_is_executed_is_code_for_the_target(target, worker):
 
 def test_the_same_kernel_as_code_for_other_targets(worker):
     schedule = lhkit.load_schedule("fc_relu.mlir", target="avx512", worker=worker)
+    schedule = schedule.with_knobs(schedule.values)  # what is set stays for other targets, too
     kernel = lhkit.compile(lhkit.payloads.fc_relu(48, 128, 64), schedule, target="sse", worker=worker)
     assert kernel.target == "sse" and "ymm" not in kernel.assembly()
     assert {target: kernel.hot_loops(target).loops[0].vector_bits for target in TARGETS} == {
@@ -146,6 +150,46 @@ def test_the_same_kernel_as_code_for_other_targets(worker):
     assert "zmm" in kernel.assembly("avx512")
     # 96 accumulators of 128 bits do not fit.
     assert kernel.hot_loops().loops[0].bound == "spills"
+
+
+@pytest.mark.parametrize(("loaded_for", "target"), [("avx512", "avx2"), ("avx512", "sse"), ("sse", "avx2")])
+def test_a_loaded_schedule_is_compiled_in_the_defaults_of_the_target(loaded_for, target, worker):
+    payload = PRODUCTS["fc_relu"]()
+    schedule = lhkit.load_schedule("fc_relu.mlir", target=loaded_for, worker=worker)
+    kernel = lhkit.compile(payload, schedule, target=target, worker=worker)
+    for_target = lhkit.load_schedule("fc_relu.mlir", target=target, worker=worker)
+    assert (kernel.schedule.values, kernel.schedule.target) == (for_target.values, target)
+    assert kernel.assembly() == lhkit.compile(payload, for_target, target=target, worker=worker).assembly()
+    loop, values = loops_of(kernel, target)[0], for_target.values
+    check_multiply_adds(loop, values["tile_m"] * values["tile_n"] * 32 // VECTORS[target][0], target)
+    assert schedule.target == loaded_for, "the schedule that was given stays as it was"
+
+
+def test_knobs_that_were_set_stay_for_another_target(worker):
+    schedule = lhkit.load_schedule("fc_relu.mlir", target="avx512", knobs={"tile_m": 4}, worker=worker)
+    kernel = lhkit.compile(PRODUCTS["fc_relu"](), schedule, {"narrow_tile_m": 4}, target="avx2", worker=worker)
+    expected = lhkit.load_schedule("fc_relu.mlir", target="avx2", worker=worker).values
+    assert kernel.schedule.values == {**expected, "tile_m": 4, "narrow_tile_m": 4}
+
+
+def test_a_sweep_of_a_loaded_schedule_begins_at_the_defaults_of_the_target(tmp_path, worker):
+    schedule = lhkit.load_schedule("fc_relu.mlir", target="avx512", worker=worker)
+    store = tmp_path / "s.jsonl"
+    swept = prepare_sweep(PRODUCTS["fc_relu"](), schedule, target="avx2", store=store, worker=worker)
+    assert swept.schedule.values == lhkit.load_schedule("fc_relu.mlir", target="avx2", worker=worker).values
+
+
+def test_sizes_that_cannot_follow_the_target_are_warned_of(worker):
+    loaded = lhkit.load_schedule("fc_relu.mlir", target="avx512", worker=worker)
+    exported = portable_text(loaded, worker=worker)
+    message = (
+        r"has the sizes of avx512 in its text.* they stay as they are for avx2.* with target='avx2', or add"
+    )
+    with pytest.warns(UserWarning, match=message):
+        lhkit.compile(PRODUCTS["fc_relu"](), exported, target="avx2", worker=worker)
+    with warnings.catch_warnings(action="error"):
+        lhkit.load_schedule(exported, target="avx512", worker=worker)
+        lhkit.load_schedule(exported, worker=worker)
 
 
 def test_a_target_without_fused_multiply_adds_calls_none(worker):

@@ -14,6 +14,7 @@ from texts import ROOT, generated
 import lhkit
 from lhkit.compiler.bindings import ir, new_context, passmanager
 from lhkit.model.errors import ScheduleError, UsageError
+from lhkit.model.knob import attribute_text
 from lhkit.schedule.exports import lh_opt_command, lh_opt_problems, mlir_opt_command, portable_problems
 from lhkit.session.building import building
 from lhkit.session.exporting import (
@@ -257,6 +258,27 @@ def test_knobs_are_folded_and_the_rest_stays(worker):
     )
     assert tunable_text(schedule) == TUNED
     assert 'knob<"n"> = 4 : i64 from options' in tunable_text(schedule.with_knobs({"n": 4}))
+
+
+ODD_VALUES = ('a "b" c', "back\\slash \\1 \\g<1>", "two\nlines", "[x] from options", "tab\t é")
+
+
+@pytest.mark.parametrize("value", ODD_VALUES)
+def test_strings_of_knobs_come_back_as_they_were(value, worker):
+    other = "plain"
+    s = building(worker=worker)
+    s.knob("name", other, options=[other, value])
+    s.knob("odd", value, options=[value, other])
+    schedule = load_schedule(s.text, worker=worker)
+    assert [k.options for k in schedule.knobs] == [(other, value), (value, other)]
+    assert schedule.values == {"name": other, "odd": value}
+    changed = schedule.with_knobs({"name": value, "odd": other})
+    again = load_schedule(tunable_text(changed), worker=worker)
+    assert again.values == {"name": value, "odd": other}
+    back = load_schedule(tunable_text(again.with_knobs({"name": other, "odd": value})), worker=worker)
+    assert back.values == schedule.values
+    folded = portable_text(changed, worker=worker)
+    assert f"transform.param.constant {attribute_text(value)}" in folded, "it was parsed, too"
 
 
 def test_what_prevents_an_export_is_listed(worker):

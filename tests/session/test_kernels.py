@@ -303,6 +303,22 @@ def test_crashes_hangs_and_hunger_of_schedules_are_typed(own_worker):
     assert lhkit.compile(payload, worker=own_worker)(*generate_arguments(payload.function())) is not None
 
 
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_payload_that_calls_exit_is_said_to_have_ended_the_worker(status, own_worker):
+    text = """llvm.func @exit(i32)
+    func.func @f(%status: i32) {
+      llvm.call @exit(%status) : (i32) -> ()
+      return
+    }"""
+    kernel = lhkit.compile(lhkit.load_payload(text, worker=own_worker), worker=own_worker)
+    with pytest.raises(
+        CrashError, match=f"was ended by the payload itself, which exited with status {status},"
+    ) as error:
+        kernel(np.int32(status))
+    assert "calls exit" in error.value.failure.advice and "outside its buffers" not in str(error.value)
+    assert error.value.failure.stage == "call"
+
+
 def test_a_kernel_is_rebuilt_when_its_worker_died(own_worker):
     payload = small_matmul(own_worker)
     kernel = lhkit.compile(payload, worker=own_worker)

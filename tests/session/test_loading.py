@@ -166,6 +166,15 @@ def test_files_that_are_not_there(tmp_path):
         lhkit.load_payload("no_such_payload")
 
 
+def test_text_that_is_taken_for_a_path_is_not_repeated_whole(worker):
+    for text in ("func.func private @f() " + "a" * 100_000, "\0 " + "a" * 1000):
+        with pytest.raises(UsageError, match="A string with a line break or a brace is MLIR text") as error:
+            lhkit.load_payload(text, worker=worker)
+        assert len(str(error.value)) < 500 and "characters …" in str(error.value)
+    with pytest.raises(UsageError, match=r"no such file: a\\nb\\x1b\.mlir"):
+        lhkit.load_payload(Path("a\nb\x1b.mlir"), worker=worker)
+
+
 def test_payload_and_schedule_are_told_apart(worker):
     with pytest.raises(UsageError, match="is a schedule"):
         lhkit.compile(lhkit.load_payload(SCHEDULES / "matmul_tile.mlir", worker=worker), worker=worker)

@@ -16,6 +16,8 @@ from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.pass_policy import ALLOWED_PASSES, REFUSED_PASSES, refusal_of
 from lhkit.model.schedule import Schedule
+from lhkit.render.check_text import check_lines
+from lhkit.render.trace_text import plain_text
 from lhkit.session.checking import check_schedule
 from lhkit.session.exporting import apply_portable
 from lhkit.session.kernels import compile_kernel
@@ -201,6 +203,32 @@ def test_the_check_says_where_without_a_payload(lhkit_here, tmp_path):
     assert allowed.returncode == 0
 
 
+def test_the_advice_to_allow_a_pass_says_what_the_sandbox_does(payload, out):
+    with pytest.raises(ScheduleError) as caught:
+        compile_kernel(payload, load_schedule(schedule_text(snapshot(out))))
+    assert "The worker's sandbox still holds" in caught.value.failure.advice
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("canonicalise", "does not exist in this compiler; did you mean canonicalize"),
+        ("buffer-hoist", "did you mean buffer-hoisting"),
+        ("qqqq", "the pass qqqq does not exist in this compiler"),
+        ("cse,x{y}", "does not exist in this compiler"),
+    ],
+)
+def test_a_pass_that_does_not_exist_cannot_be_allowed(name, said, payload):
+    schedule = load_schedule(schedule_text(f'%n = transform.apply_registered_pass "{name}" to %root : {ANY}'))
+    with pytest.raises(ScheduleError, match="runs a pass that does not exist") as caught:
+        compile_kernel(payload, schedule)
+    failure = caught.value.failure
+    assert said in failure.diagnostics[0].message and failure.diagnostics[0].span.line > 1
+    assert failure.advice is None and "the compiler printed" not in str(caught.value)
+    shown = plain_text(check_lines(check_schedule(schedule)))
+    assert said in shown and "--allow-pass" not in shown
+
+
 def test_an_entry_does_not_write_pipelines(out, payload):
     name = f'"x}},snapshot-op-locations{{filename={out}"'
     text = schedule_text(name=name)
@@ -305,7 +333,9 @@ def old_spelling(text):
 def test_a_compiler_binary_is_not_asked_to_write_files(way, host, out):
     text, libraries = ways(out)[way]
     payload, schedule = load_for_opt(PAYLOAD, old_spelling(text), libraries=map(old_spelling, libraries))
-    with pytest.raises(ScheduleError, match="--allow-pass snapshot-op-locations"):
+    with pytest.raises(
+        ScheduleError, match=r"--allow-pass snapshot-op-locations.*\n?.*runs without lhkit's sandbox"
+    ):
         trace_with_opt(host, payload, schedule)
     assert not out.exists()
     allowed = dataclasses.replace(schedule, allowed_passes=("snapshot-op-locations",))

@@ -2,6 +2,8 @@
 
 import math
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -124,6 +126,17 @@ def test_a_portable_export_holds_the_values_and_says_of_which_target(worker):
     assert text.startswith("// Knobs are set as for the target neon.\n")
     assert "lhkit: default" not in text and "tune.knob" not in text
     assert "transform.param.constant 8 : i64" in text and "transform.param.constant 4 : i64" in text
+
+
+def test_the_command_line_warns_of_sizes_of_another_target_in_a_sentence(tmp_path):
+    (tmp_path / "s.mlir").write_text(
+        "// Knobs are set as for the target avx512.\n" + without_default_rules(SCHEDULE)
+    )
+    (tmp_path / "p.mlir").write_text("func.func @f() {\n  return\n}\n")
+    command = [sys.executable, "-m", "lhkit", "trace", "p.mlir", "s.mlir", "--target", "avx2"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stderr.startswith("lhkit: warning: s.mlir has the sizes of avx512 in its text")
+    assert ended.stderr.count("\n") == 1
 
 
 def test_a_tunable_export_keeps_rules_but_not_of_knobs_that_were_set(worker):

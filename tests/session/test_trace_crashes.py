@@ -359,3 +359,62 @@ def test_threads_take_turns(own_worker):
     with ThreadPoolExecutor(4) as threads:
         traces = list(threads.map(lambda _: traced(own_worker, matmul(8), MATMUL), range(8)))
     assert {t.outcome.status for t in traces} == {"ok"} and own_worker.generation == 1
+
+
+UNROLLED = """func.func @f(%a: memref<3xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  scf.for %i = %c0 to %c3 step %c1 {
+    %v = memref.load %a[%i] : memref<3xf32>
+    %w = arith.addf %v, %v : f32
+    memref.store %w, %a[%i] : memref<3xf32>
+  }
+  return
+}
+"""
+OUTER_HANDLE = f"""module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @__transform_main(%root: {ANY} {{transform.readonly}}) {{
+    %kept = transform.structured.match ops{{["MATCHED"]}} in %root : ({ANY}) -> {ANY}
+    transform.include @inner failures(propagate) (%root) : ({ANY}) -> ()
+    USE
+    transform.yield
+  }}
+  transform.named_sequence @inner(%root: {ANY} {{transform.readonly}}) {{
+    INNER
+    %functions = transform.structured.match ops{{["func.func"]}} in %root : ({ANY}) -> {ANY}
+    transform.apply_cse to %functions : {ANY}
+    transform.yield
+  }}
+}}
+"""
+UNTOLD = {
+    "scf.for": f"""%loops = transform.structured.match ops{{["scf.for"]}} in %root : ({ANY}) -> {ANY}
+    transform.loop.unroll %loops {{factor = 3}} : {ANY}""",
+    "arith.addf": f"""%first = transform.structured.match ops{{["func.func"]}} in %root : ({ANY}) -> {ANY}
+    %done = transform.apply_registered_pass "convert-arith-to-llvm" to %first : ({ANY}) -> {ANY}""",
+}
+
+
+@pytest.mark.parametrize("matched", UNTOLD)
+def test_a_handle_around_an_include_that_erases_its_ops_untold_is_not_asked_for_them(matched, worker):
+    """The interpreter is not told and keeps the addresses: asking it for them, or using them, kills the process."""
+    payload = lhkit.load_payload(UNROLLED, worker=worker)
+    text = OUTER_HANDLE.replace("MATCHED", matched).replace("INNER", UNTOLD[matched])
+    trace = trace_schedule(payload, lhkit.load_schedule(text.replace("USE", ""), worker=worker), worker=worker)
+    assert trace.outcome.status == "ok"
+    kept = next(h for h in trace.handle_records if h.name == "%kept")
+    states = [c.state for s in trace.step_records for c in s.changes if c.handle == kept.id]
+    assert states == ["live", "empty"]
+    used = text.replace("USE", f'transform.annotate %kept "kept" : {ANY}')
+    trace = trace_schedule(payload, lhkit.load_schedule(used, worker=worker), worker=worker)
+    assert (trace.outcome.status, trace.outcome.kind) == ("failed", "definite")
+    said = failure_of(trace).describe()
+    assert "%kept points to a payload op that an earlier step erased" in said
+
+
+def test_a_convolution_whose_channels_are_fewer_than_the_unrolling_is_traced(worker):
+    payload = lhkit.payloads.conv2d_nhwc(2, 5, 7, 3, 4, 3)
+    trace = trace_schedule(payload, lhkit.load_schedule("conv2d.mlir", worker=worker), worker=worker)
+    assert trace.outcome.status == "ok", trace.outcome.message
+    assert lhkit.verify(lhkit.compile(payload, "conv2d.mlir", worker=worker)).ok

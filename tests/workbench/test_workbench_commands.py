@@ -186,6 +186,14 @@ def test_a_move_that_cannot_be_is_refused(bench, step, by):
     assert bench.session.text == FUSED
 
 
+@pytest.mark.parametrize("command", ["undo", None, 5, ["do"]])
+def test_a_command_that_is_no_mapping_is_refused(command, bench):
+    with pytest.raises(UsageError, match="a command is a mapping, not"):
+        bench.workbench.do(command, raises=True)
+    bench.workbench.do(command)
+    assert "a command is a mapping" in bench.workbench.notice.message
+
+
 def test_a_command_for_another_text_does_nothing(bench):
     stale = bench.workbench.version_id
     bench.do("move_step", step=KNOB, before=RELU)

@@ -25,6 +25,26 @@ VALIDATOR = jsonschema.Draft202012Validator(
 )
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"schema": "lhkit.trace/1"}', "holds no workbench of lhkit.workbench/1: its schema is lhkit.trace/1"),
+        ('{"schema": "%s"}' % ("x" * 10_000), "its schema is xxx"),
+        ("[]", "it is a JSON list, not an object with a schema"),
+        ("{}", "it names no schema"),
+        ("nope", "it is not JSON: Expecting value"),
+        ('{"schema": "lhkit.workbench/1"}', "its field 'payload' is missing"),
+        ('{"schema": "lhkit.workbench/1", "payload": 3}', "its payload is no object"),
+    ],
+)
+def test_a_file_that_is_no_workbench_is_said_to_be_what_it_is(content, said, tmp_path):
+    (tmp_path / "w.json").write_text(content)
+    with pytest.raises(UsageError) as error:
+        read_state(tmp_path / "w.json")
+    assert said in str(error.value) and len(str(error.value)) < 500
+    assert error.value.failure.advice == "A workbench is saved with widget.save(path)."
+
+
 def result(schedule: Schedule):
     bar = ResultBar("", 2.5, 2.0, 3.0, "2.5×")
     variant = ResultBar("tile = 4", 1.0, 1.0, 1.0, "1×", True, (("tile", 4),))

@@ -215,8 +215,10 @@ def test_every_thread_of_a_worker_with_threads_is_restricted(tmp_path):
 
 def test_defences_are_tried(worker, worker_without):
     tried = worker.request("defences", {}).header["defences"]
-    assert len(tried) == 5 and all(d["holds"] for d in tried)
-    without = worker_without.request("defences", {}).header["defences"]
+    assert len(tried) == 9 and all(d["holds"] for d in tried)
+    passes, folder, *without = worker_without.request("defences", {}).header["defences"]
+    assert (passes["what"], passes["holds"]) == (sandbox.PASSES, True)
+    assert (folder["what"], folder["holds"]) == (sandbox.WORKING_FOLDER, os.geteuid() != 0)  # by its mode
     assert not any(d["holds"] for d in without)
     assert {d["how"] for d in without} == {"switched off by LHKIT_SANDBOX=off"}
 

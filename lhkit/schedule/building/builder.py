@@ -9,7 +9,7 @@ from typing import Any
 
 from lhkit.model.catalogue import Catalogue, CatalogueOp
 from lhkit.model.errors import UsageError
-from lhkit.model.forms import Form, TypedName
+from lhkit.model.forms import Form, TypedName, quoted
 from lhkit.model.knob import Bounds, KnobValue
 from lhkit.model.schedule import DEFAULT_ENTRY
 from lhkit.schedule.building.arguments import read_call
@@ -285,4 +285,4 @@ def _spelled(value: KnobValue, *, typed: bool = False) -> str:
         return str(value).lower()
     if isinstance(value, int):
         return f"{value} : i64" if typed else str(value)
-    return f"{value:e} : f64" if isinstance(value, float) else f'"{value}"'
+    return f"{value:e} : f64" if isinstance(value, float) else quoted(value)
