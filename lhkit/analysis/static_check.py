@@ -33,7 +33,7 @@ from lhkit.analysis.handle_states import (
 from lhkit.analysis.op_kinds import MODULE, kinds_of_type
 from lhkit.analysis.result_cells import CellStore, ResultCells, facts_of, found_in
 from lhkit.model.check import FatalUse, Finding, OpPlace, Severity
-from lhkit.model.fatal_requests import ALTERNATIVES_ON_ROOT, find_fatal_request
+from lhkit.model.fatal_requests import ALTERNATIVES_ON_COPY, ALTERNATIVES_ON_ROOT, find_fatal_request
 from lhkit.model.outline import Outline, OutlineBlock, OutlineOp, OutlineSequence
 from lhkit.model.span import Span
 
@@ -106,6 +106,7 @@ class _Checker:
         self._found: dict[tuple[Span, str, OpPlace], Finding] = {}
         self._fatal: dict[OpPlace, str] = {}
         self._root: CellSet = _NO_CELLS
+        self._copies: set[Cell] = set()
         self._uses: set[tuple[int, int]] = set()
         self._ops = 0
         self.reached: set[str] = set()
@@ -172,6 +173,10 @@ class _Checker:
         message = find_fatal_request(op.name, dict(op.attributes), [self._handles[r].type for r in op.results])
         if op.name == "transform.alternatives" and any(self._cells(n, scope) & self._root for n in op.operands):
             message = ALTERNATIVES_ON_ROOT
+        elif op.name == "transform.alternatives" and any(
+            self._cells(n, scope) & self._copies for n in op.operands
+        ):
+            message = ALTERNATIVES_ON_COPY
         if message is not None:
             self._fatal.setdefault(OpPlace(op.name, op.source or NOWHERE), message)
 
@@ -311,6 +316,9 @@ class _Checker:
         given = [State(self._cells(n, scope)) for n in op.operands]
         if is_isolated:
             given = self._make_clones(op, scope)
+            # An empty one always succeeds: none after it is tried.
+            last = next((i for i, b in enumerate(blocks) if not b.ops), len(blocks) - 1)
+            blocks = blocks[: last + 1]
         # One region that is always entered, or several of which the first is.
         first = is_sequence or is_isolated or bool(selected)
         ends: list[Scope] = []
@@ -338,6 +346,7 @@ class _Checker:
             for cell in self._cells(number, scope):
                 clone = self._store.new(cell.kinds)
                 clone.inside = cell.place()
+                self._copies.add(clone)
                 copied.append(clone)
             clones.append(State(frozenset(copied)))
         return clones

@@ -79,6 +79,8 @@ def trace_marks(text: str, trace: Trace, failure: Failure | None) -> tuple[TextM
     for step in trace.step_records:
         if step.source is not None and step.source.file == file:
             marks += (_mark(text, step.source, "warning", w.message, "trace") for w in step.warnings)
+            notes = [d for d in step.diagnostics if d.severity == "note"]  # which alternative was taken
+            marks += (_mark(text, step.source, "info", d.message, "trace") for d in notes)
     return tuple(dict.fromkeys(marks))
 
 
