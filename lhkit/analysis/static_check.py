@@ -48,13 +48,14 @@ Following = Generator["Following", Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The findings in order of place, and how much was looked at."""
+    """The findings in order of place, how much was looked at, and uses of sequences without a body."""
 
     findings: tuple[Finding, ...]
     sequences: int
     uses: int
     is_complete: bool
     fatal: tuple[FatalUse, ...] = ()
+    undefined: tuple[tuple[OpPlace, str], ...] = ()
 
 
 def check_outline(outline: Outline, entry: str | None, *, only_entry: bool = False) -> Checked:
@@ -105,6 +106,7 @@ class _Checker:
         self._store = CellStore()
         self._found: dict[tuple[Span, str, OpPlace], Finding] = {}
         self._fatal: dict[OpPlace, str] = {}
+        self._undefined: dict[tuple[OpPlace, str], None] = {}
         self._root: CellSet = _NO_CELLS
         self._copies: set[Cell] = set()
         self._uses: set[tuple[int, int]] = set()
@@ -138,7 +140,14 @@ class _Checker:
             key=lambda f: (f.use.source.file, f.use.source.line, f.use.source.column),
         )
         is_complete = self._ops <= MOST_OPS
-        return Checked(tuple(findings), len(self.reached), len(self._uses), is_complete, tuple(fatal))
+        return Checked(
+            tuple(findings),
+            len(self.reached),
+            len(self._uses),
+            is_complete,
+            tuple(fatal),
+            tuple(self._undefined),
+        )
 
     # Each of these is a computation of its own: it changes the scope, and yields those it asks for.
 
@@ -183,6 +192,9 @@ class _Checker:
     def _apply(self, op: OutlineOp, scope: Scope, is_certain: bool) -> Following:
         """Follow what an op enters, and define its results."""
         callees = [c for c in op.callees if c in self._sequences]
+        for name in (*op.callees, *op.matchers):
+            if name not in self._sequences:
+                self._undefined[OpPlace(op.name, op.source or NOWHERE), name] = None
         results: list[State] | None = None
         if self._ops > MOST_OPS:
             results = None
