@@ -48,10 +48,10 @@ def top_level_sequence(source: str, content: bytes) -> UsageError | None:
 
 
 def _advice(source: str, contents: Sequence[bytes], failure: Failure) -> str:
-    if advice := advice_on_unknown(failure, contents):
-        return advice
     if sum(map(len, contents)) > _MOST_CHARACTERS:
         return ""
+    if advice := advice_on_unknown(failure, contents):
+        return advice
     upgrades = [upgrade_text(c.decode(errors="replace")) for c in contents]
     changes = [c for u in upgrades for c in u.changes]
     if changes:
