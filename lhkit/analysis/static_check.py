@@ -12,6 +12,7 @@ are related without being surely alias or nested.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,9 @@ from lhkit.model.span import Span
 
 # Sequences that include one another many times over are followed for this many ops, then entered no more.
 MOST_OPS = 50_000
+# An op that consumes or searches is held against every handle that there is, and what each lies in: so many
+# cells take a few seconds.
+MOST_COMPARED = 2_000_000
 _MOST_ITERATIONS = 4
 _NO_CELLS: CellSet = frozenset()
 
@@ -99,6 +103,10 @@ def _drive(following: Following) -> Any:
     return value
 
 
+class _TooManyHandlesError(Exception):
+    """The schedule has more handles than are compared."""
+
+
 class _Checker:
     def __init__(self, outline: Outline) -> None:
         self._handles = outline.handles
@@ -111,6 +119,7 @@ class _Checker:
         self._copies: set[Cell] = set()
         self._uses: set[tuple[int, int]] = set()
         self._ops = 0
+        self._compared = 0
         self.reached: set[str] = set()
 
     def check(self, name: str, *, is_entry: bool) -> None:
@@ -128,7 +137,9 @@ class _Checker:
             root = root or frozenset({cell})
             self._root = root if is_entry else _NO_CELLS
             scope[number] = State(frozenset({cell}))
-        _drive(self._block(block, scope, True))
+        if self._compared <= MOST_COMPARED:
+            with contextlib.suppress(_TooManyHandlesError):
+                _drive(self._block(block, scope, True))
 
     def checked(self) -> Checked:
         findings = sorted(
@@ -139,7 +150,7 @@ class _Checker:
             (FatalUse(place, message) for place, message in self._fatal.items()),
             key=lambda f: (f.use.source.file, f.use.source.line, f.use.source.column),
         )
-        is_complete = self._ops <= MOST_OPS
+        is_complete = self._ops <= MOST_OPS and self._compared <= MOST_COMPARED
         return Checked(
             tuple(findings),
             len(self.reached),
@@ -155,10 +166,19 @@ class _Checker:
         """Follow a block; the result is the states of what it yields."""
         for op in block.ops:
             self._ops += 1
+            if op.results or not op.only_reads:
+                self._compared += len(scope) * self._depth(op, scope)
+            if self._compared > MOST_COMPARED:
+                raise _TooManyHandlesError
             self._use(op, scope, is_certain)
             self._refuse_fatal(op, scope)
             yield self._apply(op, scope, is_certain)
         return [scope[number] for number in block.yielded]
+
+    def _depth(self, op: OutlineOp, scope: Scope) -> int:
+        """Return in how many cells those of the operands lie, themselves included."""
+        cells = [c for n in op.operands for c in self._cells(n, scope)]
+        return 1 + max((len(c.containers()) for c in cells), default=0)
 
     def _use(self, op: OutlineOp, scope: Scope, is_certain: bool) -> None:
         """Look at the operands of an op in order: report dead ones, and let die what it consumes."""

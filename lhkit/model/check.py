@@ -75,7 +75,8 @@ class CheckReport(Printable):
         uses: How many uses of handles were looked at.
         refused: Steps that run a pass which is not allowed, in order.
         fatal: Ops that would end the compiler, or that enter what nothing defines, in order of place.
-        is_complete: False if the schedule enters sequences so often that not every entry was followed.
+        is_complete: False if the schedule is so long, or enters sequences so often, that it was not followed to
+            the end.
         texts: The sources that places point into, each as (file name, text).
     """
 

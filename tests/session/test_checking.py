@@ -9,13 +9,17 @@ from check_payloads import PAYLOADS
 from test_tutorial_sequences import CASES, last_line_marked, schedule_text
 
 import lhkit
+from lhkit.analysis import handle_states, static_check
 from lhkit.analysis.handle_history import rolled_back
+from lhkit.model import span
 from lhkit.model.errors import ScheduleError, UsageError
+from lhkit.model.span import Span, excerpt
 from lhkit.render.check_text import check_lines
 from lhkit.render.trace_text import plain_text
-from lhkit.session.checking import check_schedule
+from lhkit.session.checking import check_schedule, outline_of
 from lhkit.session.tracing import trace_schedule
 from lhkit.shipped import shipped_folder
+from lhkit.workbench import text_marks
 
 SHIPPED = sorted(shipped_folder("schedules").glob("*.mlir"))
 NOTEBOOKS = sorted(shipped_folder("notebooks").glob("*.ipynb"))
@@ -248,3 +252,39 @@ def test_a_name_that_is_not_even_declared(worker):
     with pytest.raises(ScheduleError, match=r"Nothing defines @tile_al; did you mean @tile_all\?") as caught:
         lhkit.load_schedule(including("tile_al", ""), worker=worker)
     assert caught.value.failure.span.line == 7
+
+
+def test_a_schedule_of_very_many_handles_is_not_followed_to_its_end(monkeypatch, worker):
+    body = "\n".join(
+        f'%m{i} = transform.structured.match ops{{["linalg.matmul"]}} in %root : ({ANY}) -> {ANY}\n'
+        f"%g{i} = transform.structured.generalize %m{i} : ({ANY}) -> {ANY}\n"
+        f'transform.annotate %m{i} "x" : {ANY}'
+        for i in range(40)
+    )
+    main = f"transform.named_sequence @__transform_main(%root: {ANY} {{transform.readonly}}) {{\n{body}\n"
+    text = f"module attributes {{transform.with_named_sequence}} {{\n{main}transform.yield\n}}\n}}"
+    outline = outline_of(lhkit.load_schedule(text, worker=worker), worker=worker)
+    fates = []
+    fate_of = handle_states.fate_of
+    monkeypatch.setattr(handle_states, "fate_of", lambda *given: fates.append(1) or fate_of(*given))
+    whole = static_check.check_outline(outline, "__transform_main")
+    assert whole.is_complete and len(whole.findings) == 40
+    counted = len(fates)
+    monkeypatch.setattr(static_check, "MOST_COMPARED", 2000)
+    fates.clear()
+    part = static_check.check_outline(outline, "__transform_main")
+    assert not part.is_complete and part.findings == whole.findings[: len(part.findings)] and part.findings
+    assert len(fates) <= 2000 < counted * 3
+    report = check_schedule(lhkit.load_schedule(text, worker=worker), worker=worker)
+    assert "it is too long" in plain_text(check_lines(report))
+
+
+def test_a_text_is_split_once_for_all_places_that_are_shown_of_it():
+    text = "// a text of its own\n" * 100
+    before = span._lines_of.cache_info().misses
+    shown = {excerpt(Span("a.mlir", line, 1), {"a.mlir": text}) for line in range(1, 101)}
+    assert len(shown) == 100 and span._lines_of.cache_info().misses == before + 1
+    before = text_marks._lines_of.cache_info().misses
+    for line in range(1, 101):
+        text_marks._mark(text, Span("a.mlir", line, 1), "error", "said", "check")
+    assert text_marks._lines_of.cache_info().misses == before + 1
