@@ -10,6 +10,7 @@ relates are taken to be apart; without that every schedule would be full of warn
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -152,12 +153,21 @@ def _is_covered_by(cell: Cell, roots: CellSet, unions_of: Callable[[Cell], list[
                 if each not in reached:
                     reached[each] = [] if each in roots else unions_of(each)
                     waiting.append(each)
-    covered = roots & reached.keys()
-    while covered and cell not in covered:
-        more = {c for c, unions in reached.items() if c not in covered and any(u <= covered for u in unions)}
-        if not more:
-            return False
-        covered |= more
+    covered = set(roots & reached.keys())
+    # For each union its cell and how many of its own are not covered yet; for each cell the unions it is in.
+    unions = [(c, u) for c, of_it in reached.items() for u in of_it]
+    missing = [len(u) for _, u in unions]
+    users: dict[Cell, list[int]] = defaultdict(list)
+    for k, (_, union) in enumerate(unions):
+        for each in union:
+            users[each].append(k)
+    waiting = list(covered)
+    while waiting and cell not in covered:
+        for k in users[waiting.pop()]:
+            missing[k] -= 1
+            if missing[k] == 0 and unions[k][0] not in covered:
+                covered.add(unions[k][0])
+                waiting.append(unions[k][0])
     return cell in covered
 
 

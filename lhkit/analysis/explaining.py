@@ -13,6 +13,7 @@ from lhkit.analysis.handle_history import (
     deaths,
     display_names,
     payload_in_words,
+    rolled_back,
     states_at_end,
     states_before,
 )
@@ -56,14 +57,17 @@ def explain_handle(trace: Trace, handle: str) -> Explanation:
     """
     record = find_handle(trace, handle)
     died = deaths(trace).get(record.id)
+    if (failed := rolled_back(trace).get(record.id)) is not None:
+        return _explain_rollback(trace, record, failed, died)
     if died is not None:
         return _explain_death(trace, record, died)
     state = states_at_end(trace).get(record.id)
     if state is None:
-        name = display_names(trace)[record.id]
-        return _explanation(
-            trace, f"{name} was never defined: the step that defines it did not succeed", record
-        )
+        name, maker = display_names(trace)[record.id], trace.step_records[record.defined_by]
+        why = "was never defined: the step that defines it did not succeed"
+        if maker.status == "ok" and record.id not in maker.results:
+            why = f"is the argument of a block of step {maker.index} ({maker.op}) in which no step ran"
+        return _explanation(trace, f"{name} {why}", record)
     return _explain_empty(trace, record) if state.state == "empty" else _explain_live(trace, record, state)
 
 
@@ -169,6 +173,25 @@ def _explain_death(
     later = [s for s in trace.step_records if s.index > died.step and _uses(s, record.id)]
     places += [_use(trace, s, name) for s in ([user] if user else later[:_MOST_USES])]
     return _explanation(trace, sentence, record, *places, step=died.step)
+
+
+def _explain_rollback(trace: Trace, record: HandleRecord, failed: TraceStep, died: Death | None) -> Explanation:
+    name = display_names(trace)[record.id]
+    alternatives = trace.step_records[failed.parent or 0]
+    which = f"alternative {failed.alternative or 0} of step {alternatives.index} ({alternatives.op})"
+    sentence = (
+        f"{name} went with {which}: it failed at step {failed.index} ({failed.op}), and the copy that it worked"
+        " on was erased"
+    )
+    places = []
+    if died is not None:
+        killer = trace.step_records[died.step]
+        what = f"step {died.step} ({killer.op}) had consumed {display_names(trace)[died.invalidation.by]} here"
+        places.append(Diagnostic("note", what, killer.source))
+    said = next((d.message for d in failed.diagnostics if d.severity == "error"), "it gave no reason")
+    why = f"step {failed.index} ({failed.op}) fails here: {said.partition(chr(10))[0]}"
+    places.append(Diagnostic("note", why, failed.source))
+    return _explanation(trace, sentence, record, *places, step=failed.index)
 
 
 def _uses(step: TraceStep, handle: str) -> bool:

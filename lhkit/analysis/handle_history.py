@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from lhkit.model.trace import HandleChange, Invalidation, ParamReference, Trace
+from lhkit.model.trace import HandleChange, Invalidation, ParamReference, Trace, TraceStep
+
+ALTERNATIVES = "transform.alternatives"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +21,60 @@ class Death:
 def display_names(trace: Trace) -> dict[str, str]:
     """Return a name for every handle by id, as its author wrote it.
 
-    Where several dynamic definitions have one name, each but the entry's arguments says which step made it.
+    Where several dynamic definitions have one name, each but the entry's arguments says which step made it, and
+    the arguments of blocks that one step enters several times say in which iteration or alternative.
     """
     counts = Counter(h.name for h in trace.handle_records)
-    return {
-        h.id: h.name if counts[h.name] == 1 or h.defined_by < 0 else f"{h.name} (step {h.defined_by})"
-        for h in trace.handle_records
+    made = Counter((h.name, h.defined_by) for h in trace.handle_records)
+    first = _first_mentions(trace) if any(n > 1 for n in made.values()) else {}
+    names = {}
+    for handle in trace.handle_records:
+        said = ""
+        if counts[handle.name] > 1 and handle.defined_by >= 0:
+            turn = first.get(handle.id) if made[handle.name, handle.defined_by] > 1 else None
+            said = f" (step {handle.defined_by}{'' if turn is None else turn_in_words(turn)})"
+        names[handle.id] = handle.name + said
+    return names
+
+
+def turn_in_words(step: TraceStep) -> str:
+    """Return in which iteration or alternative a step is, behind a comma; empty if in neither."""
+    if step.iteration is not None:
+        return f", iteration {step.iteration}"
+    return "" if step.alternative is None else f", alternative {step.alternative}"
+
+
+def _first_mentions(trace: Trace) -> dict[str, TraceStep]:
+    """Return the first step that says what a handle is, by id: the first of a block for its arguments."""
+    first: dict[str, TraceStep] = {}
+    for step in trace.step_records:
+        for change in step.changes:
+            if change.handle not in first:
+                first[change.handle] = step
+    return first
+
+
+def rolled_back(trace: Trace) -> dict[str, TraceStep]:
+    """Return the handles of alternatives that failed, by id, with the step that each alternative failed at.
+
+    The interpreter erases the copy that a failed alternative worked on; none of its handles can be used after.
+    """
+    steps = trace.step_records
+    failed = {
+        (s.parent, s.alternative): s
+        for s in steps
+        if s.status == "suppressed" and s.parent is not None and steps[s.parent].op == ALTERNATIVES
     }
+    found: dict[str, TraceStep] = {}
+    for handle, step in _first_mentions(trace).items() if failed else ():
+        at: TraceStep | None = step
+        inside = trace.handle(handle).path
+        while at is not None and at.parent in inside:
+            if (at.parent, at.alternative) in failed:
+                found[handle] = failed[at.parent, at.alternative]
+                break
+            at = steps[at.parent]
+    return found
 
 
 def deaths(trace: Trace) -> dict[str, Death]:
@@ -39,7 +88,8 @@ def deaths(trace: Trace) -> dict[str, Death]:
 
 def states_at_end(trace: Trace) -> dict[str, HandleChange]:
     """Return what every handle was after the last step, by id, in the order of definition."""
-    states = trace.states_after(len(trace.step_records) - 1)
+    # Not what `Trace.states_after` says of the last step: that one may lie in a step that ended after it.
+    states = {c.handle: c for step in trace.steps_by_end() for c in step.changes}
     return {h.id: states[h.id] for h in trace.handle_records if h.id in states}
 
 

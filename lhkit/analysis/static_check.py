@@ -12,6 +12,7 @@ are related without being surely alias or nested.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,12 +34,15 @@ from lhkit.analysis.handle_states import (
 from lhkit.analysis.op_kinds import MODULE, kinds_of_type
 from lhkit.analysis.result_cells import CellStore, ResultCells, facts_of, found_in
 from lhkit.model.check import FatalUse, Finding, OpPlace, Severity
-from lhkit.model.fatal_requests import ALTERNATIVES_ON_ROOT, find_fatal_request
+from lhkit.model.fatal_requests import ALTERNATIVES_ON_COPY, ALTERNATIVES_ON_ROOT, find_fatal_request
 from lhkit.model.outline import Outline, OutlineBlock, OutlineOp, OutlineSequence
 from lhkit.model.span import Span
 
 # Sequences that include one another many times over are followed for this many ops, then entered no more.
 MOST_OPS = 50_000
+# An op that consumes or searches is held against every handle that there is, and what each lies in: so many
+# cells take a few seconds.
+MOST_COMPARED = 2_000_000
 _MOST_ITERATIONS = 4
 _NO_CELLS: CellSet = frozenset()
 
@@ -48,13 +52,14 @@ Following = Generator["Following", Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The findings in order of place, and how much was looked at."""
+    """The findings in order of place, how much was looked at, and uses of sequences without a body."""
 
     findings: tuple[Finding, ...]
     sequences: int
     uses: int
     is_complete: bool
     fatal: tuple[FatalUse, ...] = ()
+    undefined: tuple[tuple[OpPlace, str], ...] = ()
 
 
 def check_outline(outline: Outline, entry: str | None, *, only_entry: bool = False) -> Checked:
@@ -98,6 +103,10 @@ def _drive(following: Following) -> Any:
     return value
 
 
+class _TooManyHandlesError(Exception):
+    """The schedule has more handles than are compared."""
+
+
 class _Checker:
     def __init__(self, outline: Outline) -> None:
         self._handles = outline.handles
@@ -105,9 +114,12 @@ class _Checker:
         self._store = CellStore()
         self._found: dict[tuple[Span, str, OpPlace], Finding] = {}
         self._fatal: dict[OpPlace, str] = {}
+        self._undefined: dict[tuple[OpPlace, str], None] = {}
         self._root: CellSet = _NO_CELLS
+        self._copies: set[Cell] = set()
         self._uses: set[tuple[int, int]] = set()
         self._ops = 0
+        self._compared = 0
         self.reached: set[str] = set()
 
     def check(self, name: str, *, is_entry: bool) -> None:
@@ -125,7 +137,9 @@ class _Checker:
             root = root or frozenset({cell})
             self._root = root if is_entry else _NO_CELLS
             scope[number] = State(frozenset({cell}))
-        _drive(self._block(block, scope, True))
+        if self._compared <= MOST_COMPARED:
+            with contextlib.suppress(_TooManyHandlesError):
+                _drive(self._block(block, scope, True))
 
     def checked(self) -> Checked:
         findings = sorted(
@@ -136,8 +150,15 @@ class _Checker:
             (FatalUse(place, message) for place, message in self._fatal.items()),
             key=lambda f: (f.use.source.file, f.use.source.line, f.use.source.column),
         )
-        is_complete = self._ops <= MOST_OPS
-        return Checked(tuple(findings), len(self.reached), len(self._uses), is_complete, tuple(fatal))
+        is_complete = self._ops <= MOST_OPS and self._compared <= MOST_COMPARED
+        return Checked(
+            tuple(findings),
+            len(self.reached),
+            len(self._uses),
+            is_complete,
+            tuple(fatal),
+            tuple(self._undefined),
+        )
 
     # Each of these is a computation of its own: it changes the scope, and yields those it asks for.
 
@@ -145,10 +166,19 @@ class _Checker:
         """Follow a block; the result is the states of what it yields."""
         for op in block.ops:
             self._ops += 1
+            if op.results or not op.only_reads:
+                self._compared += len(scope) * self._depth(op, scope)
+            if self._compared > MOST_COMPARED:
+                raise _TooManyHandlesError
             self._use(op, scope, is_certain)
             self._refuse_fatal(op, scope)
             yield self._apply(op, scope, is_certain)
         return [scope[number] for number in block.yielded]
+
+    def _depth(self, op: OutlineOp, scope: Scope) -> int:
+        """Return in how many cells those of the operands lie, themselves included."""
+        cells = [c for n in op.operands for c in self._cells(n, scope)]
+        return 1 + max((len(c.containers()) for c in cells), default=0)
 
     def _use(self, op: OutlineOp, scope: Scope, is_certain: bool) -> None:
         """Look at the operands of an op in order: report dead ones, and let die what it consumes."""
@@ -172,12 +202,19 @@ class _Checker:
         message = find_fatal_request(op.name, dict(op.attributes), [self._handles[r].type for r in op.results])
         if op.name == "transform.alternatives" and any(self._cells(n, scope) & self._root for n in op.operands):
             message = ALTERNATIVES_ON_ROOT
+        elif op.name == "transform.alternatives" and any(
+            self._cells(n, scope) & self._copies for n in op.operands
+        ):
+            message = ALTERNATIVES_ON_COPY
         if message is not None:
             self._fatal.setdefault(OpPlace(op.name, op.source or NOWHERE), message)
 
     def _apply(self, op: OutlineOp, scope: Scope, is_certain: bool) -> Following:
         """Follow what an op enters, and define its results."""
         callees = [c for c in op.callees if c in self._sequences]
+        for name in (*op.callees, *op.matchers):
+            if name not in self._sequences:
+                self._undefined[OpPlace(op.name, op.source or NOWHERE), name] = None
         results: list[State] | None = None
         if self._ops > MOST_OPS:
             results = None
@@ -311,6 +348,9 @@ class _Checker:
         given = [State(self._cells(n, scope)) for n in op.operands]
         if is_isolated:
             given = self._make_clones(op, scope)
+            # An empty one always succeeds: none after it is tried.
+            last = next((i for i, b in enumerate(blocks) if not b.ops), len(blocks) - 1)
+            blocks = blocks[: last + 1]
         # One region that is always entered, or several of which the first is.
         first = is_sequence or is_isolated or bool(selected)
         ends: list[Scope] = []
@@ -338,6 +378,7 @@ class _Checker:
             for cell in self._cells(number, scope):
                 clone = self._store.new(cell.kinds)
                 clone.inside = cell.place()
+                self._copies.add(clone)
                 copied.append(clone)
             clones.append(State(frozenset(copied)))
         return clones

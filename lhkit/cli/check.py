@@ -28,10 +28,10 @@ def command(
     """Look in SCHEDULE for uses of handles that are invalid, without a payload.
 
     An error is a use that fails for every payload for which no handle is empty; a warning one that may fail. A
-    step that runs a compiler pass which is not allowed, or that would end the compiler (a division by an
-    attribute that is 0, and the like), is an error too. Without --entry all named sequences are
-    checked, those that the entry does not reach by themselves. The exit code is 1 if there is an error, or with
-    --strict a warning.
+    step that runs a compiler pass which is not allowed, that enters a sequence which nothing defines, or that
+    would end the compiler (a division by an attribute that is 0, and the like), is an error too. Without
+    --entry all named sequences are checked, those that the entry does not reach by themselves. The exit code is
+    1 if there is an error, or with --strict a warning.
     """
     try:
         loaded = load_scheduled(schedule, entry=entry, any_entry=True, limits=limits, **scheduling)

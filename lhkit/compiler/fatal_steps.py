@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.model.fatal_requests import (
+    ALTERNATIVES_ON_COPY,
     ALTERNATIVES_ON_ROOT,
     find_fatal_request,
     may_be_fatal,
@@ -50,8 +51,8 @@ def find_fatal_use(op: PlannedOp, handles: Sequence[Handle], state: Any, root: A
     if op.fatal is not None:
         return op.fatal
     if op.name == "transform.alternatives":
-        at_root = any(o == root for o in state.get_payload_ops(handles[0].planned.value))
-        return ALTERNATIVES_ON_ROOT if at_root else None
+        loose = [o for o in state.get_payload_ops(handles[0].planned.value) if o.operation.parent is None]
+        return None if not loose else ALTERNATIVES_ON_ROOT if root in loose else ALTERNATIVES_ON_COPY
     if op.name in _UNROLL:
         factor = ir.IntegerAttr(op.op.attributes["factor"]).value
         loops = [o.operation for o in state.get_payload_ops(handles[0].planned.value)]

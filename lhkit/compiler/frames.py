@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,6 +73,10 @@ class Running:
     keeping: list[tuple[Handle, tuple[tuple[int, str | None], ...]]] = field(default_factory=list)
     # Known where its block goes on after a failure.
     fails_silently: bool = False
+    # Of alternatives: the one that it entered last, and why each that was rolled back failed.
+    last_region: int = 0
+    last_is_empty: bool = False
+    rolled_back: list[Diagnostic] = field(default_factory=list)
     # What it needs of its payload ops and they do not have, known once it has failed.
     unmet: tuple[Diagnostic, ...] = ()
 
@@ -166,6 +170,36 @@ def _value_reference(value: Any, identities: Identities) -> tuple[Reference, int
                 reference = ArgumentReference(identities.id_at(op) or "", r, b, value.arg_number)
                 return reference, op, roots
     raise AssertionError("a block argument's block is in its op")  # pragma: no cover
+
+
+def clone_roots(frames: list[Frame], state: Any, given: Sequence[PlannedValue] = ()) -> list[Any]:
+    """Return the copies that alternatives work on, which lie outside the payload.
+
+    Args:
+        frames: The blocks that are running.
+        state: The interpreter's state.
+        given: Results of the step that has just run, which are no handles yet.
+    """
+    first = next((i for i, f in enumerate(frames) if f.clones), None)
+    if first is None:
+        return []
+    handles = [h for f in frames for h in f.clones]
+    values = []
+    if any(h.state == "invalid" for h in handles):
+        # A step consumed the handle to a copy, and may have given another to what is in it.
+        handles = [h for f in frames[first:] for h in f.handles.values()]
+        values = [p.value for p in given if p.kind == "op"]
+    values += [
+        h.planned.value for h in handles if h.state == "live" and h.planned.kind == "op" and not h.is_lost
+    ]
+    tops = [_top(op) for value in values for op in state.get_payload_ops(value)]
+    return list({address(top.operation): top for top in tops}.values())
+
+
+def _top(op: Any) -> Any:
+    while op.parent is not None:
+        op = op.parent
+    return op
 
 
 def identify(handle: Handle, identities: Identities) -> tuple[tuple[int, str | None], ...]:

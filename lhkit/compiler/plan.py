@@ -40,6 +40,7 @@ class PlannedOp:
         callees: Names of the sequences it may enter.
         suppresses: True where a failing op inside of it does not end the block.
         collects: True where it does not either, and makes this op fail at its end.
+        tries: True if it enters its blocks in turn, each on a copy of its operand, until one succeeds.
         loops: True if it enters its block or callees once for each payload op.
         asked: The sizes that it asks for, if it does.
         blocks: Its blocks of steps, one a region.
@@ -55,6 +56,7 @@ class PlannedOp:
     callees: tuple[str, ...]
     suppresses: bool
     collects: bool
+    tries: bool
     loops: bool
     asked: RequestedSizes | None = None
     blocks: list[PlannedBlock] = field(default_factory=list)
@@ -152,6 +154,7 @@ class Plan:
             callees,
             suppresses=_suppresses(op),
             collects="actions" in op.attributes,
+            tries=op.name == "transform.alternatives",
             loops=op.name in _LOOPS,
             asked=requested_sizes(op),
         )

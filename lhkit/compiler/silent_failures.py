@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from lhkit.compiler.bindings import ir
-from lhkit.compiler.frames import Frame, Handle
+from lhkit.compiler.frames import Frame, Handle, Running, clone_roots
 from lhkit.compiler.identity import address
 from lhkit.compiler.rehearsal import Given, rehearse
 from lhkit.model.failure import Diagnostic
-from lhkit.model.trace import ArgumentReference, Reference, ResultReference
+from lhkit.model.trace import ArgumentReference, Reference, ResultReference, StepStatus
 
 
 def find_silent_failure(frames: list[Frame], state: Any, home: Any, root: Any) -> tuple[Diagnostic, ...] | None:
@@ -23,7 +24,7 @@ def find_silent_failure(frames: list[Frame], state: Any, home: Any, root: Any) -
     """
     frame = frames[-1]
     op = frame.block.ops[frame.at].op
-    roots = [root, *_clones(frames, state)]
+    roots = [root, *clone_roots(frames, state)]
     # They live as long as these objects do, not those that a walk gives; clones that the op may erase
     # must not be owned by an object, but by a module.
     owners = [each.clone().operation for each in roots]
@@ -38,10 +39,33 @@ def find_silent_failure(frames: list[Frame], state: Any, home: Any, root: Any) -
     return rehearse(op, home, owners[0], given, later)
 
 
-def _clones(frames: list[Frame], state: Any) -> list[Any]:
-    """Return what alternatives work on, which is outside the payload."""
-    handles = [h for f in frames for h in f.clones if h.state != "invalid"]
-    return [o for h in handles for o in state.get_payload_ops(h.planned.value) if o.parent is None]
+def rollback_note(frame: Frame, failed: Running) -> Diagnostic:
+    """Return which alternative was rolled back, for which step, and why that one failed."""
+    reason = next((d for d in failed.diagnostics if d.severity == "error" and d.message.strip()), None)
+    said = "it gave no reason" if reason is None else reason.message.strip().partition("\n")[0]
+    place = "" if failed.op.source is None else f", {failed.op.source}"
+    at = f"step {failed.index} ({failed.op.name}{place})"
+    return Diagnostic("note", f"alternative {frame.block.region} failed at {at}: {said}", failed.op.source)
+
+
+def with_alternatives(
+    running: Running, said: tuple[Diagnostic, ...], status: StepStatus
+) -> tuple[Diagnostic, ...]:
+    """Return what was said of a step; of alternatives also which was taken, and why those before it failed."""
+    if not running.op.tries or (len(running.op.blocks) == 1 and not running.rolled_back):
+        return said
+    failed = tuple(running.rolled_back)
+    if status != "ok":
+        at = next((i for i, d in enumerate(said) if d.severity == "error"), None)
+        if at is None:
+            return said
+        told = dataclasses.replace(said[at], notes=(*said[at].notes, *failed))
+        return (*said[:at], told, *said[at + 1 :])
+    taken = f"alternative {running.last_region} was taken"
+    if running.last_is_empty:
+        taken += ", which is empty and leaves the payload as it was"
+    sentence = "; ".join([taken, *(d.message for d in failed)])
+    return (*said, Diagnostic("note", sentence, running.op.source))
 
 
 def _all_ops(root: Any) -> list[Any]:

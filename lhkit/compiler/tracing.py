@@ -31,7 +31,7 @@ from lhkit.compiler.preconditions import has_preconditions, unmet_preconditions
 from lhkit.compiler.probes import listening
 from lhkit.compiler.rehearsal import takes_repeated_handles
 from lhkit.compiler.requested_sizes import size_suspicions
-from lhkit.compiler.silent_failures import find_silent_failure
+from lhkit.compiler.silent_failures import find_silent_failure, rollback_note, with_alternatives
 from lhkit.compiler.sources import Source, failure_in
 from lhkit.compiler.suspicions import defect, suspicions
 from lhkit.compiler.watching import Watch
@@ -110,10 +110,10 @@ class Tracer:
             if failure is None:
                 failure = application_error(error, payload_source, application).failure
                 failure = self._with_what_was_heard(failure)
-            return Ending(failure, self._fail(failure), self._is_vague)
+            return self._fail(failure)
         finally:
             self._hearing.stop()
-        return Ending()
+        return Ending(is_vague=self._is_vague)
 
     # Called by probes.
 
@@ -137,16 +137,29 @@ class Tracer:
 
     def _unwind(self, wanted: Any) -> None:
         """Leave blocks until the innermost is as wanted; one that had not come to its end has failed."""
+        left: list[Handle] = []
         while self._frames and not wanted(self._frames[-1]):
             frame = self._frames[-1]
+            left += () if frame.is_muted else frame.handles.values()
             if frame.parent is not None:
                 frame.parent.last_was_left = not frame.is_done
                 # A block that was left before its end yields nothing; what it would may not even be defined.
                 yielded = [lookup(self._frames, v) for v in frame.block.yielded] if frame.is_done else []
                 frame.parent.yields_invalid = any(h.state == "invalid" for h in yielded)
             if frame.running is not None:
-                self._end(frame, frame.running, "suppressed", time.perf_counter_ns())
+                self._roll_back(frame, frame.running, left)
+                self._end(frame, frame.running, "suppressed", time.perf_counter_ns(), self._hearing.said())
             self._frames.pop()
+
+    def _roll_back(self, frame: Frame, failed: Running, left: list[Handle]) -> None:
+        """Take note that an alternative is left for its failed step: the copy that it worked on is erased."""
+        if frame.parent is None or not frame.parent.op.tries:
+            return
+        # The interpreter says nothing of why it failed; a run that looks closer does.
+        self._is_vague = not self._is_thorough
+        lost = [h for h in left if h.state == "live" and h.planned.kind != "param"]
+        failed.changes += [HandleChange(h.id, "empty") for h in lost]
+        frame.parent.rolled_back.append(rollback_note(frame, failed))
 
     def _enter(self, block: PlannedBlock, state: Any) -> None:
         def leads_here(frame: Frame) -> bool:
@@ -165,10 +178,11 @@ class Tracer:
         frame = Frame(block, parent, iteration, alternative, depth, path)
         if parent is not None:
             parent.entered += 1
+            parent.last_region, parent.last_is_empty = block.region, not block.ops
         frame.is_muted = self._mutes(outer, parent, iteration)
         if parent is not None:
             silent = self._is_thorough or any(f.goes_on for f in self._frames)
-            frame.goes_on = parent.op.suppresses or (parent.op.collects and silent)
+            frame.goes_on = parent.op.suppresses or ((parent.op.collects or parent.op.tries) and silent)
         self._frames.append(frame)
         defined_by = parent.index if parent else -1
         for number, argument in enumerate(block.arguments):
@@ -268,7 +282,9 @@ class Tracer:
             raise AssertionError("a probe after an op follows the one before it")
         # Looking at thousands of ops takes long, and most steps only look at the payload themselves.
         reads = running.op.only_reads
-        delta = None if reads else self._watch.look(running.index, state, self._frames)
+        has_results = not running.yields_invalid and running.verdict.repeated is None
+        given = running.op.results if has_results else ()
+        delta = None if reads else self._watch.look(running.index, state, self._frames, given)
         if delta is not None:
             running.deltas.append(delta)
             if not frame.is_muted and (problem := self._watch.find_problem()) is not None:
@@ -288,7 +304,7 @@ class Tracer:
                 self._ask(state, handle)
         running.changes += [h.change() for h in running.results]
         failed = running.last_was_left or running.fails_silently
-        self._end(frame, running, "suppressed" if failed else "ok", now)
+        self._end(frame, running, "suppressed" if failed else "ok", now, self._hearing.said())
         frame.running = None
         if not frame.is_muted:
             self._watch.snapshot(running.index)
@@ -335,19 +351,27 @@ class Tracer:
         points_to = handle.points_to
         return points_to.is_value and any(self._identities.id_at(o) is None for o in points_to.ops)
 
-    def _fail(self, failure: Failure) -> int | None:
-        """Record which of the ops that are running failed, and with it those around it; return its step."""
+    def _fail(self, failure: Failure) -> Ending:
+        """Record which of the ops that are running failed, and with it those around it."""
         failed: int | None = None
         ends_it = self._failing(failure)
+        said, left = self._hearing.said(), list[Handle]()
         while self._frames:
             frame = self._frames[-1]
             running = frame.running
+            left += () if frame.is_muted else frame.handles.values()
             if running is not None:
+                heard: tuple[Diagnostic, ...] = ()  # what was said last is of the step that ends the run
                 if running is ends_it:
-                    failed = self._fail_innermost(frame, running, failure)
-                self._end(frame, running, "suppressed" if failed is None else "failed", time.perf_counter_ns())
+                    failed, heard = self._fail_innermost(frame, running, failure), said
+                    diagnostics = with_alternatives(running, failure.diagnostics, "failed")
+                    failure = dataclasses.replace(failure, diagnostics=diagnostics)
+                elif failed is None:
+                    self._roll_back(frame, running, left)
+                status: StepStatus = "suppressed" if failed is None else "failed"
+                self._end(frame, running, status, time.perf_counter_ns(), heard)
             self._frames.pop()
-        return failed
+        return Ending(failure, failed, self._is_vague)
 
     def _failing(self, failure: Failure) -> Running | None:
         """Return the innermost running op, or one around it that swallowed its failure and failed then."""
@@ -363,7 +387,7 @@ class Tracer:
             self._journal.begin(self._step(frame, running, "not-run"), frame.block, frame.at)
         running.diagnostics += failure.diagnostics
         running.unmet = self._unmet(running)
-        self._is_vague = running.op.collects and running.entered > 0 and not self._is_thorough
+        self._is_vague |= running.op.collects and running.entered > 0 and not self._is_thorough
         refused = failure.kind in ("invalidated-handle", "repeated-payload")
         if refused != running.verdict.is_refused:
             running.warnings.append(defect(refused))
@@ -378,9 +402,11 @@ class Tracer:
         found = unmet_preconditions(running.op.op, [present[at] for at in wanted if at in present])
         return self._hearing.named(found)
 
-    def _end(self, frame: Frame, running: Running, status: StepStatus, now: int) -> None:
-        """Write down a step that has ended."""
-        heard = (*running.unmet, *(self._hearing.said() or running.diagnostics))
+    def _end(
+        self, frame: Frame, running: Running, status: StepStatus, now: int, said: tuple[Diagnostic, ...]
+    ) -> None:
+        """Write down a step that has ended, and what was said while it ran."""
+        heard = (*running.unmet, *with_alternatives(running, said or running.diagnostics, status))
         self._hearing.forget()
         if frame.is_muted:
             return

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.bindings import ir
 from lhkit.compiler.diagnostics import from_structured
-from lhkit.compiler.frames import Frame
+from lhkit.compiler.frames import Frame, clone_roots
 from lhkit.compiler.identity import Identities
 from lhkit.compiler.journal import Journal
 from lhkit.compiler.names import Names
+from lhkit.compiler.plan import PlannedValue
 from lhkit.model.failure import Diagnostic
 from lhkit.model.op_order import written_order
 from lhkit.model.trace import PayloadDelta
@@ -33,16 +35,22 @@ class Watch:
         self._clones: list[Any] = []
         self._unprinted = True
 
-    def look(self, step: int, state: Any = None, frames: list[Frame] | None = None) -> PayloadDelta | None:
-        """Return what a step did to the payload, None if it did nothing; new ops go to the journal."""
-        self._clones = [
-            op
-            for frame in frames or ()
-            for handle in frame.clones
-            if handle.state != "invalid"
-            for op in state.get_payload_ops(handle.planned.value)
-            if op.parent is None
-        ]
+    def look(
+        self,
+        step: int,
+        state: Any = None,
+        frames: list[Frame] | None = None,
+        given: Sequence[PlannedValue] = (),
+    ) -> PayloadDelta | None:
+        """Return what a step did to the payload, None if it did nothing; new ops go to the journal.
+
+        Args:
+            step: Index of the step.
+            state: The interpreter's state, None before it has one.
+            frames: The blocks that are running.
+            given: The results of the step that may be asked for.
+        """
+        self._clones = clone_roots(frames or [], state, given)
         seen = self.identities.look([self._root, *self._clones])
         if seen is None:
             return None

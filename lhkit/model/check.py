@@ -50,7 +50,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class FatalUse:
-    """An op whose attributes end the compiler as soon as its handle has payload; always an error.
+    """An op that can do its work for no payload; always an error.
+
+    It enters a sequence that nothing defines, or its attributes end the compiler once its handle has payload.
 
     Attributes:
         use: The op.
@@ -72,8 +74,9 @@ class CheckReport(Printable):
         sequences: How many named sequences were followed.
         uses: How many uses of handles were looked at.
         refused: Steps that run a pass which is not allowed, in order.
-        fatal: Ops that would end the compiler, in order of place.
-        is_complete: False if the schedule enters sequences so often that not every entry was followed.
+        fatal: Ops that would end the compiler, or that enter what nothing defines, in order of place.
+        is_complete: False if the schedule is so long, or enters sequences so often, that it was not followed to
+            the end.
         texts: The sources that places point into, each as (file name, text).
     """
 

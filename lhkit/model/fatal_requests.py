@@ -13,6 +13,10 @@ ALTERNATIVES_ON_ROOT = (
     "alternatives work on a copy of their scope, and the payload's root cannot be replaced by one: the compiler"
     ' dies; take a smaller scope, such as transform.structured.match ops{["func.func"]}'
 )
+ALTERNATIVES_ON_COPY = (
+    "the scope is the copy that the alternatives around it work on; it is in no block where another copy could"
+    " replace it, and the compiler dies; take ops inside it as scope, or leave the inner alternatives out"
+)
 _Attributes = Mapping[str, str]
 _Judge = Callable[[_Attributes, Sequence[str], Sequence[int]], str | None]
 

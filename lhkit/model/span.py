@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,12 @@ class Span:
         return f"{self.file}:{self.line}:{self.column}"
 
 
+@functools.lru_cache(maxsize=8)
+def _lines_of(text: str) -> tuple[str, ...]:
+    """Return the lines of a text, split once for the many places that are shown of it."""
+    return tuple(text.splitlines())
+
+
 def excerpt(span: Span, texts: Mapping[str, str], *, width: int = 110) -> str:
     """Return the source line of a span with a caret under its column, or "" if the text is unknown.
 
@@ -26,7 +33,7 @@ def excerpt(span: Span, texts: Mapping[str, str], *, width: int = 110) -> str:
         texts: The text of each file, by the name that spans use.
         width: Longest piece of the line to show, in characters; a longer line is cut around the caret.
     """
-    lines = texts.get(span.file, "").splitlines()
+    lines = _lines_of(texts.get(span.file, ""))
     if not 1 <= span.line <= len(lines):
         return ""
     # Tabs would move the caret, control characters could steer a terminal.

@@ -207,7 +207,8 @@ class TraceStep:
         invalidated: The handles that died of it.
         payload_delta: What it did to the payload.
         warnings: What is suspicious about it.
-        diagnostics: What the compiler said while it ran.
+        diagnostics: What the compiler said while it ran; of alternatives also a note which one was taken, and
+            why those before it failed.
         time_ns: How long it took, steps inside of it included.
     """
 

@@ -39,7 +39,7 @@ def summary(report: CheckReport) -> str:
     """Return what was found in one line."""
     looked = f"{counted(report.uses, 'use')} of handles in {counted(report.sequences, 'sequence')}"
     if not report.is_complete:
-        looked += "; its sequences include one another too often to follow every time"
+        looked += "; it is too long, or its sequences include one another too often, to be followed to the end"
     found = "no use of an invalid handle"
     if report.findings or report.refused or report.fatal:
         errors = len(report.errors) + len(report.refused) + len(report.fatal)

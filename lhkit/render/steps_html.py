@@ -33,11 +33,12 @@ def steps_html(trace: Trace, *, most_steps: int = _MOST_STEPS) -> str:
 
 def _rows(trace: Trace, step: TraceStep, names: dict[str, str]) -> list[str]:
     name = step.op.removeprefix("transform.")
-    iteration = "" if step.iteration is None else f" [{step.iteration}]"
+    turn = "" if step.iteration is None else f" [{step.iteration}]"
+    turn += "" if step.alternative is None else f" [alternative {step.alternative}]"
     cells = (
         str(step.index),
         str(step.source.line) if step.source else "",
-        f'<code style="padding-left:{step.depth}em">{escaped(name + iteration)}</code>',
+        f'<code style="padding-left:{step.depth}em">{escaped(name + turn)}</code>',
         _handles([o.handle for o in step.operands if o.effect == "consume"], names),
         _handles([o.handle for o in step.operands if o.effect == "read"], names),
         _handles(list(step.results), names),
@@ -50,6 +51,7 @@ def _rows(trace: Trace, step: TraceStep, names: dict[str, str]) -> list[str]:
         rows.append(_wide(f"✕ {death_in_words(trace, step.index, death, names)}"))
     if more := len(step.invalidated) - _MOST_DEATHS:
         rows += [_wide(f"✕ … and {more} more handles died here")] if more > 0 else []
+    rows += [_wide(f"» {d.message}") for d in step.diagnostics if d.severity == "note"]
     rows += [_wide(f"! {w.kind}: {w.message}") for w in step.warnings]
     return rows
 

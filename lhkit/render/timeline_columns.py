@@ -143,6 +143,6 @@ def _step_title(step: TraceStep) -> str:
     if step.status != "ok":
         lines.append(STATUS[step.status][0])
     lines += [f"! {w.kind}: {w.message}" for w in step.warnings]
-    said = [d for d in step.diagnostics if d.severity == "error"][:_MOST_DIAGNOSTICS]
+    said = [d for d in step.diagnostics if d.severity in ("error", "note")][:_MOST_DIAGNOSTICS]
     lines += [d.message.strip().partition("\n")[0] for d in said]
     return "\n".join(lines)

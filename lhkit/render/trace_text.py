@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lhkit.analysis.explaining import explain_failure
-from lhkit.analysis.handle_history import death_in_words, display_names, states_at_end
+from lhkit.analysis.handle_history import death_in_words, display_names, rolled_back, states_at_end
 from lhkit.model.explanation import Explanation
 from lhkit.model.printable import counted
 from lhkit.model.trace import (
@@ -234,10 +234,17 @@ def _ending(trace: Trace, names: dict[str, str], *, most: int = 12) -> list[Line
                 ),
             )
         ]
-    states = states_at_end(trace)
+    states, gone = states_at_end(trace), rolled_back(trace)
     for state, mark in MARKS.items():
-        these = [names[h] for h, change in states.items() if change.state == state]
+        these = [names[h] for h, change in states.items() if change.state == state and h not in gone]
         if these:
-            listed = ", ".join(these[:most]) + (f", … {len(these) - most} more" if len(these) > most else "")
-            lines.append((Piece(f"{mark} {len(these)} {state}: {listed}", state),))
+            lines.append((Piece(f"{mark} {len(these)} {state}: {_listed(these, most)}", state),))
+    if gone:
+        these = [names[h.id] for h in trace.handle_records if h.id in gone]
+        what = f"– {len(gone)} of alternatives that were rolled back: {_listed(these, most)}"
+        lines.append((Piece(what, "faint"),))
     return lines
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f", … {len(names) - most} more" if len(names) > most else "")

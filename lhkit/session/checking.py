@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 
 from lhkit.analysis.static_check import check_outline
 from lhkit.model.boundary import public
-from lhkit.model.check import CheckReport
+from lhkit.model.check import CheckReport, FatalUse
 from lhkit.model.jsonable import from_json
 from lhkit.model.knob import KnobValue
 from lhkit.model.outline import Outline
 from lhkit.model.schedule import Schedule
 from lhkit.session.loading import as_schedule, describe_sources
+from lhkit.session.sequence_names import describe_undefined
 from lhkit.session.workers import shared_worker
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -31,7 +33,7 @@ def check_schedule(
 
     A use is an *error* if it fails for every payload for which no handle of the schedule is empty, and a
     *warning* if it fails for some. What would end the compiler, such as a division by an attribute that is 0,
-    is an error too.
+    is an error too, and so is entering a sequence that is declared and that nothing defines.
 
     Args:
         schedule: What to check, loaded or a path.
@@ -51,6 +53,9 @@ def check_schedule(
         schedule = schedule.with_knobs(knobs)
     outline = outline_of(schedule, worker=worker, limits=limits)
     checked = check_outline(outline, schedule.entry, only_entry=only_entry)
+    defined = [s.name for s in outline.sequences]
+    undefined = [FatalUse(place, describe_undefined(name, defined)) for place, name in checked.undefined]
+    fatal = sorted([*checked.fatal, *undefined], key=lambda f: dataclasses.astuple(f.use.source))
     return CheckReport(
         source=schedule.source,
         sha256=schedule.sha256,
@@ -59,7 +64,7 @@ def check_schedule(
         uses=checked.uses,
         is_complete=checked.is_complete,
         refused=outline.refused,
-        fatal=checked.fatal,
+        fatal=tuple(fatal),
         texts=((schedule.source, schedule.text), *((b.source, b.text) for b in schedule.libraries)),
     )
 

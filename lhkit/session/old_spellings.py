@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from lhkit.model.errors import LhkitError, UsageError, error_for, usage_error
 from lhkit.model.failure import Failure
 from lhkit.schedule.upgrading.upgrade import has_top_level_sequence, upgrade_text
+from lhkit.session.sequence_names import advice_on_unknown
 
 _KINDS = ("payload-parse", "schedule-parse", "payload-verify", "schedule-verify")
 _MOST_NAMED = 3
@@ -18,7 +19,7 @@ _MOST_CHARACTERS = 50_000
 
 @contextmanager
 def old_spellings_named(source: str, contents: Sequence[bytes]) -> Iterator[None]:
-    """Add to errors of parsing, raised inside, which old spellings the text has and what rewrites them.
+    """Add to errors of parsing, raised inside, which old spellings or unknown names the text has.
 
     Args:
         source: The file's name, as shown to people.
@@ -49,6 +50,8 @@ def top_level_sequence(source: str, content: bytes) -> UsageError | None:
 def _advice(source: str, contents: Sequence[bytes], failure: Failure) -> str:
     if sum(map(len, contents)) > _MOST_CHARACTERS:
         return ""
+    if advice := advice_on_unknown(failure, contents):
+        return advice
     upgrades = [upgrade_text(c.decode(errors="replace")) for c in contents]
     changes = [c for u in upgrades for c in u.changes]
     if changes:

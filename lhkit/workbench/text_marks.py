@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -79,6 +80,8 @@ def trace_marks(text: str, trace: Trace, failure: Failure | None) -> tuple[TextM
     for step in trace.step_records:
         if step.source is not None and step.source.file == file:
             marks += (_mark(text, step.source, "warning", w.message, "trace") for w in step.warnings)
+            notes = [d for d in step.diagnostics if d.severity == "note"]  # which alternative was taken
+            marks += (_mark(text, step.source, "info", d.message, "trace") for d in notes)
     return tuple(dict.fromkeys(marks))
 
 
@@ -119,13 +122,18 @@ def _said(text: str, file: str, diagnostics: Iterable[Diagnostic], source: str) 
 
 def _mark(text: str, place: Span, severity: str, message: str, source: str) -> TextMark:
     """Return a mark over the word at a place; at the end of a line over its last one."""
-    lines = text.split("\n")
+    lines = _lines_of(text)
     number = min(max(place.line, 1), len(lines))
     line = lines[number - 1]
     at = min(max(place.column - 1, 0), len(line))
     found = _WORD.match(line, at)
     start, end = found.span() if found else (max(len(line[:at].rstrip()) - 1, 0), at)
     return TextMark(number, _units(line[:start]), _units(line[:end]), severity, message, source)
+
+
+@functools.lru_cache(maxsize=4)
+def _lines_of(text: str) -> tuple[str, ...]:
+    return tuple(text.split("\n"))
 
 
 def _units(text: str) -> int:

@@ -1,9 +1,11 @@
 """Old spellings as rules on tokens: nothing of today's is touched, and what is rewritten stays rewritten."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from lhkit.schedule.upgrading import upgrade
 from lhkit.schedule.upgrading.payload_names import QUALIFIED, STANDARD
 from lhkit.schedule.upgrading.statements import parse_statements
 from lhkit.schedule.upgrading.transform_names import RENAMED
@@ -212,3 +214,24 @@ def test_statements_know_where_an_op_ends():
     assert generic.is_generic and generic.result_count == 2
     assert [s.name for s in generic.regions[0].statements] == ["^bb0", "some.end"]
     assert generic.last.text == ")"
+
+
+@pytest.mark.parametrize("between", ["\n", ""])
+def test_the_number_of_passes_does_not_follow_the_number_of_sequences(monkeypatch, between):
+    """Each pass reads the whole text: one for each sequence would take quadratic time."""
+    sequence = (
+        "transform.sequence failures(propagate) {\n^bb0(%root: !pdl.operation):\n"
+        '  %0 = transform.structured.match ops{["linalg.matmul"]} in %root\n}'
+    )
+    read = []
+    parse = upgrade.parse_statements
+    monkeypatch.setattr(upgrade, "parse_statements", lambda text: read.append(1) or parse(text))
+    reads, made = [], []
+    for count in (3, 60):
+        read.clear()
+        made.append(upgrade.upgrade_text(between.join([sequence] * count)).text)
+        reads.append(len(read))
+    assert reads[0] == reads[1] <= 6
+    names = re.findall(r"named_sequence @(\w+)", made[1])
+    assert len(names) == len(set(names)) == 60 and "__transform_main" in names
+    assert "transform.sequence" not in made[1]

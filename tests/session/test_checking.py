@@ -9,10 +9,17 @@ from check_payloads import PAYLOADS
 from test_tutorial_sequences import CASES, last_line_marked, schedule_text
 
 import lhkit
-from lhkit.model.errors import UsageError
-from lhkit.session.checking import check_schedule
+from lhkit.analysis import handle_states, static_check
+from lhkit.analysis.handle_history import rolled_back
+from lhkit.model import span
+from lhkit.model.errors import ScheduleError, UsageError
+from lhkit.model.span import Span, excerpt
+from lhkit.render.check_text import check_lines
+from lhkit.render.trace_text import plain_text
+from lhkit.session.checking import check_schedule, outline_of
 from lhkit.session.tracing import trace_schedule
 from lhkit.shipped import shipped_folder
+from lhkit.workbench import text_marks
 
 SHIPPED = sorted(shipped_folder("schedules").glob("*.mlir"))
 NOTEBOOKS = sorted(shipped_folder("notebooks").glob("*.ipynb"))
@@ -33,7 +40,9 @@ def test_a_valid_schedule_gives_no_alarm(case, payloads, worker):
     schedule = lhkit.load_schedule(case.text, bind=case.bind, worker=worker)
     trace = trace_schedule(payloads[case.payload], schedule, worker=worker)
     assert trace.outcome.kind is None, trace.outcome.message
-    empty = {trace.handle(c.handle).name for s in trace.step_records for c in s.changes if c.state == "empty"}
+    gone = rolled_back(trace)
+    emptied = [c.handle for s in trace.step_records for c in s.changes if c.state == "empty"]
+    empty = {trace.handle(h).name for h in emptied if h not in gone}
     assert empty <= {"%none"}, "what happens to nothing proves nothing"
     report = check_schedule(schedule, worker=worker)
     assert report.findings == () and report.uses > 0 and report.is_complete
@@ -168,3 +177,114 @@ def test_names_to_bind_must_be_as_many_as_arguments(worker):
 def test_an_entry_with_arguments_can_be_checked_without_binding(worker):
     case = VALID["arguments that are bound"]
     assert check_schedule(lhkit.load_schedule(case.text, worker=worker), worker=worker).findings == ()
+
+
+MAIN = f"""module attributes {{transform.with_named_sequence}} {{
+transform.named_sequence private @tile_all(%x: {ANY} {{transform.readonly}}) {{
+  transform.yield
+}}
+DECLARATION
+transform.named_sequence @__transform_main(%root: {ANY} {{transform.readonly}}) {{
+  transform.include @NAME failures(propagate) (%root) : ({ANY}) -> ()
+  transform.yield
+}}
+}}"""
+DECLARATION = f"transform.named_sequence private @NAME(%x: {ANY} {{transform.readonly}})"
+
+
+def including(name, declaration=DECLARATION):
+    return MAIN.replace("DECLARATION", declaration).replace("NAME", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("tile_al", "did you mean @tile_all?"),
+        ("clean_up", "parts/cpu.mlir of lhkit does: name it in a comment, // lhkit: library parts/cpu.mlir"),
+        ("clean_upp", "did you mean @clean_up?"),
+        ("qqqq", "nothing defines @qqqq: it has no body in this file or its libraries"),
+    ],
+)
+def test_a_sequence_that_nothing_defines_is_an_error(name, said, payloads, worker):
+    schedule = lhkit.load_schedule(including(name), worker=worker)
+    report = check_schedule(schedule, worker=worker)
+    (found,) = report.fatal
+    assert found.message.startswith(f"nothing defines @{name}: ") and found.message.endswith(said)
+    assert (found.use.op, found.use.source.line, found.use.source.column) == ("transform.include", 7, 3)
+    text = plain_text(check_lines(report))
+    assert "     7 |   transform.include" in text and "\n           ^" in text
+    assert "unresolved external" in trace_schedule(payloads["tensors"], schedule, worker=worker).outcome.message
+
+
+def test_a_matcher_and_an_action_that_nothing_defines(worker):
+    declared = "\n".join(
+        f"transform.named_sequence private @{name}(%x: {ANY} {{transform.readonly}}){result}"
+        for name, result in (("is_it", f" -> {ANY}"), ("do_it", ""))
+    )
+    text = including("tile_all", declared).replace(
+        "transform.include @tile_all failures(propagate) (%root)",
+        "%r = transform.foreach_match in %root @is_it -> @do_it",
+    )
+    text = text.replace(f": ({ANY}) -> ()", f": ({ANY}) -> {ANY}")
+    text = text.replace(
+        "(%root: !transform.any_op {transform.readonly})", f"(%root: {ANY} {{transform.consumed}})"
+    )
+    report = check_schedule(lhkit.load_schedule(text, worker=worker), worker=worker)
+    assert [f.message.split(":")[0] for f in report.fatal] == [
+        "nothing defines @do_it",
+        "nothing defines @is_it",
+    ]
+
+
+@pytest.mark.parametrize("given", ["comment", "library"])
+def test_a_sequence_of_a_library_is_defined(given, tmp_path, worker):
+    library = tmp_path / "own.mlir"
+    head, body, _ = MAIN.replace("private @tile_all", "@of_mine").partition("transform.yield\n}\n")
+    library.write_text(f"{head}{body}}}")
+    name = "clean_up" if given == "comment" else "of_mine"
+    text = f"// lhkit: library parts/cpu.mlir\n{including(name)}" if given == "comment" else including(name)
+    libraries = [] if given == "comment" else [library]
+    schedule = lhkit.load_schedule(text, libraries=libraries, worker=worker)
+    assert check_schedule(schedule, worker=worker).fatal == ()
+
+
+def test_a_name_that_is_not_even_declared(worker):
+    with pytest.raises(ScheduleError, match=r"Nothing defines @tile_al; did you mean @tile_all\?") as caught:
+        lhkit.load_schedule(including("tile_al", ""), worker=worker)
+    assert caught.value.failure.span.line == 7
+
+
+def test_a_schedule_of_very_many_handles_is_not_followed_to_its_end(monkeypatch, worker):
+    body = "\n".join(
+        f'%m{i} = transform.structured.match ops{{["linalg.matmul"]}} in %root : ({ANY}) -> {ANY}\n'
+        f"%g{i} = transform.structured.generalize %m{i} : ({ANY}) -> {ANY}\n"
+        f'transform.annotate %m{i} "x" : {ANY}'
+        for i in range(40)
+    )
+    main = f"transform.named_sequence @__transform_main(%root: {ANY} {{transform.readonly}}) {{\n{body}\n"
+    text = f"module attributes {{transform.with_named_sequence}} {{\n{main}transform.yield\n}}\n}}"
+    outline = outline_of(lhkit.load_schedule(text, worker=worker), worker=worker)
+    fates = []
+    fate_of = handle_states.fate_of
+    monkeypatch.setattr(handle_states, "fate_of", lambda *given: fates.append(1) or fate_of(*given))
+    whole = static_check.check_outline(outline, "__transform_main")
+    assert whole.is_complete and len(whole.findings) == 40
+    counted = len(fates)
+    monkeypatch.setattr(static_check, "MOST_COMPARED", 2000)
+    fates.clear()
+    part = static_check.check_outline(outline, "__transform_main")
+    assert not part.is_complete and part.findings == whole.findings[: len(part.findings)] and part.findings
+    assert len(fates) <= 2000 < counted * 3
+    report = check_schedule(lhkit.load_schedule(text, worker=worker), worker=worker)
+    assert "it is too long" in plain_text(check_lines(report))
+
+
+def test_a_text_is_split_once_for_all_places_that_are_shown_of_it():
+    text = "// a text of its own\n" * 100
+    before = span._lines_of.cache_info().misses
+    shown = {excerpt(Span("a.mlir", line, 1), {"a.mlir": text}) for line in range(1, 101)}
+    assert len(shown) == 100 and span._lines_of.cache_info().misses == before + 1
+    before = text_marks._lines_of.cache_info().misses
+    for line in range(1, 101):
+        text_marks._mark(text, Span("a.mlir", line, 1), "error", "said", "check")
+    assert text_marks._lines_of.cache_info().misses == before + 1

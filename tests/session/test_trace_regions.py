@@ -3,7 +3,11 @@
 import pytest
 
 import lhkit
+from lhkit.analysis.explaining import explain
+from lhkit.analysis.handle_history import display_names, rolled_back, states_at_end
 from lhkit.model.trace import ArgumentReference, ParamReference, ResultReference
+from lhkit.render.trace_text import plain_text, trace_lines
+from lhkit.session.checking import check_schedule
 from lhkit.session.tracing import trace_schedule
 
 ANY = "!transform.any_op"
@@ -245,6 +249,150 @@ def test_alternatives_that_all_fail(worker):
         "match not-run",
     ]
     assert trace.outcome.failed_step == 1 and "all alternatives failed" in trace.outcome.message
+
+
+def reason(number):
+    return f"expected to contain 3 payloads but it contains {number} payloads"
+
+
+def test_a_trace_tells_which_alternative_was_taken_and_why_others_failed(worker):
+    schedule = entry(FUNC + alternatives(MARK + NEVER + MARK, in_call("split"), MARK), called("split", NEVER))
+    trace = traced(worker, schedule)
+    assert story(trace)[2:7] == [
+        "  annotate |0 ok",
+        "  split_handle |0 suppressed",
+        "  include |1 suppressed",
+        "    split_handle suppressed",
+        "  annotate |2 ok",
+    ]
+    (taken,) = trace.step_records[1].diagnostics
+    assert taken.severity == "note" and taken.span == trace.step_records[1].source
+    first, second, third = taken.message.split("; ")
+    assert first == "alternative 2 was taken"
+    line = trace.step_records[3].source.line
+    assert second.startswith(f"alternative 0 failed at step 3 (transform.split_handle, <schedule>:{line}:")
+    assert third.startswith("alternative 1 failed at step 4 (transform.include, <schedule>:")
+    assert reason(1) in second and reason(1) in third
+    assert reason(1) in trace.step_records[3].diagnostics[0].message
+    assert taken.message in plain_text(trace_lines(trace))
+
+
+def in_call(name):
+    return f"transform.include @{name} failures(propagate) (%in) : ({ANY}) -> ()\n"
+
+
+def test_an_empty_alternative_is_said_to_be_taken(worker):
+    body = alternatives(f"{LOOPS.replace('%root', '%in')}{UNROLL.replace('%in', '%loops')}{NEVER}", "", MARK)
+    trace = traced(worker, entry(FUNC + body))
+    (taken,) = trace.step_records[1].diagnostics
+    assert taken.message.startswith(
+        "alternative 1 was taken, which is empty and leaves the payload as it was; "
+    )
+    # What the failed alternative consumed is neither alive nor dead: it went with the copy.
+    names, gone = display_names(trace), rolled_back(trace)
+    assert [names[h] for h in gone] == ["%in (step 1, alternative 0)", "%loops"]
+    assert names[trace.handle_records[-1].id] == "%in (step 1)"
+    ending = plain_text(trace_lines(trace)).split("ok: ")[1].splitlines()[1:-1]
+    assert ending == [
+        "● 1 live: %root",
+        "✗ 1 invalid: %func",
+        "– 2 of alternatives that were rolled back: %in (step 1, alternative 0), %loops",
+    ]
+    for handle, failed in gone.items():
+        why = explain(trace, handle)
+        assert why.step == failed.index == 4 and "went with alternative 0 of step 1" in why.sentence
+        assert reason(1) in why.places[-1].message
+    assert "step 3 (transform.loop.unroll) had consumed %loops" in why.places[1].message
+    assert "no step ran" in explain(trace, trace.handle_records[-1].id).sentence
+    assert {c.state for h, c in trace.states_after(4).items() if h in gone} == {"empty", "invalid"}
+
+
+def test_alternatives_that_all_fail_give_their_reasons(worker):
+    trace = traced(worker, entry(FUNC + alternatives(NEVER, MARK + NEVER)))
+    (error,) = trace.step_records[1].diagnostics
+    assert [n.message.partition(":")[0] for n in error.notes] == [
+        "alternative 0 failed at step 2 (transform.split_handle, <schedule>",
+        "alternative 1 failed at step 4 (transform.split_handle, <schedule>",
+    ]
+    assert all(reason(1) in n.message and n.span.line for n in error.notes)
+    assert all(n.message in trace.outcome.message for n in error.notes)
+    assert "all alternatives" not in trace.step_records[4].diagnostics[0].message
+
+
+def test_iterations_have_handles_of_different_names(worker):
+    trace = traced(worker, entry(f"{LOOPS}transform.foreach %loops : {ANY} {{\n{BLOCK}{MARK}{UNROLL}}}\n"))
+    names = display_names(trace)
+    assert [n for n in names.values() if n.startswith("%in")] == [
+        "%in (step 1, iteration 0)",
+        "%in (step 1, iteration 1)",
+    ]
+
+
+@pytest.mark.parametrize("scope", ["%in", "%same"])
+def test_alternatives_on_the_copy_of_others_are_refused(worker, scope):
+    same = FUNC.replace("%root", "%in").replace("%func", "%same")
+    inner = alternatives(MARK.replace("%in", "%inner"), target=scope).replace("%in:", "%inner:")
+    schedule = entry(FUNC + alternatives(same + inner))
+    trace = traced(worker, schedule)
+    assert (trace.outcome.status, trace.outcome.failed_step) == ("failed", 3)
+    assert "the copy that the alternatives around it work on" in trace.outcome.message
+    fatal = check_schedule(lhkit.load_schedule(schedule, worker=worker), worker=worker).fatal
+    assert len(fatal) == (scope == "%in")
+
+
+def test_a_copy_is_followed_after_its_handle_is_consumed(worker):
+    new = f'%new = transform.apply_registered_pass "cse" to %in : {TO_ANY}\n'
+    use = MARK.replace("%in", "%new")
+    trace = traced(worker, entry(FUNC + alternatives(new + use + NEVER.replace("%in", "%new"), MARK)))
+    assert payload_names(trace, 2, "%new") == ["func.func"]
+    assert len(trace.step_records[3].payload_delta.changed) == 1
+    assert reason(1) in trace.step_records[4].diagnostics[0].message
+
+
+NESTED = f"module {{ module @a {{ {PAYLOAD} }} module @b {{ {PAYLOAD.replace('@f', '@g')} }} }}"
+PARTS = f"""
+%a = transform.structured.match ops{{["builtin.module"]}} attributes {{sym_name = "a"}} in %root : {TO_ANY}
+%b = transform.structured.match ops{{["builtin.module"]}} attributes {{sym_name = "b"}} in %root : {TO_ANY}
+%func = transform.structured.match ops{{["func.func"]}} in %a : {TO_ANY}
+%other = transform.structured.match ops{{["func.func"]}} in %b : {TO_ANY}
+%loops = transform.structured.match ops{{["scf.for"]}} in %a : {TO_ANY}
+%others = transform.structured.match ops{{["scf.for"]}} in %b : {TO_ANY}
+%load = transform.structured.match ops{{["memref.load"]}} in %other : {TO_ANY}
+%copy = transform.merge_handles %func : {ANY}
+%both = transform.merge_handles %func, %other : {ANY}
+%up = transform.get_parent_op %loops : {TO_ANY}
+"""
+CHOSEN = {
+    "the second": (MARK + NEVER, MARK),
+    "the second, after a consuming one": (
+        f'%new = transform.apply_registered_pass "cse" to %in : {TO_ANY}\n{NEVER.replace("%in", "%new")}',
+        MARK,
+    ),
+    "an empty one": (MARK + NEVER, ""),
+    "the first, and it is empty": ("", MARK + NEVER),
+    "none, and it is suppressed": (NEVER, NEVER),
+}
+
+
+@pytest.mark.parametrize("scope", ["%a", "%both"])
+@pytest.mark.parametrize("chosen", CHOSEN)
+def test_handles_after_alternatives_are_what_the_interpreter_takes_them_for(worker, chosen, scope):
+    body = alternatives(*CHOSEN[chosen], target=scope).replace('"mark"', '"test.mark"')
+    if chosen.startswith("none") or scope == "%both":
+        body = f"transform.sequence %root : {ANY} failures(suppress) {{\n^bb0(%r: {ANY}):\n{body}}}\n"
+    trace = traced(worker, entry(PARTS + body), NESTED)
+    at_end = states_at_end(trace)
+    told = {h.name: at_end[h.id].state for h in trace.handle_records if not h.path}
+    taken = {}
+    for name in told:
+        use = entry(f'{PARTS}{body}transform.annotate {name} "test.used" : {ANY}\n')
+        outcome = traced(worker, use, NESTED).outcome
+        taken[name] = "live" if outcome.kind is None else "invalid"
+        assert outcome.kind in (None, "invalidated-handle"), outcome.message
+        found = check_schedule(lhkit.load_schedule(use, worker=worker), worker=worker).findings
+        severities = {f.severity for f in found}
+        assert "error" not in severities if taken[name] == "live" else severities, (name, found)
+    assert told == taken and set(told.values()) == {"live", "invalid"}
 
 
 TUNE = f"""transform.tune.alternatives<"way"> selected_region = 1 {{

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -79,6 +80,19 @@ def _undeclared(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candida
     for i, value in enumerate(dict.fromkeys(near)):
         title = f"Write {value}: nothing defines {use.text}"
         yield candidate("spelling", title, script.text, [Replacement(use.start, use.end, value)], min(i, 1))
+
+
+def _unknown_sequence(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates for a sequence that nothing defines: those of the text with names like it."""
+    script, op = complaint.script, complaint.op
+    if op is None:
+        return
+    known = [symbol_of(script, s) for s in script.steps if s.name == SEQUENCE]
+    inside = (t for t in script.syntax.tokens if t.kind == "symbol" and op.start <= t.start < op.end)
+    for symbol in itertools.islice(inside, 1):
+        for i, name in enumerate(difflib.get_close_matches(symbol.text, known, 2)):
+            edit = Replacement(symbol.start, symbol.end, name)
+            yield candidate("spelling", f"Write {name}: nothing defines {symbol.text}", script.text, [edit], i)
 
 
 def _wrong_type(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
@@ -255,6 +269,7 @@ def _unknown_word(complaint: Complaint, match: re.Match[str]) -> Iterator[Candid
 
 _RULES: Mapping[str, Callable[[Complaint, re.Match[str]], Iterator[Candidate]]] = {
     r"use of undeclared SSA value name": _undeclared,
+    r"does not reference a named transform sequence": _unknown_sequence,
     r"operand #(\d+) must be Transform IR handle to (\S+) operations, but got '([^']+)'": _wrong_type,
     r"expects different type than prior uses: '([^']+)' vs '([^']+)'": _other_type,
     r"argument #(\d+) is consumed in the body but is not marked as such": _not_marked_consumed,

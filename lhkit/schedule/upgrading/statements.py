@@ -102,9 +102,9 @@ class Statement:
                 yield from statement.walk()
 
 
-def parse_statements(text: str) -> list[Statement]:
-    """Return the statements of a text at its top level."""
-    return _Parser(without_trivia(lex(text))).parse()
+def parse_statements(text: str | tuple[Token, ...]) -> list[Statement]:
+    """Return the statements at the top level of a text, or of the tokens of one."""
+    return _Parser(without_trivia(lex(text) if isinstance(text, str) else text)).parse()
 
 
 def closing(tokens: Sequence[Token], at: int) -> int:

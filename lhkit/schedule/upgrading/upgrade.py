@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from lhkit.schedule.lexing import lex
+from lhkit.schedule.lexing import Token, lex
 from lhkit.schedule.upgrading.edits import Change, Edit, Finding, Hint, Rewrite, Upgrade, apply_edits
 from lhkit.schedule.upgrading.elementwise_ops import Respelling
 from lhkit.schedule.upgrading.payload_ops import find_in_payload
@@ -72,15 +72,17 @@ def split_parts(text: str) -> list[tuple[int, str]]:
 
 def _upgrade_part(text: str, elementwise: Respelling | None) -> Upgrade:
     state = _State(text, elementwise)
-    state.rewrite_all()
+    found = state.rewrite_all()
     bind = state.name_sequences()
-    hints = [f for f in _find(parse_statements(state.text), elementwise) if isinstance(f, Hint)]
+    if bind is not None:
+        found = state.rewrite_all()  # a sequence that was taken out of another one may need more
+    hints = [f for f in found if isinstance(f, Hint)]
     return Upgrade(
         text=state.text,
         changes=tuple(sorted(state.changes, key=lambda c: c.line)),
         hints=tuple(sorted(dict.fromkeys([*state.hints, *hints]), key=lambda h: (h.line, h.column))),
         lines=tuple(state.lines),
-        bind=bind,
+        bind=bind or (),
     )
 
 
@@ -146,10 +148,24 @@ class _State:
         self.changes: list[Change] = []
         self.hints: list[Hint] = []
         self.lines: list[int] = list(range(1, text.count("\n") + 2))
+        self._read: tuple[str, tuple[Token, ...], list[Statement]] | None = None
+
+    def _tokens(self) -> tuple[Token, ...]:
+        return self._parsed()[1]
+
+    def _statements(self) -> list[Statement]:
+        return self._parsed()[2]
+
+    def _parsed(self) -> tuple[str, tuple[Token, ...], list[Statement]]:
+        """Return the text with its tokens and statements, read once for each text that it becomes."""
+        if self._read is None or self._read[0] is not self.text:
+            tokens = lex(self.text)
+            self._read = (self.text, tokens, parse_statements(tokens))
+        return self._read
 
     def rewrite(self, findings: Sequence[Finding]) -> bool:
         """Do the rewrites that do not get in each other's way; return True if there was one."""
-        comments = [(t.start, t.end) for t in lex(self.text) if t.kind == "comment"]
+        comments = [(t.start, t.end) for t in self._tokens() if t.kind == "comment"]
         taken: list[Edit] = []
         ordered: list[tuple[int, int]] = []
         for finding in findings:
@@ -178,30 +194,38 @@ class _State:
             line += self.text.count("\n", edit.start, edit.end)
             at = edit.end
         lines[0] = self.lines[0]
-        self.text = apply_edits(self.text, edits)
+        if edits:
+            self.text = apply_edits(self.text, edits)
         self.lines = lines
 
-    def rewrite_all(self) -> None:
-        """Rewrite until there is nothing more to do."""
+    def rewrite_all(self) -> list[Finding]:
+        """Rewrite until there is nothing more to do; return what is found then."""
         for _ in range(_MOST_PASSES):
-            if not self.rewrite(list(_find(parse_statements(self.text), self.elementwise))):
-                break
+            found = list(_find(self._statements(), self.elementwise))
+            if not self.rewrite(found):
+                return found
+        return list(_find(self._statements(), self.elementwise))
 
-    def name_sequences(self) -> tuple[str, ...]:
-        """Turn top-level sequences into named ones; return what the first one's extra arguments take."""
-        bind: tuple[str, ...] = ()
-        for number in range(1, _MOST_PASSES):
-            sequences = list(find_sequences(parse_statements(self.text)))
-            if not sequences:
-                break
-            if number == 1:
+    def name_sequences(self) -> tuple[str, ...] | None:
+        """Turn top-level sequences into named ones; return what the first one's extra arguments take.
+
+        None if there was nothing to name.
+        """
+        bind: tuple[str, ...] | None = None
+        named = 0
+        # All that do not touch are named in one pass, and those that do in the next.
+        for _ in range(_MOST_PASSES):
+            sequences = list(find_sequences(self._statements()))
+            if sequences and bind is None:
                 bind = entry_bindings(sequences[0])
-            finding = to_named_sequence(sequences[0], ENTRY if number == 1 else f"{ENTRY}_{number}")
-            if isinstance(finding, Hint) or not self.rewrite([finding]):
-                self.hints += [finding] if isinstance(finding, Hint) else []
+            findings: list[Finding] = []
+            for sequence in sequences:
+                name = ENTRY if named == 0 else f"{ENTRY}_{named + 1}"
+                findings.append(to_named_sequence(sequence, name))
+                named += isinstance(findings[-1], Rewrite)
+            if not self.rewrite(findings):
+                self.hints += [f for f in findings if isinstance(f, Hint)]
                 break
-        # A sequence that was taken out of another one may need more.
-        self.rewrite_all()
         return bind
 
 
