@@ -6,8 +6,9 @@
 //          gaps, which then stays in the second-level cache. Ends are peeled; what is narrower than a vector is
 //          filled up with zeros. Shapes that gain nothing from a panel go another way: results of up to 4 columns
 //          are sums along rows; up to 12 rows, or a reduction of up to 32 steps, are computed without packing, row
-//          by row of tiles, and up to 576 columns and 512 steps strip by strip: that right-hand side is read from
-//          where it is as fast as from a panel, and copying it is 2 to 4 % of the time.
+//          by row of tiles, and up to 576 columns and 512 steps strip by strip, if tiles have 64 columns or more:
+//          that right-hand side is read from where it is as fast as from a panel, and copying it is 2 to 4 % of
+//          the time. Narrower tiles gain from the panel (16 columns, AVX2, 512x512x512: 1.16 times as fast).
 // Knobs:   tile_m, tile_n: rows and columns of a tile; lanes: f32 in a vector. tile_m * tile_n / lanes
 //          accumulators have to fit the vector registers with room for the operands: 6, 64, 16 for AVX-512;
 //          6, 16, 8 for AVX2; 8, 8, 4 for NEON; 4, 8, 4 for SSE. narrow_tile_m: rows of a tile one vector wide.
@@ -43,10 +44,10 @@ module attributes {transform.with_named_sequence} {
     %lanes = transform.tune.knob<"lanes"> = 16 : i64 from options = [4, 8, 16] -> !transform.param<i64>
 
     // Which way to go depends on the shape: the first that fits.
-    %all = transform.foreach_match in %root
+    %all = transform.foreach_match in %root, %tile_n
       @is_slim -> @take_dots, @is_flat -> @take_rows, @is_short -> @take_rows, @is_small -> @take_strips,
       @is_matmul -> @take_panels
-      : (!transform.any_op) -> !transform.any_op
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %by_dots = transform.structured.match attributes {way = "dots"} in %all : (!transform.any_op) -> !transform.any_op
     %by_rows = transform.structured.match attributes {way = "rows"} in %all : (!transform.any_op) -> !transform.any_op
     %by_strips = transform.structured.match attributes {way = "strips"} in %all : (!transform.any_op) -> !transform.any_op
@@ -202,7 +203,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   // A matmul with up to 4 columns.
-  transform.named_sequence private @is_slim(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @is_slim(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %size = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%matmul: !transform.any_op):
@@ -217,7 +219,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield %op : !transform.any_op
   }
   // A matmul with up to 12 rows.
-  transform.named_sequence private @is_flat(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @is_flat(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %size = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%matmul: !transform.any_op):
@@ -231,7 +234,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield %op : !transform.any_op
   }
   // A matmul with a reduction of up to 32 steps.
-  transform.named_sequence private @is_short(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @is_short(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %size = transform.match.structured %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%matmul: !transform.any_op):
@@ -244,8 +248,9 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi le %size, %most : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  // A matmul with up to 576 columns and a reduction of up to 512 steps, both known.
-  transform.named_sequence private @is_small(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  // A matmul with up to 576 columns and a reduction of up to 512 steps, both known, in tiles of at least 64 columns.
+  transform.named_sequence private @is_small(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %width, %steps = transform.match.structured %op : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
     ^bb0(%matmul: !transform.any_op):
@@ -260,10 +265,13 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi le %width, %most_columns : !transform.param<i64>
     transform.match.param.cmpi ge %steps, %least : !transform.param<i64>
     transform.match.param.cmpi le %steps, %most_steps : !transform.param<i64>
+    %least_tile = transform.param.constant 64 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %tile_n, %least_tile : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
   // Any matmul.
-  transform.named_sequence private @is_matmul(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @is_matmul(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     transform.yield %op : !transform.any_op
   }

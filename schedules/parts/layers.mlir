@@ -95,7 +95,8 @@ module attributes {transform.with_named_sequence} {
 
   // Cut layers into tiles that stay in registers. A panel of the weights would not be read often enough by up to 12
   // rows, nor in a reduction of up to 32 steps; up to 576 columns and 512 steps are read from where they are as fast
-  // as from a panel; all other layers read the weights from panels.
+  // as from a panel by tiles of 64 columns and more (narrower ones use a line or two of each row, and such lines, far
+  // apart, drive each other out of the caches); all other layers read the weights from panels.
   transform.named_sequence @tile_layers(%root: !transform.any_op {transform.readonly},
       %tile_m: !transform.param<i64> {transform.readonly}, %tile_n: !transform.param<i64> {transform.readonly},
       %narrow_tile_m: !transform.param<i64> {transform.readonly}, %lanes: !transform.param<i64> {transform.readonly}) {
@@ -110,10 +111,10 @@ module attributes {transform.with_named_sequence} {
     transform.include @vectorize_rows failures(propagate) (%pieces, %tile_n)
       : (!transform.any_op, !transform.param<i64>) -> ()
     %function = transform.structured.match ops{["func.func"]} in %root : (!transform.any_op) -> !transform.any_op
-    %all = transform.foreach_match in %function
+    %all = transform.foreach_match in %function, %tile_n
       @has_few_rows -> @go_by_rows, @has_few_steps -> @go_by_rows, @has_few_weights -> @go_by_strips,
       @is_layer -> @go_by_panels
-      : (!transform.any_op) -> !transform.any_op
+      : (!transform.any_op, !transform.param<i64>) -> !transform.any_op
     %layers = transform.structured.match ops{["linalg.matmul"]} in %all : (!transform.any_op) -> !transform.any_op
     // Always from the first layer to the last, and without cleaning up in between: loops around a layer are what keeps
     // it from being fused into the next.
@@ -341,7 +342,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
   // A matmul of up to 12 rows.
-  transform.named_sequence private @has_few_rows(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @has_few_rows(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %rows = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%matmul: !transform.any_op):
@@ -356,7 +358,8 @@ module attributes {transform.with_named_sequence} {
     transform.yield %op : !transform.any_op
   }
   // A matmul with a reduction of up to 32 steps.
-  transform.named_sequence private @has_few_steps(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @has_few_steps(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %steps = transform.match.structured failures(propagate) %op : (!transform.any_op) -> !transform.param<i64> {
     ^bb0(%matmul: !transform.any_op):
@@ -369,8 +372,9 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi le %steps, %most : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
-  // A matmul with up to 576 columns and a reduction of up to 512 steps.
-  transform.named_sequence private @has_few_weights(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  // A matmul with up to 576 columns and a reduction of up to 512 steps, in tiles of at least 64 columns.
+  transform.named_sequence private @has_few_weights(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     %columns, %steps = transform.match.structured failures(propagate) %op
       : (!transform.any_op) -> (!transform.param<i64>, !transform.param<i64>) {
@@ -386,10 +390,13 @@ module attributes {transform.with_named_sequence} {
     transform.match.param.cmpi le %columns, %most_columns : !transform.param<i64>
     transform.match.param.cmpi ge %steps, %least : !transform.param<i64>
     transform.match.param.cmpi le %steps, %most_steps : !transform.param<i64>
+    %least_tile = transform.param.constant 64 : i64 -> !transform.param<i64>
+    transform.match.param.cmpi ge %tile_n, %least_tile : !transform.param<i64>
     transform.yield %op : !transform.any_op
   }
   // Any matmul.
-  transform.named_sequence private @is_layer(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
+  transform.named_sequence private @is_layer(%op: !transform.any_op {transform.readonly},
+      %tile_n: !transform.param<i64> {transform.readonly}) -> !transform.any_op {
     transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
     transform.yield %op : !transform.any_op
   }

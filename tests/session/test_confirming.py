@@ -110,7 +110,7 @@ def test_time_that_is_up_ends_a_run_after_its_process():
     assert (found.end, found.verdict.processes, found.is_settled) == ("out of time", 1, False)
     lines = describe_confirmation(found)
     assert lines[0].startswith("undecided: ") and lines[1].startswith("the one ahead so far has ")
-    assert lines[-1].startswith("run the sweep again, ")
+    assert lines[-1].startswith("run the sweep again with more time for it ")
 
 
 def test_what_cannot_be_told_apart_ends_with_the_processes():
