@@ -38,10 +38,10 @@ _PAYLOAD = "fc_relu.mlir"
 _SCHEDULES = {
     "tile": "fc_relu_tile.mlir",
     "tile + fuse + vectorize": "fc_relu_tile_fuse_vectorize.mlir",
-    "the same, packed": "fc_relu.mlir",
+    "the same, by strips": "fc_relu.mlir",
 }
 # The schedule whose tile sizes are swept, and how many values of each: the target's own, and those beside it.
-_SWEPT = "the same, packed"
+_SWEPT = "the same, by strips"
 _VALUES = {"tile_m": 3, "tile_n": 2}
 _CONFIRM_SECONDS = 6.0
 # What OpenBLAS calls a CPU with no more instructions than a target.

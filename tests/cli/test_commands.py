@@ -139,7 +139,7 @@ def test_demo_writes_tables_csv_plots_and_page(demo):
         "unscheduled",
         "tile",
         "tile + fuse + vectorize",
-        "the same, packed",
+        "the same, by strips",
     }
     assert len(rows) == 15 and all(float(r["time_ns"]) > 0 for r in rows)
     assert (out / "speed.png").read_bytes().startswith(b"\x89PNG")
