@@ -48,6 +48,86 @@ _F32_TO_BF16 = """
   llvm.return %result : bf16
 """
 
+# Without F16C. Numbers below 2^-14 are multiples of 2^-24: converted as such, and rounded to such by adding 0.5.
+_F16_TO_F32 = """
+  %c13 = llvm.mlir.constant(13 : i32) : i32
+  %c16 = llvm.mlir.constant(16 : i32) : i32
+  %sign_bit = llvm.mlir.constant(0x8000 : i32) : i32
+  %no_sign = llvm.mlir.constant(0x7fff : i32) : i32
+  %infinity = llvm.mlir.constant(0x7c00 : i32) : i32
+  %least = llvm.mlir.constant(0x400 : i32) : i32
+  %rebias = llvm.mlir.constant(0x38000000 : i32) : i32
+  %quiet = llvm.mlir.constant(0x400000 : i32) : i32
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  %unit = llvm.mlir.constant(0x33800000 : i32) : i32
+  %short = llvm.bitcast %narrow : f16 to i16
+  %bits = llvm.zext %short : i16 to i32
+  %signed = llvm.and %bits, %sign_bit : i32
+  %sign = llvm.shl %signed, %c16 : i32
+  %size = llvm.and %bits, %no_sign : i32
+  %wide = llvm.shl %size, %c13 : i32
+  %normal = llvm.add %wide, %rebias : i32
+  %special = llvm.add %normal, %rebias : i32
+  %is_nan = llvm.icmp "ugt" %size, %infinity : i32
+  %nan_bit = llvm.select %is_nan, %quiet, %zero : i1, i32
+  %not_finite = llvm.or %special, %nan_bit : i32
+  %count = llvm.uitofp %size : i32 to f32
+  %step = llvm.bitcast %unit : i32 to f32
+  %tiny = llvm.fmul %count, %step : f32
+  %tiny_bits = llvm.bitcast %tiny : f32 to i32
+  %is_tiny = llvm.icmp "ult" %size, %least : i32
+  %is_special = llvm.icmp "uge" %size, %infinity : i32
+  %finite = llvm.select %is_tiny, %tiny_bits, %normal : i1, i32
+  %magnitude = llvm.select %is_special, %not_finite, %finite : i1, i32
+  %all = llvm.or %sign, %magnitude : i32
+  %result = llvm.bitcast %all : i32 to f32
+  llvm.return %result : f32
+"""
+
+_F32_TO_F16 = """
+  %c1 = llvm.mlir.constant(1 : i32) : i32
+  %c13 = llvm.mlir.constant(13 : i32) : i32
+  %c16 = llvm.mlir.constant(16 : i32) : i32
+  %sign_bit = llvm.mlir.constant(0x8000 : i32) : i32
+  %no_sign = llvm.mlir.constant(0x7fffffff : i32) : i32
+  %wide_infinity = llvm.mlir.constant(0x7f800000 : i32) : i32
+  %infinity = llvm.mlir.constant(0x7c00 : i32) : i32
+  %quiet = llvm.mlir.constant(0x7e00 : i32) : i32
+  %payload = llvm.mlir.constant(0x3ff : i32) : i32
+  %too_large = llvm.mlir.constant(0x477ff000 : i32) : i32
+  %least = llvm.mlir.constant(0x38800000 : i32) : i32
+  %rebias = llvm.mlir.constant(0x38000000 : i32) : i32
+  %below_half = llvm.mlir.constant(0xfff : i32) : i32
+  %half_bits = llvm.mlir.constant(0x3f000000 : i32) : i32
+  %bits = llvm.bitcast %narrow : f32 to i32
+  %high = llvm.lshr %bits, %c16 : i32
+  %sign = llvm.and %high, %sign_bit : i32
+  %size = llvm.and %bits, %no_sign : i32
+  %kept = llvm.lshr %size, %c13 : i32
+  %last = llvm.and %kept, %c1 : i32
+  %based = llvm.sub %size, %rebias : i32
+  %up = llvm.add %based, %below_half : i32
+  %tie = llvm.add %up, %last : i32
+  %normal = llvm.lshr %tie, %c13 : i32
+  %number = llvm.bitcast %size : i32 to f32
+  %half = llvm.bitcast %half_bits : i32 to f32
+  %sum = llvm.fadd %number, %half : f32
+  %sum_bits = llvm.bitcast %sum : f32 to i32
+  %tiny = llvm.sub %sum_bits, %half_bits : i32
+  %is_tiny = llvm.icmp "ult" %size, %least : i32
+  %finite = llvm.select %is_tiny, %tiny, %normal : i1, i32
+  %is_large = llvm.icmp "uge" %size, %too_large : i32
+  %limited = llvm.select %is_large, %infinity, %finite : i1, i32
+  %tail = llvm.and %kept, %payload : i32
+  %nan = llvm.or %quiet, %tail : i32
+  %is_nan = llvm.icmp "ugt" %size, %wide_infinity : i32
+  %magnitude = llvm.select %is_nan, %nan, %limited : i1, i32
+  %all = llvm.or %sign, %magnitude : i32
+  %short = llvm.trunc %all : i32 to i16
+  %result = llvm.bitcast %short : i16 to f16
+  llvm.return %result : f16
+"""
+
 _FUNCTIONS = {
     "bf16": (
         f"llvm.func @__truncsfbf2(%narrow: f32) -> bf16 {{\n"
@@ -56,6 +136,8 @@ _FUNCTIONS = {
         f"{_TO_ODD_F32}{_F32_TO_BF16.replace('%bits', '%odd_bits')}}}",
     ),
     "f16": (
+        f"llvm.func @__extendhfsf2(%narrow: f16) -> f32 {{{_F16_TO_F32}}}",
+        f"llvm.func @__truncsfhf2(%narrow: f32) -> f16 {{{_F32_TO_F16}}}",
         f"llvm.func @__truncdfhf2(%wide: f64) -> f16 {{{_TO_ODD_F32}"
         "  %odd = llvm.bitcast %odd_bits : i32 to f32\n"
         "  %result = llvm.fptrunc %odd : f32 to f16\n"

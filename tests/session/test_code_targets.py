@@ -4,6 +4,7 @@ import platform
 import re
 import warnings
 
+import numpy as np
 import pytest
 
 import lhkit
@@ -215,6 +216,31 @@ def without(monkeypatch, *flags):
     for module in (model_target, target_attributes, targets):
         monkeypatch.setattr(module, "cpu_flags", lambda: left)
     monkeypatch.setattr(targets, "vector_extensions", lambda: sorted(left))
+
+
+HALVES = """func.func @{0}(%a: tensor<?x{1}>) -> tensor<?x{2}> {{
+  %r = arith.{3} %a : tensor<?x{1}> to tensor<?x{2}>
+  return %r : tensor<?x{2}>
+}}"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_half_precision_is_converted_without_instructions_for_it(target, worker):
+    """Every f16; every middle of two of them and what lies beside it; numbers too small, too large, and none."""
+    widen, narrow = (
+        lhkit.compile(lhkit.load_payload(HALVES.format(*parts), worker=worker), target=target, worker=worker)
+        for parts in (("widen", "f16", "f32", "extf"), ("narrow", "f32", "f16", "truncf"))
+    )
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    wide = halves.astype(np.float32)
+    np.testing.assert_array_equal(widen(halves), wide)
+    finite = np.sort(wide[np.isfinite(wide)])
+    middles = (finite[1:] + finite[:-1]) / 2
+    beside = [np.nextafter(middles, np.float32(s) * np.inf, dtype=np.float32) for s in (-1, 1)]
+    odd = np.array([65519.996, 65520, 3e38, np.inf, -np.inf, np.nan, 2**-25, 2**-26, 1e-40], np.float32)
+    numbers = np.concatenate([wide, middles, *beside, odd, -odd])
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(narrow(numbers), numbers.astype(np.float16))
 
 
 def test_code_that_this_cpu_cannot_execute_is_refused(monkeypatch):
