@@ -48,7 +48,7 @@ _F32_TO_BF16 = """
   llvm.return %result : bf16
 """
 
-# Without F16C. Numbers below 2^-14 are multiples of 2^-24: converted as such, and rounded to such by adding 0.5.
+# Without F16C. Numbers below 2^-14 are multiples of 2^-24: converted as such, and made such by adding 0.5.
 _F16_TO_F32 = """
   %c13 = llvm.mlir.constant(13 : i32) : i32
   %c16 = llvm.mlir.constant(16 : i32) : i32
