@@ -139,13 +139,13 @@ def all_among(cell: Cell, roots: CellSet) -> bool:
 
 def all_under(cell: Cell, roots: CellSet) -> bool:
     """Return True if every op of a cell certainly lies at or under one of the roots."""
-    return _is_covered_by(cell, roots, lambda c: c.parts_of + [i.cells for i in c.inside if i.is_certain])
+    return _is_covered_by(cell, roots, lambda c: [i.cells for i in c.inside if i.is_certain] + c.parts_of)
 
 
 def _is_covered_by(cell: Cell, roots: CellSet, unions_of: Callable[[Cell], list[CellSet]]) -> bool:
-    if cell in roots:
-        return True
     reached = {cell: unions_of(cell)}
+    if cell in roots or any(union <= roots for union in reached[cell]):
+        return True  # so are most, and the search below may reach every cell that there is
     waiting = [cell]
     while waiting:
         for union in reached[waiting.pop()]:

@@ -41,8 +41,8 @@ from lhkit.model.span import Span
 # Sequences that include one another many times over are followed for this many ops, then entered no more.
 MOST_OPS = 50_000
 # An op that consumes or searches is held against every handle that there is, and what each lies in: so many
-# cells take a few seconds.
-MOST_COMPARED = 2_000_000
+# cells take a second or two. Shipped schedules take 11,000 at most.
+MOST_COMPARED = 400_000
 _MOST_ITERATIONS = 4
 _NO_CELLS: CellSet = frozenset()
 

@@ -1,6 +1,7 @@
 """The static check: planted defects are found with cause and place, valid schedules give no alarm."""
 
 import json
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from check_payloads import PAYLOADS
 from test_tutorial_sequences import CASES, last_line_marked, schedule_text
 
 import lhkit
-from lhkit.analysis import handle_states, static_check
+from lhkit.analysis import aliasing, handle_states, static_check
 from lhkit.analysis.handle_history import rolled_back
 from lhkit.model import span
 from lhkit.model.errors import ScheduleError, UsageError
@@ -277,6 +278,19 @@ def test_a_schedule_of_very_many_handles_is_not_followed_to_its_end(monkeypatch,
     assert len(fates) <= 2000 < counted * 3
     report = check_schedule(lhkit.load_schedule(text, worker=worker), worker=worker)
     assert "it is too long" in plain_text(check_lines(report))
+
+
+def test_many_searches_of_one_scope_are_not_held_against_all_that_was_found(worker, monkeypatch):
+    """Each is told from the scope that it was found in; walking over all others takes minutes for 200 of them."""
+    search = '%m{0} = transform.structured.match ops{{["linalg.matmul"]}} in %root : ({1}) -> {1}\n'
+    search += 'transform.annotate %m{0} "seen" : {1}\n'
+    text = f"""module attributes {{transform.with_named_sequence}} {{
+      transform.named_sequence @__transform_main(%root: {ANY} {{transform.readonly}}) {{
+        {"".join(search.format(i, ANY) for i in range(40))} transform.yield }} }}"""
+    schedule = lhkit.load_schedule(text, worker=worker)
+    walks = []
+    monkeypatch.setattr(aliasing, "defaultdict", lambda kind: walks.append(1) or defaultdict(kind))
+    assert check_schedule(schedule, worker=worker).is_complete and walks == []
 
 
 def test_a_text_is_split_once_for_all_places_that_are_shown_of_it():
