@@ -6,6 +6,7 @@ import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import click
@@ -171,7 +172,7 @@ def _load_array(file: str, type_: ArrayType) -> Array:
         raise usage_error(f"no such file: {file}") from None
     except OSError as error:
         raise usage_error(f"{file} cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, SyntaxError, TokenError) as error:  # its head is a Python literal
         raise usage_error(f"{file} is not a .npy file: {error}") from None
     if not isinstance(array, np.ndarray):
         raise usage_error(f"{file} holds several arrays; --arg takes a .npy file with one")

@@ -61,11 +61,12 @@ def read_notebook(path: Path) -> Any:
         raise usage_error(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         raise usage_error(f"{path} is no notebook: {error}") from None
-    if not isinstance(data, dict) or not isinstance(data.get("cells", data.get("worksheets")), list):
-        raise usage_error(f"{path} is no notebook: it has no cells")
+    cells = data.get("cells", data.get("worksheets")) if isinstance(data, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise usage_error(f"{path} is no notebook: it has no cells, or one that is none")
     try:
         return nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
-    except (ValueError, nbformat.ValidationError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, nbformat.ValidationError) as error:
         raise usage_error(f"{path} is no notebook: {error}") from None
 
 

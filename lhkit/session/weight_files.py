@@ -8,6 +8,7 @@ import struct
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -69,6 +70,8 @@ def read_weights(path: Path, names: Collection[str]) -> list[FoundBlob]:
         struct.error,
         zipfile.BadZipFile,
         EOFError,
+        SyntaxError,
+        TokenError,
     ) as error:
         raise usage_error(
             f"{path} is no file with weights: {error}", "Weights are .npz or .safetensors."

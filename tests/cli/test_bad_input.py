@@ -52,6 +52,8 @@ FILES = {
     "spin.mlir": SPIN.encode(),
     "eat.mlir": EAT.encode(),
     "text.npy": b"1 2 3",
+    "open_head.npy": b"\x93NUMPY\x01\x00v\x00" + b"(" * 100 + b" " * 17 + b"\n",
+    "numbers.ipynb": b'{"cells": [1, "x", null], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}',
 }
 M, T = "matmul.mlir", "matmul_tile.mlir"
 
@@ -94,6 +96,8 @@ CASES = [
     (["run", M, "--set", "tile_m=8"], 2, "need a schedule"),
     (["run", M, "--arg", "missing.npy"], 2, "no such file: missing.npy"),
     (["run", M, "--arg", "text.npy"], 2, "text.npy is not a .npy file"),
+    (["run", M, "--arg", "open_head.npy"], 2, "open_head.npy is not a .npy file"),
+    (["publish", "numbers.ipynb", "--out", "."], 2, "numbers.ipynb is no notebook"),
     (["run", "two.mlir", "--function", "g", "--arg", "text.npy"], 2, "1 --arg given, 0 taken"),
     (["run", M, "--out", "-", "--json", "-"], 2, "only one file can go to standard output"),
     (["run", M, "--out", "no/such/folder/x.npz"], 2, "cannot be written"),
