@@ -197,13 +197,18 @@ def test_the_vectorized_schedule_is_clearly_faster(demo):
 def test_doctor_says_what_is_here_and_what_adds_the_rest(lhkit_command):
     done = lhkit_command("doctor", "--json", "doctor.json")
     assert done.returncode == 0, done.stdout
-    assert "MLIR bindings" in done.stdout and "pip install 'lhkit[" in done.stdout
+    assert "MLIR bindings" in done.stdout
     as_json = lhkit_command("doctor", "--json", "-")
     findings = json.loads(as_json.stdout)["findings"]
     assert {f["what"] for f in findings} >= {"CPU", "MLIR bindings", "  jit", "extra torch"}
     defences = [f["what"] for f in findings if f["what"].startswith("sandbox: ")]
     assert defences == [f"sandbox: {what}" for what in DEFENCES] and len(defences) == 9
-    purposes = {f["what"]: f["found"] for f in findings if f["what"].startswith("extra ")}
+    extras = [f for f in findings if f["what"].startswith("extra ")]
+    assert len(extras) >= 4
+    for extra in extras:  # which of them are here depends on the machine
+        adds = f"pip install 'lhkit[{extra['what'].removeprefix('extra ')}]'"
+        assert extra["ok"] or (extra["mend"] == adds and adds in done.stdout), extra
+    purposes = {f["what"]: f["found"] for f in extras}
     assert purposes["extra torch"] == "PyTorch beside our own kernels (lhkit bench --suite)"
 
 
