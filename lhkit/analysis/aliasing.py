@@ -144,7 +144,7 @@ def all_under(cell: Cell, roots: CellSet) -> bool:
 
 def _is_covered_by(cell: Cell, roots: CellSet, unions_of: Callable[[Cell], list[CellSet]]) -> bool:
     reached = {cell: unions_of(cell)}
-    if cell in roots or any(union <= roots for union in reached[cell]):
+    if cell in roots or any(union and union <= roots for union in reached[cell]):
         return True  # so are most, and the search below may reach every cell that there is
     waiting = [cell]
     while waiting:
