@@ -1,12 +1,17 @@
-"""What belongs together in a text: brackets and their partners, comments and their ops."""
+"""What belongs together in a text: brackets and their partners, elements of lists, comments and their ops."""
 
 from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
 
 from lhkit.schedule.lexing import Token
 
 # Steps that are switched off stand in comments that begin like this; they belong to no other step.
 OFF_MARK = "//lhkit:off"
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
+# Outside of affine sets, angles are brackets too.
+_OPENERS = {**CLOSERS, "<": ">"}
+_CLOSING = frozenset(_OPENERS.values())
 
 
 def partners_of(tokens: tuple[Token, ...]) -> list[int | None]:
@@ -61,3 +66,75 @@ def comments_of(tokens: tuple[Token, ...]) -> tuple[dict[int, int], dict[int, in
                 leads[token.start] = lead
             lead, before = None, token
     return leads, tails
+
+
+def is_bracket(tokens: Sequence[Token], i: int, which: Collection[str]) -> bool:
+    """Return True for a token that is one of these brackets, and no comparison in an affine set."""
+    token = tokens[i]
+    if token.kind != "punctuation" or token.text not in which:
+        return False
+    following = tokens[i + 1] if i + 1 < len(tokens) else None
+    compares = token.text in "<>" and following is not None and following.text == "="
+    return not (compares and following is not None and following.start == token.end)
+
+
+def closing(tokens: Sequence[Token], at: int) -> int:
+    """Return the index of what closes the bracket at an index, or that of the last token."""
+    depth = 0
+    for i in range(at, len(tokens)):
+        if is_bracket(tokens, i, _OPENERS):
+            depth += 1
+        elif is_bracket(tokens, i, _CLOSING):
+            depth -= 1
+            if depth == 0:
+                return i
+    return len(tokens) - 1
+
+
+def are_balanced(tokens: Sequence[Token]) -> bool:
+    """Return True if all brackets among tokens close, and nothing is a token that no lexer takes."""
+    open_brackets: list[str] = []
+    for i, token in enumerate(tokens):
+        if token.kind == "unknown":
+            return False
+        if is_bracket(tokens, i, _OPENERS):
+            open_brackets.append(_OPENERS[token.text])
+        elif is_bracket(tokens, i, _CLOSING) and (not open_brackets or open_brackets.pop() != token.text):
+            return False
+    return not open_brackets
+
+
+def split_list(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Return tokens split at the commas that stand in no bracket."""
+    parts: list[list[Token]] = [[]]
+    i = 0
+    while i < len(tokens):
+        if tokens[i].text == ",":
+            parts.append([])
+        elif is_bracket(tokens, i, "([{<"):
+            end = closing(tokens, i)
+            parts[-1] += tokens[i : end + 1]
+            i = end
+        else:
+            parts[-1].append(tokens[i])
+        i += 1
+    return [p for p in parts if p]
+
+
+def outside_brackets(tokens: Sequence[Token]) -> Iterator[int]:
+    """Yield the indices of tokens that stand in no bracket; those of the opening brackets too."""
+    i = 0
+    while i < len(tokens):
+        yield i
+        if is_bracket(tokens, i, "([{<"):
+            i = closing(tokens, i)
+        i += 1
+
+
+def source_of(tokens: Sequence[Token]) -> str:
+    """Return tokens as text, without the comments and line breaks between them."""
+    pieces = []
+    for i, token in enumerate(tokens):
+        apart = i > 0 and tokens[i - 1].end < token.start
+        pieces.append((" " if apart else "") + token.text)
+    return "".join(pieces)

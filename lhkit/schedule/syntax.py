@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from lhkit.schedule.brackets import comments_of, partners_of
 from lhkit.schedule.lexing import Token, lex, without_trivia
-from lhkit.schedule.tree import BlockSyntax, Group, Name, OpSyntax, RegionSyntax, Syntax, Use
+from lhkit.schedule.tree import BlockLabel, BlockSyntax, Group, Name, OpSyntax, RegionSyntax, Syntax, Use
 from lhkit.schedule.vocabulary import (
     BARE_NAMES,
     CONNECTORS,
     NO_OPS,
+    OLD_NAMES,
     REGION_HOLDERS,
     SHORT_NAMES,
     TERMINATORS,
@@ -25,6 +26,8 @@ from lhkit.schedule.vocabulary import (
 
 # Deeper regions stay unread: nothing a person writes, and the reader must not run out of stack.
 _MOST_DEPTH = 60
+# No op has more results; a text may say anything.
+_MOST_RESULTS = 1_000
 # How far into a dictionary the reader looks for what cannot be in one.
 _MOST_TOKENS = 200
 
@@ -39,11 +42,17 @@ class _Head(NamedTuple):
 
 
 @functools.lru_cache(maxsize=8)
-def read_syntax(text: str) -> Syntax:
-    """Return the ops of a text; of a broken one, those that can be made out. Never raises."""
+def read_syntax(text: str, *, is_old: bool = False) -> Syntax:
+    """Return the ops of a text; of a broken one, those that can be made out. Never raises.
+
+    Args:
+        text: The text.
+        is_old: True for a text that older versions of MLIR may have taken: at the beginning of a line, ops of
+            theirs may leave out the dialect.
+    """
     tokens = lex(text)
     starts = (0, *(i + 1 for i, c in enumerate(text) if c == "\n"))
-    reader = _Reader(text, tokens)
+    reader = _Reader(text, tokens, OLD_NAMES if is_old else frozenset())
     blocks = reader.blocks(0, len(reader.tokens), 0, ())
     ops = tuple(op for block in blocks for op in block.ops)
     return Syntax(text, tokens, ops, starts)
@@ -69,8 +78,9 @@ def _steps_in(ops: tuple[OpSyntax, ...], *, is_inside: bool) -> Iterator[OpSynta
 class _Reader:
     """Reads the tokens that mean something, with the partner of every bracket known beforehand."""
 
-    def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
+    def __init__(self, text: str, tokens: tuple[Token, ...], old_names: frozenset[str]) -> None:
         self._text = text
+        self._old_names = old_names
         self.tokens = without_trivia(tokens)
         self._partner = partners_of(self.tokens)
         self._leads, self._tails = comments_of(tokens)
@@ -79,14 +89,15 @@ class _Reader:
     def blocks(self, i: int, end: int, depth: int, arguments: tuple[Name, ...]) -> tuple[BlockSyntax, ...]:
         """Return the blocks of a region whose tokens are ``i`` to ``end``; the first one may have no label."""
         blocks: list[BlockSyntax] = []
-        label, ops = None, list[OpSyntax]()
+        label: BlockLabel | None = None
+        ops: list[OpSyntax] = []
         is_fresh = True
         while i < end:
             after = self._label_end(i, end)
             if after is not None:
                 if ops or label is not None or arguments:
                     blocks.append(BlockSyntax(label, arguments, tuple(ops)))
-                label, ops = self.tokens[i].text, []
+                label, ops = BlockLabel(self.tokens[i], self.tokens[i + 1 : after]), []
                 arguments = self._arguments(i + 1, after - 1)
                 i, is_fresh = after, True
             elif (head := self._head(i, end, is_fresh)) is not None:
@@ -121,7 +132,7 @@ class _Reader:
             token = self.tokens[at]
             count, stop = 1, token.end
             if self._is(at + 1, end, ":") and at + 2 < end and self.tokens[at + 2].text.isdecimal():
-                count, stop = min(int(self.tokens[at + 2].text[:6]), 10_000), self.tokens[at + 2].end
+                count, stop = min(int(self.tokens[at + 2].text[:6]), _MOST_RESULTS), self.tokens[at + 2].end
                 at += 2
             names.append(Name(token.text, token.start, stop, count))
             at += 1
@@ -155,11 +166,15 @@ class _Reader:
         if has_results:
             return None if token.text in NO_OPS else BARE_NAMES.get(token.text, token.text)
         starts = is_fresh or self.tokens[i - 1].line != token.line or self.tokens[i - 1].text == "}"
-        return BARE_NAMES.get(token.text) if starts else None
+        return BARE_NAMES.get(token.text, token.text) if starts and self._is_bare_name(token.text) else None
+
+    def _is_bare_name(self, word: str) -> bool:
+        return word in BARE_NAMES or word in self._old_names
 
     def _op(self, head: _Head, first: int, end: int, depth: int) -> tuple[OpSyntax, int]:
         """Return the op with this head, and the index behind it."""
         operands, groups, regions = list[Use](), list[Group](), list[RegionSyntax]()
+        braces: list[int] = []  # those that open its regions
         arguments: tuple[Name, ...] = ()
         marks: list[int] = []  # tokens at the depth of the block
         i = head.name_at + 1
@@ -172,9 +187,12 @@ class _Reader:
                 i += 1
                 continue
             if is_region:
+                braces.append(i)
                 regions.append(self._region(i, partner, depth, head.name, arguments))
             elif head.is_generic and self._is(i, end, "(") and self._is(i + 1, end, "{"):
-                regions += self._regions(i + 1, partner, depth, head.name)
+                inside = self._regions(i + 1, partner)
+                braces += inside
+                regions += [self._region(at, self._partner[at] or 0, depth, head.name, ()) for at in inside]
             else:
                 groups.append(self._group(i, partner))
                 if head.name == "transform.named_sequence" and self._is(i, end, "(") and not head.is_generic:
@@ -187,12 +205,14 @@ class _Reader:
         last = self.tokens[min(i, end) - 1]
         location = self._location(marks, i)
         types_end = location[0] if location else last.end
+        own, rest = self._own_tokens(head.name_at + 1, braces, min(i, end))
         op = OpSyntax(
             name=head.name,
-            start=self.tokens[first].start,
-            end=last.end,
-            name_start=self.tokens[head.name_at].start,
-            is_generic=head.is_generic,
+            first=self.tokens[first],
+            at=self.tokens[head.name_at],
+            last=last,
+            head=own,
+            rest=rest,
             results=head.results,
             operands=tuple(operands),
             groups=tuple(groups),
@@ -204,6 +224,15 @@ class _Reader:
             tail=self._tails.get(last.end, last.end),
         )
         return op, i
+
+    def _own_tokens(self, i: int, braces: list[int], end: int) -> tuple[tuple[Token, ...], tuple[Token, ...]]:
+        """Return the tokens from ``i`` on as far as the first region, and those behind it that are in none."""
+        pieces = []
+        for brace in braces:
+            pieces.append(self.tokens[i:brace])
+            i = (self._partner[brace] or 0) + 1
+        pieces.append(self.tokens[i:end])
+        return pieces[0], tuple(token for piece in pieces[1:] for token in piece)
 
     def _ends(self, i: int, end: int, depth: int) -> bool:
         """Return True if the op before a token ends there."""
@@ -266,18 +295,19 @@ class _Reader:
         is_read = depth < _MOST_DEPTH
         blocks = self.blocks(i + 1, partner, depth + 1, arguments) if is_read else ()
         self._is_in_sequence = was
-        return RegionSyntax(self.tokens[i].start, self.tokens[min(partner, len(self.tokens) - 1)].end, blocks)
+        last = self.tokens[min(partner, len(self.tokens) - 1)]
+        return RegionSyntax(self.tokens[i].start, last.end, blocks, partner < len(self.tokens))
 
-    def _regions(self, i: int, end: int, depth: int, owner: str) -> list[RegionSyntax]:
-        """Return the regions of the generic form: braces between commas."""
-        regions = []
+    def _regions(self, i: int, end: int) -> list[int]:
+        """Return where the regions of the generic form begin: braces between commas."""
+        found = []
         while i < end:
             partner = self._partner[i]
             if self.tokens[i].text == "{" and partner is not None:
-                regions.append(self._region(i, partner, depth, owner, ()))
+                found.append(i)
                 i = partner
             i += 1
-        return regions
+        return found
 
     def _arguments(self, i: int, end: int) -> tuple[Name, ...]:
         """Return the arguments in parentheses that open at ``i``: ``(%a: T {…}, %b: T)``."""

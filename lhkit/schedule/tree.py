@@ -66,26 +66,52 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockLabel:
+    """The label of a block, ``^bb0(%a: !transform.any_op):``.
+
+    Attributes:
+        at: The token of its name.
+        tokens: The tokens behind the name, the colon included.
+    """
+
+    at: Token
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BlockSyntax:
     """A block: its arguments (those of a named sequence too) and its ops."""
 
-    label: str | None
+    label: BlockLabel | None
     arguments: tuple[Name, ...]
     ops: tuple[OpSyntax, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RegionSyntax:
-    """A region from ``{`` to ``}``; a text that breaks off ends it too."""
+    """A region from ``{`` to ``}``; a text that breaks off ends it too.
+
+    Attributes:
+        start: Where its brace stands.
+        end: Where it ends, the closing brace included.
+        blocks: Its blocks.
+        is_closed: False where the text ends before the region does.
+    """
 
     start: int
     end: int
     blocks: tuple[BlockSyntax, ...]
+    is_closed: bool
 
     @property
     def ops(self) -> tuple[OpSyntax, ...]:
         """The ops of all blocks."""
         return tuple(op for block in self.blocks for op in block.ops)
+
+    @property
+    def labels(self) -> tuple[BlockLabel, ...]:
+        """The labels of its blocks."""
+        return tuple(block.label for block in self.blocks if block.label is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +120,11 @@ class OpSyntax:
 
     Attributes:
         name: Its full name; also where it is written in the generic form, in quotes.
-        start: Where it begins, results included.
-        end: Where it ends, a trailing ``loc(…)`` included.
-        name_start: Where its name stands: its place in the IR, if no ``loc(…)`` says otherwise.
-        is_generic: True for ``"transform.x"(…)``.
+        first: Its first token: a result, or the name.
+        at: The token of its name.
+        last: Its last token, a trailing ``loc(…)`` included.
+        head: The tokens behind the name, as far as the first region.
+        rest: The tokens behind the first region that are in none.
         results: Its results.
         operands: Its uses of values outside its regions, in the order of the text.
         groups: Its brackets outside its regions, in order.
@@ -110,10 +137,11 @@ class OpSyntax:
     """
 
     name: str
-    start: int
-    end: int
-    name_start: int
-    is_generic: bool
+    first: Token
+    at: Token
+    last: Token
+    head: tuple[Token, ...]
+    rest: tuple[Token, ...]
     results: tuple[Name, ...]
     operands: tuple[Use, ...]
     groups: tuple[Group, ...]
@@ -123,6 +151,41 @@ class OpSyntax:
     location: tuple[int, int] | None
     lead: int
     tail: int
+
+    @property
+    def start(self) -> int:
+        """Where it begins, results included."""
+        return self.first.start
+
+    @property
+    def end(self) -> int:
+        """Where it ends, a trailing ``loc(…)`` included."""
+        return self.last.end
+
+    @property
+    def name_start(self) -> int:
+        """Where its name stands: its place in the IR, if no ``loc(…)`` says otherwise."""
+        return self.at.start
+
+    @property
+    def is_generic(self) -> bool:
+        """True for the generic form, ``"transform.x"(…)``."""
+        return self.at.kind == "string"
+
+    @property
+    def spelling(self) -> str:
+        """Its name as written, without quotes; the dialect may be left out."""
+        return self.at.text.strip('"')
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens behind its name that are in no region."""
+        return (*self.head, *self.rest)
+
+    @property
+    def result_count(self) -> int:
+        """How many results it has names for."""
+        return sum(name.count for name in self.results)
 
     @property
     def values(self) -> tuple[str, ...]:

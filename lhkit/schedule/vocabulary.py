@@ -4,6 +4,35 @@ from __future__ import annotations
 
 # Ops that are written without a dialect; elsewhere such words are keywords.
 BARE_NAMES = {"module": "builtin.module", "return": "func.return", "call": "func.call", "func": "func.func"}
+# Names that once were written without a dialect: those of the standard dialect in functions, and those of
+# transform in the regions of its ops. Only what may begin a line: behind "=" any word is one.
+OLD_NAMES = frozenset(
+    (
+        "call_indirect",
+        "br",
+        "cond_br",
+        "switch",
+        "store",
+        "dealloc",
+        "assert",
+        "tensor_store",
+        "linalg_yield",
+        "sequence",
+        "with_pdl_patterns",
+        "foreach",
+        "alternatives",
+        "yield",
+        "print",
+        "include",
+        "apply_patterns",
+        "annotate",
+        "test_print_remark_at_operand",
+        "test_print_param",
+        "test_print_number_of_associated_payload_ir_ops",
+        "test_consume_operand",
+        "bufferize",
+    )
+)
 # In the region of a transform.sequence, and only there, ops may leave out the dialect.
 SHORT_NAMES = (
     "alternatives",

@@ -122,7 +122,7 @@ def _step(
     step = tracing.entry.steps[index]
     ran = index in ids
     status: StepStatus = "ok" if ran else "failed" if index == failed else "not-run"
-    at = step.statement.at
+    at = step.op.at
     consumed = tracing.consumed[index]
     verdict = tracing.verdicts.get(index, Verdict()) if ran else Verdict()
     names = ids.get(index - 1, ())
@@ -179,7 +179,7 @@ def _warnings(tracing: OptTracing, index: int) -> tuple[TraceWarning, ...]:
             "ids of payload ops by likeness of their text, nothing of what value handles point to"
         )
         warnings.append(TraceWarning("binary-host", message))
-    if tracing.entry.steps[index].statement.regions or tracing.entry.steps[index].name == "transform.include":
+    if tracing.entry.steps[index].op.regions or tracing.entry.steps[index].name == "transform.include":
         warnings.append(TraceWarning("binary-host", f"steps inside of it are not seen by {host}"))
     if tracing.differs_from == index:
         message = "the marks on payload ops changed what this step did; handles may be wrong from here on"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from lhkit.model.failure import Diagnostic
 from lhkit.model.span import Span
-from lhkit.schedule.upgrading.statements import Statement, parse_statements
+from lhkit.schedule.syntax import read_syntax
+from lhkit.schedule.tree import OpSyntax
 from lhkit.session.opt_schedule import ENDED, PRINTED
 
 _PRINT = re.compile(r"^\[\[\[ IR printer: (.*?) ?(?:top-level)? ?\]\]\]\n", re.MULTILINE)
@@ -52,26 +53,20 @@ def without_tags(text: str) -> str:
 def tree_of(text: str) -> tuple[TreeOp, ...]:
     """Return the ops of a printed payload, outer before inner."""
     ops: list[TreeOp] = []
-    for statement in parse_statements(text):
-        _add(statement, None, 0, ops)
+    for op in read_syntax(text).ops:
+        _add(op, None, 0, ops)
     return tuple(ops)
 
 
-def _add(statement: Statement, parent: int | None, depth: int, ops: list[TreeOp]) -> None:
-    if statement.at.kind not in ("word", "string"):
-        return
-    tokens = [*statement.head, *statement.tail]
+def _add(op: OpSyntax, parent: int | None, depth: int, ops: list[TreeOp]) -> None:
+    tokens = op.tokens
     tags = frozenset((int(m[1]) - 1, int(m[2])) for t in tokens if (m := _TAG.fullmatch(t.text)))
     shown = " ".join("%" if t.kind == "value" else t.text for t in tokens if not _TAG.fullmatch(t.text))
     here = len(ops)
-    ops.append(TreeOp(_full_name(statement.name), parent, depth, shown, tags))
-    for region in statement.regions:
-        for inner in region.statements:
+    ops.append(TreeOp(op.name, parent, depth, shown, tags))
+    for region in op.regions:
+        for inner in region.ops:
             _add(inner, here, depth + 1, ops)
-
-
-def _full_name(name: str) -> str:
-    return {"module": "builtin.module", "return": "func.return", "call": "func.call"}.get(name, name)
 
 
 def align(

@@ -11,17 +11,13 @@ from dataclasses import dataclass
 
 from lhkit.model.errors import usage_error
 from lhkit.model.trace import HandleKind
+from lhkit.schedule.brackets import source_of
 from lhkit.schedule.lexing import Token
-from lhkit.schedule.upgrading.edits import Edit, apply_edits, inserted
-from lhkit.schedule.upgrading.signatures import (
-    Types,
-    collect_types,
-    signature_of,
-    source_of,
-    split_list,
-    values_of,
-)
-from lhkit.schedule.upgrading.statements import Statement, closing, parse_statements
+from lhkit.schedule.script import Replacement, with_replacements
+from lhkit.schedule.syntax import read_syntax
+from lhkit.schedule.tree import OpSyntax
+from lhkit.schedule.upgrading.edits import inserted
+from lhkit.schedule.upgrading.signatures import Types, arguments_in, collect_types, signature_of, values_of
 
 PRINTED = "lhkit"
 ENDED = "lhkit step ended"
@@ -49,14 +45,14 @@ class OptHandle:
 class OptStep:
     """A step of the entry, with its operands and results as indices of handles."""
 
-    statement: Statement
+    op: OpSyntax
     operands: tuple[int, ...]
     results: tuple[int, ...]
 
     @property
     def name(self) -> str:
         """The op's full name."""
-        name = self.statement.name
+        name = self.op.spelling
         return name if name.startswith("transform.") else f"transform.{name}"
 
 
@@ -66,17 +62,17 @@ class OptEntry:
 
     text: str
     name: str
-    sequence: Statement
-    sequences: tuple[Statement, ...]
+    sequence: OpSyntax
+    sequences: tuple[OpSyntax, ...]
     types: Types
     handles: tuple[OptHandle, ...]
     steps: tuple[OptStep, ...]
 
 
-def find_sequences_by_name(text: str) -> dict[str, Statement]:
+def find_sequences_by_name(text: str) -> dict[str, OpSyntax]:
     """Return the named sequences of a text that have a body, by name without ``@``."""
-    found = (s for top in parse_statements(text) for s in top.walk())
-    return {_symbol(s): s for s in found if s.name == "transform.named_sequence" and s.regions}
+    found = (s for top in read_syntax(text, is_old=True).ops for s in top.walk())
+    return {_symbol(s): s for s in found if s.spelling == "transform.named_sequence" and s.regions}
 
 
 def read_entry(text: str, entry: str) -> OptEntry:
@@ -85,39 +81,31 @@ def read_entry(text: str, entry: str) -> OptEntry:
     Raises:
         UsageError: The text has no such sequence.
     """
-    statements = parse_statements(text)
-    sequences = tuple(s for top in statements for s in top.walk() if s.name == "transform.named_sequence")
+    ops = read_syntax(text, is_old=True).ops
+    sequences = tuple(s for top in ops for s in top.walk() if s.spelling == "transform.named_sequence")
     found = next((s for s in sequences if _symbol(s) == entry and s.regions), None)
     if found is None:
         raise usage_error(f"no named sequence @{entry} was found in the text of the schedule")
     types = collect_types([found])
-    handles = [OptHandle(p[0].text, source_of(p[2 : _attributes(p)]), -1) for p in _arguments(found)]
+    handles = [OptHandle(p[0].text, source_of(p[2 : _attributes(p)]), -1) for p in arguments_in(found.head)]
     ids = {h.name: i for i, h in enumerate(handles)}
     steps = []
-    body = [s for s in found.regions[0].statements if s.name not in ("transform.yield", "yield")]
-    for index, statement in enumerate(body):
-        operands = tuple(ids[v.text] for v in values_of(statement, signature_of(statement)) if v.text in ids)
+    body = [s for s in found.regions[0].ops if s.spelling not in ("transform.yield", "yield")]
+    for index, op in enumerate(body):
+        operands = tuple(ids[v.text] for v in values_of(op, signature_of(op)) if v.text in ids)
         first = len(handles)
-        for token, count in statement.results:
-            known = types.get(token.text, ())
-            for number in range(count):
-                name = token.text if count == 1 else f"{token.text}#{number}"
+        for result in op.results:
+            known = types.get(result.text, ())
+            for number, name in enumerate(result.values):
                 type_ = known[number] if number < len(known) else "!transform.any_op"
                 ids[name] = len(handles)
                 handles.append(OptHandle(name, type_, index))
-        steps.append(OptStep(statement, operands, tuple(range(first, len(handles)))))
+        steps.append(OptStep(op, operands, tuple(range(first, len(handles)))))
     return OptEntry(text, entry, found, sequences, types, tuple(handles), tuple(steps))
 
 
-def _symbol(statement: Statement) -> str:
-    return next((t.text[1:].strip('"') for t in statement.head if t.kind == "symbol"), "")
-
-
-def _arguments(statement: Statement) -> list[list[Token]]:
-    start = next((i for i, t in enumerate(statement.head) if t.text == "("), None)
-    if start is None:
-        return []
-    return split_list(statement.head[start + 1 : closing(statement.head, start)])
+def _symbol(op: OpSyntax) -> str:
+    return next((t.text[1:].strip('"') for t in op.head if t.kind == "symbol"), "")
 
 
 def _attributes(part: Sequence[Token]) -> int:
@@ -139,12 +127,12 @@ def with_probes(entry: OptEntry, valid: Mapping[int, Sequence[int]], steps: int 
         steps: How many steps to apply; all if not given. The rest is cut off.
     """
     region = entry.sequence.regions[0]
-    edits = [inserted(region.open.end, _probe(entry, -1, valid.get(-1, ())))]
+    edits = [inserted(region.start + 1, _probe(entry, -1, valid.get(-1, ())))]
     for index, step in enumerate(entry.steps[:steps]):
-        edits.append(inserted(step.statement.last.end, _probe(entry, index, valid.get(index, ()))))
-    if steps is not None and steps < len(entry.steps) and region.close is not None:
-        edits.append(Edit(entry.steps[steps].statement.first.start, region.close.start, "transform.yield\n"))
-    return apply_edits(entry.text, edits)
+        edits.append(inserted(step.op.end, _probe(entry, index, valid.get(index, ()))))
+    if steps is not None and steps < len(entry.steps) and region.is_closed:
+        edits.append(Replacement(entry.steps[steps].op.start, region.end - 1, "transform.yield\n"))
+    return with_replacements(entry.text, edits)
 
 
 def suppressing_text(entry: OptEntry, name: str) -> str | None:
@@ -152,7 +140,7 @@ def suppressing_text(entry: OptEntry, name: str) -> str | None:
 
     None where the entry's arguments do not say what becomes of them: nothing may include it then.
     """
-    arguments = [source_of(part) for part in _arguments(entry.sequence)]
+    arguments = [source_of(part) for part in arguments_in(entry.sequence.head)]
     if not all(_MARKED.search(a) for a in arguments):
         return None
     handles = [h for h in entry.handles if h.defined_by == -1]
@@ -161,7 +149,7 @@ def suppressing_text(entry: OptEntry, name: str) -> str | None:
         f"\ntransform.named_sequence @{name}({', '.join(arguments)}) {{\n"
         f"transform.include @{entry.name} failures(suppress) ({names}) : ({types}) -> ()\ntransform.yield\n}}"
     )
-    return apply_edits(entry.text, [inserted(entry.sequence.last.end, sequence)])
+    return with_replacements(entry.text, [inserted(entry.sequence.end, sequence)])
 
 
 def _probe(entry: OptEntry, step: int, handles: Sequence[int]) -> str:
@@ -186,27 +174,28 @@ def effects_text(entry: OptEntry) -> str:
     lines = ["module attributes {transform.with_named_sequence} {", *_declarations(entry)]
     for index, step in enumerate(entry.steps):
         arguments: list[tuple[str, str]] = []
-        edits: list[Edit] = []
+        edits: list[Replacement] = []
         captured: dict[str, str] = {}
-        statement = step.statement
-        own = {t.text for inner in statement.walk() for t, _ in inner.results}
-        own |= {p[0].text for inner in statement.walk() if inner.at.kind == "block" for p in _arguments(inner)}
-        inside = {id(t) for t in values_of(statement, signature_of(statement))}
-        tokens = [t for inner in statement.walk() for t in (*inner.head, *inner.tail) if t.kind == "value"]
+        op = step.op
+        regions = [region for inner in op.walk() for region in inner.regions]
+        own = {name.text for inner in op.walk() for name in inner.results}
+        own |= {name.text for region in regions for block in region.blocks for name in block.arguments}
+        inside = {t.start for t in values_of(op, signature_of(op))}
+        tokens = [t for inner in op.walk() for t in inner.tokens if t.kind == "value"]
         for token in tokens:
             if token.text in own:
                 continue
             name = f"%lhkit{len(arguments)}"
-            if id(token) in inside:
+            if token.start in inside:
                 arguments.append((name, _type(entry, token.text)))
             elif token.text not in captured:
                 captured[token.text] = name
                 arguments.append((name, _type(entry, token.text)))
             else:
                 name = captured[token.text]
-            edits.append(Edit(token.start, token.end, name))
-        start, end = statement.first.start, statement.last.end
-        body = apply_edits(entry.text[:end], edits)[start:]
+            edits.append(Replacement(token.start, token.end, name))
+        start, end = op.start, op.end
+        body = with_replacements(entry.text[:end], edits)[start:]
         listed = ", ".join(f"{n}: {t}" for n, t in arguments)
         lines.append(
             f"transform.named_sequence private @{_SCRATCH}{index}({listed}) {{\n{body}\ntransform.yield\n}}"
@@ -217,7 +206,7 @@ def effects_text(entry: OptEntry) -> str:
 def _declarations(entry: OptEntry) -> list[str]:
     lines = []
     for sequence in entry.sequences:
-        arguments = [source_of(p[2:]) for p in _arguments(sequence)]
+        arguments = [source_of(p[2:]) for p in arguments_in(sequence.head)]
         if not all(_MARKED.search(a) for a in arguments):
             continue
         arrow = next((i for i, t in enumerate(sequence.head) if t.text == "->"), None)
@@ -233,10 +222,12 @@ def _type(entry: OptEntry, value: str) -> str:
 def read_effects(entry: OptEntry, printed: str) -> list[tuple[bool, ...]]:
     """Return, for each step, which of its operands it consumes, from what the compiler printed."""
     consumed: dict[str, tuple[bool, ...]] = {}
-    for top in parse_statements(printed):
+    for top in read_syntax(printed, is_old=True).ops:
         for sequence in top.walk():
-            if sequence.name.endswith("named_sequence"):
-                consumed[_symbol(sequence)] = tuple("consumed" in source_of(p) for p in _arguments(sequence))
+            if sequence.spelling.endswith("named_sequence"):
+                consumed[_symbol(sequence)] = tuple(
+                    "consumed" in source_of(p) for p in arguments_in(sequence.head)
+                )
     return [
         consumed.get(f"{_SCRATCH}{i}", ())[: len(step.operands)] or (False,) * len(step.operands)
         for i, step in enumerate(entry.steps)
@@ -246,9 +237,9 @@ def read_effects(entry: OptEntry, printed: str) -> list[tuple[bool, ...]]:
 def without_sequences(text: str) -> str:
     """Return a payload's text without the named sequences that stand in it; lines stay where they are."""
     edits = []
-    for top in parse_statements(text):
-        for statement in top.walk():
-            if statement.name == "transform.named_sequence":
-                start, end = statement.first.start, statement.last.end
-                edits.append(Edit(start, end, "\n" * text.count("\n", start, end)))
-    return apply_edits(text, edits)
+    for top in read_syntax(text, is_old=True).ops:
+        for op in top.walk():
+            if op.spelling == "transform.named_sequence":
+                start, end = op.start, op.end
+                edits.append(Replacement(start, end, "\n" * text.count("\n", start, end)))
+    return with_replacements(text, edits)

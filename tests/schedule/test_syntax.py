@@ -103,6 +103,44 @@ def test_ops_of_a_sequence_may_leave_out_the_dialect_and_others_may_not():
     assert [op.name for op in foreach.regions[0].ops] == ["cast"]
 
 
+def test_ops_end_where_they_end():
+    text = """
+    #map = affine_map<(d0) -> (d0 floordiv 2)>
+    func.func @f(%a: index) attributes {x = 1} {
+      %0:2 = "some.op"(%a) ({ ^bb0(%b: index): "some.end"() : () -> () }) : (index) -> (i1, i1)
+      scf.for %i = %a to %a step %a {
+        test.nothing %i {k = "}"} // }
+      }
+      cf.cond_br %0#0, ^bb1(%a : index), ^bb2
+    ^bb1(%c: index):
+      return
+    ^bb2: return
+    }
+    """
+    (function,) = read_syntax(text).ops
+    blocks = function.regions[0].blocks
+    assert [[op.name for op in block.ops] for block in blocks] == [
+        ["some.op", "scf.for", "cf.cond_br"],
+        ["func.return"],
+        ["func.return"],
+    ]
+    assert [label.at.text for label in function.regions[0].labels] == ["^bb1", "^bb2"]
+    generic = blocks[0].ops[0]
+    assert generic.is_generic and generic.result_count == 2 and generic.last.text == ")"
+    assert "".join(token.text for token in generic.head) == "(%a)("
+    assert "".join(token.text for token in generic.rest) == "):(index)->(i1,i1)"
+    (inner,) = generic.regions[0].blocks
+    assert inner.label.at.text == "^bb0" and [op.name for op in inner.ops] == ["some.end"]
+
+
+def test_old_ops_that_leave_out_the_dialect_are_ops_where_they_begin_a_line():
+    text = "func @f(%c: i1) {\n  cond_br %c, ^bb1, ^bb2\n^bb1:\n  br ^bb2\n^bb2:\n  return\n}\n"
+    (old,) = read_syntax(text, is_old=True).ops
+    assert [op.spelling for op in old.regions[0].ops] == ["cond_br", "br", "return"]
+    (new,) = read_syntax(text).ops
+    assert [op.name for op in new.regions[0].ops] == ["func.return"]
+
+
 def test_scopes_of_handles():
     text = f"""
 module {{

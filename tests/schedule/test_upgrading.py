@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from lhkit.schedule import syntax
 from lhkit.schedule.upgrading import upgrade
 from lhkit.schedule.upgrading.payload_names import QUALIFIED, STANDARD
-from lhkit.schedule.upgrading.statements import parse_statements
 from lhkit.schedule.upgrading.transform_names import RENAMED
 from lhkit.schedule.upgrading.upgrade import upgrade_text
 from lhkit.shipped import shipped_folder
@@ -192,30 +192,6 @@ def test_rules_name_an_op_once_and_never_lead_back():
             seen.add(name)
 
 
-def test_statements_know_where_an_op_ends():
-    text = """
-    #map = affine_map<(d0) -> (d0 floordiv 2)>
-    func.func @f(%a: index) attributes {x = 1} {
-      %0:2 = "some.op"(%a) ({ ^bb0(%b: index): "some.end"() : () -> () }) : (index) -> (i1, i1)
-      scf.for %i = %a to %a step %a {
-        test.nothing %i {k = "}"} // }
-      }
-      cf.cond_br %0#0, ^bb1(%a : index), ^bb2
-    ^bb1(%c: index):
-      return
-    ^bb2: return
-    }
-    """
-    alias, function = parse_statements(text)
-    assert alias.name == "#map"
-    names = [s.name for s in function.regions[0].statements]
-    assert names == ["some.op", "scf.for", "cf.cond_br", "^bb1", "return", "^bb2", "return"]
-    generic = function.regions[0].statements[0]
-    assert generic.is_generic and generic.result_count == 2
-    assert [s.name for s in generic.regions[0].statements] == ["^bb0", "some.end"]
-    assert generic.last.text == ")"
-
-
 @pytest.mark.parametrize("between", ["\n", ""])
 def test_the_number_of_passes_does_not_follow_the_number_of_sequences(monkeypatch, between):
     """Each pass reads the whole text: one for each sequence would take quadratic time."""
@@ -224,8 +200,8 @@ def test_the_number_of_passes_does_not_follow_the_number_of_sequences(monkeypatc
         '  %0 = transform.structured.match ops{["linalg.matmul"]} in %root\n}'
     )
     read = []
-    parse = upgrade.parse_statements
-    monkeypatch.setattr(upgrade, "parse_statements", lambda text: read.append(1) or parse(text))
+    lex = syntax.lex
+    monkeypatch.setattr(syntax, "lex", lambda text: read.append(1) or lex(text))
     reads, made = [], []
     for count in (3, 60):
         read.clear()

@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lhkit.schedule.lexing import Token
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Replace the characters from one offset to another."""
-
-    start: int
-    end: int
-    text: str
+from lhkit.schedule.script import Replacement
+from lhkit.schedule.tree import Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +67,28 @@ class Rewrite:
     """One change and its edits, which are done together or not at all."""
 
     change: Change
-    edits: tuple[Edit, ...]
+    edits: tuple[Replacement, ...]
 
 
 Finding = Rewrite | Hint
 
 
-def replaced(token: Token, text: str) -> Edit:
-    """Return the edit that puts a text in place of a token."""
-    return Edit(token.start, token.end, text)
+def replaced(token: Token | Name, text: str) -> Replacement:
+    """Return the edit that puts a text in place of a token or the name of a result."""
+    return Replacement(token.start, token.end, text)
 
 
-def between(first: Token, last: Token, text: str) -> Edit:
+def between(first: Token | Name, last: Token | Name, text: str) -> Replacement:
     """Return the edit that puts a text in place of tokens, from the first to the last of them."""
-    return Edit(first.start, last.end, text)
+    return Replacement(first.start, last.end, text)
 
 
-def inserted(offset: int, text: str) -> Edit:
+def inserted(offset: int, text: str) -> Replacement:
     """Return the edit that puts a text in at an offset."""
-    return Edit(offset, offset, text)
+    return Replacement(offset, offset, text)
 
 
-def rewrite(at: Token, old: str, new: str, *edits: Edit, until: int | None = None) -> Rewrite:
+def rewrite(at: Token, old: str, new: str, *edits: Replacement, until: int | None = None) -> Rewrite:
     """Return a rewrite of what stands at a token."""
     return Rewrite(Change(at.line, old, new, until), edits)
 
@@ -103,12 +96,3 @@ def rewrite(at: Token, old: str, new: str, *edits: Edit, until: int | None = Non
 def hint(at: Token, message: str, instead: str) -> Hint:
     """Return a hint at a token."""
     return Hint(at.line, at.column, message, instead)
-
-
-def apply_edits(text: str, edits: list[Edit]) -> str:
-    """Return a text with edits done that do not overlap."""
-    pieces, at = [], 0
-    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
-        pieces += [text[at : edit.start], edit.text]
-        at = edit.end
-    return "".join([*pieces, text[at:]])

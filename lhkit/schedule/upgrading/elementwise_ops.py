@@ -7,26 +7,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from lhkit.model.elementwise_kinds import ELEMENTWISE, KINDS, NAMES, ElementwiseSpelling, kind_attribute
+from lhkit.schedule.brackets import are_balanced, closing, outside_brackets, source_of, split_list
 from lhkit.schedule.lexing import Token
-from lhkit.schedule.upgrading.edits import (
-    Edit,
-    Finding,
-    apply_edits,
-    between,
-    hint,
-    inserted,
-    replaced,
-    rewrite,
-)
+from lhkit.schedule.script import Replacement, with_replacements
+from lhkit.schedule.syntax import read_syntax
+from lhkit.schedule.tree import BlockLabel, OpSyntax
+from lhkit.schedule.upgrading.edits import Finding, between, hint, inserted, replaced, rewrite
 from lhkit.schedule.upgrading.linalg_ops import indexing_maps
-from lhkit.schedule.upgrading.signatures import outside_brackets, signature_of, source_of, spelled, split_list
-from lhkit.schedule.upgrading.statements import Statement, closing, is_whole, parse_statements
+from lhkit.schedule.upgrading.signatures import signature_of, spelled
 
 # "any": named ops stay where the bindings have them; else all ops are rewritten, as far as they can be.
 Wanted = Literal["any", "named", "elementwise"]
 _REMOVED_IN = 24  # the LLVM that was under development then
-# Takes a statement, and whether it stands in a schedule.
-Respelling = Callable[[Statement, bool], Iterable[Finding]]
+# Takes an op or a label, and whether it stands in a schedule.
+Respelling = Callable[[OpSyntax | BlockLabel, bool], Iterable[Finding]]
 _MENTIONED = re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in KINDS)}|{re.escape(ELEMENTWISE)})\b")
 
 
@@ -42,15 +36,17 @@ def respelling(spelling: ElementwiseSpelling, wanted: Wanted) -> Respelling:
     elif not spelling.named or wanted == "elementwise":
         to_kind = True
     else:
-        return lambda statement, _inside: _stated_as_taken(statement, spelling)
+        return lambda op, _: _stated_as_taken(op, spelling) if isinstance(op, OpSyntax) else ()
 
-    def rule(statement: Statement, in_transform: bool) -> Iterable[Finding]:
-        if in_transform and statement.name.startswith(("transform.", "^")):
-            yield from (_match_kinds if to_kind else _match_names)(statement)
+    def rule(op: OpSyntax | BlockLabel, in_transform: bool) -> Iterable[Finding]:
+        if isinstance(op, BlockLabel):
+            yield from _other_names(op) if in_transform and to_kind else ()
+        elif in_transform and op.spelling.startswith("transform."):
+            yield from (_match_kinds if to_kind else _match_names)(op)
         elif to_kind:
-            yield from _by_kind(statement, spelling) or _stated_as_taken(statement, spelling)
+            yield from _by_kind(op, spelling) or _stated_as_taken(op, spelling)
         else:
-            yield from list(_named(statement)) or _stated_as_taken(statement, spelling)
+            yield from list(_named(op)) or _stated_as_taken(op, spelling)
 
     return rule
 
@@ -66,95 +62,95 @@ def respell_text(text: str, spelling: ElementwiseSpelling, wanted: Wanted = "any
     Every op stays on its line. What cannot be rewritten stays as it is.
     """
     rule = respelling(spelling, wanted)
-    edits = [e for f in _visit(parse_statements(text), rule, False) for e in getattr(f, "edits", ())]
-    return apply_edits(text, edits) if edits else text
+    edits = [
+        e for f in _visit(read_syntax(text, is_old=True).ops, rule, False) for e in getattr(f, "edits", ())
+    ]
+    return with_replacements(text, edits) if edits else text
 
 
-def _visit(statements: Sequence[Statement], rule: Respelling, inside: bool) -> Iterator[Finding]:
-    for statement in statements:
-        in_transform = inside or statement.name.startswith("transform.")
-        if is_whole(statement):
-            yield from rule(statement, in_transform)
-        for region in statement.regions:
-            yield from _visit(region.statements, rule, in_transform)
+def _visit(ops: Sequence[OpSyntax], rule: Respelling, inside: bool) -> Iterator[Finding]:
+    for op in ops:
+        in_transform = inside or op.spelling.startswith("transform.")
+        if are_balanced(op.tokens):
+            yield from rule(op, in_transform)
+        for region in op.regions:
+            for label in region.labels:
+                yield from rule(label, in_transform)
+            yield from _visit(region.ops, rule, in_transform)
 
 
-def _by_kind(statement: Statement, spelling: ElementwiseSpelling) -> list[Finding]:
+def _by_kind(op: OpSyntax, spelling: ElementwiseSpelling) -> list[Finding]:
     """``linalg.add`` → ``linalg.elementwise <add>``; operands of another rank need their maps written."""
-    if statement.name not in KINDS or statement.is_generic:
+    if op.spelling not in KINDS or op.is_generic:
         return []
-    new = spelling.op(KINDS[statement.name])
-    maps = indexing_maps(statement.head)
+    new = spelling.op(KINDS[op.spelling])
+    maps = indexing_maps(op.head)
     if maps is None:
-        return [hint(statement.at, f"{statement.name} is {ELEMENTWISE} today", f"{new} ins(…) outs(…)")]
-    return [rewrite(statement.at, statement.name, new, replaced(statement.at, new + maps), until=_REMOVED_IN)]
+        return [hint(op.at, f"{op.spelling} is {ELEMENTWISE} today", f"{new} ins(…) outs(…)")]
+    return [rewrite(op.at, op.spelling, new, replaced(op.at, new + maps), until=_REMOVED_IN)]
 
 
-def _named(statement: Statement) -> Iterator[Finding]:
+def _named(op: OpSyntax) -> Iterator[Finding]:
     """``linalg.elementwise <add>`` → ``linalg.add``, where there is such an op and no map says more."""
-    stated = _stated_kind(statement)
+    stated = _stated_kind(op)
     if stated is None:
         return
     kind, end, _ = stated
-    if kind in NAMES and not any(t.text == "indexing_maps" for t in statement.head):
-        yield rewrite(
-            statement.at, f"{ELEMENTWISE} <{kind}>", NAMES[kind], between(statement.at, end, NAMES[kind])
-        )
+    if kind in NAMES and not any(t.text == "indexing_maps" for t in op.head):
+        yield rewrite(op.at, f"{ELEMENTWISE} <{kind}>", NAMES[kind], between(op.at, end, NAMES[kind]))
 
 
-def _stated_as_taken(statement: Statement, spelling: ElementwiseSpelling) -> Iterable[Finding]:
+def _stated_as_taken(op: OpSyntax, spelling: ElementwiseSpelling) -> Iterable[Finding]:
     """State the kind in the form that the bindings take."""
-    stated = _stated_kind(statement)
+    stated = _stated_kind(op)
     if stated is not None and spelling.form and stated[2] != spelling.form:
         kind, end, form = stated
         old = ElementwiseSpelling(form="kind" if form == "kind" else "short").op(kind)
         new = spelling.op(kind)
-        yield rewrite(statement.at, old, new, between(statement.at, end, new))
+        yield rewrite(op.at, old, new, between(op.at, end, new))
 
 
-def _stated_kind(statement: Statement) -> tuple[str, Token, str] | None:
+def _stated_kind(op: OpSyntax) -> tuple[str, Token, str] | None:
     """Return (kind, last token of it, form) of a ``linalg.elementwise``, or None for what is none."""
-    if statement.name != ELEMENTWISE or statement.is_generic:
+    if op.spelling != ELEMENTWISE or op.is_generic:
         return None
-    words = [t.text for t in statement.head[:6]]
+    words = [t.text for t in op.head[:6]]
     if words[:1] == ["<"] and words[2:3] == [">"]:
-        return words[1], statement.head[2], "short"
+        return words[1], op.head[2], "short"
     if words[:4] == ["kind", "=", "#linalg.elementwise_kind", "<"] and words[5:6] == [">"]:
-        return words[4], statement.head[5], "kind"
+        return words[4], op.head[5], "kind"
     return None
 
 
-def _match_kinds(statement: Statement) -> Iterator[Finding]:
+def _match_kinds(op: OpSyntax) -> Iterator[Finding]:
     """Match by kind what was matched by name; several names are several matches, merged on the same line."""
-    names, end = _matched_names(statement)
+    names, end = _matched_names(op)
     gone = [n for n in names if n in KINDS]
     if not gone:
-        yield from _other_names(statement)
+        yield from _other_names(op)
     elif ELEMENTWISE in names:
         return  # names that do not exist match nothing
     elif len(names) == 1:
         new = f'ops{{["{ELEMENTWISE}"]}} attributes {{kind = {kind_attribute(KINDS[gone[0]])}}}'
-        edits = [*_with_kind(statement, end, KINDS[gone[0]]), *_renamed(statement)]
-        yield rewrite(statement.at, f'ops{{["{gone[0]}"]}}', new, *edits, until=_REMOVED_IN)
-    elif len(statement.results) == 1 and not any(t.text == "attributes" for t in statement.head):
+        edits = [*_with_kind(op, end, KINDS[gone[0]]), *_renamed(op)]
+        yield rewrite(op.at, f'ops{{["{gone[0]}"]}}', new, *edits, until=_REMOVED_IN)
+    elif len(op.results) == 1 and not any(t.text == "attributes" for t in op.head):
         others = [n for n in names if n not in KINDS]
         new = "a match for each kind, and transform.merge_handles"
-        text = _merged(
-            statement, end, [([n], None) for n in others] + [([ELEMENTWISE], KINDS[n]) for n in gone]
-        )
-        edit = between(statement.first, statement.last, text)
-        yield rewrite(statement.at, f"ops{{[{', '.join(gone)}]}}", new, edit, until=_REMOVED_IN)
+        text = _merged(op, end, [([n], None) for n in others] + [([ELEMENTWISE], KINDS[n]) for n in gone])
+        edit = between(op.first, op.last, text)
+        yield rewrite(op.at, f"ops{{[{', '.join(gone)}]}}", new, edit, until=_REMOVED_IN)
     else:
         instead = (
             f'a match of "{ELEMENTWISE}" for each, with its kind in attributes, and transform.merge_handles'
         )
-        yield hint(statement.at, f"{', '.join(gone)} are {ELEMENTWISE} today", instead)
+        yield hint(op.at, f"{', '.join(gone)} are {ELEMENTWISE} today", instead)
 
 
-def _matched_names(statement: Statement) -> tuple[list[str], int]:
+def _matched_names(op: OpSyntax) -> tuple[list[str], int]:
     """Return the names in ``ops{[…]}`` of a match and the index of the ``}``; no names where it has none."""
-    tokens = statement.head
-    if statement.name != "transform.structured.match" or statement.is_generic:
+    tokens = op.head
+    if op.spelling != "transform.structured.match" or op.is_generic:
         return [], 0
     for i in outside_brackets(tokens):
         if tokens[i].text == "ops" and i + 1 < len(tokens) and tokens[i + 1].text == "{":
@@ -163,9 +159,9 @@ def _matched_names(statement: Statement) -> tuple[list[str], int]:
     return [], 0
 
 
-def _with_kind(statement: Statement, end: int, kind: str) -> list[Edit]:
+def _with_kind(op: OpSyntax, end: int, kind: str) -> list[Replacement]:
     """Return the edits that let a match ask for a kind too."""
-    tokens, said = statement.head, f"kind = {kind_attribute(kind)}"
+    tokens, said = op.head, f"kind = {kind_attribute(kind)}"
     for i in outside_brackets(tokens):
         if tokens[i].text == "attributes" and i + 1 < len(tokens):
             return [inserted(tokens[i + 1].end, f"{said}, ")]
@@ -174,41 +170,41 @@ def _with_kind(statement: Statement, end: int, kind: str) -> list[Edit]:
     return [inserted(tokens[end].end, f" attributes {{{said}}}")]
 
 
-def _merged(statement: Statement, end: int, parts: Sequence[tuple[list[str], str | None]]) -> str:
+def _merged(op: OpSyntax, end: int, parts: Sequence[tuple[list[str], str | None]]) -> str:
     """Return a match for each part, of names and maybe a kind, and what merges them, on one line."""
-    result, rest = statement.results[0][0].text, source_of(statement.head[end + 1 :])
-    type_ = spelled(signature_of(statement).results or ())
+    result, rest = op.results[0].text, source_of(op.head[end + 1 :])
+    type_ = spelled(signature_of(op).results or ())
     made = []
     for names, kind in parts:
         part = f"{result}_{kind or names[0].rpartition('.')[2]}"
         listed = ", ".join(f'"{n}"' for n in names)
         of_kind = f" attributes {{kind = {kind_attribute(kind)}}}" if kind else ""
-        made.append((part, f"{part} = {statement.name} ops{{[{listed}]}}{of_kind} {rest}"))
+        made.append((part, f"{part} = {op.spelling} ops{{[{listed}]}}{of_kind} {rest}"))
     merged = f"{result} = transform.merge_handles {', '.join(part for part, _ in made)} : {type_}"
     return "  ".join([*(text for _, text in made), merged])
 
 
-def _other_names(statement: Statement) -> Iterator[Finding]:
+def _other_names(op: OpSyntax | BlockLabel) -> Iterator[Finding]:
     """Name the op of every kind in the types of handles, and where there is no asking for a kind."""
-    if edits := _renamed(statement):
-        names = ", ".join(dict.fromkeys(t.text for t in _strings(statement)))
-        yield rewrite(statement.at, names, f'"{ELEMENTWISE}"', *edits, until=_REMOVED_IN)
+    if edits := _renamed(op):
+        names = ", ".join(dict.fromkeys(t.text for t in _strings(op)))
+        yield rewrite(op.at, names, f'"{ELEMENTWISE}"', *edits, until=_REMOVED_IN)
 
 
-def _renamed(statement: Statement) -> list[Edit]:
-    return [replaced(t, f'"{ELEMENTWISE}"') for t in _strings(statement)]
+def _renamed(op: OpSyntax | BlockLabel) -> list[Replacement]:
+    return [replaced(t, f'"{ELEMENTWISE}"') for t in _strings(op)]
 
 
-def _strings(statement: Statement) -> list[Token]:
+def _strings(op: OpSyntax | BlockLabel) -> list[Token]:
     """Return the tokens of a step that are the name of a named elementwise op."""
-    tokens = (*statement.head, *statement.tail)
+    tokens = op.tokens
     return [t for t in tokens if t.kind == "string" and t.text.strip('"') in KINDS]
 
 
-def _match_names(statement: Statement) -> Iterator[Finding]:
+def _match_names(op: OpSyntax) -> Iterator[Finding]:
     """Match by name what was matched by kind."""
-    names, end = _matched_names(statement)
-    tokens = statement.head
+    names, end = _matched_names(op)
+    tokens = op.head
     start = next((i for i in outside_brackets(tokens) if tokens[i].text == "attributes"), None)
     if names != [ELEMENTWISE] or start is None:
         return
@@ -222,10 +218,10 @@ def _match_names(statement: Statement) -> Iterator[Finding]:
     string = next(t for t in tokens[: end + 1] if t.kind == "string")
     edits = [
         replaced(string, f'"{name}"'),
-        Edit(tokens[start - 1].end, tokens[closing(tokens, start + 1)].end, text),
+        Replacement(tokens[start - 1].end, tokens[closing(tokens, start + 1)].end, text),
     ]
     yield rewrite(
-        statement.at,
+        op.at,
         f'ops{{["{ELEMENTWISE}"]}} attributes {{kind = {said["kind"]}}}',
         f'ops{{["{name}"]}}',
         *edits,

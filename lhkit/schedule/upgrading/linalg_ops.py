@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from lhkit.schedule.brackets import closing, outside_brackets, source_of, split_list
 from lhkit.schedule.lexing import Token
-from lhkit.schedule.upgrading.edits import Edit, Finding, between, hint, replaced, rewrite
-from lhkit.schedule.upgrading.signatures import outside_brackets, signature_of, source_of, split_list
-from lhkit.schedule.upgrading.statements import Statement, closing
+from lhkit.schedule.script import Replacement
+from lhkit.schedule.tree import OpSyntax
+from lhkit.schedule.upgrading.edits import Finding, between, hint, replaced, rewrite
+from lhkit.schedule.upgrading.signatures import signature_of
 
 _DEFAULT_KIND = {"linalg.elemwise_binary": "add", "linalg.elemwise_unary": "exp"}
 TRANSPOSED = {
@@ -28,41 +30,37 @@ TRANSPOSED = {
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d+|\?)x)*)")
 
 
-def _elementwise(statement: Statement) -> Iterable[Finding]:
+def _elementwise(op: OpSyntax) -> Iterable[Finding]:
     """One op with a kind took the place of the unary and the binary one; scalars need their maps written."""
-    tokens = statement.head
+    tokens = op.head
     start = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
     entries: list[list[Token]] = []
-    edits: list[Edit] = []
+    edits: list[Replacement] = []
     if start is not None:
         end = closing(tokens, start)
         entries = split_list(tokens[start + 1 : end])
     said = {e[0].text: source_of(e[2:]) for e in entries}
     kind = re.search(r"<\s*(\w+)\s*>", said.get("fun", ""))
-    name = kind[1] if kind else _DEFAULT_KIND[statement.name]
+    name = kind[1] if kind else _DEFAULT_KIND[op.spelling]
     if "cast" in said:
         yield hint(
-            statement.at,
-            f"{statement.name} with a cast has no equal",
+            op.at,
+            f"{op.spelling} with a cast has no equal",
             f"cast the inputs first, then linalg.elementwise kind=#linalg.elementwise_kind<{name}>",
         )
         return
     maps = indexing_maps(tokens)
     if maps is None:
         instead = f"linalg.elementwise kind=#linalg.elementwise_kind<{name}> ins(…) outs(…)"
-        yield hint(statement.at, f"{statement.name} is linalg.elementwise today", instead)
+        yield hint(op.at, f"{op.spelling} is linalg.elementwise today", instead)
         return
     new = f"linalg.elementwise kind=#linalg.elementwise_kind<{name}>{maps}"
     rest = [source_of(e) for e in entries if e[0].text != "fun"]
     if start is not None:
-        edits = [
-            between(statement.at, tokens[end], " ".join([new, *([f"{{{', '.join(rest)}}}"] if rest else [])]))
-        ]
+        edits = [between(op.at, tokens[end], " ".join([new, *([f"{{{', '.join(rest)}}}"] if rest else [])]))]
     else:
-        edits = [replaced(statement.at, new)]
-    yield rewrite(
-        statement.at, f"{statement.name} {{{name}}}", f"linalg.elementwise <{name}>", *edits, until=22
-    )
+        edits = [replaced(op.at, new)]
+    yield rewrite(op.at, f"{op.spelling} {{{name}}}", f"linalg.elementwise <{name}>", *edits, until=22)
 
 
 def indexing_maps(tokens: Sequence[Token]) -> str | None:
@@ -93,33 +91,33 @@ def _rank(type_: str) -> int:
     return match[1].count("x") if match else 0
 
 
-def _transposed(statement: Statement) -> Iterable[Finding]:
+def _transposed(op: OpSyntax) -> Iterable[Finding]:
     """A transposed matmul is a matmul whose maps say so."""
-    new, dims, results = TRANSPOSED[statement.name]
+    new, dims, results = TRANSPOSED[op.spelling]
     names = ", ".join(dims)
     maps = ", ".join(f"affine_map<({names}) -> ({r})>" for r in results)
-    edit = replaced(statement.at, f"{new} indexing_maps = [{maps}]")
-    yield rewrite(statement.at, statement.name, f"{new} indexing_maps = […]", edit, until=22)
+    edit = replaced(op.at, f"{new} indexing_maps = [{maps}]")
+    yield rewrite(op.at, op.spelling, f"{new} indexing_maps = […]", edit, until=22)
 
 
-def _unsigned(statement: Statement) -> Iterable[Finding]:
-    edit = replaced(statement.at, "linalg.matmul {cast = #linalg.type_fn<cast_unsigned>}")
-    yield rewrite(statement.at, statement.name, "linalg.matmul {cast = …<cast_unsigned>}", edit, until=20)
+def _unsigned(op: OpSyntax) -> Iterable[Finding]:
+    edit = replaced(op.at, "linalg.matmul {cast = #linalg.type_fn<cast_unsigned>}")
+    yield rewrite(op.at, op.spelling, "linalg.matmul {cast = …<cast_unsigned>}", edit, until=20)
 
 
-def _init(statement: Statement) -> Iterable[Finding]:
+def _init(op: OpSyntax) -> Iterable[Finding]:
     """``init(…)`` on named ops, of the first proposals of linalg on tensors, is ``outs(…)``."""
-    tokens = statement.head
+    tokens = op.head
     for i in outside_brackets(tokens):
         if tokens[i].text == "init" and i + 1 < len(tokens) and tokens[i + 1].text == "(":
-            yield rewrite(statement.at, "init(…)", "outs(…)", replaced(tokens[i], "outs"), until=12)
+            yield rewrite(op.at, "init(…)", "outs(…)", replaced(tokens[i], "outs"), until=12)
             return
 
 
-def _operands_in_parentheses(statement: Statement) -> Iterable[Finding]:
+def _operands_in_parentheses(op: OpSyntax) -> Iterable[Finding]:
     """``linalg.fill(%value, %out) : types`` and ``linalg.copy(%in, %out)`` have ``ins`` and ``outs`` today."""
-    tokens = statement.head
-    signature = signature_of(statement)
+    tokens = op.head
+    signature = signature_of(op)
     if not tokens or tokens[0].text != "(" or len(signature.operands) < 2 or signature.colon is None:
         return
     end = closing(tokens, 0)
@@ -127,22 +125,22 @@ def _operands_in_parentheses(statement: Statement) -> Iterable[Finding]:
     pairs = list(zip(values, signature.operands[:2], strict=False))
     if len(pairs) != 2:
         return
-    if statement.name == "linalg.fill" and _SHAPED.match(pairs[0][1]) and not _SHAPED.match(pairs[1][1]):
+    if op.spelling == "linalg.fill" and _SHAPED.match(pairs[0][1]) and not _SHAPED.match(pairs[1][1]):
         pairs.reverse()  # still older: the output came first
     (source, source_type), (target, target_type) = pairs
-    text = f"{statement.name} ins({source} : {source_type}) outs({target} : {target_type})"
+    text = f"{op.spelling} ins({source} : {source_type}) outs({target} : {target_type})"
     if signature.results:
         text += f" -> {', '.join(signature.results)}"
     yield rewrite(
-        statement.at,
-        f"{statement.name}(a, b)",
-        f"{statement.name} ins(a) outs(b)",
-        between(statement.at, statement.last, text),
+        op.at,
+        f"{op.spelling}(a, b)",
+        f"{op.spelling} ins(a) outs(b)",
+        between(op.at, op.last, text),
         until=15,
     )
 
 
-LINALG_RULES: dict[str, tuple[Callable[[Statement], Iterable[Finding]], ...]] = {
+LINALG_RULES: dict[str, tuple[Callable[[OpSyntax], Iterable[Finding]], ...]] = {
     "linalg.elemwise_binary": (_elementwise,),
     "linalg.elemwise_unary": (_elementwise,),
     **dict.fromkeys(TRANSPOSED, (_init, _transposed)),

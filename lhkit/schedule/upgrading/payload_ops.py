@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from lhkit.schedule.brackets import closing, source_of, split_list
 from lhkit.schedule.lexing import Token
+from lhkit.schedule.script import Replacement
+from lhkit.schedule.tree import OpSyntax
 from lhkit.schedule.upgrading.boundaries import tensors_for_views
-from lhkit.schedule.upgrading.edits import Edit, Finding, between, hint, inserted, replaced, rewrite
+from lhkit.schedule.upgrading.edits import Finding, between, hint, inserted, replaced, rewrite
 from lhkit.schedule.upgrading.linalg_ops import LINALG_RULES
 from lhkit.schedule.upgrading.payload_names import QUALIFIED, STANDARD
-from lhkit.schedule.upgrading.signatures import own_tokens, signature_of, source_of, split_list, values_of
-from lhkit.schedule.upgrading.statements import Statement, closing
+from lhkit.schedule.upgrading.signatures import own_tokens, signature_of, values_of
 
 _STANDARD = {old: (new, until) for old, new, until in STANDARD}
 _QUALIFIED = {old: (new, until) for old, new, until in QUALIFIED}
@@ -24,20 +26,20 @@ _INSTEAD = {
 }
 
 
-def find_in_payload(statement: Statement, scope: object) -> Iterable[Finding]:
+def find_in_payload(op: OpSyntax, scope: object) -> Iterable[Finding]:
     """Return what is to be done about a payload op, as a list with one finding or none."""
-    if statement.is_generic or statement.at.kind != "word":
+    if op.is_generic or op.at.kind != "word":
         return []
-    for rule in (*_RULES.get(statement.name, ()), *LINALG_RULES.get(statement.name, ()), _rename):
-        if found := list(rule(statement)):
+    for rule in (*_RULES.get(op.spelling, ()), *LINALG_RULES.get(op.spelling, ()), _rename):
+        if found := list(rule(op)):
             return found
-    return _hints(statement)
+    return _hints(op)
 
 
-def _hints(statement: Statement) -> list[Finding]:
-    name = statement.name
+def _hints(op: OpSyntax) -> list[Finding]:
+    name = op.spelling
     if name in _INSTEAD:
-        return [hint(statement.at, f"{name} is no more", _INSTEAD[name])]
+        return [hint(op.at, f"{name} is no more", _INSTEAD[name])]
     dialect = name.partition(".")[0]
     if "." in name and dialect in (
         "hal",
@@ -49,76 +51,74 @@ def _hints(statement: Statement) -> list[Finding]:
         "mhlo",
     ):
         instead = "the payload as linalg on tensors, before that compiler's own passes (iree-opt prints it)"
-        return [hint(statement.at, f"{name} is an op of {dialect}, not of MLIR", instead)]
+        return [hint(op.at, f"{name} is an op of {dialect}, not of MLIR", instead)]
     return []
 
 
-def _rename(statement: Statement) -> Iterable[Finding]:
-    name = statement.name
+def _rename(op: OpSyntax) -> Iterable[Finding]:
+    name = op.spelling
     if name in _QUALIFIED:
         new, until = _QUALIFIED[name]
     else:
         short = name.removeprefix("std.")
-        if short not in _STANDARD or not (statement.results or short != name or _begins_like_an_op(statement)):
+        if short not in _STANDARD or not (op.results or short != name or _begins_like_an_op(op)):
             return
         new, until = _STANDARD[short]
-    edits = [replaced(statement.at, new)]
-    predicate = next((t for t in statement.head if t.kind == "string"), None)
+    edits = [replaced(op.at, new)]
+    predicate = next((t for t in op.head if t.kind == "string"), None)
     if new in ("arith.cmpf", "arith.cmpi") and predicate is not None:
         edits.append(replaced(predicate, predicate.text.strip('"')))
-    yield rewrite(statement.at, name, new, *edits, until=until)
+    yield rewrite(op.at, name, new, *edits, until=until)
 
 
-def _begins_like_an_op(statement: Statement) -> bool:
-    return bool(statement.head) and statement.head[0].kind in ("value", "block")
+def _begins_like_an_op(op: OpSyntax) -> bool:
+    return bool(op.head) and op.head[0].kind in ("value", "block")
 
 
-def _func(statement: Statement) -> Iterable[Finding]:
-    yield rewrite(statement.at, "func", "func.func", replaced(statement.at, "func.func"), until=15)
+def _func(op: OpSyntax) -> Iterable[Finding]:
+    yield rewrite(op.at, "func", "func.func", replaced(op.at, "func.func"), until=15)
 
 
-def _std_plain(statement: Statement) -> Iterable[Finding]:
+def _std_plain(op: OpSyntax) -> Iterable[Finding]:
     """``std.return`` and ``std.call`` are those of the dialect of functions."""
-    new = f"func.{statement.name.removeprefix('std.')}"
-    yield rewrite(statement.at, statement.name, new, replaced(statement.at, new), until=15)
+    new = f"func.{op.spelling.removeprefix('std.')}"
+    yield rewrite(op.at, op.spelling, new, replaced(op.at, new), until=15)
 
 
-def _constant(statement: Statement) -> Iterable[Finding]:
+def _constant(op: OpSyntax) -> Iterable[Finding]:
     """A constant is of arith; one that names a function is of func."""
-    of_function = any(t.kind == "symbol" for t in statement.head[:1])
+    of_function = any(t.kind == "symbol" for t in op.head[:1])
     new = "func.constant" if of_function else "arith.constant"
-    yield rewrite(statement.at, statement.name, new, replaced(statement.at, new), until=14)
+    yield rewrite(op.at, op.spelling, new, replaced(op.at, new), until=14)
 
 
-def _by_type(prefix: str, until: int) -> Callable[[Statement], Iterable[Finding]]:
-    def rule(statement: Statement) -> Iterable[Finding]:
-        types = signature_of(statement).operands
+def _by_type(prefix: str, until: int) -> Callable[[OpSyntax], Iterable[Finding]]:
+    def rule(op: OpSyntax) -> Iterable[Finding]:
+        types = signature_of(op).operands
         if types:
             dialect = "memref" if "memref" in types[-1] else "tensor"
             new = f"{dialect}.{prefix}"
-            yield rewrite(statement.at, statement.name, new, replaced(statement.at, new), until=until)
+            yield rewrite(op.at, op.spelling, new, replaced(op.at, new), until=until)
 
     return rule
 
 
-def _splat(statement: Statement) -> Iterable[Finding]:
-    signature = signature_of(statement)
+def _splat(op: OpSyntax) -> Iterable[Finding]:
+    signature = signature_of(op)
     if len(signature.operands) != 1:
         return
     type_ = signature.operands[0]
     if not type_.startswith("vector"):
-        if statement.name != "vector.splat":
-            yield rewrite(
-                statement.at, statement.name, "tensor.splat", replaced(statement.at, "tensor.splat"), until=15
-            )
+        if op.spelling != "vector.splat":
+            yield rewrite(op.at, op.spelling, "tensor.splat", replaced(op.at, "tensor.splat"), until=15)
         return
-    tokens = own_tokens(statement)
+    tokens = own_tokens(op)
     edit = between(tokens[(signature.colon or 0) + 1], tokens[-1], f"{element_of(type_)} to {type_}")
     yield rewrite(
-        statement.at,
-        statement.name,
+        op.at,
+        op.spelling,
         "vector.broadcast",
-        replaced(statement.at, "vector.broadcast"),
+        replaced(op.at, "vector.broadcast"),
         edit,
         until=21,
     )
@@ -136,64 +136,64 @@ def tensor_of(type_: str) -> str:
     return f"tensor<{match[1]}>" if match else type_
 
 
-def _to_tensor(statement: Statement) -> Iterable[Finding]:
-    signature = signature_of(statement)
-    tokens = own_tokens(statement)
+def _to_tensor(op: OpSyntax) -> Iterable[Finding]:
+    signature = signature_of(op)
+    tokens = own_tokens(op)
     if any(t.text == "to" for t in tokens):
-        if statement.name != "bufferization.to_tensor":
+        if op.spelling != "bufferization.to_tensor":
             yield rewrite(
-                statement.at,
-                statement.name,
+                op.at,
+                op.spelling,
                 "bufferization.to_tensor",
-                replaced(statement.at, "bufferization.to_tensor"),
+                replaced(op.at, "bufferization.to_tensor"),
             )
         return
     if len(signature.operands) == 1 and signature.colon is not None:
-        name = replaced(statement.at, "bufferization.to_tensor")
+        name = replaced(op.at, "bufferization.to_tensor")
         edit = inserted(tokens[-1].end, f" to {tensor_of(signature.operands[0])}")
-        yield rewrite(statement.at, statement.name, "bufferization.to_tensor … to tensor", name, edit, until=20)
+        yield rewrite(op.at, op.spelling, "bufferization.to_tensor … to tensor", name, edit, until=20)
 
 
-def _to_buffer(statement: Statement) -> Iterable[Finding]:
-    signature = signature_of(statement)
-    tokens = own_tokens(statement)
-    name = replaced(statement.at, "bufferization.to_buffer")
+def _to_buffer(op: OpSyntax) -> Iterable[Finding]:
+    signature = signature_of(op)
+    tokens = own_tokens(op)
+    name = replaced(op.at, "bufferization.to_buffer")
     if signature.colon is None or len(signature.operands) != 1:
         return
     if any(t.text == "to" for t in tokens):
-        yield rewrite(statement.at, statement.name, "bufferization.to_buffer", name, until=21)
+        yield rewrite(op.at, op.spelling, "bufferization.to_buffer", name, until=21)
         return
     edit = inserted(tokens[signature.colon + 1].start, f"{tensor_of(signature.operands[0])} to ")
-    yield rewrite(statement.at, statement.name, "bufferization.to_buffer", name, edit, until=20)
+    yield rewrite(op.at, op.spelling, "bufferization.to_buffer", name, edit, until=20)
 
 
-def _tensor_store(statement: Statement) -> Iterable[Finding]:
-    signature = signature_of(statement)
-    values = values_of(statement, signature)
+def _tensor_store(op: OpSyntax) -> Iterable[Finding]:
+    signature = signature_of(op)
+    values = values_of(op, signature)
     if len(values) != 2 or len(signature.operands) != 1:
         return
     text = (
         f"bufferization.materialize_in_destination {values[0].text} in restrict writable {values[1].text} : "
         f"({tensor_of(signature.operands[0])}, {signature.operands[0]}) -> ()"
     )
-    edit = between(statement.first, statement.last, text)
-    yield rewrite(statement.at, statement.name, "bufferization.materialize_in_destination", edit, until=19)
+    edit = between(op.first, op.last, text)
+    yield rewrite(op.at, op.spelling, "bufferization.materialize_in_destination", edit, until=19)
 
 
-def _init_tensor(statement: Statement) -> Iterable[Finding]:
+def _init_tensor(op: OpSyntax) -> Iterable[Finding]:
     """``linalg.init_tensor [4, %n] : T`` is ``tensor.empty(%n) : T``: the static sizes stand in the type."""
-    tokens = statement.head
+    tokens = op.head
     if not tokens or tokens[0].text != "[":
         return
     end = closing(tokens, 0)
     sizes = [t.text for t in tokens[:end] if t.kind == "value"]
-    edit = between(statement.at, tokens[end], f"tensor.empty({', '.join(sizes)})")
-    yield rewrite(statement.at, "linalg.init_tensor [sizes]", "tensor.empty(sizes)", edit, until=16)
+    edit = between(op.at, tokens[end], f"tensor.empty({', '.join(sizes)})")
+    yield rewrite(op.at, "linalg.init_tensor [sizes]", "tensor.empty(sizes)", edit, until=16)
 
 
-def _expand_shape(statement: Statement) -> Iterable[Finding]:
+def _expand_shape(op: OpSyntax) -> Iterable[Finding]:
     """Expanding states the shape of its result today."""
-    tokens = own_tokens(statement)
+    tokens = own_tokens(op)
     if any(t.text == "output_shape" for t in tokens):
         return
     into = next((i for i, t in enumerate(tokens) if t.text == "into"), None)
@@ -204,11 +204,11 @@ def _expand_shape(statement: Statement) -> Iterable[Finding]:
         return
     if None in shape:
         instead = "output_shape [%n, 4, …], with an index value for each dynamic dimension"
-        yield hint(statement.at, f"{statement.name} states the shape of its result today", instead)
+        yield hint(op.at, f"{op.spelling} states the shape of its result today", instead)
         return
     where = tokens[closing(tokens, groups[0])].end
     text = f" output_shape [{', '.join(str(n) for n in shape)}]"
-    yield rewrite(statement.at, "no output_shape", text.strip(), inserted(where, text), until=19)
+    yield rewrite(op.at, "no output_shape", text.strip(), inserted(where, text), until=19)
 
 
 def shape_of(type_: str) -> list[int | None]:
@@ -218,60 +218,60 @@ def shape_of(type_: str) -> list[int | None]:
     return [None if n == "?" else int(n[:18]) for n in sizes]
 
 
-def _pad_yield(statement: Statement) -> Iterable[Finding]:
+def _pad_yield(op: OpSyntax) -> Iterable[Finding]:
     """The body of a pad ends with tensor.yield."""
-    edits: list[Edit] = []
-    for region in statement.regions:
-        edits += [replaced(s.at, "tensor.yield") for s in region.statements if s.name == "linalg.yield"]
+    edits: list[Replacement] = []
+    for region in op.regions:
+        edits += [replaced(s.at, "tensor.yield") for s in region.ops if s.spelling == "linalg.yield"]
     if edits:
-        yield rewrite(statement.at, "linalg.yield", "tensor.yield", *edits, until=15)
+        yield rewrite(op.at, "linalg.yield", "tensor.yield", *edits, until=15)
 
 
-def _rename_entry(old: str, new: str, until: int) -> Callable[[Statement], Iterable[Finding]]:
-    def rule(statement: Statement) -> Iterable[Finding]:
-        for token in statement.tail:
+def _rename_entry(old: str, new: str, until: int) -> Callable[[OpSyntax], Iterable[Finding]]:
+    def rule(op: OpSyntax) -> Iterable[Finding]:
+        for token in op.rest:
             if token.text == old:
-                yield rewrite(statement.at, old, new, replaced(token, new), until=until)
+                yield rewrite(op.at, old, new, replaced(token, new), until=until)
                 return
 
     return rule
 
 
-def _extract_element(statement: Statement) -> Iterable[Finding]:
+def _extract_element(op: OpSyntax) -> Iterable[Finding]:
     """``vector.extractelement %v[%i : index] : T`` is an extract with today's types."""
-    signature = signature_of(statement)
+    signature = signature_of(op)
     if signature.colon is None or len(signature.operands) != 1:
         return
     type_ = signature.operands[0]
-    tokens = own_tokens(statement)
-    edits = [replaced(statement.at, "vector.extract"), *_index_edits(tokens[: signature.colon])]
+    tokens = own_tokens(op)
+    edits = [replaced(op.at, "vector.extract"), *_index_edits(tokens[: signature.colon])]
     edits.append(inserted(tokens[signature.colon + 1].start, f"{element_of(type_)} from "))
-    yield rewrite(statement.at, statement.name, "vector.extract … from", *edits, until=21)
+    yield rewrite(op.at, op.spelling, "vector.extract … from", *edits, until=21)
 
 
-def _insert_element(statement: Statement) -> Iterable[Finding]:
-    signature = signature_of(statement)
+def _insert_element(op: OpSyntax) -> Iterable[Finding]:
+    signature = signature_of(op)
     if signature.colon is None or len(signature.operands) != 1:
         return
-    tokens = own_tokens(statement)
-    edits = [replaced(statement.at, "vector.insert"), *_index_edits(tokens[: signature.colon])]
+    tokens = own_tokens(op)
+    edits = [replaced(op.at, "vector.insert"), *_index_edits(tokens[: signature.colon])]
     edits.append(inserted(tokens[signature.colon + 1].start, f"{element_of(signature.operands[0])} into "))
-    yield rewrite(statement.at, statement.name, "vector.insert … into", *edits, until=21)
+    yield rewrite(op.at, op.spelling, "vector.insert … into", *edits, until=21)
 
 
-def _index_edits(tokens: Sequence[Token]) -> list[Edit]:
+def _index_edits(tokens: Sequence[Token]) -> list[Replacement]:
     """Return the edits that take the type of an index out of its brackets; none is needed for an empty list."""
     edits = []
     for i, token in enumerate(tokens):
         if token.text == ":" and i and tokens[i - 1].kind == "value":
-            edits.append(Edit(tokens[i - 1].end, tokens[i + 1].end, ""))
+            edits.append(Replacement(tokens[i - 1].end, tokens[i + 1].end, ""))
     return edits
 
 
-def _extract(statement: Statement) -> Iterable[Finding]:
+def _extract(op: OpSyntax) -> Iterable[Finding]:
     """``vector.extract`` names the type that it gives, and then the one it takes from."""
-    signature = signature_of(statement)
-    tokens = own_tokens(statement)
+    signature = signature_of(op)
+    tokens = own_tokens(op)
     if signature.colon is None or len(signature.operands) != 1 or any(t.text == "from" for t in tokens):
         return
     start = next((i for i, t in enumerate(tokens) if t.text == "["), None)
@@ -283,10 +283,10 @@ def _extract(statement: Statement) -> Iterable[Finding]:
     element = element_of(type_)
     given = f"vector<{'x'.join([*(str(n) for n in rest), element])}>" if rest else element
     edit = inserted(tokens[signature.colon + 1].start, f"{given} from ")
-    yield rewrite(statement.at, "vector.extract : type", "vector.extract : type from type", edit, until=18)
+    yield rewrite(op.at, "vector.extract : type", "vector.extract : type from type", edit, until=18)
 
 
-_RULES: dict[str, tuple[Callable[[Statement], Iterable[Finding]], ...]] = {
+_RULES: dict[str, tuple[Callable[[OpSyntax], Iterable[Finding]], ...]] = {
     "func": (_func,),
     "func.func": (tensors_for_views,),
     "std.return": (_std_plain,),

@@ -7,27 +7,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.schedule.lexing import Token
+from lhkit.schedule.tree import OpSyntax
 from lhkit.schedule.upgrading.edits import Finding
 from lhkit.schedule.upgrading.signatures import Types
-from lhkit.schedule.upgrading.statements import Statement
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What a rule may look at beside its statement: the types of values, and the statements of its block."""
+    """What a rule may look at beside its op: the types of values, and the ops of its block."""
 
     types: Types
-    siblings: Sequence[Statement]
+    siblings: Sequence[OpSyntax]
 
     @functools.cached_property
     def numbered_uses(self) -> Mapping[str, Sequence[Token]]:
         """The uses of one of several results, ``%loops#1``, in the block and in regions inside it, by name."""
         found: dict[str, list[Token]] = {}
         inside = (inner for sibling in self.siblings for inner in sibling.walk())
-        for token in (token for inner in inside for token in (*inner.head, *inner.tail)):
+        for token in (token for inner in inside for token in inner.tokens):
             if token.kind == "value" and "#" in token.text:
                 found.setdefault(token.text.partition("#")[0], []).append(token)
         return found
 
 
-Rule = Callable[[Statement, Scope], Iterable[Finding]]
+Rule = Callable[[OpSyntax, Scope], Iterable[Finding]]

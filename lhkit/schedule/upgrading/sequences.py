@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from lhkit.schedule.brackets import source_of
 from lhkit.schedule.lexing import Token
-from lhkit.schedule.upgrading.edits import Edit, Finding, Rewrite, between, hint, inserted, replaced, rewrite
-from lhkit.schedule.upgrading.signatures import ANY_OP, PDL_OPERATION, source_of, split_list
-from lhkit.schedule.upgrading.statements import Statement, closing
+from lhkit.schedule.script import Replacement
+from lhkit.schedule.tree import BlockLabel, OpSyntax
+from lhkit.schedule.upgrading.edits import Finding, Rewrite, between, hint, inserted, replaced, rewrite
+from lhkit.schedule.upgrading.signatures import ANY_OP, PDL_OPERATION, arguments_in
 from lhkit.schedule.vocabulary import SHORT_NAMES
 
 TOP_LEVEL = frozenset(
@@ -41,124 +43,116 @@ _PLAIN = frozenset(
 _STRUCTURED = frozenset(("tile_to_foreach_thread_op",))
 
 
-def find_sequences(statements: Sequence[Statement]) -> Iterable[Statement]:
+def find_sequences(ops: Sequence[OpSyntax]) -> Iterable[OpSyntax]:
     """Yield the sequences that are applied as they stand, whether in a module or not."""
-    for statement in statements:
-        if statement.name in TOP_LEVEL and not statement.is_generic:
-            yield statement
-        elif statement.name in ("module", "builtin.module"):
-            for region in statement.regions:
-                yield from find_sequences(region.statements)
+    for op in ops:
+        if op.spelling in TOP_LEVEL and not op.is_generic:
+            yield op
+        elif op.spelling in ("module", "builtin.module"):
+            for region in op.regions:
+                yield from find_sequences(region.ops)
 
 
-def entry_bindings(statement: Statement) -> tuple[str, ...]:
+def entry_bindings(op: OpSyntax) -> tuple[str, ...]:
     """Return the payload op that each extra argument of a sequence takes, "" where its type does not say."""
     found = []
-    for part in _arguments(statement)[1:]:
+    for part in _arguments(op)[1:]:
         match = _OP_TYPE.search(source_of(part))
         found.append(match[1] if match else "")
     return tuple(found)
 
 
-def to_named_sequence(statement: Statement, name: str) -> Finding:
+def to_named_sequence(op: OpSyntax, name: str) -> Finding:
     """Return the rewrite of a top-level sequence to a module with a named sequence."""
-    region = statement.regions[0] if statement.regions else None
-    label = region.statements[0] if region and region.statements else None
-    if region is None or region.close is None or label is None or label.at.kind != "block":
+    region = op.regions[0] if op.regions else None
+    label = region.blocks[0].label if region and region.blocks else None
+    if region is None or not region.is_closed or label is None:
         return hint(
-            statement.at,
-            f"{statement.name} at the top level is not applied today",
+            op.at,
+            f"{op.spelling} at the top level is not applied today",
             f"module attributes {{{_MARK}}} {{ transform.named_sequence @{name}(%root: {ANY_OP}) {{ … }} }}",
         )
-    if statement.name == "transform.with_pdl_patterns" and _holds_patterns(region.statements):
-        edits = _wrap_patterns(statement, label, name)
-    elif any(t.text == "suppress" for t in statement.head):
-        edits = _wrap(statement, label, name)
+    if op.spelling == "transform.with_pdl_patterns" and _holds_patterns(region.ops):
+        edits = _wrap_patterns(op, label, name)
+    elif any(t.text == "suppress" for t in op.head):
+        edits = _wrap(op, label, name)
     else:
-        edits = _replace(statement, label, name)
+        edits = _replace(op, label, name)
     return rewrite(
-        statement.at,
-        f"{statement.name} at the top level",
+        op.at,
+        f"{op.spelling} at the top level",
         f"transform.named_sequence @{name}",
         *edits,
         until=18,
     )
 
 
-def _holds_patterns(statements: Sequence[Statement]) -> bool:
-    return any(s.name.startswith("pdl.") for s in statements)
+def _holds_patterns(ops: Sequence[OpSyntax]) -> bool:
+    return any(s.spelling.startswith("pdl.") for s in ops)
 
 
 def _header(name: str, arguments: str) -> str:
     return f"module attributes {{{_MARK}}} {{\ntransform.named_sequence @{name}({arguments}) {{"
 
 
-def _replace(statement: Statement, label: Statement, name: str) -> list[Edit]:
+def _replace(op: OpSyntax, label: BlockLabel, name: str) -> list[Replacement]:
     """Turn the sequence itself into the named sequence; its arguments, body and comments stay as they stand."""
-    region = statement.regions[0]
-    inner = [s for s in region.statements if s is not label]
-    arguments = label.head
+    region = op.regions[0]
     opening = f"module attributes {{{_MARK}}} {{\ntransform.named_sequence @{name}"
-    last = arguments[-1]  # the colon
-    edits = [between(statement.first, label.at, opening), replaced(last, " {")]
-    assert_close = region.close
-    ending = "" if inner and inner[-1].name in ("transform.yield", "yield") else "  transform.yield\n"
-    if statement.name == "transform.with_pdl_patterns":
-        ending = "  transform.yield\n"
-    if assert_close is not None:
-        edits.append(inserted(assert_close.start, ending))
-        edits.append(inserted(assert_close.end, "\n}"))
-    return edits
+    ends = region.ops and region.ops[-1].spelling in ("transform.yield", "yield")
+    ending = "" if ends and op.spelling != "transform.with_pdl_patterns" else "  transform.yield\n"
+    return [
+        between(op.first, label.at, opening),
+        replaced(label.tokens[-1], " {"),
+        inserted(region.end - 1, ending),
+        inserted(region.end, "\n}"),
+    ]
 
 
-def _wrap(statement: Statement, label: Statement, name: str) -> list[Edit]:
+def _wrap(op: OpSyntax, label: BlockLabel, name: str) -> list[Replacement]:
     """Keep the sequence, which says how it fails, and put it into a named one."""
-    types = [source_of(part[2:]) for part in _arguments(statement)]
+    types = [source_of(part[2:]) for part in _arguments(op)]
     names = [f"%outer{i or ''}" for i in range(len(types))]
     header = _header(name, ", ".join(f"{n}: {t}" for n, t in zip(names, types, strict=True)))
-    position = statement.head[0].start if statement.head else statement.at.end
+    position = op.head[0].start if op.head else op.at.end
     return [
-        inserted(statement.first.start, f"{header}\n"),
+        inserted(op.start, f"{header}\n"),
         inserted(position, f"{', '.join(names)} : {', '.join(types)} "),
-        inserted(statement.last.end, "\ntransform.yield\n}\n}"),
+        inserted(op.end, "\ntransform.yield\n}\n}"),
     ]
 
 
-def _wrap_patterns(statement: Statement, label: Statement, name: str) -> list[Edit]:
-    types = [source_of(part[2:]) for part in _arguments(statement)]
+def _wrap_patterns(op: OpSyntax, label: BlockLabel, name: str) -> list[Replacement]:
+    types = [source_of(part[2:]) for part in _arguments(op)]
     header = _header(name, f"%outer: {types[0]}")
     return [
-        inserted(statement.first.start, f"{header}\n"),
-        inserted(statement.at.end, f" %outer : {types[0]}"),
-        inserted(statement.last.end, "\ntransform.yield\n}\n}"),
+        inserted(op.start, f"{header}\n"),
+        inserted(op.at.end, f" %outer : {types[0]}"),
+        inserted(op.end, "\ntransform.yield\n}\n}"),
     ]
 
 
-def _arguments(statement: Statement) -> list[list[Token]]:
-    if not statement.regions or not statement.regions[0].statements:
-        return []
-    tokens = statement.regions[0].statements[0].head
-    if not tokens or tokens[0].text != "(":
-        return []
-    return [part for part in split_list(tokens[1 : closing(tokens, 0)]) if len(part) > 2]
+def _arguments(op: OpSyntax) -> list[list[Token]]:
+    label = op.regions[0].blocks[0].label if op.regions and op.regions[0].blocks else None
+    return [part for part in arguments_in(label.tokens) if len(part) > 2] if label else []
 
 
-def qualify(statement: Statement) -> Iterable[Rewrite]:
+def qualify(op: OpSyntax) -> Iterable[Rewrite]:
     """Give an op in a sequence the name of the dialect, which was understood there."""
-    if statement.is_generic or statement.at.kind != "word" or statement.name.startswith("transform."):
+    if op.is_generic or op.at.kind != "word" or op.spelling.startswith("transform."):
         return
-    first = statement.name.partition(".")[0]
-    if statement.name in _STRUCTURED:
-        new = f"transform.structured.{statement.name}"
-    elif (first in _FAMILIES and first != statement.name) or statement.name in _PLAIN:
-        new = f"transform.{statement.name}"
+    first = op.spelling.partition(".")[0]
+    if op.spelling in _STRUCTURED:
+        new = f"transform.structured.{op.spelling}"
+    elif (first in _FAMILIES and first != op.spelling) or op.spelling in _PLAIN:
+        new = f"transform.{op.spelling}"
     else:
         return
-    yield rewrite(statement.at, statement.name, new, replaced(statement.at, new))
+    yield rewrite(op.at, op.spelling, new, replaced(op.at, new))
 
 
-def rename_pdl_types(statement: Statement) -> Iterable[Rewrite]:
+def rename_pdl_types(op: OpSyntax | BlockLabel) -> Iterable[Rewrite]:
     """Handles are of a type of the transform dialect, no longer of pdl's."""
-    edits = [replaced(t, ANY_OP) for t in (*statement.head, *statement.tail) if t.text == PDL_OPERATION]
+    edits = [replaced(t, ANY_OP) for t in op.tokens if t.text == PDL_OPERATION]
     if edits:
-        yield rewrite(statement.at, PDL_OPERATION, ANY_OP, *edits, until=18)
+        yield rewrite(op.at, PDL_OPERATION, ANY_OP, *edits, until=18)

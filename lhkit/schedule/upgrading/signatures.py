@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lhkit.schedule.brackets import closing, outside_brackets, source_of, split_list
 from lhkit.schedule.lexing import Token
-from lhkit.schedule.upgrading.edits import Edit, between, inserted
-from lhkit.schedule.upgrading.statements import Statement, closing, is_bracket
+from lhkit.schedule.script import Replacement
+from lhkit.schedule.tree import OpSyntax
+from lhkit.schedule.upgrading.edits import between, inserted
 
 ANY_OP = "!transform.any_op"
 PDL_OPERATION = "!pdl.operation"
@@ -31,50 +33,14 @@ class Signature:
     results: tuple[str, ...] | None = None
 
 
-def own_tokens(statement: Statement) -> list[Token]:
-    """Return the tokens that a statement's types are among: behind its regions, if it has some."""
-    return statement.tail if statement.regions else statement.head
+def own_tokens(op: OpSyntax) -> tuple[Token, ...]:
+    """Return the tokens that a op's types are among: behind its regions, if it has some."""
+    return op.rest if op.regions else op.head
 
 
-def source_of(tokens: Sequence[Token]) -> str:
-    """Return tokens as text, without the comments and line breaks between them."""
-    pieces = []
-    for i, token in enumerate(tokens):
-        apart = i > 0 and tokens[i - 1].end < token.start
-        pieces.append((" " if apart else "") + token.text)
-    return "".join(pieces)
-
-
-def split_list(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Return tokens split at the commas that stand in no bracket."""
-    parts: list[list[Token]] = [[]]
-    i = 0
-    while i < len(tokens):
-        if tokens[i].text == ",":
-            parts.append([])
-        elif is_bracket(tokens, i, "([{<"):
-            end = closing(tokens, i)
-            parts[-1] += tokens[i : end + 1]
-            i = end
-        else:
-            parts[-1].append(tokens[i])
-        i += 1
-    return [p for p in parts if p]
-
-
-def outside_brackets(tokens: Sequence[Token]) -> Iterator[int]:
-    """Yield the indices of tokens that stand in no bracket; those of the opening brackets too."""
-    i = 0
-    while i < len(tokens):
-        yield i
-        if is_bracket(tokens, i, "([{<"):
-            i = closing(tokens, i)
-        i += 1
-
-
-def signature_of(statement: Statement) -> Signature:
-    """Return the types that a statement ends with."""
-    tokens = own_tokens(statement)
+def signature_of(op: OpSyntax) -> Signature:
+    """Return the types that a op ends with."""
+    tokens = own_tokens(op)
     colon = next((i for i in outside_brackets(tokens) if tokens[i].text == ":"), None)
     if colon is None:
         return Signature(None)
@@ -91,10 +57,10 @@ def _types(tokens: Sequence[Token]) -> tuple[str, ...]:
     return tuple(source_of(part) for part in split_list(tokens))
 
 
-def values_of(statement: Statement, signature: Signature) -> list[Token]:
-    """Return the operands of a statement, as far as they are written before its types."""
-    tokens = statement.head
-    if signature.colon is not None and not statement.regions:
+def values_of(op: OpSyntax, signature: Signature) -> list[Token]:
+    """Return the operands of a op, as far as they are written before its types."""
+    tokens = op.head
+    if signature.colon is not None and not op.regions:
         tokens = tokens[: signature.colon]
     return [t for t in tokens if t.kind == "value"]
 
@@ -109,18 +75,18 @@ def functional(operands: Sequence[str], results: Sequence[str]) -> str:
     return f": ({', '.join(operands)}) -> {spelled(results)}"
 
 
-def type_edit(statement: Statement, signature: Signature, types: str) -> Edit:
-    """Return the edit that gives a statement these types, colon included, in place of what it has."""
-    tokens = own_tokens(statement)
+def type_edit(op: OpSyntax, signature: Signature, types: str) -> Replacement:
+    """Return the edit that gives a op these types, colon included, in place of what it has."""
+    tokens = own_tokens(op)
     if signature.colon is None:
-        return inserted(statement.last.end, " " + types)
+        return inserted(op.end, " " + types)
     return between(tokens[signature.colon], tokens[-1], types)
 
 
-def operand_types(statement: Statement, signature: Signature, types: Types) -> list[str]:
+def operand_types(op: OpSyntax, signature: Signature, types: Types) -> list[str]:
     """Return the type of each operand: the one written, else that of its definition, else any op."""
-    values = values_of(statement, signature)
-    inline = _inline_types(statement)
+    values = values_of(op, signature)
+    inline = _inline_types(op)
     written = list(signature.operands)
     found = []
     for value in values:
@@ -133,13 +99,13 @@ def operand_types(statement: Statement, signature: Signature, types: Types) -> l
     return found
 
 
-def _inline_types(statement: Statement) -> dict[int, str]:
-    return {value.start: source_of(type_) for value, type_ in _annotated(statement)}
+def _inline_types(op: OpSyntax) -> dict[int, str]:
+    return {value.start: source_of(type_) for value, type_ in _annotated(op)}
 
 
-def _annotated(statement: Statement) -> Iterator[tuple[Token, list[Token]]]:
+def _annotated(op: OpSyntax) -> Iterator[tuple[Token, list[Token]]]:
     """Yield the operands in lists that carry a type of their own, as in ``[4, %size : !transform.any_op]``."""
-    tokens = statement.head
+    tokens = op.head
     for i in outside_brackets(tokens):
         if tokens[i].text != "[":
             continue
@@ -148,9 +114,9 @@ def _annotated(statement: Statement) -> Iterator[tuple[Token, list[Token]]]:
                 yield part[0], part[2:]
 
 
-def inline_type_edits(statement: Statement) -> tuple[Edit, ...]:
+def inline_type_edits(op: OpSyntax) -> tuple[Replacement, ...]:
     """Return the edits that take the types out of an op's lists; today they stand with the others."""
-    return tuple(Edit(value.end, type_[-1].end, "") for value, type_ in _annotated(statement))
+    return tuple(Replacement(value.end, type_[-1].end, "") for value, type_ in _annotated(op))
 
 
 def type_of(value: Token, types: Types) -> str:
@@ -161,36 +127,44 @@ def type_of(value: Token, types: Types) -> str:
     return known[index] if index < len(known) else ANY_OP
 
 
-def collect_types(statements: Sequence[Statement]) -> Types:
+def collect_types(ops: Sequence[OpSyntax]) -> Types:
     """Return the types of all values that are defined with theirs, by name."""
     types: Types = {}
-    for statement in statements:
-        for inner in statement.walk():
-            if inner.at.kind == "block" or inner.name.endswith("named_sequence"):
-                types.update(_arguments(inner.head))
+    for op in ops:
+        for inner in op.walk():
+            if inner.spelling.endswith("named_sequence"):
+                types.update(_argument_types(inner.head))
             elif inner.results:
                 types.update(_results(inner))
+            for region in inner.regions:
+                for label in region.labels:
+                    types.update(_argument_types(label.tokens))
     return types
 
 
-def _arguments(tokens: Sequence[Token]) -> Types:
+def arguments_in(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Return the arguments in the first parentheses of a label or a named sequence, each with its type."""
     start = next((i for i, t in enumerate(tokens) if t.text == "("), None)
     if start is None:
-        return {}
+        return []
+    return split_list(tokens[start + 1 : closing(tokens, start)])
+
+
+def _argument_types(tokens: Sequence[Token]) -> Types:
     found: Types = {}
-    for part in split_list(tokens[start + 1 : closing(tokens, start)]):
+    for part in arguments_in(tokens):
         if part[0].kind == "value" and len(part) > 2:
             end = next((i for i, t in enumerate(part) if t.text == "{"), len(part))
             found[part[0].text] = (today(source_of(part[2:end])),)
     return found
 
 
-def _results(statement: Statement) -> Types:
-    results = list(signature_of(statement).results or ())
+def _results(op: OpSyntax) -> Types:
+    results = list(signature_of(op).results or ())
     found: Types = {}
-    for token, count in statement.results:
-        found[token.text] = tuple(today(t) for t in results[:count])
-        results = results[count:]
+    for name in op.results:
+        found[name.text] = tuple(today(t) for t in results[: name.count])
+        results = results[name.count :]
     return found
 
 

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from lhkit.schedule.brackets import closing, outside_brackets, source_of, split_list
 from lhkit.schedule.lexing import Token
-from lhkit.schedule.upgrading.edits import Edit, Finding, between, inserted, rewrite
+from lhkit.schedule.script import Replacement
+from lhkit.schedule.tree import OpSyntax
+from lhkit.schedule.upgrading.edits import Finding, between, inserted, rewrite
 from lhkit.schedule.upgrading.rules import Scope
-from lhkit.schedule.upgrading.signatures import outside_brackets, source_of, split_list
-from lhkit.schedule.upgrading.statements import Statement, closing
 
 
-def add_sizes_word(statement: Statement, scope: Scope) -> Iterable[Finding]:
+def add_sizes_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """``tile_using_for %op [4, 8]`` has its keyword today; interchange stands outside of the attributes."""
-    tokens = statement.head
+    tokens = op.head
     at = next((i for i in outside_brackets(tokens) if tokens[i].text == "["), None)
     if at is not None and at > 0 and tokens[at - 1].kind == "value":
         yield rewrite(
-            statement.at, "[sizes]", "tile_sizes [sizes]", inserted(tokens[at].start, "tile_sizes "), until=20
+            op.at, "[sizes]", "tile_sizes [sizes]", inserted(tokens[at].start, "tile_sizes "), until=20
         )
         return
-    yield from _entries_as_words(statement, {"interchange": "interchange = "})
+    yield from _entries_as_words(op, {"interchange": "interchange = "})
 
 
-def fuse_words(statement: Statement, scope: Scope) -> Iterable[Finding]:
+def fuse_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Sizes and interchange of ``structured.fuse`` stood among the attributes."""
-    yield from _entries_as_words(statement, {"tile_sizes": "tile_sizes ", "tile_interchange": "interchange "})
-    tokens = statement.head
+    yield from _entries_as_words(op, {"tile_sizes": "tile_sizes ", "tile_interchange": "interchange "})
+    tokens = op.head
     at = next((i for i in outside_brackets(tokens) if tokens[i].text == "["), None)
     if at is not None and at > 0 and tokens[at - 1].kind == "value":
         yield rewrite(
-            statement.at, "[sizes]", "tile_sizes [sizes]", inserted(tokens[at].start, "tile_sizes "), until=22
+            op.at, "[sizes]", "tile_sizes [sizes]", inserted(tokens[at].start, "tile_sizes "), until=22
         )
 
 
-def _entries_as_words(statement: Statement, words: dict[str, str]) -> Iterable[Finding]:
+def _entries_as_words(op: OpSyntax, words: dict[str, str]) -> Iterable[Finding]:
     """Move entries of the attribute dictionary in front of it, where words introduce them."""
-    tokens = statement.head
+    tokens = op.head
     start = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
     if start is None:
         return
@@ -50,9 +51,7 @@ def _entries_as_words(statement: Statement, words: dict[str, str]) -> Iterable[F
     dictionary = [f"{{{', '.join(_unit(r) for r in rest)}}}"] if rest else []
     old = ", ".join(e[0].text for e in moved)
     edit = between(tokens[start], tokens[end], " ".join([*texts, *dictionary]))
-    yield rewrite(
-        statement.at, f"{{{old} = …}}", " … ".join(t.split("[")[0].strip() for t in texts) + " […]", edit
-    )
+    yield rewrite(op.at, f"{{{old} = …}}", " … ".join(t.split("[")[0].strip() for t in texts) + " […]", edit)
 
 
 def _unit(entry: str) -> str:
@@ -71,9 +70,9 @@ def _number_list(tokens: Sequence[Token]) -> str:
 _MAPPED = ("x", "y", "z")
 
 
-def forall_words(statement: Statement, scope: Scope) -> Iterable[Finding]:
+def forall_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Sizes, threads and their mapping in the attributes; an empty list of threads beside sizes."""
-    tokens = statement.head
+    tokens = op.head
     start = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
     if start is not None:
         end = closing(tokens, start)
@@ -86,19 +85,19 @@ def forall_words(statement: Statement, scope: Scope) -> Iterable[Finding]:
                 texts.append(f"(mapping = [{dims}])")
         if texts:
             edit = between(tokens[start], tokens[end], " ".join(texts))
-            yield rewrite(statement.at, "{num_threads = …}", " ".join(texts), edit, until=16)
+            yield rewrite(op.at, "{num_threads = …}", " ".join(texts), edit, until=16)
             return
     sized = any(t.text == "tile_sizes" for t in tokens)
     for i, token in enumerate(tokens[:-3]):
         if sized and [t.text for t in tokens[i : i + 3]] == ["num_threads", "[", "]"]:
-            edit = Edit(token.start, tokens[i + 3].start, "")
-            yield rewrite(statement.at, "num_threads []", "tile_sizes […]", edit)
+            edit = Replacement(token.start, tokens[i + 3].start, "")
+            yield rewrite(op.at, "num_threads []", "tile_sizes […]", edit)
             return
 
 
-def without_commas(statement: Statement, scope: Scope) -> Iterable[Finding]:
+def without_commas(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """``by num_threads = […], tile_sizes = […]`` has no commas between its parts today."""
-    tokens = statement.head
+    tokens = op.head
     for i in outside_brackets(tokens):
         if (
             tokens[i].text == ","
@@ -106,20 +105,20 @@ def without_commas(statement: Statement, scope: Scope) -> Iterable[Finding]:
             and i + 1 < len(tokens)
             and tokens[i + 1].text in ("tile_sizes", "mapping")
         ):
-            edit = Edit(tokens[i].start, tokens[i].end, "")
-            yield rewrite(statement.at, f", {tokens[i + 1].text}", tokens[i + 1].text, edit)
+            edit = Replacement(tokens[i].start, tokens[i].end, "")
+            yield rewrite(op.at, f", {tokens[i + 1].text}", tokens[i + 1].text, edit)
             return
 
 
-def gpu_words(statement: Statement, scope: Scope) -> Iterable[Finding]:
+def gpu_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """``blockDim`` was an attribute, and so was the flag."""
-    tokens = statement.head
+    tokens = op.head
     start = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
     if start is None:
         return
     end = closing(tokens, start)
     words = {"blockDim": "block_dims", "gridDim": "grid_dims", "warpSize": "warp_size"}
-    if statement.name.endswith("to_blocks"):
+    if op.spelling.endswith("to_blocks"):
         words["blockDim"] = "grid_dims"
     texts = []
     for entry in split_list(tokens[start + 1 : end]):
@@ -127,7 +126,7 @@ def gpu_words(statement: Statement, scope: Scope) -> Iterable[Finding]:
         texts.append(key if len(entry) == 1 else f"{words.get(key, key)} = {_number_list(entry[2:])}")
     texts.sort(key=lambda t: " = " in t)
     yield rewrite(
-        statement.at,
+        op.at,
         source_of(tokens[start : end + 1]),
         " ".join(texts),
         between(tokens[start], tokens[end], " ".join(texts)),
@@ -135,6 +134,6 @@ def gpu_words(statement: Statement, scope: Scope) -> Iterable[Finding]:
     )
 
 
-def interchange_word(statement: Statement, scope: Scope) -> Iterable[Finding]:
+def interchange_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """The order of ``structured.interchange`` stands outside of the attributes."""
-    yield from _entries_as_words(statement, {"iterator_interchange": "iterator_interchange = "})
+    yield from _entries_as_words(op, {"iterator_interchange": "iterator_interchange = "})

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lhkit.schedule.upgrading.edits import Edit, Finding, between, hint, inserted, replaced, rewrite
+from lhkit.schedule.brackets import closing, outside_brackets, source_of, split_list
+from lhkit.schedule.script import Replacement
+from lhkit.schedule.tree import BlockLabel, OpSyntax
+from lhkit.schedule.upgrading.edits import Finding, between, hint, inserted, replaced, rewrite
 from lhkit.schedule.upgrading.linalg_ops import TRANSPOSED
 from lhkit.schedule.upgrading.payload_names import QUALIFIED, STANDARD
 from lhkit.schedule.upgrading.rules import Scope
-from lhkit.schedule.upgrading.signatures import (
-    functional,
-    outside_brackets,
-    signature_of,
-    source_of,
-    split_list,
-    type_edit,
-)
-from lhkit.schedule.upgrading.statements import Statement, closing
+from lhkit.schedule.upgrading.signatures import functional, signature_of, type_edit
 
 # Old name, today's, the first LLVM without the old one. Nothing but the name changed, or a rule of the new name
 # does the rest.
@@ -71,47 +66,47 @@ _LOOPS_FIRST = frozenset(
 )
 
 
-def rename_payload_ops(statement: Statement) -> Iterable[Finding]:
+def rename_payload_ops(op: OpSyntax | BlockLabel) -> Iterable[Finding]:
     """Payload ops that a schedule names: in the types of handles, and in what it matches."""
-    for token in (*statement.head, *statement.tail):
+    for token in op.tokens:
         if token.kind == "string" and (new := _PAYLOAD_NAMES.get(token.text.strip('"'))):
-            yield rewrite(statement.at, token.text, f'"{new}"', replaced(token, f'"{new}"'))
+            yield rewrite(op.at, token.text, f'"{new}"', replaced(token, f'"{new}"'))
             return
 
 
-def rename_op(statement: Statement, scope: Scope) -> Iterable[Finding]:
+def rename_op(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Give an op its name of today, and what the old name said beside it."""
-    name = statement.name.removeprefix("transform.")
-    if statement.is_generic:
+    name = op.spelling.removeprefix("transform.")
+    if op.is_generic:
         if name in _RENAMED:
             yield hint(
-                statement.at,
-                f"{statement.name} is today's transform.{_RENAMED[name][0]}",
+                op.at,
+                f"{op.spelling} is today's transform.{_RENAMED[name][0]}",
                 "the form without quotes; its attributes may have changed names too",
             )
         return
     if name not in _RENAMED:
         return
     new, until = _RENAMED[name]
-    edits = [replaced(statement.at, f"transform.{new}")]
+    edits = [replaced(op.at, f"transform.{new}")]
     if name in _LOOPS_FIRST and new.endswith(("forall", "for")):
-        reordered = _loops_last(statement, scope)
+        reordered = _loops_last(op, scope)
         if reordered is None:
             instead = "results in the order: the tiled op first, the loop last"
-            yield hint(statement.at, f"{statement.name} gave its loop first", instead)
+            yield hint(op.at, f"{op.spelling} gave its loop first", instead)
             return
         edits += reordered
-    edits += _with_attributes(statement, name)
-    yield rewrite(statement.at, name, f"transform.{new}", *edits, until=until)
+    edits += _with_attributes(op, name)
+    yield rewrite(op.at, name, f"transform.{new}", *edits, until=until)
 
 
-def _with_attributes(statement: Statement, name: str) -> list[Edit]:
+def _with_attributes(op: OpSyntax, name: str) -> list[Replacement]:
     """Return the edits that say in attributes what the old name said."""
-    after = next((t for t in statement.head if t.kind == "value"), None)
+    after = next((t for t in op.head if t.kind == "value"), None)
     if name == "get_closest_isolated_parent" and after is not None:
         return [inserted(after.end, " {isolated_from_above}")]
     if name == "loop.get_parent_for" and after is not None:
-        tokens = statement.head
+        tokens = op.head
         dictionary = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
         entries = [] if dictionary is None else split_list(tokens[dictionary + 1 : closing(tokens, dictionary)])
         said = {e[0].text: source_of(e[2:]) for e in entries}
@@ -126,42 +121,42 @@ def _with_attributes(statement: Statement, name: str) -> list[Edit]:
             return [inserted(after.end, " " + text)]
         return [between(tokens[dictionary], tokens[closing(tokens, dictionary)], text)]
     if name == "split_handles":
-        return _without_count(statement)
+        return _without_count(op)
     return []
 
 
-def _without_count(statement: Statement) -> list[Edit]:
+def _without_count(op: OpSyntax) -> list[Replacement]:
     """Return the edit that removes ``in [n]``."""
-    tokens = statement.head
+    tokens = op.head
     for i, token in enumerate(tokens):
         if token.text == "in" and i + 1 < len(tokens) and tokens[i + 1].text == "[":
             before = tokens[i - 1].end if i else token.start
-            return [Edit(before, tokens[closing(tokens, i + 1)].end, "")]
+            return [Replacement(before, tokens[closing(tokens, i + 1)].end, "")]
     return []
 
 
-def _loops_last(statement: Statement, scope: Scope) -> list[Edit] | None:
+def _loops_last(op: OpSyntax, scope: Scope) -> list[Replacement] | None:
     """Return the edits that move the first result behind the others, or None where that is not clear."""
-    results = statement.results
-    edits: list[Edit] = []
-    if len(results) == 1 and results[0][1] > 1:
-        edits = _renumbered(results[0][0].text, results[0][1], statement, scope)
-    elif results and any(count != 1 for _, count in results):
+    results = op.results
+    edits: list[Replacement] = []
+    if len(results) == 1 and results[0].count > 1:
+        edits = _renumbered(results[0].text, results[0].count, op, scope)
+    elif results and any(result.count != 1 for result in results):
         return None
     else:
-        names = [t.text for t, _ in results]
-        edits = [replaced(t, n) for (t, _), n in zip(results, names[1:] + names[:1], strict=True)]
-    signature = signature_of(statement)
+        names = [result.text for result in results]
+        edits = [replaced(result, name) for result, name in zip(results, names[1:] + names[:1], strict=True)]
+    signature = signature_of(op)
     if signature.results is not None and len(set(signature.results)) > 1:
         moved = [*signature.results[1:], signature.results[0]]
-        edits.append(type_edit(statement, signature, functional(signature.operands, moved)))
+        edits.append(type_edit(op, signature, functional(signature.operands, moved)))
     return edits
 
 
-def _renumbered(name: str, count: int, statement: Statement, scope: Scope) -> list[Edit]:
+def _renumbered(name: str, count: int, op: OpSyntax, scope: Scope) -> list[Replacement]:
     edits = []
     for token in scope.numbered_uses.get(name, ()):
-        if token.start > statement.last.start:
+        if token.start > op.last.start:
             number = (int(token.text.partition("#")[2][:6]) - 1) % count
             edits.append(replaced(token, f"{name}#{number}"))
     return edits

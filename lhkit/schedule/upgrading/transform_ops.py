@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from lhkit.schedule.brackets import closing, source_of, split_list
+from lhkit.schedule.tree import OpSyntax
 from lhkit.schedule.upgrading.edits import Finding, hint, rewrite
 from lhkit.schedule.upgrading.pattern_ops import (
     count_remark,
@@ -20,14 +22,11 @@ from lhkit.schedule.upgrading.signatures import (
     inline_type_edits,
     operand_types,
     signature_of,
-    source_of,
-    split_list,
     today,
     type_edit,
     type_of,
     values_of,
 )
-from lhkit.schedule.upgrading.statements import Statement, closing
 from lhkit.schedule.upgrading.tiling_ops import (
     add_sizes_word,
     forall_words,
@@ -87,23 +86,23 @@ _INSTEAD = {
 }
 
 
-def find_in_transform(statement: Statement, scope: Scope) -> Iterable[Finding]:
+def find_in_transform(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Return the first thing to be done about a transform op, as a list with one finding or none."""
-    name = statement.name.removeprefix("transform.")
+    name = op.spelling.removeprefix("transform.")
     for rule in (rename_op, *_RULES.get(name, ()), _add_types):
-        found = list(rule(statement, scope))
+        found = list(rule(op, scope))
         if found:
             return found
-    return _hints(statement, name)
+    return _hints(op, name)
 
 
-def _hints(statement: Statement, name: str) -> list[Finding]:
+def _hints(op: OpSyntax, name: str) -> list[Finding]:
     if name.startswith("test_"):
         instead = _INSTEAD.get(name, "leave the step out, or define an op of your own")
-        return [hint(statement.at, f"{statement.name} is {_TEST_ONLY}", instead)]
+        return [hint(op.at, f"{op.spelling} is {_TEST_ONLY}", instead)]
     foreign = name.split(".", maxsplit=1)[0]
     if foreign in ("iree", "disc"):
-        return [hint(statement.at, f"{statement.name} is an op of {foreign}, not of MLIR", _foreign(name))]
+        return [hint(op.at, f"{op.spelling} is an op of {foreign}, not of MLIR", _foreign(name))]
     return []
 
 
@@ -120,54 +119,54 @@ def _foreign(name: str) -> str:
     return "leave the step out, or use the compiler that has it"
 
 
-def _split_handle(statement: Statement, scope: Scope) -> Iterable[Finding]:
-    signature = signature_of(statement)
-    if signature.colon is None and statement.result_count:
-        operands = operand_types(statement, signature, scope.types)
-        types = functional(operands, [ANY_OP] * statement.result_count)
-        yield rewrite(statement.at, "no types", types, type_edit(statement, signature, types))
+def _split_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    signature = signature_of(op)
+    if signature.colon is None and op.result_count:
+        operands = operand_types(op, signature, scope.types)
+        types = functional(operands, [ANY_OP] * op.result_count)
+        yield rewrite(op.at, "no types", types, type_edit(op, signature, types))
 
 
-def _merge_handles(statement: Statement, scope: Scope) -> Iterable[Finding]:
-    signature = signature_of(statement)
-    values = values_of(statement, signature)
+def _merge_handles(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    signature = signature_of(op)
+    values = values_of(op, signature)
     if signature.colon is None and values:
         types = f": {type_of(values[0], scope.types)}"
-        yield rewrite(statement.at, "no type", types, type_edit(statement, signature, types))
+        yield rewrite(op.at, "no type", types, type_edit(op, signature, types))
 
 
-def _multitile(statement: Statement, scope: Scope) -> Iterable[Finding]:
-    signature = signature_of(statement)
+def _multitile(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    signature = signature_of(op)
     if signature.colon is None:
-        types = functional(operand_types(statement, signature, scope.types), [ANY_OP])
-        yield rewrite(statement.at, "no types", types, type_edit(statement, signature, types))
+        types = functional(operand_types(op, signature, scope.types), [ANY_OP])
+        yield rewrite(op.at, "no types", types, type_edit(op, signature, types))
 
 
-def _add_types(statement: Statement, scope: Scope) -> Iterable[Finding]:
+def _add_types(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Types that stood nowhere, or in the middle of a list."""
-    name = statement.name.removeprefix("transform.")
-    if statement.is_generic:
+    name = op.spelling.removeprefix("transform.")
+    if op.is_generic:
         return
-    signature = signature_of(statement)
-    inline = inline_type_edits(statement)
+    signature = signature_of(op)
+    inline = inline_type_edits(op)
     if signature.colon is not None and not inline:
         return
-    operands = [today(t) for t in operand_types(statement, signature, scope.types)]
+    operands = [today(t) for t in operand_types(op, signature, scope.types)]
     if name in _OPERAND_TYPES and operands:
         types = f": {', '.join(operands)}"
     elif name in _RESULTS:
-        count = statement.result_count or _RESULTS[name] or 1 + _loops(statement)
+        count = op.result_count or _RESULTS[name] or 1 + _loops(op)
         results = [today(t) for t in signature.results or [ANY_OP] * count]
         types = functional(operands, results)
     else:
         return
     old = "a type in a list" if inline else "no types"
-    yield rewrite(statement.at, old, types, *inline, type_edit(statement, signature, types), until=18)
+    yield rewrite(op.at, old, types, *inline, type_edit(op, signature, types), until=18)
 
 
-def _loops(statement: Statement) -> int:
+def _loops(op: OpSyntax) -> int:
     """Return how many loops tiling by the sizes of an op gives."""
-    tokens = statement.head
+    tokens = op.head
     for i, token in enumerate(tokens[:-1]):
         if token.text == "tile_sizes" and tokens[i + 1].text == "[":
             parts = split_list(tokens[i + 2 : closing(tokens, i + 1)])

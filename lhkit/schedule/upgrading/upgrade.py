@@ -1,4 +1,4 @@
-"""The upgrade of a text: rules on its statements until nothing changes, then its sequences."""
+"""The upgrade of a text: rules on its ops until nothing changes, then its sequences."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from lhkit.schedule.lexing import Token, lex
-from lhkit.schedule.upgrading.edits import Change, Edit, Finding, Hint, Rewrite, Upgrade, apply_edits
+from lhkit.schedule.brackets import are_balanced
+from lhkit.schedule.script import Replacement, with_replacements
+from lhkit.schedule.syntax import read_syntax
+from lhkit.schedule.tree import OpSyntax, Syntax
+from lhkit.schedule.upgrading.edits import Change, Finding, Hint, Rewrite, Upgrade
 from lhkit.schedule.upgrading.elementwise_ops import Respelling
 from lhkit.schedule.upgrading.payload_ops import find_in_payload
 from lhkit.schedule.upgrading.rules import Scope
@@ -22,12 +25,11 @@ from lhkit.schedule.upgrading.sequences import (
     to_named_sequence,
 )
 from lhkit.schedule.upgrading.signatures import collect_types
-from lhkit.schedule.upgrading.statements import Statement, is_whole, parse_statements
 from lhkit.schedule.upgrading.transform_names import rename_payload_ops
 from lhkit.schedule.upgrading.transform_ops import find_in_transform
 
 ENTRY = "__transform_main"
-# Each pass rewrites every statement once; the longest chain of spellings is six.
+# Each pass rewrites every op once; the longest chain of spellings is six.
 _MOST_PASSES = 16
 _BETWEEN = re.compile(r"^// -----.*\n", re.MULTILINE)
 
@@ -88,47 +90,49 @@ def _upgrade_part(text: str, elementwise: Respelling | None) -> Upgrade:
 
 def has_top_level_sequence(text: str) -> bool:
     """Return True for a text with a sequence that today's interpreter does not apply as it stands."""
-    return any(True for _ in find_sequences(parse_statements(text)))
+    return any(True for _ in find_sequences(read_syntax(text, is_old=True).ops))
 
 
-def _find(statements: Sequence[Statement], elementwise: Respelling | None) -> Iterator[Finding]:
-    types = collect_types(statements)
-    yield from _visit(statements, types, elementwise, in_transform=False)
+def _find(ops: Sequence[OpSyntax], elementwise: Respelling | None) -> Iterator[Finding]:
+    types = collect_types(ops)
+    yield from _visit(ops, types, elementwise, in_transform=False)
 
 
 def _visit(
-    statements: Sequence[Statement],
+    ops: Sequence[OpSyntax],
     types: dict[str, tuple[str, ...]],
     elementwise: Respelling | None,
     *,
     in_transform: bool,
 ) -> Iterator[Finding]:
-    scope = Scope(types, statements)
-    for statement in statements:
-        if statement.name.startswith("pdl.") and statement.regions:
+    scope = Scope(types, ops)
+    for op in ops:
+        if op.spelling.startswith("pdl.") and op.regions:
             continue
-        inside = in_transform or _is_transform(statement)
-        if is_whole(statement):
-            rules = _rules(statement, scope, inside)
-            own = elementwise(statement, inside) if elementwise is not None else ()
-            yield from _first(chain(rules, [own]))
-        for region in statement.regions:
-            yield from _visit(region.statements, types, elementwise, in_transform=inside)
+        inside = in_transform or _is_transform(op)
+        if are_balanced(op.tokens):
+            own = elementwise(op, inside) if elementwise is not None else ()
+            yield from _first(chain(_rules(op, scope, inside), [own]))
+        for region in op.regions:
+            for label in region.labels if inside else ():
+                own = elementwise(label, inside) if elementwise is not None else ()
+                yield from _first((rename_pdl_types(label), rename_payload_ops(label), own))
+            yield from _visit(region.ops, types, elementwise, in_transform=inside)
 
 
-def _is_transform(statement: Statement) -> bool:
-    return statement.name in TOP_LEVEL or statement.name.startswith("transform.")
+def _is_transform(op: OpSyntax) -> bool:
+    return op.spelling in TOP_LEVEL or op.spelling.startswith("transform.")
 
 
-def _rules(statement: Statement, scope: Scope, in_transform: bool) -> Iterator[Iterable[Finding]]:
+def _rules(op: OpSyntax, scope: Scope, in_transform: bool) -> Iterator[Iterable[Finding]]:
     if in_transform:
-        yield rename_pdl_types(statement)
-        yield rename_payload_ops(statement)
-        yield qualify(statement)
-        if statement.at.kind == "word" or statement.is_generic:
-            yield find_in_transform(statement, scope)
-    if not statement.name.startswith("transform."):
-        yield find_in_payload(statement, scope)
+        yield rename_pdl_types(op)
+        yield rename_payload_ops(op)
+        yield qualify(op)
+        if op.at.kind == "word" or op.is_generic:
+            yield find_in_transform(op, scope)
+    if not op.spelling.startswith("transform."):
+        yield find_in_payload(op, scope)
 
 
 def _first(rules: Iterable[Iterable[Finding]]) -> Iterable[Finding]:
@@ -148,25 +152,15 @@ class _State:
         self.changes: list[Change] = []
         self.hints: list[Hint] = []
         self.lines: list[int] = list(range(1, text.count("\n") + 2))
-        self._read: tuple[str, tuple[Token, ...], list[Statement]] | None = None
 
-    def _tokens(self) -> tuple[Token, ...]:
-        return self._parsed()[1]
-
-    def _statements(self) -> list[Statement]:
-        return self._parsed()[2]
-
-    def _parsed(self) -> tuple[str, tuple[Token, ...], list[Statement]]:
-        """Return the text with its tokens and statements, read once for each text that it becomes."""
-        if self._read is None or self._read[0] is not self.text:
-            tokens = lex(self.text)
-            self._read = (self.text, tokens, parse_statements(tokens))
-        return self._read
+    @property
+    def _syntax(self) -> Syntax:
+        return read_syntax(self.text, is_old=True)
 
     def rewrite(self, findings: Sequence[Finding]) -> bool:
         """Do the rewrites that do not get in each other's way; return True if there was one."""
-        comments = [(t.start, t.end) for t in self._tokens() if t.kind == "comment"]
-        taken: list[Edit] = []
+        comments = [(t.start, t.end) for t in self._syntax.tokens if t.kind == "comment"]
+        taken: list[Replacement] = []
         ordered: list[tuple[int, int]] = []
         for finding in findings:
             if not isinstance(finding, Rewrite) or not finding.edits:
@@ -181,12 +175,12 @@ class _State:
         self._apply(taken)
         return bool(taken)
 
-    def _apply(self, edits: list[Edit]) -> None:
-        """Edit the text, and remember which line of the given text each line was."""
+    def _apply(self, edits: list[Replacement]) -> None:
+        """Replacement the text, and remember which line of the given text each line was."""
         lines: list[int] = [1]
         ordered = sorted(edits, key=lambda e: (e.start, e.end))
         at, line = 0, 0
-        for edit in [*ordered, Edit(len(self.text), len(self.text), "")]:
+        for edit in [*ordered, Replacement(len(self.text), len(self.text), "")]:
             for _ in range(self.text.count("\n", at, edit.start)):
                 line += 1
                 lines.append(self.lines[line])
@@ -195,16 +189,16 @@ class _State:
             at = edit.end
         lines[0] = self.lines[0]
         if edits:
-            self.text = apply_edits(self.text, edits)
+            self.text = with_replacements(self.text, edits)
         self.lines = lines
 
     def rewrite_all(self) -> list[Finding]:
         """Rewrite until there is nothing more to do; return what is found then."""
         for _ in range(_MOST_PASSES):
-            found = list(_find(self._statements(), self.elementwise))
+            found = list(_find(self._syntax.ops, self.elementwise))
             if not self.rewrite(found):
                 return found
-        return list(_find(self._statements(), self.elementwise))
+        return list(_find(self._syntax.ops, self.elementwise))
 
     def name_sequences(self) -> tuple[str, ...] | None:
         """Turn top-level sequences into named ones; return what the first one's extra arguments take.
@@ -215,7 +209,7 @@ class _State:
         named = 0
         # All that do not touch are named in one pass, and those that do in the next.
         for _ in range(_MOST_PASSES):
-            sequences = list(find_sequences(self._statements()))
+            sequences = list(find_sequences(self._syntax.ops))
             if sequences and bind is None:
                 bind = entry_bindings(sequences[0])
             findings: list[Finding] = []
@@ -229,13 +223,13 @@ class _State:
         return bind
 
 
-def _in_one(edit: Edit, ranges: Sequence[tuple[int, int]]) -> bool:
+def _in_one(edit: Replacement, ranges: Sequence[tuple[int, int]]) -> bool:
     """Return True if an edit changes a character of one of these ranges, which are in order."""
     before = bisect.bisect_left(ranges, (edit.end, edit.end)) - 1
     return before >= 0 and ranges[before][0] < edit.end and edit.start < ranges[before][1]
 
 
-def _meets_one(edit: Edit, ranges: Sequence[tuple[int, int]]) -> bool:
+def _meets_one(edit: Replacement, ranges: Sequence[tuple[int, int]]) -> bool:
     """Return True if an edit overlaps one of these ranges, which are in order, or begins where one does."""
     at = bisect.bisect_left(ranges, (edit.start, edit.start))
     return any(
