@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lhkit.schedule.lexing import Token, lex, without_trivia
+from lhkit.schedule.brackets import closing, split_list
+from lhkit.schedule.lexing import Token
 from lhkit.schedule.tree import Group, OpSyntax
 
-_BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 # Words of the syntax that are no names of arguments.
 _SYNTAX_WORDS = ("attributes", "in", "to", "into", "from", "failures", "loc", "num", "by")
 
@@ -33,13 +33,13 @@ class Argument:
     name_start: int
 
 
-def arguments_of(text: str, op: OpSyntax) -> tuple[Argument, ...]:
+def arguments_of(op: OpSyntax) -> tuple[Argument, ...]:
     """Return the arguments of a step in the order of the text; operands that stand alone are none."""
     found: list[Argument] = []
-    tokens = _own_tokens(text, op)
+    tokens = _outside_groups(op)
     by_start = {g.start: g for g in op.groups}
     for i, token in enumerate(tokens):
-        if token.kind != "word" or token.text in _SYNTAX_WORDS or token.start == op.name_start:
+        if token.kind != "word" or token.text in _SYNTAX_WORDS:
             continue
         at = i + 1
         if at < len(tokens) and tokens[at].text == "=":
@@ -51,7 +51,7 @@ def arguments_of(text: str, op: OpSyntax) -> tuple[Argument, ...]:
         elif at < len(tokens) and (end := _value_end(tokens, at, is_assigned=at > i + 1)) is not None:
             found.append(Argument(token.text, tokens[at].start, end, "word", token.start))
     for group in dictionaries_of(op):
-        found += _entries(text, group)
+        found += _entries(op, group)
     return tuple(sorted(found, key=lambda a: a.start))
 
 
@@ -60,48 +60,39 @@ def dictionaries_of(op: OpSyntax) -> tuple[Group, ...]:
     return tuple(g for g in op.groups if g.opener == "{" and g.keyword in ("", "attributes"))
 
 
-def elements_of(text: str, start: int, end: int) -> tuple[tuple[int, int], ...]:
-    """Return where the elements of a bracketed list stand, brackets included in the span given."""
-    found: list[tuple[int, int]] = []
-    for piece in _split(_tokens(text, start + 1, end - 1)):
-        found.append((piece[0].start, piece[-1].end))
-    return tuple(found)
+def elements_of(op: OpSyntax, start: int, end: int) -> tuple[tuple[int, int], ...]:
+    """Return where the elements of a bracketed list of an op stand, brackets included in the span given."""
+    return _spans(op.tokens_in(start + 1, end - 1))
 
 
-def types_of(text: str, op: OpSyntax) -> tuple[tuple[int, int], ...]:
+def types_of(op: OpSyntax) -> tuple[tuple[int, int], ...]:
     """Return where the types of an op's operands stand in its trailing types."""
     if op.signature is None:
         return ()
-    tokens = _tokens(text, op.signature[0] + 1, op.signature[1])
+    tokens = op.tokens_in(op.signature[0] + 1, op.signature[1])
     if tokens and tokens[0].text == "(":
-        depth = 0
-        for i, token in enumerate(tokens):
-            depth += {"(": 1, ")": -1}.get(token.text, 0)
-            if depth == 0:
-                return tuple((p[0].start, p[-1].end) for p in _split(tokens[1:i]))
+        return _spans(tokens[1 : closing(tokens, 0)])
     stop = next((i for i, t in enumerate(tokens) if t.text in ("->", "to")), len(tokens))
-    return tuple((p[0].start, p[-1].end) for p in _split(tokens[:stop]))
+    return _spans(tokens[:stop])
 
 
-def _tokens(text: str, start: int, end: int) -> list[Token]:
-    return [t._replace(start=t.start + start) for t in without_trivia(lex(text[start:end]))]
+def _spans(tokens: Sequence[Token]) -> tuple[tuple[int, int], ...]:
+    return tuple((piece[0].start, piece[-1].end) for piece in split_list(tokens))
 
 
-def _own_tokens(text: str, op: OpSyntax) -> list[Token]:
-    """Return the tokens of an op outside its brackets and regions; of a bracket, the first token only."""
-    spans = sorted([(g.start, g.end) for g in op.groups] + [(r.start, r.end) for r in op.regions])
-    tokens = []
-    skipped_to = 0
-    for token in _tokens(text, op.name_start, op.end):
-        if token.start < skipped_to:
-            continue
-        inside = next((end for start, end in spans if start == token.start), None)
-        skipped_to = inside or skipped_to
-        tokens.append(token)
+def _outside_groups(op: OpSyntax) -> list[Token]:
+    """Return the tokens of an op outside its brackets; of a bracket, the first token only."""
+    ends = {group.start: group.end for group in op.groups}
+    tokens: list[Token] = []
+    behind = 0
+    for token in op.tokens:
+        if token.start >= behind:
+            tokens.append(token)
+            behind = ends.get(token.start, behind)
     return tokens
 
 
-def _value_end(tokens: list[Token], i: int, *, is_assigned: bool) -> int | None:
+def _value_end(tokens: Sequence[Token], i: int, *, is_assigned: bool) -> int | None:
     """Return where the value that begins at a token ends, None where no value does."""
     if tokens[i].text == "-" and i + 1 < len(tokens):
         i += 1
@@ -115,26 +106,10 @@ def _value_end(tokens: list[Token], i: int, *, is_assigned: bool) -> int | None:
     return tokens[end - 1].end
 
 
-def _entries(text: str, group: Group) -> Iterator[Argument]:
-    for piece in _split(_tokens(text, group.start + 1, group.end - 1)):
+def _entries(op: OpSyntax, group: Group) -> Iterator[Argument]:
+    for piece in split_list(op.tokens_in(group.start + 1, group.end - 1)):
         name = piece[0].text.strip('"')
         if len(piece) > 2 and piece[1].text == "=":
             yield Argument(name, piece[2].start, piece[-1].end, "entry", piece[0].start)
         elif len(piece) == 1:
             yield Argument(name, piece[0].end, piece[0].end, "entry", piece[0].start)
-
-
-def _split(tokens: list[Token]) -> Iterator[list[Token]]:
-    """Yield the pieces between commas outside all brackets."""
-    piece: list[Token] = []
-    depth = 0
-    for token in tokens:
-        depth += _BRACKETS.get(token.text, 0) + {"<": 1, ">": -1}.get(token.text, 0)
-        if token.text == "," and depth == 0:
-            if piece:
-                yield piece
-            piece = []
-        else:
-            piece.append(token)
-    if piece:
-        yield piece

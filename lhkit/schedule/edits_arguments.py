@@ -26,7 +26,7 @@ def set_argument(
         UsageError: No such element, or an argument that cannot be taken away.
     """
     op = script.find(step)
-    found = next((a for a in arguments_of(script.text, op) if a.name == name), None)
+    found = next((a for a in arguments_of(op) if a.name == name), None)
     title = f"set {name} of {script.describe(op)}"
     if value is None:
         return script.edited([_removal(script, op, name, found)], f"remove {name} of {script.describe(op)}")
@@ -35,7 +35,7 @@ def set_argument(
             raise script.refusal(f"{script.describe(op)} has no {name}, so no element {index} of it", op)
         return script.edited([_new_entry(script, op, f"{name} = {value}" if value else name)], title)
     if index is not None:
-        elements = elements_of(script.text, found.start, found.end) if found.form != "word" else ()
+        elements = elements_of(op, found.start, found.end) if found.form != "word" else ()
         if not 0 <= index < len(elements):
             message = f"{name} of {script.describe(op)} has {len(elements)} elements, no number {index}"
             raise script.refusal(message, found.start)
@@ -57,7 +57,7 @@ def _removal(script: Script, op: OpSyntax, name: str, found: Argument | None) ->
     for group in dictionaries_of(op):
         if not group.start < found.name_start < group.end:
             continue
-        entries = elements_of(text, group.start, group.end)
+        entries = elements_of(op, group.start, group.end)
         if len(entries) == 1:
             start = len(text[: group.start].rstrip(" "))
             return Replacement(start, group.end, "")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from lhkit.schedule.arguments import arguments_of, elements_of, types_of
 from lhkit.schedule.defaults import default_rules_removed
 from lhkit.schedule.layout import cut, put_after, put_before
-from lhkit.schedule.lexing import lex, without_trivia
 from lhkit.schedule.naming import fresh_name, names_in
 from lhkit.schedule.script import Edited, Replacement, Script, StepRef
 from lhkit.schedule.tree import OpSyntax, Use
@@ -89,7 +88,7 @@ def knob_to_literal(script: Script, knob: str, value: int | None = None) -> Edit
         raise script.refusal(f"{script.source} has no knob {knob!r}; it has {listed}")
     replacements = []
     for op in ops:
-        literal = _default(script, op) if value is None else str(value)
+        literal = _default(op) if value is None else str(value)
         if literal is None:
             raise script.refusal(f"the knob {knob!r} has no default; say which value it is to have", op)
         users = {d.op.start: d for d in script.handles.definitions if not d.is_argument}[op.start].uses
@@ -105,14 +104,13 @@ def _knobs(script: Script) -> dict[str, list[OpSyntax]]:
     found: dict[str, list[OpSyntax]] = {}
     for op in script.steps:
         if op.name == _KNOB and op.results:
-            strings = [t.text for t in lex(script.text[op.name_start : op.end]) if t.kind == "string"]
-            found.setdefault(strings[0][1:-1] if strings else "", []).append(op)
+            found.setdefault(op.string, []).append(op)
     return found
 
 
 def _literal(script: Script, op: OpSyntax, argument: str, index: int | None) -> tuple[int, int]:
     """Return where the integer stands."""
-    found = next((a for a in arguments_of(script.text, op) if a.name == argument), None)
+    found = next((a for a in arguments_of(op) if a.name == argument), None)
     if found is None:
         raise script.refusal(f"{script.describe(op)} has no argument {argument}", op)
     if found.form == "entry":
@@ -120,12 +118,12 @@ def _literal(script: Script, op: OpSyntax, argument: str, index: int | None) -> 
         raise script.refusal(message, found.start, "A knob can reach sizes in brackets and operands only.")
     span = (found.start, found.end)
     if found.form == "list":
-        elements = elements_of(script.text, *span)
+        elements = elements_of(op, *span)
         if index is None or not 0 <= index < len(elements):
             message = f"{argument} has {len(elements)} elements; say which, from 0"
             raise script.refusal(message, found.start)
         span = elements[index]
-    tokens = without_trivia(lex(script.text[span[0] : span[1]]))
+    tokens = op.tokens_in(*span)
     if not tokens or tokens[-1].kind != "number" or not tokens[-1].text.isdecimal() or len(tokens) > 2:
         raise script.refusal(f"{script.text[span[0] : span[1]]} is no integer", span[0])
     return span
@@ -133,7 +131,7 @@ def _literal(script: Script, op: OpSyntax, argument: str, index: int | None) -> 
 
 def _added_type(script: Script, op: OpSyntax, place: int) -> Replacement:
     """Return the replacement that adds the parameter's type where an operand at a place has its own."""
-    types = types_of(script.text, op)
+    types = types_of(op)
     if not types or len(types) != len(op.operands):
         message = f"the types of {script.describe(op)} are not one for each operand, so none can be added"
         raise script.refusal(message, op)
@@ -145,8 +143,8 @@ def _added_type(script: Script, op: OpSyntax, place: int) -> Replacement:
 
 
 def _folded(script: Script, use: Use, user: OpSyntax, literal: str) -> list[Replacement]:
-    spans = [(a.start, a.end) for a in arguments_of(script.text, user) if a.form in ("list", "word")]
-    types = types_of(script.text, user)
+    spans = [(a.start, a.end) for a in arguments_of(user) if a.form in ("list", "word")]
+    types = types_of(user)
     if not any(s <= use.start < e for s, e in spans) or len(types) != len(user.operands):
         message = f"{script.describe(user)} takes no integer in the place of {use.text}"
         raise script.refusal(message, use.start, "It reads the knob's parameter as a handle.")
@@ -159,9 +157,9 @@ def _folded(script: Script, use: Use, user: OpSyntax, literal: str) -> list[Repl
     return [Replacement(use.start, use.end, literal), Replacement(start, end, "")]
 
 
-def _default(script: Script, op: OpSyntax) -> str | None:
+def _default(op: OpSyntax) -> str | None:
     """Return the default of a knob as its text has it, without a type."""
-    tokens = [t.text for t in without_trivia(lex(script.text[op.name_start : op.end]))]
+    tokens = [token.text for token in op.tokens]
     close = tokens.index(">") if ">" in tokens else -1
     if tokens[close + 1 : close + 2] != ["="]:
         return None

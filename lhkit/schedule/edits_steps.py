@@ -23,7 +23,6 @@ from lhkit.schedule.script import (
     StepRef,
     is_terminator,
     renamed,
-    symbol_of,
 )
 from lhkit.schedule.syntax import read_syntax
 from lhkit.schedule.tree import OpSyntax
@@ -147,7 +146,7 @@ def duplicate_step(script: Script, step: StepRef) -> Edited:
     own = [d for d in piece.handles.definitions if d.scope == 0]
     copy = piece.edited([r for d in own for r in _renamed_later(d, names[d.name.text])], "").text
     if op.name == SEQUENCE:
-        symbol = symbol_of(script, op)
+        symbol = op.symbol
         names[symbol] = fresh_name(symbol, taken)
         copy = with_names(copy, {symbol: names[symbol]})
     notes = [f"{old} of the copy is called {new}" for old, new in names.items()]
@@ -192,7 +191,7 @@ def outermost(ops: list[OpSyntax]) -> list[OpSyntax]:
 
 
 def _users_of_symbol(script: Script, op: OpSyntax) -> list[OpSyntax]:
-    symbol = symbol_of(script, op) if op.name == SEQUENCE else ""
+    symbol = op.symbol if op.name == SEQUENCE else ""
     if not symbol:
         return []
     places = [t.start for t in script.syntax.tokens if t.kind == "symbol" and t.text == symbol]

@@ -6,7 +6,7 @@ from lhkit.schedule.layout import STEP_INDENT, cut, extent_of, indent_of, indent
 from lhkit.schedule.lexing import lex
 from lhkit.schedule.naming import fresh_name, is_symbol_name, names_in
 from lhkit.schedule.ranges import StepRange, find_range, is_consumed, type_of
-from lhkit.schedule.script import SEQUENCE, Edited, Replacement, Script, StepRef, renamed, symbol_of
+from lhkit.schedule.script import SEQUENCE, Edited, Replacement, Script, StepRef, renamed
 from lhkit.schedule.tree import Name, OpSyntax
 
 _INCLUDE = "transform.include"
@@ -109,8 +109,8 @@ def inline_include(script: Script, step: StepRef) -> Edited:
     if "suppress" in script.text[op.start : op.end]:
         message = f"{script.describe(op)} suppresses failures, which its steps would not do in its place"
         raise script.refusal(message, op)
-    symbol = symbol_of(script, op)
-    found = [s for s in script.steps if s.name == SEQUENCE and symbol_of(script, s) == symbol]
+    symbol = op.symbol
+    found = [s for s in script.steps if s.name == SEQUENCE and s.symbol == symbol]
     if not found or not found[0].regions:
         raise script.refusal(f"{symbol} has no body in {script.source}", op)
     body, yielded = _inlined(script, op, found[0])

@@ -10,7 +10,6 @@ from lhkit.model.knob import KnobValue, attribute_text
 from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
 from lhkit.schedule.edits_knobs import knob_to_literal
 from lhkit.schedule.layout import extent_of, indent_of, indented, lines_of
-from lhkit.schedule.lexing import lex
 from lhkit.schedule.naming import fresh_name, names_in, with_names
 from lhkit.schedule.script import Replacement, Script, is_terminator, renamed, with_replacements
 from lhkit.schedule.tree import OpSyntax
@@ -30,7 +29,7 @@ def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
     """
     for name, value in values.items():
         script = Script(text, source)
-        if not any(knob_name(script, op) == name for op in script.steps if op.name == _KNOB):
+        if not any(op.string == name for op in script.steps if op.name == _KNOB):
             continue
         try:
             if isinstance(value, bool) or not isinstance(value, int):
@@ -44,11 +43,11 @@ def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
 def portable_problems(text: str, source: str, values: Mapping[str, KnobValue]) -> tuple[str, ...]:
     """Return what other programs do not take in a schedule once its knobs are folded, each with its place."""
     folded = Script(folded_text(text, source, values), source)
-    left = {(op.name, knob_name(folded, op)) for op in _own_or_open(folded)}
+    left = {(op.name, op.string) for op in _own_or_open(folded)}
     script = Script(text, source)
     found = []
     for op in _own_or_open(script):
-        name = knob_name(script, op)
+        name = op.string
         if (op.name, name) in left:
             what = (
                 f"<{name!r}> has no value that can be written in its place"
@@ -69,17 +68,10 @@ def _own_or_open(script: Script) -> Iterator[OpSyntax]:
                 )
 
 
-def knob_name(script: Script, op: OpSyntax) -> str:
-    """Return the name of a knob, or of alternatives."""
-    head = op.regions[0].start if op.regions else op.end
-    strings = [t.text for t in lex(script.text[op.name_start : head]) if t.kind == "string"]
-    return strings[0][1:-1] if strings else ""
-
-
 def _with_constants(script: Script, name: str, value: KnobValue) -> str:
     replaced = []
     for op in script.steps:
-        if op.name == _KNOB and knob_name(script, op) == name and op.signature is not None:
+        if op.name == _KNOB and op.string == name and op.signature is not None:
             left = script.text[op.start : op.name_start]
             types = script.text[slice(*op.signature)]
             text = f"{left}transform.param.constant {attribute_text(value)} {types}"
@@ -92,7 +84,7 @@ def _with_regions(text: str, source: str, values: Mapping[str, KnobValue]) -> st
     while True:
         script = Script(text, source)
         for op in script.steps:
-            name = knob_name(script, op) if op.name == _ALTERNATIVES else ""
+            name = op.string if op.name == _ALTERNATIVES else ""
             if name in values and not op.operands:
                 text = _with_region(script, op, int(values[name]))
                 break

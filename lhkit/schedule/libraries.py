@@ -18,7 +18,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.schedule.layout import comments_removed, cut, indent_of, indented, line_end, lines_of
 from lhkit.schedule.lexing import lex
-from lhkit.schedule.script import SEQUENCE, Replacement, Script, symbol_of, with_replacements
+from lhkit.schedule.script import SEQUENCE, Replacement, Script, with_replacements
 from lhkit.schedule.tree import OpSyntax
 
 _LIBRARY = re.compile(r"//\s*lhkit:\s*library\s+(.*\S)")
@@ -100,7 +100,7 @@ def _wanted(libraries: Sequence[Script], names: set[str]) -> set[str]:
 
 def _sequences(script: Script) -> dict[str, OpSyntax]:
     """Return the named sequences of a text by symbol, declarations included."""
-    return {symbol_of(script, op): op for op in script.steps if op.name == SEQUENCE}
+    return {op.symbol: op for op in script.steps if op.name == SEQUENCE}
 
 
 def needed_sequences(script: Script, sequences: Mapping[str, OpSyntax], names: set[str]) -> set[str]:
@@ -120,7 +120,7 @@ def needed_sequences(script: Script, sequences: Mapping[str, OpSyntax], names: s
 def _with_sequences(script: Script, replaced: set[str], sequences: list[str]) -> str:
     """Return the text without these declarations and with these sequences behind its last one."""
     tops = [op for op in script.steps if op.name == SEQUENCE]
-    changes = [cut(script.text, op, op) for op in tops if symbol_of(script, op) in replaced]
+    changes = [cut(script.text, op, op) for op in tops if op.symbol in replaced]
     changes += comments_removed(script.text, _LIBRARY)
     last = [op for op in tops if op.regions][-1]
     end, indent = line_end(script.text, last.end), indent_of(script.text, last.start)

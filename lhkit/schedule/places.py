@@ -8,7 +8,7 @@ from lhkit.model.errors import UsageError
 from lhkit.model.forms import TypedName
 from lhkit.schedule.layout import cut
 from lhkit.schedule.ranges import is_consumed, type_of
-from lhkit.schedule.script import SEQUENCE, Replacement, Script, is_terminator, symbol_of
+from lhkit.schedule.script import SEQUENCE, Replacement, Script, is_terminator
 from lhkit.schedule.tree import OpSyntax
 
 _INCLUDE, _FOREACH = "transform.include", "transform.foreach"
@@ -69,7 +69,7 @@ def place_behind(script: Script, entry: str, step: OpSyntax, *, inside: bool) ->
     earlier = (s for s in script.steps if s.start < last.owner.start)
     number = sum(not any(r.start <= s.start < r.end for r in gone) for s in earlier)
     text = script.edited(replacements, "cut").text
-    around = tuple(symbol_of(script, x.owner) for x in levels if x.owner.name == SEQUENCE)
+    around = tuple(x.owner.symbol for x in levels if x.owner.name == SEQUENCE)
     sight = _in_sight(script, last)
     return Place(Script(text, script.source), number, len(levels) - 1, around, sight)
 
@@ -88,18 +88,18 @@ def _levels_around(script: Script, entry: OpSyntax, owner: OpSyntax, seen: tuple
         return []
     if owner.name == _FOREACH:
         return _levels_of(script, entry, owner, seen)
-    symbol = symbol_of(script, owner) if owner.name == SEQUENCE else ""
+    symbol = owner.symbol if owner.name == SEQUENCE else ""
     if not symbol or symbol in seen:
         message = f"steps inside of {script.describe(owner)} are not reached one by one"
         raise script.refusal(message, owner, _ADVICE)
     for op in script.steps:
-        is_such = op.name == _INCLUDE and symbol_of(script, op) == symbol
+        is_such = op.name == _INCLUDE and op.symbol == symbol
         if is_such and "suppress" not in script.text[op.start : op.end]:
             try:
                 return _levels_of(script, entry, op, (*seen, symbol))
             except UsageError:
                 continue  # another include of it may be reached
-    raise script.refusal(f"{symbol_of(script, entry)} does not include {symbol}", owner, _ADVICE)
+    raise script.refusal(f"{entry.symbol} does not include {symbol}", owner, _ADVICE)
 
 
 def _without_later(script: Script, level: _Level) -> list[Replacement]:

@@ -12,7 +12,7 @@ from lhkit.schedule.forms import kind_of_type
 from lhkit.schedule.layout import indent_of, indented, line_end, lines_of
 from lhkit.schedule.libraries import needed_sequences
 from lhkit.schedule.naming import symbol_name
-from lhkit.schedule.script import SEQUENCE, Edited, Replacement, Script, StepRef, symbol_of
+from lhkit.schedule.script import SEQUENCE, Edited, Replacement, Script, StepRef
 from lhkit.schedule.tree import OpSyntax
 
 _RESULTS = re.compile(r"\)\s*->\s*(?:\(([^()]*)\)|([^\s{]+))")
@@ -56,7 +56,7 @@ def own_recipes(script: Script, entry: str, around: Iterable[str]) -> Iterator[R
 
 def recipes_to_declare(script: Script, library: Script) -> Iterator[Recipe]:
     """Yield the public recipes of a library that a schedule has already, with the declarations they lack."""
-    known = {symbol_of(script, op) for op in script.steps if op.name == SEQUENCE}
+    known = {op.symbol for op in script.steps if op.name == SEQUENCE}
     for name, op in _sequences(library).items():
         if _is_public(library, op):
             head = library.text[op.start : op.regions[0].start].rstrip()
@@ -79,7 +79,7 @@ def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -
     ours: dict[str, str] = dict.fromkeys(taken, "")
     for op in script.steps:
         if op.name == SEQUENCE:
-            ours[symbol_of(script, op)] = lines_of(script.text, op, op)
+            ours[op.symbol] = lines_of(script.text, op, op)
     for name, op in theirs.items():
         if name in ours or not _is_public(source, op):
             continue
@@ -118,12 +118,12 @@ def _sequences(script: Script) -> Mapping[str, OpSyntax]:
     tops = script.syntax.ops
     for top in tops:
         inner = [op for r in top.regions for op in r.ops] if top.name == "builtin.module" else [top]
-        found.update({symbol_of(script, op): op for op in inner if op.name == SEQUENCE and op.regions})
+        found.update({op.symbol: op for op in inner if op.name == SEQUENCE and op.regions})
     return found
 
 
 def _is_public(script: Script, op: OpSyntax) -> bool:
-    symbol = symbol_of(script, op)
+    symbol = op.symbol
     head = script.text[op.name_start : script.text.index(symbol, op.name_start)]
     return "private" not in head and symbol != f"@{DEFAULT_ENTRY}"
 
@@ -139,5 +139,5 @@ def _recipe(script: Script, op: OpSyntax, sequences: str, clash: str) -> Iterato
     results = (found[1] or found[2] or "").split(",") if found else []
     comment = script.text[op.lead : op.start].strip().partition("\n")[0]
     sentence = comment.lstrip("/ ") if comment.startswith("//") else ""
-    name, types = symbol_of(script, op), tuple(r.strip() for r in results if r.strip())
+    name, types = op.symbol, tuple(r.strip() for r in results if r.strip())
     yield Recipe(name, sentence, arguments, types, sequences, clash)

@@ -91,7 +91,7 @@ class Script:
                 return steps[step]
             raise self.refusal(f"there is no step {step}; {self.source} has steps 0 to {len(steps) - 1}")
         if step.startswith("@"):
-            sequences = [(op, symbol_of(self, op)) for op in steps if op.name == SEQUENCE]
+            sequences = [(op, op.symbol) for op in steps if op.name == SEQUENCE]
             found = [op for op, symbol in sequences if step in (symbol, f"@{symbol_name(symbol)}")]
         else:
             found = [op for op in steps if any(n.text == step.partition("#")[0] for n in op.results)]
@@ -169,14 +169,6 @@ def renamed(definition: Definition, new: str) -> list[Replacement]:
     starts = [definition.name.start, *(use.start for use, _ in definition.uses)]
     width = len(definition.name.text)
     return [Replacement(start, start + width, new) for start in starts]
-
-
-def symbol_of(script: Script, op: OpSyntax) -> str:
-    """Return the symbol that stands first behind an op's name, ``@main``, or "" if there is none."""
-    for token in script.syntax.tokens:
-        if token.kind == "symbol" and op.name_start < token.start < op.end:
-            return token.text
-    return ""
 
 
 def is_terminator(op: OpSyntax) -> bool:

@@ -182,6 +182,20 @@ class OpSyntax:
         """The tokens behind its name that are in no region."""
         return (*self.head, *self.rest)
 
+    def tokens_in(self, start: int, end: int) -> tuple[Token, ...]:
+        """Return its tokens between two places."""
+        return tuple(token for token in self.tokens if start <= token.start < end)
+
+    @property
+    def symbol(self) -> str:
+        """The symbol that stands first behind its name, ``@main``, or "" if there is none."""
+        return next((token.text for token in self.tokens if token.kind == "symbol"), "")
+
+    @property
+    def string(self) -> str:
+        """The string that stands first behind its name, without quotes, or "" if there is none."""
+        return next((token.text[1:-1] for token in self.tokens if token.kind == "string"), "")
+
     @property
     def result_count(self) -> int:
         """How many results it has names for."""

@@ -15,7 +15,7 @@ from lhkit.schedule.exports import folded_text, portable_problems
 from lhkit.schedule.libraries import standalone
 from lhkit.schedule.naming import is_symbol_name, symbol_name
 from lhkit.schedule.requirements import without_requirements
-from lhkit.schedule.script import SEQUENCE, Script, symbol_of
+from lhkit.schedule.script import SEQUENCE, Script
 from lhkit.session.catalogues import load_catalogue
 from lhkit.session.forms import read_forms
 from lhkit.session.loading import describe_sources, parse_text
@@ -105,11 +105,11 @@ def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
             f"{schedule.source} {what}, which a builder does not", "Inline or copy what it includes first."
         )
     script = Script(schedule.text, schedule.source)
-    heads = {symbol_name(symbol_of(script, op)): op for op in script.steps if op.name == SEQUENCE}
+    heads = {symbol_name(op.symbol): op for op in script.steps if op.name == SEQUENCE}
     for name, head in heads.items():
         if not is_symbol_name(f"@{name}"):
             raise script.refusal(
-                f"{symbol_of(script, head)} cannot be the name of a sequence in a builder",
+                f"{head.symbol} cannot be the name of a sequence in a builder",
                 head,
                 "Rename it: letters, digits and _ $ ., no digit first.",
             )

@@ -13,6 +13,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.trace import HandleKind
 from lhkit.schedule.brackets import source_of
 from lhkit.schedule.lexing import Token
+from lhkit.schedule.naming import symbol_name
 from lhkit.schedule.script import Replacement, with_replacements
 from lhkit.schedule.syntax import read_syntax
 from lhkit.schedule.tree import OpSyntax
@@ -72,7 +73,7 @@ class OptEntry:
 def find_sequences_by_name(text: str) -> dict[str, OpSyntax]:
     """Return the named sequences of a text that have a body, by name without ``@``."""
     found = (s for top in read_syntax(text, is_old=True).ops for s in top.walk())
-    return {_symbol(s): s for s in found if s.spelling == "transform.named_sequence" and s.regions}
+    return {symbol_name(s.symbol): s for s in found if s.spelling == "transform.named_sequence" and s.regions}
 
 
 def read_entry(text: str, entry: str) -> OptEntry:
@@ -83,7 +84,7 @@ def read_entry(text: str, entry: str) -> OptEntry:
     """
     ops = read_syntax(text, is_old=True).ops
     sequences = tuple(s for top in ops for s in top.walk() if s.spelling == "transform.named_sequence")
-    found = next((s for s in sequences if _symbol(s) == entry and s.regions), None)
+    found = next((s for s in sequences if symbol_name(s.symbol) == entry and s.regions), None)
     if found is None:
         raise usage_error(f"no named sequence @{entry} was found in the text of the schedule")
     types = collect_types([found])
@@ -102,10 +103,6 @@ def read_entry(text: str, entry: str) -> OptEntry:
                 handles.append(OptHandle(name, type_, index))
         steps.append(OptStep(op, operands, tuple(range(first, len(handles)))))
     return OptEntry(text, entry, found, sequences, types, tuple(handles), tuple(steps))
-
-
-def _symbol(op: OpSyntax) -> str:
-    return next((t.text[1:].strip('"') for t in op.head if t.kind == "symbol"), "")
 
 
 def _attributes(part: Sequence[Token]) -> int:
@@ -211,7 +208,7 @@ def _declarations(entry: OptEntry) -> list[str]:
             continue
         arrow = next((i for i, t in enumerate(sequence.head) if t.text == "->"), None)
         results = "" if arrow is None else f" {source_of(sequence.head[arrow:])}"
-        lines.append(f"transform.named_sequence private @{_symbol(sequence)}({', '.join(arguments)}){results}")
+        lines.append(f"transform.named_sequence private {sequence.symbol}({', '.join(arguments)}){results}")
     return lines
 
 
@@ -225,7 +222,7 @@ def read_effects(entry: OptEntry, printed: str) -> list[tuple[bool, ...]]:
     for top in read_syntax(printed, is_old=True).ops:
         for sequence in top.walk():
             if sequence.spelling.endswith("named_sequence"):
-                consumed[_symbol(sequence)] = tuple(
+                consumed[symbol_name(sequence.symbol)] = tuple(
                     "consumed" in source_of(p) for p in arguments_in(sequence.head)
                 )
     return [

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from lhkit.model.failure import Failure
-from lhkit.schedule.script import SEQUENCE, Script, symbol_of
+from lhkit.schedule.script import SEQUENCE, Script
 from lhkit.shipped import shipped_folder
 
 _DEFINED = re.compile(r"transform\.named_sequence\s+(?:private\s+|public\s+)?@([\w$.-]+)")
@@ -55,9 +55,7 @@ def _shipped() -> dict[str, str]:
     for file in sorted(folder.glob("parts/*.mlir")):
         script = Script(file.read_text(encoding="utf-8"), file.name)
         defined = (op for op in script.steps if op.name == SEQUENCE and op.regions)
-        found |= {
-            symbol_of(script, op).removeprefix("@"): file.relative_to(folder).as_posix() for op in defined
-        }
+        found |= {op.symbol.removeprefix("@"): file.relative_to(folder).as_posix() for op in defined}
     return found
 
 

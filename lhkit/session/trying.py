@@ -27,7 +27,7 @@ from lhkit.schedule.handles import Definition
 from lhkit.schedule.places import Place, place_behind
 from lhkit.schedule.ranges import type_of
 from lhkit.schedule.recipes import Recipe, insert_recipe, own_recipes, recipes_to_copy, recipes_to_declare
-from lhkit.schedule.script import SEQUENCE, Script, StepRef, symbol_of
+from lhkit.schedule.script import SEQUENCE, Script, StepRef
 from lhkit.schedule.syntax import read_syntax
 from lhkit.session.catalogues import load_catalogue
 from lhkit.session.editing import read_script
@@ -132,7 +132,7 @@ def known_recipes(script: Script, schedule: Schedule, around: Iterable[str] = ()
     taken = []
     for library in schedule.libraries:
         read = Script(library.text, library.source)
-        taken += [symbol_of(read, op) for op in read.steps if op.name == SEQUENCE]
+        taken += [op.symbol for op in read.steps if op.name == SEQUENCE]
         yield from recipes_to_declare(script, read)
     for path in sorted(shipped_folder("schedules").rglob("*.mlir")):
         yield from recipes_to_copy(script, Script(path.read_text("utf-8"), str(path)), taken)

@@ -10,7 +10,7 @@ from lhkit.analysis.schedule_lines import LinkedWord, schedule_lines
 from lhkit.model.knob import Knob
 from lhkit.model.trace import PayloadDelta, StepStatus, Trace, TraceStep
 from lhkit.schedule.edits_switching import DisabledStep, disabled_steps
-from lhkit.schedule.script import SEQUENCE, Script, is_terminator, symbol_of
+from lhkit.schedule.script import SEQUENCE, Script, is_terminator
 from lhkit.schedule.tree import OpSyntax
 
 _KNOB = "transform.tune.knob"
@@ -112,7 +112,7 @@ class _Reader:
     def _sequence(self, number: int, op: OpSyntax) -> StepRow:
         gives = tuple(self._word(a.start, a.text) for a in op.arguments)
         line = self._script.line_of(op)
-        return StepRow("sequence", number, 0, symbol_of(self._script, op), gives, (), line)
+        return StepRow("sequence", number, 0, op.symbol, gives, (), line)
 
     def _off(self, number: int, step: DisabledStep, *, depth: int) -> StepRow:
         rest = _SPACES.sub(" ", step.text.partition(step.name)[2]).rstrip()

@@ -340,10 +340,7 @@ transform.structured.match ops{{["linalg.matmul", "linalg.add"]}} attributes {{i
 
 def test_arguments_are_found_by_name():
     script = Script(ARGUMENTS)
-    found = [
-        [(a.name, a.form, ARGUMENTS[a.start : a.end]) for a in arguments_of(ARGUMENTS, op)]
-        for op in script.steps
-    ]
+    found = [[(a.name, a.form, ARGUMENTS[a.start : a.end]) for a in arguments_of(op)] for op in script.steps]
     assert found == [
         [
             ("tile_sizes", "list", "[8, [4], %b]"),

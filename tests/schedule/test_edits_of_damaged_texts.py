@@ -23,7 +23,7 @@ def edits(draw, script):
     count = len(script.steps)
     step, other = draw.randrange(count), draw.randrange(count)
     op = script.steps[step]
-    name = draw.choice([a.name for a in arguments_of(script.text, op)] or ["none"])
+    name = draw.choice([a.name for a in arguments_of(op)] or ["none"])
     handle = draw.choice([d.name.text for d in script.handles.definitions] or ["%none"])
     return [
         lambda: insert_step(script, NEW, before=step),

@@ -1,13 +1,15 @@
 """The tree of a text: parts of ops, scopes of handles, and what is left of a text that is broken."""
 
 import itertools
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from texts import damaged, generated, listings, shipped
+from texts import ROOT, damaged, generated, listings, shipped
 
 from lhkit.schedule.handles import read_handles
+from lhkit.schedule.lexing import without_trivia
 from lhkit.schedule.syntax import read_steps, read_syntax
 
 ANY = "!transform.any_op"
@@ -31,10 +33,55 @@ def check(text):
     return syntax
 
 
+def emitted(text, *, is_old=False):
+    """Return a text put together from the tree: each token of an op from its place there, trivia in between."""
+    syntax = read_syntax(text, is_old=is_old)
+    meaning = without_trivia(syntax.tokens)
+    index = {token.start: i for i, token in enumerate(meaning)}
+
+    def tokens_of(op):
+        yield from meaning[index[op.start] : index[op.name_start] + 1]
+        yield from op.tokens
+        for region in op.regions:
+            yield from (meaning[index[region.start]], meaning[index[region.end - 1]])
+            for label in region.labels:
+                yield from (label.at, *label.tokens)
+            for inner in region.ops:
+                yield from tokens_of(inner)
+
+    inside = [token for op in syntax.ops for token in tokens_of(op)]
+    outside = [
+        t for t in syntax.tokens if t.is_trivia or not any(o.start <= t.start < o.end for o in syntax.ops)
+    ]
+    return "".join(token.text for token in sorted([*inside, *outside], key=lambda token: token.start))
+
+
 def only(text):
     """Return the only op of a text, and a function that gives a part's text."""
     (op,) = check(text).ops
     return op, lambda span: span and text[span[0] : span[1]]
+
+
+SHIPPED = sorted([*ROOT.glob("schedules/**/*.mlir"), *ROOT.glob("data/*.mlir")])
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.name)
+def test_shipped_texts_come_back_from_their_trees(path):
+    text = path.read_text(encoding="utf-8")
+    assert emitted(text) == text
+
+
+def test_generated_texts_come_back_from_their_trees():
+    for text in generated(200):
+        assert emitted(text) == text
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parent / "old_spellings").iterdir()), ids=lambda p: p.name
+)
+def test_texts_in_old_spellings_come_back_from_their_trees(path):
+    text = path.read_text()
+    assert emitted(text, is_old=True) == text
 
 
 def test_parts_of_an_op():

@@ -36,8 +36,8 @@ def candidates_for_counts(situation: Situation) -> Iterator[Candidate]:
 
 def _lists(situation: Situation) -> list[tuple[Argument, tuple[tuple[int, int], ...]]]:
     text = situation.script.text
-    found = [a for a in arguments_of(text, situation.op) if text[a.start : a.start + 1] == "["]
-    return [(a, elements_of(text, a.start, a.end)) for a in found]
+    found = [a for a in arguments_of(situation.op) if text[a.start : a.start + 1] == "["]
+    return [(a, elements_of(situation.op, a.start, a.end)) for a in found]
 
 
 def _fewer_sizes(situation: Situation, most: int) -> Iterator[Candidate]:

@@ -45,13 +45,13 @@ def candidates_for_zero_match(situation: Situation) -> Iterator[Candidate]:
 def _names(situation: Situation) -> list[tuple[str, int, int]]:
     """Return the names that a match looks for, with the places of the strings."""
     text = situation.script.text
-    for argument in arguments_of(text, situation.op):
+    for argument in arguments_of(situation.op):
         if argument.name != "ops":
             continue
         start, end = argument.start, argument.end
         if argument.form == "braces":
             start, end = text.find("[", start, end), text.rfind("]", start, end) + 1
-        spans = elements_of(text, start, end) if 0 <= start < end else ()
+        spans = elements_of(situation.op, start, end) if 0 <= start < end else ()
         return [(text[a:b].strip('"'), a, b) for a, b in spans]
     return []
 

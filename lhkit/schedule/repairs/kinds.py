@@ -37,7 +37,7 @@ def candidates_for_kinds(situation: Situation) -> Iterator[Candidate]:
 def _other_parent(situation: Situation) -> Iterator[Candidate]:
     """Yield candidates that ask for a parent op which is there."""
     text, trace = situation.script.text, situation.trace
-    argument = next((a for a in arguments_of(text, situation.op) if a.name == "op_name"), None)
+    argument = next((a for a in arguments_of(situation.op) if a.name == "op_name"), None)
     change = situation.before.get(situation.step.operands[0].handle)
     if argument is None or change is None:
         return

@@ -20,7 +20,7 @@ def result_types(script: Script, op: OpSyntax) -> tuple[tuple[int, int], ...]:
     at = arrow + 2
     while at < end and script.text[at].isspace():
         at += 1
-    return elements_of(script.text, at, end) if script.text[at] == "(" else ((at, end),)
+    return elements_of(op, at, end) if script.text[at] == "(" else ((at, end),)
 
 
 def definitions_of(script: Script, op: OpSyntax) -> list[Definition]:

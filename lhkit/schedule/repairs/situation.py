@@ -16,7 +16,7 @@ from lhkit.schedule.handles import Definition
 from lhkit.schedule.layout import indent_of, put_before
 from lhkit.schedule.naming import fresh_name, names_in, symbol_name
 from lhkit.schedule.ranges import type_of
-from lhkit.schedule.script import SEQUENCE, Replacement, Script, symbol_of
+from lhkit.schedule.script import SEQUENCE, Replacement, Script
 from lhkit.schedule.tree import OpSyntax, Use
 
 ANY_OP = "!transform.any_op"
@@ -92,7 +92,7 @@ class Situation:
 
     def _defines(self, definition: Definition, record: HandleRecord) -> bool:
         if definition.is_argument and definition.op.name == SEQUENCE:
-            return f"@{symbol_name(symbol_of(self.script, definition.op))}" == record.sequence
+            return f"@{symbol_name(definition.op.symbol)}" == record.sequence
         if record.defined_by < 0:
             return False
         op = self.op_of(self.trace.step_records[record.defined_by])
@@ -209,7 +209,7 @@ def op_at(script: Script, step: TraceStep) -> OpSyntax | None:
 
 def type_span(script: Script, op: OpSyntax, use: Use) -> tuple[int, int] | None:
     """Return where the type of an op's operand is written, None where it is not one of a list."""
-    types = types_of(script.text, op)
+    types = types_of(op)
     if len(types) != len(op.operands):
         return None
     return types[op.operands.index(use)]

@@ -15,7 +15,7 @@ from lhkit.schedule.naming import fresh_name, names_in
 from lhkit.schedule.repairs.candidate import Candidate, candidate, distinct
 from lhkit.schedule.repairs.results import with_more_results, without_last_results
 from lhkit.schedule.repairs.situation import type_span
-from lhkit.schedule.script import SEQUENCE, Replacement, Script, symbol_of
+from lhkit.schedule.script import SEQUENCE, Replacement, Script
 from lhkit.schedule.tree import Name, OpSyntax, Use
 
 _MARK = "transform.with_named_sequence"
@@ -87,7 +87,7 @@ def _unknown_sequence(complaint: Complaint, _match: re.Match[str]) -> Iterator[C
     script, op = complaint.script, complaint.op
     if op is None:
         return
-    known = [symbol_of(script, s) for s in script.steps if s.name == SEQUENCE]
+    known = [s.symbol for s in script.steps if s.name == SEQUENCE]
     inside = (t for t in script.syntax.tokens if t.kind == "symbol" and op.start <= t.start < op.end)
     for symbol in itertools.islice(inside, 1):
         for i, name in enumerate(difflib.get_close_matches(symbol.text, known, 2)):
@@ -141,9 +141,9 @@ def _no_effects(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidat
     script, include = complaint.script, complaint.op
     if include is None:
         return
-    symbol = symbol_of(script, include)
+    symbol = include.symbol
     for op in script.steps:
-        if op.name == SEQUENCE and symbol_of(script, op) == symbol:
+        if op.name == SEQUENCE and op.symbol == symbol:
             # One that is read-only in truth passes as consumed too, but would kill handles: it is tried last.
             yield from _marked(script, op, int(match[1]), "readonly")
             yield from _marked(script, op, int(match[1]), "consumed", doubt=1)
