@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lhkit.schedule.brackets import closing, split_list
+from lhkit.schedule.brackets import closing, outside_brackets, split_list
 from lhkit.schedule.lexing import Token
 from lhkit.schedule.tree import Group, OpSyntax
 
@@ -74,6 +74,17 @@ def types_of(op: OpSyntax) -> tuple[tuple[int, int], ...]:
         return _spans(tokens[1 : closing(tokens, 0)])
     stop = next((i for i, t in enumerate(tokens) if t.text in ("->", "to")), len(tokens))
     return _spans(tokens[:stop])
+
+
+def result_types_of(op: OpSyntax) -> tuple[tuple[int, int], ...]:
+    """Return where the types of an op's results stand, nothing where they are not behind an arrow."""
+    tokens = op.tokens_in(*op.signature) if op.signature is not None else op.head
+    arrow = max((i for i in outside_brackets(tokens) if tokens[i].text == "->"), default=len(tokens))
+    types = tokens[arrow + 1 :]
+    if types and types[0].text == "(":
+        return _spans(types[1 : closing(types, 0)])
+    stop = next((i for i, token in enumerate(types) if token.text == "attributes"), len(types))
+    return _spans(types[:stop])
 
 
 def _spans(tokens: Sequence[Token]) -> tuple[tuple[int, int], ...]:

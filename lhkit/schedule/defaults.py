@@ -20,7 +20,7 @@ from lhkit.model.span import Span
 from lhkit.model.target import FACTS, Target
 from lhkit.schedule.expressions import Expression, parse_expression
 from lhkit.schedule.layout import comments_removed
-from lhkit.schedule.lexing import lex
+from lhkit.schedule.lexing import matching_comments
 from lhkit.schedule.script import Replacement, with_replacements
 
 _DEFAULT = re.compile(r"//\s*lhkit:\s*default\b\s*(.*\S)?")
@@ -52,18 +52,14 @@ def default_rules(schedule: Schedule) -> tuple[DefaultRule, ...]:
         UsageError: One is no rule, names what is no knob or no fact of a target, or is the second of its knob;
             with its place.
     """
-    if not _DEFAULT.search(schedule.text):
-        return ()
     found: dict[str, DefaultRule] = {}
-    for token in lex(schedule.text):
-        match = _DEFAULT.match(token.text) if token.kind == "comment" else None
-        if match:
-            start = match.start(1) if match[1] else match.end()
-            rule = _rule(match[1] or "", Span(schedule.source, token.line, token.column + start), schedule)
-            if rule.knob in found:
-                at = dataclasses.replace(rule.at, column=token.column + start)
-                raise _refused(f"a second default of the knob {rule.knob!r}", schedule, at)
-            found[rule.knob] = rule
+    for token, match in matching_comments(schedule.text, _DEFAULT):
+        start = match.start(1) if match[1] else match.end()
+        rule = _rule(match[1] or "", Span(schedule.source, token.line, token.column + start), schedule)
+        if rule.knob in found:
+            at = dataclasses.replace(rule.at, column=token.column + start)
+            raise _refused(f"a second default of the knob {rule.knob!r}", schedule, at)
+        found[rule.knob] = rule
     return tuple(found.values())
 
 

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lhkit.schedule.lexing import lex
+from lhkit.schedule.lexing import matching_comments
 from lhkit.schedule.script import Replacement, with_replacements
 from lhkit.schedule.tree import OpSyntax
 
@@ -70,17 +70,12 @@ def cut(text: str, first: OpSyntax, last: OpSyntax) -> Replacement:
 def comments_removed(text: str, pattern: re.Pattern[str]) -> list[Replacement]:
     """Return the replacements that take matching comments out, and the lines that hold nothing else."""
     found = []
-    for token in lex(text):
-        if token.kind == "comment" and pattern.match(token.text):
-            start, alone = (
-                line_start(text, token.start),
-                not text[line_start(text, token.start) : token.start].strip(),
-            )
-            found.append(
-                Replacement(start, min(token.end + 1, len(text)), "")
-                if alone
-                else Replacement(token.start, token.end, "")
-            )
+    for token, _ in matching_comments(text, pattern):
+        start = line_start(text, token.start)
+        if text[start : token.start].strip():
+            found.append(Replacement(token.start, token.end, ""))
+        else:
+            found.append(Replacement(start, min(token.end + 1, len(text)), ""))
     return found
 
 

@@ -107,6 +107,16 @@ def _pieces(text: str) -> Iterator[tuple[TokenKind, int, str]]:
             yield "punctuation", start, match[0]
 
 
+def matching_comments(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[Token, re.Match[str]]]:
+    """Yield the comments ``// lhkit: …`` of a text that match a pattern, with what matches."""
+    if "lhkit:" not in text:
+        return
+    for token in lex(text):
+        match = pattern.match(token.text) if token.kind == "comment" else None
+        if match is not None:
+            yield token, match
+
+
 def without_trivia(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """Return the tokens that mean something: no white space, no comments."""
     return tuple(t for t in tokens if not t.is_trivia)

@@ -17,7 +17,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.schedule.layout import comments_removed, cut, indent_of, indented, line_end, lines_of
-from lhkit.schedule.lexing import lex
+from lhkit.schedule.lexing import matching_comments
 from lhkit.schedule.script import SEQUENCE, Replacement, Script, with_replacements
 from lhkit.schedule.tree import OpSyntax
 
@@ -43,18 +43,14 @@ def declared_libraries(text: str, source: str) -> tuple[Declared, ...]:
     Raises:
         UsageError: A path that leads out of the schedule's folder; with its place.
     """
-    if not _LIBRARY.search(text):
-        return ()
     found: dict[str, Declared] = {}
-    for token in lex(text):
-        match = _LIBRARY.match(token.text) if token.kind == "comment" else None
-        if match:
-            at = Span(source, token.line, token.column + match.start(1))
-            path = PurePosixPath(match[1])
-            if path.is_absolute() or ".." in path.parts:
-                advice = "Name a file below the schedule's folder here, or give any other with --library."
-                raise usage_error(f"{path} is not below the schedule's folder", advice, at=at, text=text)
-            found.setdefault(str(path), Declared(str(path), at))
+    for token, match in matching_comments(text, _LIBRARY):
+        at = Span(source, token.line, token.column + match.start(1))
+        path = PurePosixPath(match[1])
+        if path.is_absolute() or ".." in path.parts:
+            advice = "Name a file below the schedule's folder here, or give any other with --library."
+            raise usage_error(f"{path} is not below the schedule's folder", advice, at=at, text=text)
+        found.setdefault(str(path), Declared(str(path), at))
     return tuple(found.values())
 
 

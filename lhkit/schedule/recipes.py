@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lhkit.model.schedule import DEFAULT_ENTRY
+from lhkit.schedule.arguments import result_types_of
 from lhkit.schedule.edits_steps import insert_step
 from lhkit.schedule.forms import kind_of_type
 from lhkit.schedule.layout import indent_of, indented, line_end, lines_of
 from lhkit.schedule.libraries import needed_sequences
 from lhkit.schedule.naming import symbol_name
-from lhkit.schedule.script import SEQUENCE, Edited, Replacement, Script, StepRef
+from lhkit.schedule.script import SEQUENCE, Edited, Replacement, Script, StepRef, with_replacements
 from lhkit.schedule.tree import OpSyntax
-
-_RESULTS = re.compile(r"\)\s*->\s*(?:\(([^()]*)\)|([^\s{]+))")
-_ARGUMENT_NAME = re.compile(r"%[\w$.-]+\s*:\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +55,8 @@ def recipes_to_declare(script: Script, library: Script) -> Iterator[Recipe]:
     """Yield the public recipes of a library that a schedule has already, with the declarations they lack."""
     known = {op.symbol for op in script.steps if op.name == SEQUENCE}
     for name, op in _sequences(library).items():
-        if _is_public(library, op):
-            head = library.text[op.start : op.regions[0].start].rstrip()
-            declared = _ARGUMENT_NAME.sub("", head).replace(name, f"private {name}", 1)
-            yield from _recipe(library, op, "" if name in known else declared, "")
+        if _is_public(op):
+            yield from _recipe(library, op, "" if name in known else _declaration(library, op), "")
 
 
 def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -> Iterator[Recipe]:
@@ -81,7 +76,7 @@ def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -
         if op.name == SEQUENCE:
             ours[op.symbol] = lines_of(script.text, op, op)
     for name, op in theirs.items():
-        if name in ours or not _is_public(source, op):
+        if name in ours or not _is_public(op):
             continue
         needed = needed_sequences(source, theirs, {name})
         missing = [n for n in theirs if n in needed and ours.get(n) != texts[n]]
@@ -122,10 +117,18 @@ def _sequences(script: Script) -> Mapping[str, OpSyntax]:
     return found
 
 
-def _is_public(script: Script, op: OpSyntax) -> bool:
-    symbol = op.symbol
-    head = script.text[op.name_start : script.text.index(symbol, op.name_start)]
-    return "private" not in head and symbol != f"@{DEFAULT_ENTRY}"
+def _is_public(op: OpSyntax) -> bool:
+    return not op.is_generic and op.head[0].text != "private" and op.symbol != f"@{DEFAULT_ENTRY}"
+
+
+def _declaration(script: Script, op: OpSyntax) -> str:
+    """Return the private declaration of a sequence: its head without the names of its arguments."""
+    symbol = next(token for token in op.head if token.kind == "symbol")
+    names = [Replacement(a.start, a.type_span[0], "") for a in op.arguments if a.type_span is not None]
+    head = with_replacements(
+        script.text[: op.regions[0].start], [Replacement(symbol.start, symbol.start, "private "), *names]
+    )
+    return head[op.start :].rstrip()
 
 
 def _recipe(script: Script, op: OpSyntax, sequences: str, clash: str) -> Iterator[Recipe]:
@@ -134,10 +137,7 @@ def _recipe(script: Script, op: OpSyntax, sequences: str, clash: str) -> Iterato
     arguments = tuple(script.text[s[0] : s[1]] for s in spans if s is not None)
     if op.is_generic or not arguments or any(kind_of_type(a) != "op" for a in arguments):
         return
-    head = script.text[op.start : op.regions[0].start]
-    found = _RESULTS.search(head)
-    results = (found[1] or found[2] or "").split(",") if found else []
+    results = tuple(script.text[start:end] for start, end in result_types_of(op))
     comment = script.text[op.lead : op.start].strip().partition("\n")[0]
     sentence = comment.lstrip("/ ") if comment.startswith("//") else ""
-    name, types = op.symbol, tuple(r.strip() for r in results if r.strip())
-    yield Recipe(name, sentence, arguments, types, sequences, clash)
+    yield Recipe(op.symbol, sentence, arguments, results, sequences, clash)

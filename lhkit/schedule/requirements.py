@@ -17,10 +17,9 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.schedule.expressions import Expression, parse_expression
 from lhkit.schedule.layout import comments_removed
-from lhkit.schedule.lexing import lex
+from lhkit.schedule.lexing import matching_comments
 from lhkit.schedule.script import with_replacements
 
-_MARK = "lhkit: require"
 _REQUIRE = re.compile(r"//\s*lhkit:\s*require\s+(.*\S)")
 
 
@@ -56,14 +55,10 @@ def requirements_of(schedule: Schedule) -> tuple[Requirement, ...]:
     Raises:
         UsageError: One is no expression, or names what is no knob; with its place.
     """
-    if _MARK not in schedule.text.replace("lhkit:require", _MARK):
-        return ()
     found = []
-    for token in lex(schedule.text):
-        match = _REQUIRE.match(token.text) if token.kind == "comment" else None
-        if match:
-            at = Span(schedule.source, token.line, token.column + match.start(1))
-            found.append(Requirement(_parse(match[1], at, schedule), at))
+    for token, match in matching_comments(schedule.text, _REQUIRE):
+        at = Span(schedule.source, token.line, token.column + match.start(1))
+        found.append(Requirement(_parse(match[1], at, schedule), at))
     return tuple(found)
 
 

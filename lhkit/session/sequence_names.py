@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 from lhkit.model.failure import Failure
+from lhkit.schedule.naming import symbol_name
 from lhkit.schedule.script import SEQUENCE, Script
+from lhkit.schedule.syntax import read_syntax
 from lhkit.shipped import shipped_folder
 
-_DEFINED = re.compile(r"transform\.named_sequence\s+(?:private\s+|public\s+)?@([\w$.-]+)")
-_SYMBOL = re.compile(r"@([\w$.-]+)")
 _UNKNOWN = re.compile(
     r"does not reference a named transform sequence|unresolved (?:matcher|action) symbol:? ?@?([\w$.-]*)"
 )
@@ -38,12 +38,12 @@ def advice_on_unknown(failure: Failure, contents: Sequence[bytes]) -> str:
     said = next((m for d in failure.diagnostics if (m := _UNKNOWN.search(d.message))), None)
     if said is None or failure.span is None:
         return ""
-    texts = [content.decode(errors="replace") for content in contents]
-    lines = texts[0].splitlines()[failure.span.line - 1 :]
-    after = "\n".join([lines[0][failure.span.column - 1 :], *lines[1:]]) if lines else ""
-    symbol = _SYMBOL.search(after)
-    name = said[1] or (symbol[1] if symbol else "")
-    meant = _meant(name, (n for text in texts for n in _DEFINED.findall(text)))
+    texts = [read_syntax(content.decode(errors="replace")) for content in contents]
+    place = (failure.span.line, failure.span.column)
+    symbols = (t for t in texts[0].tokens if t.kind == "symbol" and (t.line, t.column) >= place)
+    name = said[1] or symbol_name(next((symbol.text for symbol in symbols), ""))
+    defined = (symbol_name(op.symbol) for text in texts for op in text.walk() if op.name == SEQUENCE)
+    meant = _meant(name, defined)
     return f"Nothing defines @{name}{meant}{'' if meant.endswith('?') else '.'}" if name and meant else ""
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lhkit.schedule.arguments import arguments_of
+from lhkit.schedule.arguments import arguments_of, result_types_of
 from lhkit.schedule.repairs.candidate import Candidate, candidate
 from lhkit.schedule.repairs.empty_handles import other_roots
 from lhkit.schedule.repairs.other_handles import other_handles
-from lhkit.schedule.repairs.results import definitions_of, result_types, retyped_results
+from lhkit.schedule.repairs.results import definitions_of, retyped_results
 from lhkit.schedule.repairs.situation import ANY_OP, Located, Situation, type_span
 from lhkit.schedule.script import Replacement
 
@@ -61,7 +61,7 @@ def _other_parent(situation: Situation) -> Iterator[Candidate]:
 def _other_type(situation: Situation) -> Iterator[Candidate]:
     """Yield candidates that give results the type of what there is."""
     script, op = situation.script, situation.op
-    types = [_cast_type(situation)] if op.name == _CAST else list(result_types(script, op))
+    types = [_cast_type(situation)] if op.name == _CAST else list(result_types_of(op))
     for start, end in dict.fromkeys(span for span in types if span is not None):
         old = script.text[start:end]
         typed = _TYPED.fullmatch(old)

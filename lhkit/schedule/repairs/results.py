@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from lhkit.schedule.arguments import elements_of
+from lhkit.schedule.arguments import result_types_of
 from lhkit.schedule.handles import Definition
 from lhkit.schedule.repairs.situation import type_span
 from lhkit.schedule.script import Replacement, Script
 from lhkit.schedule.tree import OpSyntax
-
-
-def result_types(script: Script, op: OpSyntax) -> tuple[tuple[int, int], ...]:
-    """Return where the types of a step's results stand, nothing where they are not behind an arrow."""
-    if op.signature is None:
-        return ()
-    start, end = op.signature
-    arrow = script.text.rfind("->", start, end)
-    if arrow < 0:
-        return ()
-    at = arrow + 2
-    while at < end and script.text[at].isspace():
-        at += 1
-    return elements_of(op, at, end) if script.text[at] == "(" else ((at, end),)
 
 
 def definitions_of(script: Script, op: OpSyntax) -> list[Definition]:
@@ -35,7 +21,7 @@ def is_used(script: Script, op: OpSyntax, value: str) -> bool:
 
 def without_last_results(script: Script, op: OpSyntax, count: int) -> list[Replacement] | None:
     """Return the replacements that take the last results away; None if something reads them or none is left."""
-    types, values = result_types(script, op), op.values
+    types, values = result_types_of(op), op.values
     if count == 0:
         return []
     if count >= len(values) or len(types) != len(values):
@@ -60,7 +46,7 @@ def without_last_results(script: Script, op: OpSyntax, count: int) -> list[Repla
 
 def with_more_results(script: Script, op: OpSyntax, names: list[str]) -> list[Replacement] | None:
     """Return the replacements that give a step more results at the end, of the type of the last one."""
-    types = result_types(script, op)
+    types = result_types_of(op)
     if len(types) != len(op.values) or not types:
         return None
     last = script.text[types[-1][0] : types[-1][1]]
@@ -78,7 +64,7 @@ def retyped_results(script: Script, op: OpSyntax, old: str, new: str) -> list[Re
     Returns:
         The replacements; None where a use does not write the type by itself.
     """
-    types = result_types(script, op)
+    types = result_types_of(op)
     if len(types) != len(op.values):
         return None
     replacements = []

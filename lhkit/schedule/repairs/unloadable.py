@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lhkit.model.failure import Diagnostic
-from lhkit.schedule.brackets import CLOSERS
+from lhkit.schedule.brackets import CLOSERS, closing
 from lhkit.schedule.layout import put_after, put_before
 from lhkit.schedule.naming import fresh_name, names_in
 from lhkit.schedule.repairs.candidate import Candidate, candidate, distinct
@@ -156,24 +156,25 @@ def _marked(script: Script, op: OpSyntax, number: int, mark: str, doubt: int = 0
     if argument.type_span is None:
         return
     title = f"Mark {argument.text} as {'consumed, which it is' if mark == 'consumed' else 'read-only'}"
-    edit = _with_mark(script.text, argument, mark)
+    edit = _with_mark(op, argument, mark)
     if edit is not None:
         yield candidate("mark", title, script.text, [edit], doubt)
 
 
-def _with_mark(text: str, argument: Name, mark: str) -> Replacement | None:
+def _with_mark(sequence: OpSyntax, argument: Name, mark: str) -> Replacement | None:
     """Return the replacement that gives an argument a mark, in the place of the other one if it has it."""
     if argument.type_span is None:
         return None
     end = argument.type_span[1]
-    rest = re.match(r"\s*\{([^{}]*)\}", text[end:])
-    if rest is None:
+    behind = sequence.tokens_in(end, sequence.end)
+    if not behind or behind[0].text != "{":
         return Replacement(end, end, f" {{transform.{mark}}}")
-    other = re.search(r"transform\.(readonly|consumed)", rest[0])
+    inside = behind[1 : closing(behind, 0)]
+    other = next((t for t in inside if t.text in ("transform.readonly", "transform.consumed")), None)
     if other is not None:
-        return Replacement(end + other.start(), end + other.end(), f"transform.{mark}")
-    at = end + rest.start(1)
-    return Replacement(at, at, f"transform.{mark}, " if rest[1].strip() else f"transform.{mark}")
+        return Replacement(other.start, other.end, f"transform.{mark}")
+    at = behind[0].end
+    return Replacement(at, at, f"transform.{mark}, " if inside else f"transform.{mark}")
 
 
 def _no_terminator(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candidate]:
