@@ -58,6 +58,7 @@ def read_syntax(text: str, *, is_old: bool = False) -> Syntax:
     return Syntax(text, tokens, ops, starts)
 
 
+@functools.lru_cache(maxsize=8)
 def read_steps(text: str) -> tuple[OpSyntax, ...]:
     """Return the steps of a text in order, sequences and terminators too.
 

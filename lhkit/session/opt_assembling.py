@@ -128,7 +128,7 @@ def _step(
     names = ids.get(index - 1, ())
     return TraceStep(
         index=index,
-        op=step.name,
+        op=step.op.name,
         source=Span(schedule.source, at.line, at.column),
         status=status,
         operands=tuple(
@@ -179,7 +179,7 @@ def _warnings(tracing: OptTracing, index: int) -> tuple[TraceWarning, ...]:
             "ids of payload ops by likeness of their text, nothing of what value handles point to"
         )
         warnings.append(TraceWarning("binary-host", message))
-    if tracing.entry.steps[index].op.regions or tracing.entry.steps[index].name == "transform.include":
+    if tracing.entry.steps[index].op.regions or tracing.entry.steps[index].op.name == "transform.include":
         warnings.append(TraceWarning("binary-host", f"steps inside of it are not seen by {host}"))
     if tracing.differs_from == index:
         message = "the marks on payload ops changed what this step did; handles may be wrong from here on"

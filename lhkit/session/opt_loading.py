@@ -37,9 +37,7 @@ def load_for_opt(
     source, content, _, _ = read_module(payload, "data", "<payload>")
     shown, written, _, _ = read_module(schedule, "schedules", "<schedule>")
     text = written.decode(errors="replace")
-    sequences = tuple(
-        NamedSequence(name, (), statement.at.line) for name, statement in find_sequences_by_name(text).items()
-    )
+    sequences = tuple(NamedSequence(name, (), op.at.line) for name, op in find_sequences_by_name(text).items())
     if not sequences:
         raise usage_error(f"{shown} has no named sequence")
     return (

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from lhkit.model.errors import usage_error
 from lhkit.model.trace import HandleKind
 from lhkit.schedule.brackets import source_of
-from lhkit.schedule.lexing import Token
 from lhkit.schedule.naming import symbol_name
-from lhkit.schedule.script import Replacement, with_replacements
+from lhkit.schedule.script import SEQUENCE, Replacement, is_terminator, with_replacements
 from lhkit.schedule.syntax import read_syntax
 from lhkit.schedule.tree import OpSyntax
 from lhkit.schedule.upgrading.edits import inserted
@@ -50,12 +49,6 @@ class OptStep:
     operands: tuple[int, ...]
     results: tuple[int, ...]
 
-    @property
-    def name(self) -> str:
-        """The op's full name."""
-        name = self.op.spelling
-        return name if name.startswith("transform.") else f"transform.{name}"
-
 
 @dataclass(frozen=True, slots=True)
 class OptEntry:
@@ -72,8 +65,8 @@ class OptEntry:
 
 def find_sequences_by_name(text: str) -> dict[str, OpSyntax]:
     """Return the named sequences of a text that have a body, by name without ``@``."""
-    found = (s for top in read_syntax(text, is_old=True).ops for s in top.walk())
-    return {symbol_name(s.symbol): s for s in found if s.spelling == "transform.named_sequence" and s.regions}
+    found = (op for op in read_syntax(text).walk() if op.name == SEQUENCE and op.regions)
+    return {symbol_name(op.symbol): op for op in found}
 
 
 def read_entry(text: str, entry: str) -> OptEntry:
@@ -82,17 +75,16 @@ def read_entry(text: str, entry: str) -> OptEntry:
     Raises:
         UsageError: The text has no such sequence.
     """
-    ops = read_syntax(text, is_old=True).ops
-    sequences = tuple(s for top in ops for s in top.walk() if s.spelling == "transform.named_sequence")
-    found = next((s for s in sequences if symbol_name(s.symbol) == entry and s.regions), None)
+    sequences = tuple(op for op in read_syntax(text).walk() if op.name == SEQUENCE)
+    found = next((op for op in sequences if symbol_name(op.symbol) == entry and op.regions), None)
     if found is None:
         raise usage_error(f"no named sequence @{entry} was found in the text of the schedule")
     types = collect_types([found])
-    handles = [OptHandle(p[0].text, source_of(p[2 : _attributes(p)]), -1) for p in arguments_in(found.head)]
+    arguments = [(a.text, a.type_span) for a in found.arguments]
+    handles = [OptHandle(name, text[slice(*span)], -1) for name, span in arguments if span is not None]
     ids = {h.name: i for i, h in enumerate(handles)}
     steps = []
-    body = [s for s in found.regions[0].ops if s.spelling not in ("transform.yield", "yield")]
-    for index, op in enumerate(body):
+    for index, op in enumerate(op for op in found.regions[0].ops if not is_terminator(op)):
         operands = tuple(ids[v.text] for v in values_of(op, signature_of(op)) if v.text in ids)
         first = len(handles)
         for result in op.results:
@@ -103,10 +95,6 @@ def read_entry(text: str, entry: str) -> OptEntry:
                 handles.append(OptHandle(name, type_, index))
         steps.append(OptStep(op, operands, tuple(range(first, len(handles)))))
     return OptEntry(text, entry, found, sequences, types, tuple(handles), tuple(steps))
-
-
-def _attributes(part: Sequence[Token]) -> int:
-    return next((i for i, t in enumerate(part) if t.text == "{"), len(part))
 
 
 def tag(step: int, handle: int) -> str:
@@ -219,7 +207,7 @@ def _type(entry: OptEntry, value: str) -> str:
 def read_effects(entry: OptEntry, printed: str) -> list[tuple[bool, ...]]:
     """Return, for each step, which of its operands it consumes, from what the compiler printed."""
     consumed: dict[str, tuple[bool, ...]] = {}
-    for top in read_syntax(printed, is_old=True).ops:
+    for top in read_syntax(printed).ops:
         for sequence in top.walk():
             if sequence.spelling.endswith("named_sequence"):
                 consumed[symbol_name(sequence.symbol)] = tuple(
@@ -233,10 +221,8 @@ def read_effects(entry: OptEntry, printed: str) -> list[tuple[bool, ...]]:
 
 def without_sequences(text: str) -> str:
     """Return a payload's text without the named sequences that stand in it; lines stay where they are."""
-    edits = []
-    for top in read_syntax(text, is_old=True).ops:
-        for op in top.walk():
-            if op.spelling == "transform.named_sequence":
-                start, end = op.start, op.end
-                edits.append(Replacement(start, end, "\n" * text.count("\n", start, end)))
-    return with_replacements(text, edits)
+    gone: list[Replacement] = []
+    for op in read_syntax(text).walk():
+        if op.name == SEQUENCE and not (gone and op.start < gone[-1].end):
+            gone.append(Replacement(op.start, op.end, "\n" * text.count("\n", op.start, op.end)))
+    return with_replacements(text, gone)

@@ -12,6 +12,8 @@ from lhkit.model.forms import TypedName
 from lhkit.model.payload_words import PAYLOAD_OPS
 from lhkit.schedule.forms import form_text
 from lhkit.schedule.lexing import Token, lex, without_trivia
+from lhkit.schedule.script import SEQUENCE
+from lhkit.schedule.syntax import read_syntax
 
 TYPES = (
     ("!transform.any_op", "a handle to any ops"),
@@ -22,9 +24,6 @@ TYPES = (
 )
 _ANY_OP = "!transform.any_op"
 _PATTERN_HOLDERS = ("transform.apply_patterns", "transform.apply_conversion_patterns")
-_DEFINED = re.compile(r"^\s*((?:%[\w$.-]+(?::\d+)?\s*,\s*)*%[\w$.-]+(?::\d+)?)\s*=", re.ASCII | re.MULTILINE)
-_ARGUMENT = re.compile(r"(%[\w$.-]+)\s*:\s*!transform", re.ASCII)
-_NAME = re.compile(r"%[\w$.-]+", re.ASCII)
 _OPEN_STRING = re.compile(r'"([\w.]*)$', re.ASCII)
 _PREFIX = re.compile(r"[%@!]?[\w$.]*$", re.ASCII)
 
@@ -85,12 +84,14 @@ def completions(before: str, catalogue: Catalogue) -> tuple[int, tuple[Completio
 def handles_before(before: str, prefix: int = 0) -> tuple[str, ...]:
     """Return the handles that are defined in the named sequence before a place, nearest first."""
     text = before[: len(before) - prefix]
-    here = text[max(text.rfind("transform.named_sequence"), 0) :]
-    names = [match[1] for match in _ARGUMENT.finditer(here)]
+    ops = tuple(read_syntax(text).walk())
+    last = max((i for i, op in enumerate(ops) if op.name == SEQUENCE), default=0)
+    blocks = (block for op in ops[last:] for region in op.regions for block in region.blocks)
+    arguments = [name.text for block in blocks for name in block.arguments]
     # What the line of the place itself defines cannot be read in it.
-    for match in _DEFINED.finditer(here[: here.rfind("\n") + 1]):
-        names += _NAME.findall(match[1])
-    return tuple(dict.fromkeys(reversed(names)))
+    line = text.rfind("\n") + 1
+    results = [name.text for op in ops[last:] if op.start < line for name in op.results]
+    return tuple(dict.fromkeys(reversed([*arguments, *results])))
 
 
 def _begins_op(before: str, prefix: str, meaning: Sequence[Token]) -> bool:

@@ -134,7 +134,7 @@ def _match_kinds(op: OpSyntax) -> Iterator[Finding]:
         new = f'ops{{["{ELEMENTWISE}"]}} attributes {{kind = {kind_attribute(KINDS[gone[0]])}}}'
         edits = [*_with_kind(op, end, KINDS[gone[0]]), *_renamed(op)]
         yield rewrite(op.at, f'ops{{["{gone[0]}"]}}', new, *edits, until=_REMOVED_IN)
-    elif len(op.results) == 1 and not any(t.text == "attributes" for t in op.head):
+    elif len(op.results) == 1 and not op.regions and not any(t.text == "attributes" for t in op.head):
         others = [n for n in names if n not in KINDS]
         new = "a match for each kind, and transform.merge_handles"
         text = _merged(op, end, [([n], None) for n in others] + [([ELEMENTWISE], KINDS[n]) for n in gone])

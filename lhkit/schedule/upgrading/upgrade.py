@@ -6,7 +6,7 @@ import bisect
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 from lhkit.schedule.brackets import are_balanced
 from lhkit.schedule.script import Replacement, with_replacements
@@ -166,6 +166,9 @@ class _State:
             if not isinstance(finding, Rewrite) or not finding.edits:
                 continue
             if any(_in_one(e, comments) or _meets_one(e, ordered) for e in finding.edits):
+                continue
+            own = sorted((e.start, e.end) for e in finding.edits)
+            if any(end > start for (_, end), (start, _) in pairwise(own)):
                 continue
             taken += finding.edits
             for edit in finding.edits:
