@@ -14,7 +14,7 @@ from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.written import WrittenOp
 from lhkit.schedule.handles import Definition, Handles, read_handles
 from lhkit.schedule.naming import symbol_name
-from lhkit.schedule.syntax import read_steps, read_syntax
+from lhkit.schedule.syntax import number_steps, read_steps, read_syntax
 from lhkit.schedule.tree import BlockSyntax, OpSyntax, RegionSyntax, Syntax
 
 StepRef = int | str
@@ -106,7 +106,7 @@ class Script:
 
     def number_of(self, op: OpSyntax) -> int:
         """Return the number of a step."""
-        return next(i for i, step in enumerate(self.steps) if step.start == op.start)
+        return number_steps(self.text)[op.start]
 
     def number_at(self, line: int, column: int) -> int | None:
         """Return the number of the step whose name stands at a place, None where none does.
@@ -122,7 +122,7 @@ class Script:
 
     def describe(self, op: OpSyntax) -> str:
         """Return a step as messages name it, with number, op and line; another op without a number."""
-        if all(step.start != op.start for step in self.steps):
+        if op.start not in number_steps(self.text):
             return f"{op.name} at line {self.line_of(op)}"
         return f"step {self.number_of(op)} ({op.name}, line {self.line_of(op)})"
 

@@ -7,12 +7,22 @@ It ends where the next one begins or its block ends. Whatever else stands there 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from lhkit.schedule.brackets import comments_of, partners_of
 from lhkit.schedule.lexing import Token, lex, without_trivia
-from lhkit.schedule.tree import BlockLabel, BlockSyntax, Group, Name, OpSyntax, RegionSyntax, Syntax, Use
+from lhkit.schedule.tree import (
+    MOST_RESULTS,
+    BlockLabel,
+    BlockSyntax,
+    Group,
+    Name,
+    OpSyntax,
+    RegionSyntax,
+    Syntax,
+    Use,
+)
 from lhkit.schedule.vocabulary import (
     BARE_NAMES,
     CONNECTORS,
@@ -26,8 +36,6 @@ from lhkit.schedule.vocabulary import (
 
 # Deeper regions stay unread: nothing a person writes, and the reader must not run out of stack.
 _MOST_DEPTH = 60
-# No op has more results; a text may say anything.
-_MOST_RESULTS = 1_000
 # How far into a dictionary the reader looks for what cannot be in one.
 _MOST_TOKENS = 200
 
@@ -65,6 +73,12 @@ def read_steps(text: str) -> tuple[OpSyntax, ...]:
     They are the transform ops and whatever stands inside of one: ops of other dialects can be steps too.
     """
     return tuple(_steps_in(read_syntax(text).ops, is_inside=False))
+
+
+@functools.lru_cache(maxsize=8)
+def number_steps(text: str) -> Mapping[int, int]:
+    """Return the number of each step of a text by the place where it begins."""
+    return {step.start: number for number, step in enumerate(read_steps(text))}
 
 
 def _steps_in(ops: tuple[OpSyntax, ...], *, is_inside: bool) -> Iterator[OpSyntax]:
@@ -133,7 +147,7 @@ class _Reader:
             token = self.tokens[at]
             count, stop = 1, token.end
             if self._is(at + 1, end, ":") and at + 2 < end and self.tokens[at + 2].text.isdecimal():
-                count, stop = min(int(self.tokens[at + 2].text[:6]), _MOST_RESULTS), self.tokens[at + 2].end
+                count, stop = min(int(self.tokens[at + 2].text[:6]), MOST_RESULTS), self.tokens[at + 2].end
                 at += 2
             names.append(Name(token.text, token.start, stop, count))
             at += 1

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from lhkit.model.span import Span
 from lhkit.schedule.lexing import Token
 
+# No op has more results; a text may say anything.
+MOST_RESULTS = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -198,8 +201,8 @@ class OpSyntax:
 
     @property
     def result_count(self) -> int:
-        """How many results it has names for."""
-        return sum(name.count for name in self.results)
+        """How many results it has names for, at most `MOST_RESULTS`."""
+        return min(sum(name.count for name in self.results), MOST_RESULTS)
 
     @property
     def values(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from lhkit.schedule.script import SEQUENCE, Replacement, is_terminator, with_rep
 from lhkit.schedule.syntax import read_syntax
 from lhkit.schedule.tree import OpSyntax
 from lhkit.schedule.upgrading.edits import inserted
-from lhkit.schedule.upgrading.signatures import Types, arguments_in, collect_types, signature_of, values_of
+from lhkit.schedule.upgrading.signatures import arguments_in, collect_types, signature_of, values_of
 
 PRINTED = "lhkit"
 ENDED = "lhkit step ended"
@@ -58,7 +58,6 @@ class OptEntry:
     name: str
     sequence: OpSyntax
     sequences: tuple[OpSyntax, ...]
-    types: Types
     handles: tuple[OptHandle, ...]
     steps: tuple[OptStep, ...]
 
@@ -94,7 +93,7 @@ def read_entry(text: str, entry: str) -> OptEntry:
                 ids[name] = len(handles)
                 handles.append(OptHandle(name, type_, index))
         steps.append(OptStep(op, operands, tuple(range(first, len(handles)))))
-    return OptEntry(text, entry, found, sequences, types, tuple(handles), tuple(steps))
+    return OptEntry(text, entry, found, sequences, tuple(handles), tuple(steps))
 
 
 def tag(step: int, handle: int) -> str:
