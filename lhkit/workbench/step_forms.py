@@ -11,11 +11,13 @@ from typing import Any
 from lhkit.model.catalogue import AttributeKind, Catalogue, CatalogueOp
 from lhkit.model.errors import usage_error
 from lhkit.model.forms import Form, FormBlock, TypedName, attribute_text
+from lhkit.schedule.brackets import split_list
 from lhkit.schedule.building.blocks import BuiltHandle
 from lhkit.schedule.building.bodies import Body
 from lhkit.schedule.building.builder import Builder
 from lhkit.schedule.building.parameters import BUILT_REGIONS, Parameter, parameters_of
 from lhkit.schedule.forms import mixed_entries
+from lhkit.schedule.lexing import lex, without_trivia
 
 Fields = Mapping[str, Any]
 Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]
@@ -153,7 +155,7 @@ def _attributes(value: Any, _: Mapping[str, BuiltHandle]) -> list[str]:
     # An attribute may hold spaces (``0.0 : f32``) and commas in brackets.
     text = str(value).strip()
     inside = text[1:-1] if text[:1] + text[-1:] == "[]" else text
-    return [item.strip() for item in re.split(r",(?![^\[({<]*[\])}>])", inside) if item.strip()]
+    return [inside[item[0].start : item[-1].end] for item in split_list(without_trivia(lex(inside)))]
 
 
 def _literal(value: Any, _: Mapping[str, BuiltHandle]) -> Any:
