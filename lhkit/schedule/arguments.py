@@ -44,6 +44,8 @@ def arguments_of(op: OpSyntax) -> tuple[Argument, ...]:
         at = i + 1
         if at < len(tokens) and tokens[at].text == "=":
             at += 1
+        if at < len(tokens) and any(token.end <= r.start < tokens[at].start for r in op.regions):
+            continue  # the word introduces a region
         group = by_start.get(tokens[at].start) if at < len(tokens) else None
         if group is not None and group.opener in "[{":
             form = "list" if group.opener == "[" else "braces"
@@ -67,9 +69,10 @@ def elements_of(op: OpSyntax, start: int, end: int) -> tuple[tuple[int, int], ..
 
 def types_of(op: OpSyntax) -> tuple[tuple[int, int], ...]:
     """Return where the types of an op's operands stand in its trailing types."""
-    if op.signature is None:
+    tokens = op.tokens_in(*op.signature) if op.signature is not None else ()
+    if not tokens or tokens[0].text == "->":
         return ()
-    tokens = op.tokens_in(op.signature[0] + 1, op.signature[1])
+    tokens = tokens[1:]
     if tokens and tokens[0].text == "(":
         return _spans(tokens[1 : closing(tokens, 0)])
     stop = next((i for i, t in enumerate(tokens) if t.text in ("->", "to")), len(tokens))

@@ -5,7 +5,7 @@ import difflib
 import pytest
 
 from lhkit.model.errors import UsageError
-from lhkit.schedule.arguments import arguments_of
+from lhkit.schedule.arguments import arguments_of, result_types_of, types_of
 from lhkit.schedule.edits_arguments import set_argument
 from lhkit.schedule.edits_handles import rename_handle, set_operand
 from lhkit.schedule.edits_knobs import knob_to_literal, literal_to_knob
@@ -336,6 +336,27 @@ transform.apply_patterns.vector.lower_contraction lowering_strategy = "outerprod
 transform.structured.match ops{{["linalg.matmul", "linalg.add"]}} attributes {{iterator = "a, b"}} in %a : ({ANY}) -> {ANY}
 "transform.get_parent_op"(%a) <{{nth_parent = -1 : i64, deduplicate}}> : ({ANY}) -> {ANY}
 """
+
+
+def test_a_word_that_introduces_a_region_is_no_argument():
+    text = (
+        "transform.apply_conversion_patterns to %a { transform.x.patterns } "
+        "with type_converter { transform.x.converter } {partial_conversion} : !transform.any_op"
+    )
+    (op, *_) = Script(text).steps
+    assert [a.name for a in arguments_of(op)] == ["partial_conversion"]
+
+
+def test_types_are_found_with_parentheses_and_without():
+    def types(text):
+        (op, *_) = Script(text).steps
+        return [[text[start:end] for start, end in found] for found in (types_of(op), result_types_of(op))]
+
+    assert types("transform.a.b %a, %b : (!t, !u) -> (!v, !w)") == [["!t", "!u"], ["!v", "!w"]]
+    assert types("transform.a.b %a : !t -> !v, !w { transform.yield }") == [["!t"], ["!v", "!w"]]
+    assert types('transform.tune.knob<"k"> = 4 : i64 from options = [4] -> !v') == [[], ["!v"]]
+    assert types("transform.a.b %a : !t") == [["!t"], []]
+    assert types("transform.a.b") == [[], []]
 
 
 def test_arguments_are_found_by_name():
