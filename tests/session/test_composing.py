@@ -9,7 +9,6 @@ import pytest
 
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.schedule.edits_arguments import set_argument
-from lhkit.schedule.edits_handles import rename_handle
 from lhkit.schedule.edits_steps import insert_step, remove_step
 from lhkit.session.autosaving import saved_sessions
 from lhkit.session.composing import Session
@@ -32,6 +31,7 @@ SCHEDULE = """module attributes {transform.with_named_sequence} {
   }
 }
 """
+CONSTANT = "transform.param.constant 1 : i64 -> !transform.param<i64>"
 UNROLL = "transform.loop.unroll %loop {factor = 2} : !transform.any_op"
 
 
@@ -95,7 +95,7 @@ def test_undo_of_any_edits_is_the_identity(session):
         tile(2),
         tile(3),
         unroll,
-        lambda s: rename_handle(s, s.steps[1].results[0].text, f"%mm_{len(s.text)}"),
+        lambda s: insert_step(s, f"%c{len(s.text)} = {CONSTANT}", before=1),
     ]
     texts = [session.text]
     for _ in range(12):
@@ -236,7 +236,7 @@ def test_branches_go_their_own_way_and_compare(session):
     compared = session.compare("unrolled")
     assert compared.same_payload is False and "+    transform.loop.unroll %loop" in compared.diff
     assert len(compared.right_trace.step_records) == 3
-    session.edit(lambda s: rename_handle(s, "%tiled", "%tile"))
+    session.edit(lambda s: insert_step(s, f"%c = {CONSTANT}", before="%tiled"))
     session.start_branch("same")
     session.undo()
     assert session.compare("main").same_payload is True
@@ -258,7 +258,7 @@ def test_knobs_are_set_as_changes(payload, worker):
     session = Session(payload, load_schedule(text, worker=worker), autosaves=False, worker=worker)
     session.set_knobs({"t": 2})
     assert session.trace.schedule.knobs == (("t", 2),)
-    session.edit(lambda s: rename_handle(s, "%mm", "%matmul"))
+    session.edit(lambda s: insert_step(s, f"%c = {CONSTANT}", before="%mm"))
     assert session.schedule.values == {"t": 2}
     session.undo()
     session.undo()
