@@ -169,7 +169,6 @@ class _Reader:
         self._known[name] = value
 
     def _add(self, at: int, number: int, bare: str) -> None:
-        """Add a line to an op."""
         values: list[Value] = []
         known, aliases = self._known, self.aliases
 

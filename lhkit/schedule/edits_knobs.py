@@ -41,7 +41,6 @@ def knob_to_literal(script: Script, knob: str, value: int | None = None) -> Edit
 
 
 def _knobs(script: Script) -> dict[str, list[OpSyntax]]:
-    """Return the ops of each knob."""
     found: dict[str, list[OpSyntax]] = {}
     for op in script.steps:
         if op.name == _KNOB and op.results:
