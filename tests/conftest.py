@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,12 @@ def state_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("state")
     os.environ["LHKIT_STATE_DIR"] = str(folder)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(state_folder):
+    """Keep sessions that a test leaves open from being offered to the next one."""
+    shutil.rmtree(state_folder / "recovery", ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from lhkit import user_folders
-from lhkit.session.autosaving import _new_folder
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.session.history import Version
+from lhkit.session.recovery import RecoveryFile
 from lhkit.user_folders import home_folder, machine_folder, open_private, private_folder, state_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of POSIX")
@@ -142,6 +145,8 @@ def test_the_command_line_works_without_home_and_passwd_entry(tmp_path, lhkit_co
 
 
 def test_sessions_kept_in_the_temporary_folder_are_said(homeless):
+    schedule = Schedule("s.mlir", "module {}", (), (), "main")
+    recovery = RecoveryFile(Payload("p.mlir", "module {}", ()), Version(schedule, schedule.text, "opened"))
     with pytest.warns(UserWarning, match=f"keeps its files in {homeless}.*LHKIT_STATE_DIR=FOLDER"):
-        folder = _new_folder("n")
-    assert folder.is_relative_to(homeless)
+        recovery.save_soon(lambda: None)
+    recovery.close()

@@ -89,11 +89,9 @@ class _Machine:
         return Buffers(frozenset({self._new()}), None if given is None else tuple(known(n) for n in given))
 
     def call(self, function: Region, values: Sequence[Value]) -> list[Value]:
-        """Return what a function returns."""
         return self._region(function, dict(zip(function.arguments, values, strict=True)))
 
     def prediction(self, returned: Sequence[Value]) -> Prediction:
-        """Return what was found."""
         held = frozenset().union(*(v.numbers for v in returned if isinstance(v, Buffers)))
         sites, points, loops = self._ranges.found(
             self._originals(frozenset(self._heap.live)), self._originals(held)

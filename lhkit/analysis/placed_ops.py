@@ -114,7 +114,6 @@ class _Placing:
         self._moved = {i for s in trace.step_records for i in s.payload_delta.moved}
 
     def place(self, ir: PrintedIr) -> PlacedOps:
-        """Return the ops with their ids."""
         ids: list[str | None] = []
         number: dict[str | None, int] = {}
         inside: dict[int, list[str]] = {}

@@ -92,11 +92,6 @@ def read_printed(text: str) -> PrintedIr:
     return PrintedIr(tuple(lines), tuple(reader.ops), tuple(owners), reader.aliases)
 
 
-def value_places(line: str) -> list[tuple[int, int]]:
-    """Return where the names of values stand in a line, in the order of `PrintedOp.values`."""
-    return [m.span() for m in _NAMED.finditer(_without_comment(line)) if m[0][0] == "%"]
-
-
 def _aliases(lines: Iterable[str]) -> dict[str, str]:
     """Return what aliases stand for; the printer defines one before it is used in another."""
     found: dict[str, str] = {}
@@ -174,7 +169,6 @@ class _Reader:
         self._known[name] = value
 
     def _add(self, at: int, number: int, bare: str) -> None:
-        """Add a line to an op."""
         values: list[Value] = []
         known, aliases = self._known, self.aliases
 

@@ -139,7 +139,6 @@ def _bitwise(name: str, a: Number, b: Number) -> Number:
 
 
 def _remainder(a: Number, b: Number) -> Number:
-    """Return the remainder, with the sign of the dividend."""
     if a.value is not None and b.value:
         return known(a.value - _to_zero(a.value, b.value) * b.value)
     if a.low is None or a.low < 0 or b.low is None or b.low <= 0:

@@ -86,7 +86,6 @@ class _Linker:
                 self._arguments[record.sequence, record.name].append(record.id)
 
     def line(self, number: int, text: str) -> ScheduleLine:
-        """Return the next line."""
         began = self._steps.get(number, [])
         self._here = began or self._here
         statuses = {s.status for s in began}

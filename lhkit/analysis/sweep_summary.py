@@ -125,11 +125,6 @@ def count_statuses(records: Sequence[SweepRecord]) -> tuple[StatusCount, ...]:
     )
 
 
-def count_failures(records: Sequence[SweepRecord]) -> tuple[StatusCount, ...]:
-    """Return the counts of the statuses of variants that failed."""
-    return tuple(found for found in count_statuses(records) if found.status in FAILED)
-
-
 def knob_values(records: Sequence[SweepRecord]) -> dict[str, tuple[KnobValue, ...]]:
     """Return the values of each knob that occur: numbers in order, others as they came."""
     found: dict[str, list[KnobValue]] = {}

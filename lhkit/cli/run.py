@@ -158,7 +158,6 @@ def _differ(one: Array, other: Array) -> bool:
 
 
 def _given_arguments(function: Function, args: tuple[str, ...]) -> list[Array]:
-    """Return the first arguments, from files."""
     if len(args) > len(function.arguments):
         raise usage_error(f"{len(args)} --arg given, {len(function.arguments)} taken by {function.describe()}")
     return [_load_array(file, type_) for file, type_ in zip(args, function.arguments, strict=False)]

@@ -28,6 +28,7 @@ from lhkit.session.confirming import DEFAULT_SECONDS
 from lhkit.session.loading import load_payload
 from lhkit.session.sweep_files import check_table
 from lhkit.session.sweeping import VARIANT_LIMITS, prepare_sweep
+from lhkit.sweeping.narrowing import split_narrowings
 from lhkit.sweeping.strategies import STRATEGIES
 from lhkit.user_folders import homeless_note
 from lhkit.worker.client import Worker
@@ -44,7 +45,8 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     "narrowed",
     multiple=True,
     metavar="NAME=V1,V2,…",
-    help="Try these values of a knob alone (also 1..64, 8..256*2); otherwise all that the schedule lists.",
+    help="Try these values of a knob alone (also 1..64, 8..256*2), otherwise all that the schedule lists. "
+    "Given twice for a knob, the values of both are tried.",
 )
 @click.option(
     "--also",
@@ -120,7 +122,7 @@ def command(
     if table is not None:
         check_table(table)
     scheduling = {name: options.pop(name) for name in SCHEDULING}
-    knobs = dict(_knob(text) for text in narrowed)
+    knobs = split_narrowings(narrowed)
     worker = Worker(limits)
     try:
         loaded = _load_payloads((payload, *also), worker, by_payload)
@@ -163,13 +165,6 @@ def _load_payloads(
     if len(loaded) < len(paths):
         raise usage_error("--also: payloads are called as their files, and two have the same name")
     return loaded if len(paths) > 1 else next(iter(loaded.values()))
-
-
-def _knob(text: str) -> tuple[str, str]:
-    name, equals, values = text.partition("=")
-    if not equals or not name or not values:
-        raise usage_error(f"--knob {text}: expected NAME=V1,V2,…")
-    return name, values
 
 
 def _show(result: SweepResult, json_file: str | None) -> None:

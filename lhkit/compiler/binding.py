@@ -90,7 +90,6 @@ def _takes(type_: Any, binding: str) -> bool:
 
 
 def _bound(root: Any, binding: str, type_: Any) -> Any:
-    """Make what a binding says and return it."""
     if binding.startswith("#"):
         return _integers([int(n) for n in binding[1:].split(";")], type_)
     if not binding.startswith("^"):
@@ -106,7 +105,6 @@ def _results(matched: Any, type_: Any) -> Any:
 
 
 def _integers(numbers: Sequence[int], type_: Any) -> Any:
-    """Return a parameter with these integers."""
     i64 = ir.IntegerType.get_signless(64)
     each = [
         ir.Operation.create(

@@ -104,7 +104,6 @@ class _Growing:
         return self.steps[0][1]
 
     def read(self, trial: Trial) -> Example:
-        """Return a trial as an example."""
         return read_example(trial.text(), self._op.role, self._specs)
 
     def with_samples(self, trial: Trial) -> Trial:
@@ -149,7 +148,6 @@ class _Growing:
 
 
 def _giving(operand: OperandSpec, trial: Trial) -> Iterator[Trial]:
-    """Yield a trial in which an operand is given."""
     yield trial.with_changes(types={operand.name: [operand.type]})
 
 

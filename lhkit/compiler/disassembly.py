@@ -96,7 +96,6 @@ def _convert(raw: Any, architecture: Architecture) -> Instruction:
 
 
 def _registers(raw: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the registers that an instruction reads and writes."""
     reads, writes = ([raw.reg_name(r) for r in registers] for registers in raw.regs_access())
     if not reads and not writes and (named := _ARM_VECTOR.findall(raw.op_str)):
         # The disassembler knows newer dot products and half-precision ops by name only; they accumulate.

@@ -77,7 +77,6 @@ class _Program:
         self._at = program
 
     def rows(self) -> list[tuple[int, int]]:
-        """Run the program."""
         state = _State()
         while self._at < self.end:
             opcode = self._number("B")

@@ -201,7 +201,6 @@ def loop_extents(maps: Sequence[Any], shapes: Sequence[Shape]) -> list[int | Non
 
 
 def _dimensions(expression: Any) -> set[int]:
-    """Return the loops that an affine expression depends on."""
     if isinstance(expression, ir.AffineDimExpr):
         return {ir.AffineDimExpr(expression).position}
     if isinstance(expression, ir.AffineConstantExpr | ir.AffineSymbolExpr):

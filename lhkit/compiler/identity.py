@@ -168,7 +168,6 @@ class Identities:
         )
 
     def _hash(self, op: Any, at: int) -> int:
-        """Return the hash of a new op."""
         if len(op.successors):
             self._branching.add(at)
             return _hash_with_successors(op)

@@ -83,7 +83,6 @@ class _Slicer:
         }
 
     def function(self, function: Any) -> Region:
-        """Return the body of a function."""
         return self._region(function.regions[0])
 
     def _value(self, value: Any) -> int:

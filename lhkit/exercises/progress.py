@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lhkit.exercises.task import names, read_task
-from lhkit.session.autosaving import write_whole
+from lhkit.session.files import write_whole
 from lhkit.session.lessons import solved_exercises
 from lhkit.user_folders import state_folder
 

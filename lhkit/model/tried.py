@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 TriedStatus = Literal["effect", "no-effect", "fails", "crashes", "stopped", "not-tried"]
-
-_ORDER: tuple[TriedStatus, ...] = ("effect", "no-effect", "fails", "stopped", "crashes", "not-tried")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +49,3 @@ class Tried:
     counts: tuple[tuple[str, int], ...] = ()
     gives: tuple[tuple[str, str], ...] = ()
     sequences: str = ""
-
-
-def rank_tried(tried: Iterable[Tried]) -> tuple[Tried, ...]:
-    """Return what was tried, most useful first: what has an effect, what gives handles, what fails."""
-
-    def key(one: Tried) -> tuple[int, bool]:
-        return _ORDER.index(one.status), not any(points_to for _, points_to in one.gives)
-
-    return tuple(sorted(tried, key=key))

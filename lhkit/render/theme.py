@@ -12,7 +12,6 @@ GREEN = "#009E73"
 VERMILION = "#D55E00"
 SKY = "#56B4E9"
 PURPLE = "#CC79A7"
-YELLOW = "#F0E442"
 GREY = "#7F7F7F"
 
 # What JupyterLab calls the same thing, so that drawings follow its theme; none where it has no such name.

@@ -106,7 +106,6 @@ class _Block:
         self.behind = 2 if hidden_extents else 0
 
     def size(self, scale: float) -> tuple[float, float]:
-        """Return width and height of the rectangle."""
         height = _STRIP if self.rows is None else max(self.rows * scale, _LEAST)
         return max(self.columns * scale, _LEAST), height
 

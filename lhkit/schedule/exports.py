@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from lhkit.model.errors import UsageError
 from lhkit.model.knob import KnobValue, attribute_text
-from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
 from lhkit.schedule.edits_knobs import knob_to_literal
 from lhkit.schedule.layout import extent_of, indent_of, indented, lines_of
 from lhkit.schedule.naming import fresh_name, names_in, with_names
@@ -122,38 +120,3 @@ def _with_region(script: Script, op: OpSyntax, chosen: int) -> str:
 
 def _within(replaced: Sequence[Replacement], ops: Sequence[OpSyntax]) -> list[Replacement]:
     return [r for r in replaced if ops[0].start <= r.start < ops[-1].end]
-
-
-def mlir_opt_command(
-    schedule: Schedule, payload_file: str, files: Sequence[str], *, program: str = "mlir-opt"
-) -> str:
-    """Return the command line that applies a schedule's portable files to a payload.
-
-    Args:
-        schedule: The schedule.
-        payload_file: The payload.
-        files: The schedule's file, then others that it includes from.
-        program: ``mlir-opt``, or another program with its passes.
-    """
-    options = [f"entry-point={schedule.entry.rpartition('::')[2]}"]
-    if schedule.bind:
-        options.append(f"debug-bind-trailing-args={','.join(schedule.bind)}")
-    paths = f"transform-library-paths={','.join(files)}"
-    preload, interpret = f"--transform-preload-library={paths}", f"--transform-interpreter={' '.join(options)}"
-    return shlex.join([program, payload_file, preload, interpret])
-
-
-def lh_opt_problems(schedule: Schedule) -> tuple[str, ...]:
-    """Return what keeps lighthouse's ``lh-opt`` from applying a schedule: it runs one file by its own rules."""
-    found = []
-    if schedule.bind:
-        found.append("it has bound arguments, and a stage gives the root only")
-    first = next(s.name for s in schedule.sequences if not s.is_declaration)
-    if schedule.entry not in (DEFAULT_ENTRY, first):
-        found.append(f"its entry @{schedule.entry} is not the first sequence")
-    return tuple(found)
-
-
-def lh_opt_command(payload_file: str, schedule_file: str) -> str:
-    """Return the command line that applies a schedule's portable file with lighthouse's ``lh-opt``."""
-    return shlex.join(["lh-opt", f"--stage={schedule_file}", payload_file])

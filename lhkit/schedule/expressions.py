@@ -215,7 +215,6 @@ class _Parser:
         self._at = 0
 
     def parse(self) -> list[Instruction]:
-        """Return the code of the expression."""
         wants_operand = True
         while True:
             token = self._tokens[self._at]

@@ -108,14 +108,6 @@ class Script:
         """Return the number of a step."""
         return number_steps(self.text)[op.start]
 
-    def number_at(self, line: int, column: int) -> int | None:
-        """Return the number of the step whose name stands at a place, None where none does.
-
-        A step of a trace says its place; ``foreach`` and ``include`` make several of them out of one step here.
-        """
-        places = (self.syntax.place(op.name_start) for op in self.steps)
-        return next((i for i, p in enumerate(places) if (p.line, p.column) == (line, column)), None)
-
     def line_of(self, op: OpSyntax) -> int:
         """Return the line of a step's name."""
         return self.syntax.place(op.name_start).line

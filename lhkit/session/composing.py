@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,21 +16,18 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace import Trace
 from lhkit.schedule.script import Edited, Script
-from lhkit.session.autosaving import Autosave, SavedSession, SavedVersion, load_session, session_value
-from lhkit.session.branches import BranchComparison, compare_branches
 from lhkit.session.editing import edit_schedule
-from lhkit.session.events import Callback, EventKind, EventStream, SessionEvent
 from lhkit.session.files import write_file
 from lhkit.session.following import FollowedFile
 from lhkit.session.halting import Halt, in_words, was_stopped
 from lhkit.session.history import History, Version
+from lhkit.session.recovery import LeftBehind, RecoveryFile
+from lhkit.session.saved_session import SavedSession, saved_session
 from lhkit.session.trace_cache import TraceCache
-from lhkit.session.trust import NOT_TRUSTED, Doubt, remember, schedule_content
-from lhkit.session.versions import version_of_saved, version_of_schedule, version_of_text
+from lhkit.session.trust import Doubt, remember, schedule_content
+from lhkit.session.versions import history_of_saved, version_of_schedule, version_of_text
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
-
-MAIN = "main"
 
 
 class Session:
@@ -43,10 +41,13 @@ class Session:
 
     Attributes:
         payload: What the schedule is for.
-        name: What to call it among saved sessions.
+        name: What to call it in saved workbenches.
         retraces: False leaves the trace stale after a change, until `retrace`.
         worker: The worker that it has for itself, None for the shared one.
+        history: Undo and redo.
         followed: The file that is followed, or None.
+        left_behind: What an earlier session on the same payload and schedule was when its process ended, if it
+            was not closed and not as this one begins; see `recover`.
         halt: Ends what is being parsed or traced, from another thread.
     """
 
@@ -69,7 +70,7 @@ class Session:
             schedule: Where to begin; a version may be the draft of a text that is none yet.
             name: What to call it; default the name of the schedule's source.
             retraces: Whether a change takes the trace again.
-            autosaves: Whether a change writes the session to the user's state folder.
+            autosaves: Whether changes are kept in the user's state folder until the session is closed.
             worker: Another worker than the session's.
             limits: Time and memory for each trace.
             doubts: What it was opened from and is not trusted yet.
@@ -78,11 +79,8 @@ class Session:
         self.payload = payload
         self.name = name or Path(first.schedule.source).stem
         self.retraces = retraces
-        self._autosave = Autosave(self.name, payload) if autosaves else None
         self.worker = worker
-        self._events = EventStream()
-        self._branches = {MAIN: History((first,))}
-        self._branch = MAIN
+        self.history = History((first,))
         self._checkpoints: dict[str, Version] = {}
         self.halt = Halt()
         self._limits = self.halt.limited(limits)
@@ -92,44 +90,38 @@ class Session:
         self._trace_failure: Failure | None = None
         self.followed: FollowedFile | None = None
         self._doubts = tuple(doubts)
-
-    @classmethod
-    def recover(cls, folder: str | os.PathLike[str], **how: Any) -> Session:
-        """Return a session as it was saved last, with branches, checkpoints and undo.
-
-        Args:
-            folder: Its folder, as ``lhkit.session.autosaving.saved_sessions()`` lists them.
-            **how: ``retraces``, ``worker`` and ``limits``, as for a new session; ``trust`` to trust a folder
-                that lhkit has not written for this user.
-
-        Raises:
-            UsageError: There is no session there, or it is damaged.
-        """
-        trust = bool(how.pop("trust", False))
-        saved, payload, is_signed = load_session(Path(folder))
-        doubts = () if is_signed or trust else (Doubt(str(folder), b""),)
-        session = cls.from_saved(saved, payload, doubts=doubts, **how)
-        session._autosave = Autosave(session.name, session.payload, Path(folder))
-        return session
+        self._recovery = RecoveryFile(payload, first) if autosaves else None
+        self.left_behind: LeftBehind | None = None
+        if self._recovery is not None and (found := self._recovery.read()) and not found.is_at(first):
+            self.left_behind = found
 
     @classmethod
     def from_saved(cls, saved: SavedSession, payload: Payload, **how: Any) -> Session:
-        """Return a session from what `saved` gave, and its payload; ``how`` is as for `recover`."""
-        schedules = saved.schedules
-        session = cls(payload, schedules[0], name=saved.name, **how)
-
-        def version(kept: SavedVersion) -> Version:
-            return version_of_saved(kept, schedules, session.worker)
-
-        session._branches = {b.name: History(tuple(map(version, b.versions)), b.at) for b in saved.branches}
-        session._checkpoints = {c.name: version(c.version) for c in saved.checkpoints}
-        session._branch = saved.branch
+        """Return a session from what `saved` gave, and its payload; ``how`` is as for a new session."""
+        session = cls(payload, saved.schedules[0], name=saved.name, **how)
+        session.history, session._checkpoints = history_of_saved(saved, session.worker)
+        if session.left_behind is not None and session.left_behind.is_at(session.version):
+            session.left_behind = None
         return session
+
+    def recover(self) -> None:
+        """Go on from what is `left_behind`, as changes that can be undone.
+
+        Raises:
+            UsageError: Nothing is left behind.
+        """
+        if self.left_behind is None:
+            raise usage_error("there is no session to recover", "One was closed, or nothing was changed in it.")
+        left, checkpoints = history_of_saved(self.left_behind.session, self.worker)
+        self.left_behind = None
+        self._checkpoints = {**checkpoints, **self._checkpoints}
+        before = self.history.versions[: self.history.at + 1]
+        self._move(History((*before, *left.versions), len(before) + left.at))
 
     @property
     def saved(self) -> SavedSession:
         """All of it but its payload and its trace, as a value."""
-        return session_value(self.name, self.payload.source, self._branch, self._branches, self._checkpoints)
+        return saved_session(self.name, self.payload.source, self.history, self._checkpoints)
 
     # Whether it is trusted.
 
@@ -154,7 +146,6 @@ class Session:
         remember(doubt.content for doubt in self._doubts if doubt.content)
         self._doubts = ()
         self.remember_text()
-        self._save()
         if self.retraces:
             self.retrace()
 
@@ -169,7 +160,7 @@ class Session:
     @property
     def version(self) -> Version:
         """The version that stands."""
-        return self._branches[self._branch].current
+        return self.history.current
 
     @property
     def schedule(self) -> Schedule:
@@ -201,15 +192,6 @@ class Session:
         """Why the text does not parse or cannot be traced, or None; a failing step is part of the trace."""
         return self.version.failure or self._trace_failure
 
-    @property
-    def history(self) -> History:
-        """Undo and redo of the current branch."""
-        return self._branches[self._branch]
-
-    def subscribe(self, callback: Callback) -> Callable[[], None]:
-        """Have a function called with every `SessionEvent`; return the function that ends that."""
-        return self._events.subscribe(callback)
-
     # Changes.
 
     def edit(self, edit: Callable[[Script], Edited]) -> Edited:
@@ -229,7 +211,8 @@ class Session:
             made = edit_schedule(
                 version.schedule, edit, script=version.script, worker=self.worker, limits=self._limits
             )
-            self._change(Version(made.after, made.after.text, made.edited.title, script=made.script))
+            version = Version(made.after, made.after.text, made.edited.title, script=made.script)
+            self._move(self.history.with_version(version))
         return made.edited
 
     def set_text(self, text: str, *, title: str = "edit the text", amends: bool = False) -> None:
@@ -238,7 +221,7 @@ class Session:
             return
         with self.halt:
             made = version_of_text(self.schedule, text, title, self.worker, self._limits)
-            self._move((self.history.amended if amends else self.history.with_version)(made), "edited", title)
+            self._move((self.history.amended if amends else self.history.with_version)(made))
 
     def set_knobs(self, settings: Mapping[str, KnobValue], *, amends: bool = False) -> None:
         """Set knobs; the others stay.
@@ -254,14 +237,14 @@ class Session:
         schedule = version.schedule.with_knobs(settings)
         title = "set " + ", ".join(f"{n} = {v}" for n, v in settings.items())
         made = Version(schedule, version.text, title, version.failure, version.script)
-        self._move((self.history.amended if amends else self.history.with_version)(made), "edited", title)
+        self._move((self.history.amended if amends else self.history.with_version)(made))
 
     def undo(self) -> bool:
         """Go back one version; return False where there is none."""
         history = self.history
         if not history.can_undo:
             return False
-        self._move(history.undone(), "undone", f"undo: {history.current.title}")
+        self._move(history.undone())
         return True
 
     def redo(self) -> bool:
@@ -269,11 +252,10 @@ class Session:
         history = self.history
         if not history.can_redo:
             return False
-        after = history.redone()
-        self._move(after, "redone", f"redo: {after.current.title}")
+        self._move(history.redone())
         return True
 
-    # Checkpoints and branches.
+    # Checkpoints.
 
     @property
     def checkpoints(self) -> dict[str, Version]:
@@ -283,7 +265,6 @@ class Session:
     def checkpoint(self, name: str) -> None:
         """Keep the version that stands under a name; one of that name is replaced."""
         self._checkpoints[name] = self.version
-        self._send("checkpoint", f"checkpoint {name}")
         self._save()
 
     def restore(self, name: str) -> None:
@@ -294,49 +275,7 @@ class Session:
         """
         if name not in self._checkpoints:
             raise usage_error(f"there is no checkpoint {name!r}", _listed("checkpoints", self._checkpoints))
-        self._change(self._checkpoints[name], "restored", f"restore {name}")
-
-    @property
-    def branch(self) -> str:
-        """The name of the current branch."""
-        return self._branch
-
-    @property
-    def branches(self) -> tuple[str, ...]:
-        """The names of all branches, the first one first."""
-        return tuple(self._branches)
-
-    def start_branch(self, name: str) -> None:
-        """Go on in a new branch, with the undo of this one, which stays as it is.
-
-        Raises:
-            UsageError: There is one of that name.
-        """
-        if name in self._branches:
-            raise usage_error(f"there is a branch {name!r} already", _listed("branches", self._branches))
-        self._branches[name] = self.history
-        self._switch(name, f"begin branch {name}")
-
-    def switch_branch(self, name: str) -> None:
-        """Go to another branch.
-
-        Raises:
-            UsageError: There is none of that name.
-        """
-        self._check_branch(name)
-        self._switch(name, f"switch to branch {name}")
-
-    def compare(self, other: str) -> BranchComparison:
-        """Hold the current branch against another: texts, traces, and the payloads that they leave.
-
-        Raises:
-            UsageError: There is none of that name, or one of them cannot be traced.
-        """
-        self._check_branch(other)
-        if self._doubts:
-            raise usage_error(NOT_TRUSTED, "Trust it first: session.trust().")
-        theirs = self._branches[other].current.schedule
-        return compare_branches((self._branch, self.schedule), (other, theirs), self._traces)
+        self._move(self.history.with_version(self._checkpoints[name]))
 
     # Files.
 
@@ -348,10 +287,6 @@ class Session:
         """
         self.followed = FollowedFile(Path(path))
         self.set_text(self.followed.taken, title=f"follow {Path(path).name}")
-
-    def unfollow(self) -> None:
-        """Leave the file that is followed to itself."""
-        self.followed = None
 
     def poll(self) -> bool:
         """Look at the file that is followed; return True if it gave another text."""
@@ -373,10 +308,10 @@ class Session:
         self.remember_text()
 
     def close(self) -> None:
-        """End the session: what was saved for a crash is deleted."""
-        if self._autosave is not None:
-            self._autosave.discard()
-            self._autosave = None
+        """End the session: what was kept for recovery is deleted."""
+        if self._recovery is not None:
+            self._recovery.close()
+            self._recovery = None
 
     def retrace(self) -> None:
         """Take the trace of the schedule as it stands; one that was taken before is used again."""
@@ -387,65 +322,20 @@ class Session:
                 trace = self._traces.trace(self.schedule)
         except LhkitError as error:
             self._trace_failure = in_words(error.failure, "tracing")
-            self._send("stale", "it cannot be traced")
             return
         self._trace, self._traced, self._trace_failure = trace, self.schedule, None
-        if not self.version.is_draft:
-            self._send("traced", f"traced: {trace.outcome.status}")
 
-    def _change(self, version: Version, kind: EventKind = "edited", title: str | None = None) -> None:
-        self._move(self.history.with_version(version), kind, title or version.title)
-
-    def _move(self, history: History, kind: EventKind, title: str) -> None:
-        self._branches[self._branch] = history
-        self._after_a_change(kind, title)
-
-    def _switch(self, name: str, title: str) -> None:
-        self._branch = name
-        self._after_a_change("branch", title)
-
-    def _after_a_change(self, kind: EventKind, title: str) -> None:
+    def _move(self, history: History) -> None:
+        self.history = history
         self._trace_failure = None
-        # Saved first: the trace that follows may be what brings everything down.
         self._save()
-        self._send(kind, title)
-        if self.version.is_draft:
-            self._send("stale", "the text does not parse")
-        elif self._doubts:
-            self._send("stale", NOT_TRUSTED)
-        elif self.retraces:
+        if self.retraces and not self.version.is_draft:
             self.retrace()
-        elif self.is_stale:
-            self._send("stale", "the trace is of an earlier version")
-
-    def _check_branch(self, name: str) -> None:
-        if name not in self._branches:
-            raise usage_error(f"there is no branch {name!r}", _listed("branches", self._branches))
 
     def _save(self) -> None:
-        if self._autosave is None:
-            return
-        try:
-            saved = (self._branch, self._branches, self._checkpoints)
-            self._autosave.save(*saved, is_trusted=self.is_trusted)
-        except OSError as error:
-            message = f"the session cannot be saved: {error.strerror or error}"
-            self._send("unsaved", "the session cannot be saved", Failure("usage", message))
-
-    def _send(self, kind: EventKind, title: str, failure: Failure | None = None) -> None:
-        version = self.version
-        self._events.send(
-            SessionEvent(
-                kind,
-                title,
-                self._branch,
-                version.text,
-                version.schedule,
-                self._trace,
-                self.is_stale,
-                failure or self.failure,
-            )
-        )
+        if self._recovery is not None:
+            state = (self.name, self.payload.source, self.history, dict(self._checkpoints))
+            self._recovery.save_soon(functools.partial(saved_session, *state))
 
 
 def _listed(what: str, names: Mapping[str, object]) -> str:

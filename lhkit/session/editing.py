@@ -49,7 +49,7 @@ def edit_schedule(
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> ScheduleEdit:
-    """Make an edit: ``edit_schedule(s, lambda script: rename_handle(script, "%loops", "%rows"))``.
+    """Make an edit: ``edit_schedule(s, lambda script: remove_step(script, "%tiled"))``.
 
     Args:
         schedule: The schedule; it stays as it is.

@@ -40,6 +40,21 @@ def write_file(path: str | Path, data: bytes) -> None:
         raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file of lhkit's own at once or not at all.
+
+    Raises:
+        OSError: It cannot be written; what was there before is still there.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
 def _write_through(path: Path, data: bytes) -> None:
     try:
         path.write_bytes(data)

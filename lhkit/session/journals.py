@@ -34,7 +34,6 @@ class _Reading:
     snapshots: list[Snapshot] = field(default_factory=list)
 
     def take(self, kind: str, *parts: Any) -> None:
-        """Add one line of the journal."""
         match kind:
             case "toolchain":
                 self.toolchain = (parts[0], parts[1])

@@ -39,7 +39,7 @@ def open_session(
         schedule: Where to begin: a schedule, a path, text or a module.
         doubt: What is not trusted of the payload.
         trust: Whether to trust all of it, now and from now on.
-        autosaves: Whether a change writes the session to the user's state folder.
+        autosaves: Whether changes are kept in the user's state folder until the session is closed.
         worker: Another worker than the session's.
 
     Raises:

@@ -119,7 +119,6 @@ def _exported(notebook: Any, title: str) -> str:
 
 
 def _title(notebook: Any) -> str:
-    """Return the first heading of a notebook."""
     for cell in notebook.cells:
         for line in cell.source.splitlines() if cell.cell_type == "markdown" else ():
             if line.startswith("# "):

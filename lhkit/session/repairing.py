@@ -85,27 +85,6 @@ def repairs_of(trace: Trace, *, limit: int = DEFAULT_LIMIT, seconds: float | Non
     return Repairs(find_repairs(origin.payload, origin.schedule, trace, limit=limit, seconds=seconds))
 
 
-def iterate_repairs(
-    payload: Payload,
-    schedule: Schedule,
-    trace: Trace | None = None,
-    *,
-    limit: int = DEFAULT_LIMIT,
-    worker: Worker | None = None,
-) -> Iterator[Repair]:
-    """Yield repairs as they are found, likely ones first; closing the iterator ends the search.
-
-    Args:
-        payload: What the schedule is applied to.
-        schedule: The schedule; it is not changed.
-        trace: Its trace, if there is one already.
-        limit: After so many that let the whole schedule pass, the search ends.
-        worker: Another worker than the session's.
-    """
-    for tried in _Search(payload, worker, lambda: False).run(schedule, trace, limit, _MOST_TOGETHER):
-        yield tried.repair
-
-
 def find_text_repairs(
     payload: Payload,
     error: ScheduleError,

@@ -46,15 +46,12 @@ class _Reader:
 
     @property
     def is_done(self) -> bool:
-        """True at the end."""
         return self.at >= self._end
 
     def byte(self) -> int:
-        """Return the next byte."""
         return self.take(1)[0]
 
     def take(self, count: int) -> bytes:
-        """Return the next bytes."""
         if self.at + count > self._end:
             raise ValueError("the bytecode ends too early")
         self.at += count
@@ -179,7 +176,6 @@ def _emptied(content: Buffer, offsets: _Section, entries: list[_Entry], external
 
 
 def _number(value: int) -> bytes:
-    """Return a number as it is written."""
     for more in range(8):
         if value < 1 << 7 * (more + 1):
             return ((value << (more + 1)) | (1 << more)).to_bytes(more + 1, "little")

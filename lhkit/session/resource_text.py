@@ -88,7 +88,6 @@ class _Reader:
         self.holds_only_blobs = True
 
     def read_section(self) -> None:
-        """Read entries up to the end of the section."""
         self._read_entries((), b"#-}")
 
     def _read_entries(self, path: tuple[str, ...], end: bytes) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
-from lhkit.session.autosaving import write_whole
 from lhkit.session.blobs import array_of
+from lhkit.session.files import write_whole
 from lhkit.session.weight_files import write_npz
 from lhkit.shipped import shipped_folder
 

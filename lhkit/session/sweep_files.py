@@ -22,7 +22,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.sweep import SCHEMA, SweepRecord, SweepResult, record_from_json
 from lhkit.session.files import write_file
 from lhkit.sweeping.keys import schedule_facts, sha256_of
-from lhkit.sweeping.store import Store, merge_stores
+from lhkit.sweeping.store import Store
 from lhkit.user_folders import state_folder
 
 if TYPE_CHECKING:
@@ -121,17 +121,6 @@ def save_by_payload(result: SweepResult, path: PathLike) -> Path:
         raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.json.")
     write_file(target, text.encode())
     return target
-
-
-def merge_files(target: PathLike, *sources: PathLike) -> int:
-    """Add to a store what others have and it has not; return how many records that were.
-
-    Raises:
-        UsageError: One of them is no store or cannot be read, or the target cannot be written.
-    """
-    read = [_read(source) for source in sources]
-    with Store(target) as store:
-        return merge_stores(store, read)
 
 
 def is_sweep_file(path: Path) -> bool:

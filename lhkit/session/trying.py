@@ -79,7 +79,7 @@ def try_ops(
     Recipes are the named sequences that take handles: those of the schedule, of its libraries, and of the
     schedules that come with lhkit; `insert_recipe` puts ``text`` and ``sequences`` of one into the schedule.
 
-    Usual ops come first, those that are known to take the compiler down last; `rank_tried` orders them by use.
+    Usual ops come first, those that are known to take the compiler down last.
     Nothing is changed, and whoever stops taking results stops the trying.
 
     Args:

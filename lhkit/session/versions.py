@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 
 from lhkit.model.errors import LhkitError, UsageError
 from lhkit.model.failure import Failure
 from lhkit.model.schedule import Schedule
-from lhkit.session.autosaving import SavedVersion
 from lhkit.session.editing import checked_script
 from lhkit.session.halting import in_words
-from lhkit.session.history import Version
+from lhkit.session.history import History, Version
 from lhkit.session.loading import parse_text
+from lhkit.session.saved_session import SavedSession, SavedVersion
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -57,15 +56,20 @@ def version_of_text(
     return Version(after, text, title)
 
 
-def version_of_saved(saved: SavedVersion, schedules: Sequence[Schedule], worker: Worker | None) -> Version:
-    """Return a version that was saved; what was a draft is parsed again.
+def history_of_saved(saved: SavedSession, worker: Worker | None) -> tuple[History, dict[str, Version]]:
+    """Return the versions and the checkpoints of a session that was saved; what was a draft is parsed again.
 
     Args:
-        saved: The version, which has its schedule as a number.
-        schedules: The schedules that were saved with it.
+        saved: The session.
         worker: The worker that parses drafts, None for the shared one.
     """
-    schedule = schedules[saved.schedule]
-    if saved.draft is None:
-        return Version(schedule, schedule.text, saved.title)
-    return version_of_text(schedule, saved.draft, saved.title, worker)
+
+    def version(kept: SavedVersion) -> Version:
+        schedule = saved.schedules[kept.schedule]
+        if kept.draft is None:
+            return Version(schedule, schedule.text, kept.title)
+        return version_of_text(schedule, kept.draft, kept.title, worker)
+
+    branch = saved.current_branch
+    history = History(tuple(map(version, branch.versions)), branch.at)
+    return history, {c.name: version(c.version) for c in saved.checkpoints}

@@ -52,18 +52,17 @@ def knob_axes(schedule: Schedule, narrowed: Mapping[str, Narrowing]) -> tuple[Ax
 
 
 def split_narrowings(arguments: Sequence[str]) -> dict[str, str]:
-    """Return what texts like ``tile_m=4,8..64*2`` leave of knobs, by name; several about one knob add up.
+    """Return what texts like ``tile_m=4,8..64*2`` give for each knob; the values of a repeated knob are merged.
 
     Raises:
-        UsageError: A text without a name or without ``=``.
+        UsageError: A text without a name, without ``=``, or without values.
     """
     found: dict[str, str] = {}
     for argument in arguments:
-        name, equals, text = argument.partition("=")
-        name = name.strip()
-        if not equals or not name:
-            raise usage_error(f"--knob {argument}: expected NAME=VALUES", _FORMS)
-        found[name] = f"{found[name]},{text}" if name in found else text
+        name, equals, values = argument.partition("=")
+        if not equals or not name or not values:
+            raise usage_error(f"--knob {argument}: expected NAME=V1,V2,…")
+        found[name] = f"{found[name]},{values}" if name in found else values
     return found
 
 

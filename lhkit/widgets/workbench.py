@@ -134,6 +134,14 @@ class WorkbenchWidget(anywidget.AnyWidget):
         """
         self.do({"do": "trust"})
 
+    def recover(self) -> None:
+        """Go on from the session on this payload and schedule that was not closed, as the button does.
+
+        Such a session is kept in your state folder while you work, and offered when they are explored again.
+        It is a change that can be undone.
+        """
+        self.do({"do": "recover"})
+
     def stop(self) -> None:
         """End what is being traced, run, measured or swept, as the button does."""
         self.workbench.stop()
@@ -202,6 +210,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
         trace = self.trace
         words = f"workbench: {self.schedule.source} on {self.session.payload.source}"
+        if (left := self.session.left_behind) is not None:
+            words += f"\n{left.sentence()} Its method recover() goes on from there."
         if not is_live():
             return {"text/plain": words}, {}
         # The output holds a picture that the widget takes over: read without a kernel it is a picture.

@@ -1,4 +1,4 @@
-"""Commands that go back and forth: undo, redo, checkpoints, repairs."""
+"""Commands that go back and forth: undo, redo, checkpoints, recovery, repairs."""
 
 from __future__ import annotations
 
@@ -34,6 +34,10 @@ def _restore(workbench: Workbench, command: Mapping[str, Any]) -> None:
     workbench.session.restore(text(command, "name"))
 
 
+def _recover(workbench: Workbench, _: Mapping[str, Any]) -> None:
+    workbench.session.recover()
+
+
 def _take_repair(workbench: Workbench, command: Mapping[str, Any]) -> None:
     """``{"number": int, "title": str}``: one of those that were found."""
     number, found = integer(command, "number"), workbench.problems.found
@@ -47,5 +51,6 @@ COMMANDS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], None]] = {
     "redo": _redo,
     "checkpoint": _checkpoint,
     "restore": _restore,
+    "recover": _recover,
     "take_repair": _take_repair,
 }

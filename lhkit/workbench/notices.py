@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lhkit.session.recovery import LeftBehind
+
 NoticeKind = Literal["refused", "done", "defect"]
 
 
@@ -29,3 +31,8 @@ class Notice:
         """Return it as the script reads it."""
         actions = [{"label": label, "command": command} for label, command in self.actions]
         return {"kind": self.kind, "message": self.message, "advice": self.advice, "actions": actions}
+
+
+def recovery_notice(left: LeftBehind) -> Notice:
+    """Return the offer to go on from a session that was not closed."""
+    return Notice("done", left.sentence(), "", (("Go on from there", {"do": "recover"}),))

@@ -15,8 +15,8 @@ from lhkit.model.input_files import parse_json, read_text
 from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.payload import Payload
 from lhkit.model.printable import one_line
-from lhkit.session.autosaving import SavedSession, checked_session
 from lhkit.session.composing import Session
+from lhkit.session.saved_session import SavedSession, checked_session
 from lhkit.session.saving import is_shipped_reference, reference_here, reference_to_keep
 from lhkit.session.trust import Doubt, doubts_of, is_known, remember, workbench_content
 from lhkit.workbench.results import Result
@@ -35,7 +35,7 @@ class WorkbenchState:
 
     Attributes:
         payload: The payload, with its weights.
-        session: The schedule: versions to undo and redo, branches, checkpoints, a text that does not parse.
+        session: The schedule: versions to undo and redo, checkpoints, a text that does not parse.
         screen: What is looked at: step, selection, open tabs.
         results: What was run, measured and swept.
         doubts: What of it is not trusted: the file that it was read from, unless it is known here.
@@ -56,7 +56,7 @@ class WorkbenchState:
         return cls(session.payload, session.saved, workbench.screen, workbench.runs.results)
 
     def open(self, **how: Any) -> Session:
-        """Return the session; ``how`` is as for ``Session.recover``."""
+        """Return the session; ``how`` is as for a new session."""
         return Session.from_saved(self.session, self.payload, doubts=self.doubts, **how)
 
     def text(self) -> str:

@@ -20,7 +20,7 @@ from lhkit.workbench.carrying import carried, first_step, fitting
 from lhkit.workbench.checks import Checks
 from lhkit.workbench.commands import COMMANDS
 from lhkit.workbench.jobs import InlineJobs, Jobs
-from lhkit.workbench.notices import Notice
+from lhkit.workbench.notices import Notice, recovery_notice
 from lhkit.workbench.part import Part
 from lhkit.workbench.parts import PARTS
 from lhkit.workbench.places import step_of_number
@@ -109,6 +109,8 @@ class Workbench:
         trace = session.trace
         self._looked_at = trace
         self._saved_screen = screen
+        if session.left_behind is not None:
+            self.notice = recovery_notice(session.left_behind)
         self.screen = fitting(screen or Screen(first_step(trace) if trace else -1), trace)
         self._after_a_change()
         self._is_hurried = False
@@ -274,7 +276,7 @@ class Workbench:
         return self._kept[name]
 
     def close(self) -> None:
-        """End the session: what was saved for a crash is deleted."""
+        """End the session: what was kept for recovery is deleted."""
         for name in ("repairs", "trying"):
             self.jobs.stop(name)
         self.runs.close()

@@ -66,7 +66,7 @@ class TimedCall:
         self._calls = min(calls, _MOST_CALLS)
         self._batch = self._batches(self._calls)
         self._restore()
-        taken = _time_ns(self._batch)
+        taken = time_call(self._batch)
         self._once_ns = taken / self._calls
         return taken
 
@@ -78,7 +78,7 @@ class TimedCall:
             if spent > _WARM_UP_NS:
                 return False
             self._restore()
-            taken = _time_ns(self._batch)
+            taken = time_call(self._batch)
             if abs(taken - before) <= _STABLE * before:
                 return True
             before, spent = taken, spent + taken
@@ -89,7 +89,7 @@ class TimedCall:
         self._restore()
         if self._once_ns < _LEAD_IN_NS:
             self._call()
-        return _time_ns(self._batch) / self._calls
+        return time_call(self._batch) / self._calls
 
     def sample_cold_ns(self, eviction: Eviction, nothing: Call) -> float:
         """Return the time of a single call in ns with nothing of its data in the caches.
@@ -99,8 +99,8 @@ class TimedCall:
         """
         self._restore()
         eviction.evict()
-        _time_ns(nothing)
-        return float(_time_ns(self._call))
+        time_call(nothing)
+        return float(time_call(self._call))
 
 
 def python_batches(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Call, Batches]:
@@ -116,7 +116,8 @@ def python_batches(function: Callable[..., Any], arguments: Sequence[Any]) -> tu
     return functools.partial(function, *arguments), batches
 
 
-def _time_ns(call: Call) -> int:
+def time_call(call: Call) -> int:
+    """Return how long a call took, in nanoseconds."""
     started = time.perf_counter_ns()
     call()
     return time.perf_counter_ns() - started

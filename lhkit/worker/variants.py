@@ -18,7 +18,7 @@ from lhkit.compiler.variants import Stage, VariantBuilder
 from lhkit.worker.arrays import Array
 from lhkit.worker.neighbours import timing_sign
 from lhkit.worker.pinning import pinned_to, quietest_core
-from lhkit.worker.timing import python_batches, without_garbage_collector
+from lhkit.worker.timing import python_batches, time_call, without_garbage_collector
 from lhkit.worker.timings import Argument, Placement
 
 # A run of less than this that looks hopeless is repeated: it may have been interrupted.
@@ -118,7 +118,7 @@ class VariantBench:
         for check, place in zip(self._checks, self._placement.results, strict=False):
             if isinstance(place, np.ndarray):
                 check.spoil(place)
-        first_ns = _time_ns(prepared)
+        first_ns = time_call(prepared)
         found = self._results(prepared)
         verdicts = [check.error(r) for check, r in zip(self._checks, found, strict=True)]
         error = max((e for e in verdicts if e is not None), default=0.0)
@@ -201,19 +201,19 @@ class _Timer:
         once: float = first_ns
         if first_ns < 2 * self._rules.batch_ns:  # the first one may be slow because it is the first
             self._restore()
-            once = min(once, _time_ns(call))
+            once = min(once, time_call(call))
         # Short calls are judged by a batch: a single one would be judged by what it costs to make it.
         batch, calls, once = self._calibrated(once)
         if self._is_hopeless(once, best_ns) and once * calls < _DOUBTFUL_NS:
             self._restore()
-            once = min(once, _time_ns(batch) / calls)
+            once = min(once, time_call(batch) / calls)
         if self._is_hopeless(once, best_ns):
             return {"status": "stopped-early", "time_ns": _summary([once])}
         runs: list[float] = []
         spent = 0
         while not self._is_settled(runs, spent, best_ns):
             self._restore()
-            taken = _time_ns(batch)
+            taken = time_call(batch)
             runs.append(taken / calls)
             spent += taken
         return {"status": "ok", "time_ns": _summary(runs)}
@@ -227,7 +227,7 @@ class _Timer:
         batch = self._batches(calls)
         while calls > 1:
             self._restore()
-            taken = _time_ns(batch)
+            taken = time_call(batch)
             once_ns = taken / calls
             if taken > self._rules.batch_ns / 2:
                 break
@@ -253,9 +253,3 @@ def _summary(runs: Sequence[float]) -> dict[str, int]:
     middle = statistics.median(runs)
     spread = statistics.median(abs(r - middle) for r in runs)
     return {"median": round(middle), "min": round(min(runs)), "mad": round(spread), "runs": len(runs)}
-
-
-def _time_ns(call: Callable[[], Any]) -> int:
-    started = time.perf_counter_ns()
-    call()
-    return time.perf_counter_ns() - started

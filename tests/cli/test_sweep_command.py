@@ -83,6 +83,13 @@ def test_a_small_sweep_prints_a_table_and_writes_what_was_asked_for(folder, caps
         assert "variants in common: median speed B / A 1×" in capsys.readouterr().out
 
 
+def test_a_knob_given_twice_is_swept_over_the_values_of_both(folder):
+    given = ("--knob", "m=4", "--knob", "n=8", "--knob", "m=8,4")
+    assert sweep(folder, *given, "--json", folder / "f.json") == 0
+    records = json.loads((folder / "f.json").read_text())
+    assert [r["knobs"] for r in records] == [{"m": 4, "n": 8}, {"m": 8, "n": 8}]
+
+
 def test_exit_codes_say_what_became_of_it(folder, capsys):
     one = ("--knob", "m=4", "--knob", "n=4", "--json", folder / "f.json")
     assert sweep(folder, *one, schedule="fails.mlir") == 1

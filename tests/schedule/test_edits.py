@@ -7,8 +7,7 @@ import pytest
 from lhkit.model.errors import UsageError
 from lhkit.schedule.arguments import arguments_of, result_types_of, types_of
 from lhkit.schedule.edits_arguments import set_argument
-from lhkit.schedule.edits_handles import rename_handle, set_operand
-from lhkit.schedule.edits_knobs import knob_to_literal, literal_to_knob
+from lhkit.schedule.edits_knobs import knob_to_literal
 from lhkit.schedule.edits_moving import move_step
 from lhkit.schedule.edits_steps import (
     dependents_of,
@@ -17,7 +16,7 @@ from lhkit.schedule.edits_steps import (
     remove_step,
     replace_step,
 )
-from lhkit.schedule.edits_structure import extract_sequence, inline_include, wrap_in_foreach
+from lhkit.schedule.edits_structure import wrap_in_foreach
 from lhkit.schedule.edits_switching import disable_step, disabled_steps, enable_step
 from lhkit.schedule.script import Script
 
@@ -74,7 +73,6 @@ def test_steps_are_found_by_number_handle_and_sequence():
         "transform.named_sequence",
     ]
     assert SCRIPT.number_of(SCRIPT.find("@clean")) == CLEAN
-    assert SCRIPT.number_at(9, 24) == TILE and SCRIPT.number_at(9, 23) is None
     assert refusal(SCRIPT.find, 12) == "there is no step 12; mine.mlir has steps 0 to 11"
     assert (
         refusal(SCRIPT.find, "%mm")
@@ -220,7 +218,6 @@ def test_move_keeps_every_handle_defined():
     assert "it uses %root, defined at line 3, which it cannot read there" in refusal(
         move_step, closed, INCLUDE, before=VECTORIZE
     )
-    assert "not in its sight" in refusal(set_operand, closed, VECTORIZE, 0, "%mm")
 
 
 def test_a_moved_step_gets_free_names():
@@ -289,44 +286,6 @@ def test_disable_refuses():
     )
     assert "something stands behind it on its last line" in refusal(disable_step, line, 1)
     assert refusal(enable_step, SCRIPT, 0) == "no step number 0 is switched off; 0 are"
-
-
-def test_rename_reaches_uses_in_sight_and_no_others():
-    assert [c for c in changes(rename_handle(SCRIPT, "%loops", "%rows")) if c[0] == "+"] == [
-        "+    %tiled, %rows:2 = transform.structured.tile_using_for %mm tile_sizes [8, 32]",
-        "+    transform.loop.unroll %rows#1 {factor = 4} : T // twice?",
-    ]
-    renamed = rename_handle(SCRIPT, "%mm", "%function", at=CLEAN + 1).text
-    assert renamed.count("%function") == 2 and renamed.count("%mm") == TEXT.count("%mm") - 2
-    root = rename_handle(SCRIPT, "%root", "%module", at="@clean").text
-    assert root.count("%module") == 2 and root.count("%root") == TEXT.count("%root") - 2
-
-
-def test_rename_refuses():
-    several = refusal(rename_handle, SCRIPT, "%mm", "%x")
-    assert (
-        several
-        == "several handles are called %mm, at lines 5, 21\nSay which step defines it, at=…, or pass its definition."
-    )
-    taken = refusal(rename_handle, SCRIPT, "%tiled", "%root")
-    assert taken.startswith(
-        "mine.mlir:3:46: error: %tiled cannot be called %root: that name is taken at line 3\n"
-    )
-    assert "that name is taken at line 13" in refusal(rename_handle, SCRIPT, "%tiled", "%each")
-    assert "that name is taken at line 9" in refusal(rename_handle, SCRIPT, "%each", "%loops")
-    assert refusal(rename_handle, SCRIPT, "%none", "%x") == "mine.mlir defines no handle %none"
-    assert "'x' cannot be a handle's name" in refusal(rename_handle, SCRIPT, "%tiled", "x")
-    assert "cannot be a handle's name" in refusal(rename_handle, SCRIPT, "%tiled", "%1x")
-
-
-def test_set_operand():
-    assert "unroll %loops#0 {" in set_operand(SCRIPT, UNROLL, 0, "%loops#0").text
-    assert "is not defined before step 3" in refusal(set_operand, SCRIPT, UNROLL, 0, "%each")
-    assert "is not defined before step 2" in refusal(set_operand, SCRIPT, TILE, 0, "%tiled")
-    assert "%loops stands for 2 handles; %loops#2 is none" in refusal(
-        set_operand, SCRIPT, UNROLL, 0, "%loops#2"
-    )
-    assert "has 1 operands, no number 1" in refusal(set_operand, SCRIPT, UNROLL, 1, "%mm")
 
 
 ARGUMENTS = f"""
@@ -417,67 +376,32 @@ def test_set_argument_refuses():
     assert "cannot do without tile_sizes" in refusal(set_argument, script, 0, "tile_sizes", None)
 
 
-def test_a_literal_becomes_a_knob_and_a_literal_again():
-    edited = literal_to_knob(SCRIPT, TILE, "tile_sizes", 1, knob="tile_n", options=[16, 32])
-    assert changes(edited) == [
-        '+    %tile_n = transform.tune.knob<"tile_n"> = 32 : i64 from options = [16, 32] -> !transform.param<i64>',
-        "-    %tiled, %loops:2 = transform.structured.tile_using_for %mm tile_sizes [8, 32]",
-        "+    %tiled, %loops:2 = transform.structured.tile_using_for %mm tile_sizes [8, %tile_n]",
-        "-      : (T) -> (T, T, T)",
-        "+      : (T, !transform.param<i64>) -> (T, T, T)",
-    ]
-    assert knob_to_literal(Script(edited.text), "tile_n").text == TEXT
-    assert "tile_sizes [8, 16]" in knob_to_literal(Script(edited.text), "tile_n", 16).text
-    both = literal_to_knob(
-        Script(edited.text), "%tiled", "tile_sizes", 0, knob="tile_m", options=[8], before=MATCH
+KNOB = '%tile_n = transform.tune.knob<"tile_n"> = 32 : i64 from options = [16, 32] -> !transform.param<i64>'
+KNOBBED = (
+    insert_step(SCRIPT, KNOB, before=TILE)
+    .text.replace("[8, 32]", "[8, %tile_n]")
+    .replace(
+        f": ({ANY}) -> ({ANY}, {ANY}, {ANY})", f": ({ANY}, !transform.param<i64>) -> ({ANY}, {ANY}, {ANY})"
     )
-    assert "tile_sizes [%tile_m, %tile_n]" in both.text and both.text.index("%tile_m =") < both.text.index(
-        "// The product"
-    )
-    assert knob_to_literal(Script(both.text), "tile_m").text == edited.text
-    assert knob_to_literal(Script(knob_to_literal(Script(both.text), "tile_n").text), "tile_m").text == TEXT
+)
+
+
+def test_a_knob_becomes_a_literal():
+    knobbed = Script(KNOBBED, "mine.mlir")
+    assert knob_to_literal(knobbed, "tile_n").text == TEXT
+    assert "tile_sizes [8, 16]" in knob_to_literal(knobbed, "tile_n", 16).text
 
 
 def test_knobs_refuse():
-    def knob(step, argument, index, options=(4, 8), name="t", **more):
-        return refusal(literal_to_knob, SCRIPT, step, argument, index, knob=name, options=options, **more)
-
-    assert knob(TILE, "tile_sizes", 1).startswith(
-        "mine.mlir:9:79: error: 32, the value in the text, is not among the options 4, 8\n"
-    )
-    assert "factor of step 3 (transform.loop.unroll, line 11) stands in a dictionary" in knob(
-        UNROLL, "factor", None
-    )
-    assert "has 2 elements; say which" in knob(TILE, "tile_sizes", None)
-    assert "has no argument sizes" in knob(TILE, "sizes", 0)
-    assert "must stand before step 2" in knob(TILE, "tile_sizes", 0, before=UNROLL)
-    edited = Script(literal_to_knob(SCRIPT, TILE, "tile_sizes", 0, knob="t", options=[8]).text)
-    again = refusal(literal_to_knob, edited, "%tiled", "tile_sizes", 1, knob="t", options=[32])
-    assert "has a knob 't' already" in again
-    assert "%t is no integer" in refusal(
-        literal_to_knob, edited, "%tiled", "tile_sizes", 0, knob="u", options=[8]
-    )
     assert refusal(knob_to_literal, SCRIPT, "t") == "mine.mlir has no knob 't'; it has none"
-    bare = edited.text.replace("= 8 : i64 from options", "options")
-    assert "the knob 't' has no default" in refusal(knob_to_literal, Script(bare), "t")
-    handed = edited.text.replace(
-        "(%root) : (!transform.any_op) -> ()", "(%root, %t) : (!transform.any_op, i64) -> ()"
+    bare = KNOBBED.replace("= 32 : i64 from options", "options")
+    assert "the knob 'tile_n' has no default" in refusal(knob_to_literal, Script(bare), "tile_n")
+    handed = KNOBBED.replace(
+        "(%root) : (!transform.any_op) -> ()", "(%root, %tile_n) : (!transform.any_op, i64) -> ()"
     )
-    assert "takes no integer in the place of %t" in refusal(knob_to_literal, Script(handed), "t")
+    assert "takes no integer in the place of %tile_n" in refusal(knob_to_literal, Script(handed), "tile_n")
 
 
 def test_structure_refuses():
     assert "does not read %loops#0" in refusal(wrap_in_foreach, SCRIPT, UNROLL, handle="%loops#0")
     assert "does not follow" in refusal(wrap_in_foreach, SCRIPT, UNROLL, TILE)
-    assert "does not follow" in refusal(extract_sequence, SCRIPT, "@x", UNROLL, VECTORIZE)
-    assert "is no step that can be" in refusal(extract_sequence, SCRIPT, "@x", UNROLL, YIELD)
-    assert "only known once the schedule is parsed" in refusal(extract_sequence, SCRIPT, "@x", UNROLL)
-    assert "has a symbol @clean already" in refusal(extract_sequence, SCRIPT, "@clean", UNROLL)
-    assert "cannot be a sequence's name" in refusal(extract_sequence, SCRIPT, "@a-b", UNROLL)
-    assert "is no transform.include" in refusal(inline_include, SCRIPT, UNROLL)
-    assert "suppresses failures" in refusal(
-        inline_include, Script(TEXT.replace("(propagate)", "(suppress)")), INCLUDE
-    )
-    assert "@other has no body in mine.mlir" in refusal(
-        inline_include, Script(TEXT.replace("@clean f", "@other f"), "mine.mlir"), INCLUDE
-    )

@@ -7,11 +7,10 @@ from texts import damaged, generated, shipped
 from lhkit.model.errors import UsageError
 from lhkit.schedule.arguments import arguments_of
 from lhkit.schedule.edits_arguments import set_argument
-from lhkit.schedule.edits_handles import rename_handle, set_operand
-from lhkit.schedule.edits_knobs import knob_to_literal, literal_to_knob
+from lhkit.schedule.edits_knobs import knob_to_literal
 from lhkit.schedule.edits_moving import move_step
 from lhkit.schedule.edits_steps import duplicate_step, insert_step, remove_step, replace_step
-from lhkit.schedule.edits_structure import extract_sequence, inline_include, wrap_in_foreach
+from lhkit.schedule.edits_structure import wrap_in_foreach
 from lhkit.schedule.edits_switching import disable_step, disabled_steps, enable_step
 from lhkit.schedule.script import Script
 
@@ -24,7 +23,6 @@ def edits(draw, script):
     step, other = draw.randrange(count), draw.randrange(count)
     op = script.steps[step]
     name = draw.choice([a.name for a in arguments_of(op)] or ["none"])
-    handle = draw.choice([d.name.text for d in script.handles.definitions] or ["%none"])
     return [
         lambda: insert_step(script, NEW, before=step),
         lambda: insert_step(script, f"// why\n{NEW}", after=step),
@@ -35,17 +33,12 @@ def edits(draw, script):
         lambda: move_step(script, step, after=other),
         lambda: duplicate_step(script, step),
         lambda: disable_step(script, step, with_dependents=True),
-        lambda: rename_handle(script, handle, "%renamed"),
-        lambda: set_operand(script, step, 0, handle),
         lambda: set_argument(script, step, name, "1"),
         lambda: set_argument(script, step, name, "1", index=0),
         lambda: set_argument(script, step, name, None),
-        lambda: literal_to_knob(script, step, name, 0, knob="k", options=range(100)),
         lambda: knob_to_literal(script, "k", 1),
         lambda: wrap_in_foreach(script, step),
         lambda: wrap_in_foreach(script, min(step, other), max(step, other)),
-        lambda: extract_sequence(script, "@x", step),
-        lambda: inline_include(script, step),
     ]
 
 

@@ -20,7 +20,6 @@ from lhkit.schedule.forms import (
     generic_form_text,
     kind_of_type,
     mixed_entries,
-    split_entries,
 )
 
 OP = "!transform.any_op"
@@ -132,10 +131,8 @@ def test_a_right_form_has_no_problems():
     assert form_problems(tile(("count", 1), ("static_sizes", (4, None)), sizes=(SIZE,)), CATALOGUE) == ()
 
 
-def test_lists_of_sizes_split_and_join():
-    static, values = split_entries((8, SIZE, 0))
-    assert (static, values) == ((8, None, 0), (SIZE,))
-    form = tile(("static_sizes", static), ("count", 1), sizes=values)
+def test_a_list_of_sizes_is_read_with_its_values():
+    form = tile(("static_sizes", (8, None, 0)), ("count", 1), sizes=(SIZE,))
     assert mixed_entries(form, TILE.attributes[0]) == (8, SIZE, 0)
 
 

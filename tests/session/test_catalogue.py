@@ -6,14 +6,15 @@ import typing
 from pathlib import Path
 
 import pytest
+from form_modules import scratch_module
 
 from lhkit.compiler.bindings import host_module, new_context
 from lhkit.compiler.catalogue_classes import skeletons
 from lhkit.model.catalogue import Catalogue, Role
 from lhkit.model.errors import ScheduleError, UsageError
-from lhkit.schedule.forms import form_problems, form_text, generic_form_text, scratch_module
+from lhkit.schedule.forms import form_problems, form_text, generic_form_text
 from lhkit.session import catalogues
-from lhkit.session.forms import print_forms, read_forms
+from lhkit.session.forms import read_forms
 from lhkit.session.kept import kept_path
 
 STRUCTURAL = {"match.structured.yield", "named_sequence", "payload", "with_pdl_patterns", "yield"}
@@ -143,14 +144,6 @@ def are_taken(forms, catalogue, worker, write):
 def inner(form, name):
     """Return the form itself, or the pattern of that name in it."""
     return form if form.op == name else next(s for block in form.regions for s in block.steps if s.op == name)
-
-
-def test_forms_are_printed_in_custom_syntax(catalogue, worker):
-    names = ("structured.tile_using_for", "apply_patterns.vector.lower_contraction", "loop.peel")
-    forms = tuple(catalogue.op(n).examples[1].form for n in names)
-    printed = print_forms(forms, catalogue=catalogue, worker=worker)
-    assert printed == tuple(catalogue.op(n).examples[1].text for n in names)
-    assert printed[1] == "transform.apply_patterns.vector.lower_contraction lowering_strategy = parallelarith"
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,13 @@ import json
 import random
 import subprocess
 import sys
+import time
 
 import pytest
 
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.schedule.edits_arguments import set_argument
-from lhkit.schedule.edits_handles import rename_handle
 from lhkit.schedule.edits_steps import insert_step, remove_step
-from lhkit.session.autosaving import saved_sessions
 from lhkit.session.composing import Session
 from lhkit.session.history import MOST_VERSIONS, History, Version
 from lhkit.session.loading import load_payload, load_schedule
@@ -32,6 +31,7 @@ SCHEDULE = """module attributes {transform.with_named_sequence} {
   }
 }
 """
+CONSTANT = "transform.param.constant 1 : i64 -> !transform.param<i64>"
 UNROLL = "transform.loop.unroll %loop {factor = 2} : !transform.any_op"
 
 
@@ -54,12 +54,6 @@ def session(payload, schedule, worker):
 
 def unroll(script):
     return insert_step(script, UNROLL, after="%tiled")
-
-
-def listen(session):
-    heard = []
-    session.subscribe(heard.append)
-    return heard
 
 
 def tile(size):
@@ -95,7 +89,7 @@ def test_undo_of_any_edits_is_the_identity(session):
         tile(2),
         tile(3),
         unroll,
-        lambda s: rename_handle(s, s.steps[1].results[0].text, f"%mm_{len(s.text)}"),
+        lambda s: insert_step(s, f"%c{len(s.text)} = {CONSTANT}", before=1),
     ]
     texts = [session.text]
     for _ in range(12):
@@ -109,25 +103,24 @@ def test_undo_of_any_edits_is_the_identity(session):
 
 
 def test_a_refused_edit_changes_nothing(session):
-    heard, before = listen(session), session.history
+    before = session.history
     with pytest.raises(UsageError, match=r"%nothing"):
         session.edit(lambda script: remove_step(script, "%nothing"))
     with pytest.raises(ScheduleError, match=r"undeclared|undefined"):
         session.edit(
             lambda script: insert_step(script, "transform.apply_cse to %x : !transform.any_op", after="%tiled")
         )
-    assert session.history is before and heard == []
+    assert session.history is before
 
 
 def test_a_text_that_does_not_parse_keeps_the_last_good_trace(session):
-    good, heard = session.trace, listen(session)
+    good = session.trace
     broken = SCHEDULE.replace("tile_sizes [4]", "tile_sizes [4")
     session.set_text(broken)
     assert session.text == broken and session.schedule.text == SCHEDULE
     assert session.is_stale and session.trace is good
     assert session.failure.kind == "schedule-parse" and session.failure.span.line == 5
     assert "tile.mlir:5" in session.failure.describe() and "^" in session.failure.describe()
-    assert [e.kind for e in heard] == ["edited", "stale"] and heard[-1].failure == session.failure
     with pytest.raises(UsageError, match="does not parse as it stands"):
         session.edit(unroll)
     session.set_text(broken.replace("[4", "[4, "))
@@ -165,54 +158,11 @@ def test_what_cannot_be_traced_is_stale_and_says_why(session):
 
 def test_the_trace_follows_only_when_asked_to(payload, schedule, worker):
     session = Session(payload, schedule, retraces=False, autosaves=False, worker=worker)
-    first, heard = session.trace, listen(session)
+    first = session.trace
     session.edit(unroll)
-    assert session.is_stale and session.trace is first and [e.kind for e in heard] == ["edited", "stale"]
+    assert session.is_stale and session.trace is first
     session.retrace()
-    assert not session.is_stale and heard[-1].kind == "traced" and heard[-1].trace is session.trace
-
-
-def test_events_are_values_in_order(session):
-    heard = listen(session)
-    session.edit(unroll)
-    session.checkpoint("unrolled")
-    session.undo()
-    session.redo()
-    session.undo()
-    session.restore("unrolled")
-    session.start_branch("other")
-    kinds = [e.kind for e in heard]
-    changes = [
-        "edited",
-        "traced",
-        "checkpoint",
-        "undone",
-        "traced",
-        "redone",
-        "traced",
-        "undone",
-        "traced",
-        "restored",
-        "traced",
-    ]
-    assert kinds == [*changes, "branch", "traced"]
-    assert "unroll" in heard[0].text and heard[0].is_stale and not heard[1].is_stale
-    assert heard[3].title == "undo: insert transform.loop.unroll" and heard[-1].branch == "other"
-    assert heard[0].schedule.text == heard[0].text  # still what it was then
-
-
-def test_a_listener_that_fails_harms_nobody_else(session):
-    def fail(event):
-        raise RuntimeError(event.kind)
-
-    end = session.subscribe(fail)
-    heard = listen(session)
-    with pytest.raises(ExceptionGroup, match="listeners to 'checkpoint' failed"):
-        session.checkpoint("here")
-    assert [e.kind for e in heard] == ["checkpoint"] and "here" in session.checkpoints
-    end()
-    session.checkpoint("there")
-    assert len(heard) == 2
+    assert not session.is_stale and session.trace is not first
 
 
 def test_restoring_a_checkpoint_can_be_undone(session):
@@ -224,26 +174,6 @@ def test_restoring_a_checkpoint_can_be_undone(session):
     assert session.undo() and session.text == unrolled
     with pytest.raises(UsageError, match=r"no checkpoint 'end'\n.*start"):
         session.restore("end")
-
-
-def test_branches_go_their_own_way_and_compare(session):
-    session.start_branch("unrolled")
-    session.edit(unroll)
-    session.switch_branch("main")
-    assert (
-        session.text == SCHEDULE and session.branches == ("main", "unrolled") and not session.history.can_undo
-    )
-    compared = session.compare("unrolled")
-    assert compared.same_payload is False and "+    transform.loop.unroll %loop" in compared.diff
-    assert len(compared.right_trace.step_records) == 3
-    session.edit(lambda s: rename_handle(s, "%tiled", "%tile"))
-    session.start_branch("same")
-    session.undo()
-    assert session.compare("main").same_payload is True
-    with pytest.raises(UsageError, match="no branch 'x'"):
-        session.switch_branch("x")
-    with pytest.raises(UsageError, match="branch 'same' already"):
-        session.start_branch("same")
 
 
 def test_knobs_are_set_as_changes(payload, worker):
@@ -258,7 +188,7 @@ def test_knobs_are_set_as_changes(payload, worker):
     session = Session(payload, load_schedule(text, worker=worker), autosaves=False, worker=worker)
     session.set_knobs({"t": 2})
     assert session.trace.schedule.knobs == (("t", 2),)
-    session.edit(lambda s: rename_handle(s, "%mm", "%matmul"))
+    session.edit(lambda s: insert_step(s, f"%c = {CONSTANT}", before="%mm"))
     assert session.schedule.values == {"t": 2}
     session.undo()
     session.undo()
@@ -290,54 +220,110 @@ def test_a_file_that_another_editor_saves_is_followed(session, tmp_path):
     assert session.poll() and not session.is_stale
     assert session.undo() and "[2]" in session.text
     assert not session.poll()  # what was undone stays undone
-    session.unfollow()
-    path.write_text(SCHEDULE)
-    assert not session.poll()
     with pytest.raises(UsageError, match="cannot be followed"):
         session.follow(tmp_path / "none.mlir")
 
 
-def test_a_session_is_recovered_after_a_crash(payload, schedule, worker):
-    session = Session(payload, schedule, name="the one", worker=worker)
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr("lhkit.session.recovery.REST_SECONDS", 0)
+
+
+def left_by(session, schedule):
+    """Return the session that finds what another one left, once that is written."""
+    for _ in range(200):
+        again = Session(session.payload, schedule, worker=session.worker)
+        if again.left_behind is not None and again.left_behind.version.title == session.version.title:
+            return again
+        time.sleep(0.05)
+    raise AssertionError("nothing was written")
+
+
+def test_what_was_not_closed_is_offered_and_recovered(payload, schedule, worker, at_once):
+    session = Session(payload, schedule, worker=worker)
     session.edit(unroll)
     session.checkpoint("unrolled")
-    session.start_branch("other")
-    session.edit(tile(2))
     session.set_text("module {")
-    (kept,) = [s for s in saved_sessions() if s.name == "the one"]
-    assert kept.title == "edit the text" and kept.payload_source == "<payload>"
-    again = Session.recover(kept.folder, worker=worker)
+    again = left_by(session, schedule)
+    assert again.text == SCHEDULE and "edit the text" in again.left_behind.sentence()
+    again.recover()
     assert again.text == "module {" and again.is_stale and again.failure.kind == "schedule-parse"
-    assert again.payload == payload and again.branch == "other" and again.branches == ("main", "other")
-    assert again.history.versions == session.history.versions
-    assert again.trace.outcome.status == "ok" and "unroll" in again.trace.step_records[-1].op
+    assert again.history.versions[1:] == session.history.versions and again.left_behind is None
     while again.undo():
         pass
     assert again.schedule == schedule
     again.restore("unrolled")
+    assert "unroll" in again.text
+    with pytest.raises(UsageError, match="no session to recover"):
+        again.recover()
     again.close()
-    assert not kept.folder.exists() and kept.folder not in [s.folder for s in saved_sessions()]
+    session.close()
+    assert Session(payload, schedule, worker=worker).left_behind is None
 
 
-def test_a_process_that_dies_leaves_its_session(tmp_path, state_folder):
+def test_a_session_of_another_schedule_or_one_without_changes_is_not_offered(
+    payload, schedule, worker, at_once
+):
+    session = Session(payload, schedule, worker=worker)
+    session.edit(unroll)
+    left_by(session, schedule)
+    assert Session(payload, session.schedule, worker=worker).left_behind is None
+    session.undo()
+    session.checkpoint("here")
+    deadline = time.monotonic() + 10
+    while (found := Session(payload, schedule, worker=worker)).left_behind is not None:
+        assert time.monotonic() < deadline
+    found.close()  # it has written nothing, so that it deletes nothing
+    session.close()
+
+
+def test_changes_in_a_row_are_written_once(payload, schedule, worker, monkeypatch):
+    written = []
+    monkeypatch.setattr("lhkit.session.recovery.REST_SECONDS", 0.3)
+    monkeypatch.setattr(
+        "lhkit.session.recovery.write_whole", lambda path, text: written.append(json.loads(text))
+    )
+    session = Session(payload, schedule, retraces=False, worker=worker)
+    for size in range(1, 6):
+        session.edit(tile(size))
+    assert not written
+    deadline = time.monotonic() + 10
+    while not written:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    session.close()
+    (only,) = written
+    assert len(only["branches"][0]["versions"]) == 6
+
+
+def test_a_process_that_dies_leaves_its_session(payload, schedule, worker, state_folder):
     code = f"""
-import os
+import os, time
+from lhkit.session import recovery
 from lhkit.session.composing import Session
 from lhkit.session.loading import load_payload, load_schedule
-session = Session(load_payload({PAYLOAD!r}), load_schedule({SCHEDULE!r}), name="dies", retraces=False)
+recovery.REST_SECONDS = 0
+session = Session(load_payload({PAYLOAD!r}), load_schedule({SCHEDULE!r}, name="tile.mlir"), retraces=False)
 session.set_text({SCHEDULE.replace("[4]", "[2]")!r})
+while session._recovery.read() is None:
+    time.sleep(0.05)
 os._exit(9)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=100).returncode == 9
-    (kept,) = [s for s in saved_sessions() if s.name == "dies"]
-    assert "[2]" in Session.recover(kept.folder).text
+    session = Session(payload, schedule, worker=worker)
+    session.recover()
+    assert "[2]" in session.text
+    session.close()
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"schema": "lhkit.session/9"}', "at", "schedule", "branch"])
-def test_a_damaged_session_is_refused(session, damage):
+def test_a_damaged_session_is_not_offered(payload, schedule, worker, at_once, damage):
+    session = Session(payload, schedule, worker=worker)
+    session.edit(unroll)
     session.checkpoint("here")
-    folder = session._autosave._folder
-    file = folder / "session.json"
+    left_by(session, schedule)
+    time.sleep(0.2)
+    file = session._recovery._path()
     data = json.loads(file.read_text())
     if damage == "at":
         data["branches"][0]["at"] = 5
@@ -346,18 +332,17 @@ def test_a_damaged_session_is_refused(session, damage):
     elif damage == "branch":
         data["branch"] = "none"
     file.write_text(json.dumps(data) if damage.isalpha() else damage)
-    with pytest.raises(UsageError, match="is damaged"):
-        Session.recover(folder)
-    assert folder not in [s.folder for s in saved_sessions()]
+    assert Session(payload, schedule, worker=worker).left_behind is None
+    session.close()
 
 
-def test_a_folder_that_cannot_be_written_is_an_event(session, tmp_path, monkeypatch):
+def test_a_state_folder_that_cannot_be_written_costs_the_recovery_alone(
+    session, tmp_path, monkeypatch, at_once
+):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LHKIT_STATE_DIR", str(tmp_path / "file"))
-    heard = listen(session)
     session.edit(unroll)
-    assert [e.kind for e in heard] == ["unsaved", "edited", "traced"]
-    assert "cannot be saved" in heard[0].failure.message and session.history.can_undo
+    assert session.history.can_undo and not session.is_stale
 
 
 def test_a_text_is_saved_whole(session, tmp_path):

@@ -1,7 +1,6 @@
 """Edits of schedules against the real parser: the reading agrees with it, and results are accepted and mean the same."""
 
 import random
-import re
 
 import pytest
 from test_tutorial_sequences import CASES, schedule_text
@@ -13,14 +12,12 @@ from lhkit.model.jsonable import from_json
 from lhkit.model.written import WrittenOp
 from lhkit.schedule.agreement import check_agreement, find_disagreement
 from lhkit.schedule.edits_arguments import set_argument
-from lhkit.schedule.edits_handles import rename_handle, set_operand
-from lhkit.schedule.edits_knobs import knob_to_literal, literal_to_knob
+from lhkit.schedule.edits_knobs import knob_to_literal
 from lhkit.schedule.edits_moving import move_step
 from lhkit.schedule.edits_steps import duplicate_step, insert_step, remove_step
-from lhkit.schedule.edits_structure import extract_sequence, inline_include, wrap_in_foreach
+from lhkit.schedule.edits_structure import wrap_in_foreach
 from lhkit.schedule.edits_switching import disable_step, disabled_steps, enable_step
 from lhkit.schedule.layout import extent_of
-from lhkit.schedule.naming import fresh_name, names_in
 from lhkit.schedule.requirements import requirements_of
 from lhkit.schedule.script import SEQUENCE, Replacement, Script, with_replacements
 from lhkit.session.editing import edit_schedule, read_script
@@ -210,13 +207,6 @@ def edit_randomly(s, seed, worker):
         # A step between others on one line may come back on a line of its own.
         assert back == text if has_lines else printed(back) == meaning
 
-    renamed = draw.choice(s.handles.definitions)
-    new = fresh_name("%renamed", names_in(text))
-    there = check_edited(rename_handle(s, renamed, new), text)
-    assert printed(there) == meaning and there != text
-    again = rename_handle(Script(there), new, renamed.name.text)
-    assert check_edited(again, there) == text
-
     there = check_edited(duplicate_step(s, number), text)
     if (twice := accepted(there, worker)) is not None:
         assert len(twice.steps) - len(s.steps) == len([o for o in op.walk() if o.name.startswith("transform.")])
@@ -259,15 +249,6 @@ def edit_randomly(s, seed, worker):
     if op.operands:
         script(check_edited(wrap_in_foreach(s, number), text), worker)
         made.append("foreach")
-    there = check_edited(extract_sequence(s, "@extracted", number), text)
-    extracted = script(there, worker)
-    include = next(
-        i
-        for i, o in enumerate(extracted.steps)
-        if o.name == "transform.include" and "@extracted" in there[o.start : o.end]
-    )
-    back = script(check_edited(inline_include(extracted, include), there), worker)
-    assert printed(remove_step(back, "@extracted").text) == meaning
     return made
 
 
@@ -293,23 +274,21 @@ def test_edits_of_1000_generated_schedules_are_accepted_and_undone(worker):
 
 def test_an_edit_of_a_schedule_is_a_new_schedule(worker):
     schedule = load_schedule("fc_relu_tile_fuse.mlir", knobs={"tile_m": 16, "tile_n": 32}, worker=worker)
-    edit = edit_schedule(schedule, lambda s: rename_handle(s, "%loops", "%rows"), worker=worker)
+    new = "%new = transform.param.constant 1 : i64 -> !transform.param<i64>"
+    edit = edit_schedule(schedule, lambda s: insert_step(s, new, before="%loops"), worker=worker)
     assert edit.before is schedule and edit.after.text == edit.edited.text != schedule.text
     assert (edit.after.source, edit.after.entry, edit.after.settings) == (
         schedule.source,
         schedule.entry,
         schedule.settings,
     )
-    assert printed(edit.after.text) == printed(schedule.text)
-    back = edit_schedule(
-        edit.after, lambda s: rename_handle(s, "%rows", "%loops"), script=edit.script, worker=worker
-    )
+    back = edit_schedule(edit.after, lambda s: remove_step(s, "%new"), script=edit.script, worker=worker)
     assert back.after == schedule and edit.script == read_script(edit.after, worker=worker)
     # A script of another text is not used.
     stale = edit_schedule(
-        schedule, lambda s: rename_handle(s, "%loops", "%x"), script=edit.script, worker=worker
+        schedule, lambda s: insert_step(s, new, after="%loops"), script=edit.script, worker=worker
     )
-    assert "%x:2 =" in stale.after.text
+    assert stale.after.text.count("%new =") == 1
     without = edit_schedule(schedule, lambda s: knob_to_literal(s, "tile_n", 32), worker=worker).after
     assert [k.name for k in without.knobs] == ["tile_m"] and without.settings == (("tile_m", 16),)
     assert "tile_sizes [%tile_m, 32]" in without.text
@@ -318,7 +297,7 @@ def test_an_edit_of_a_schedule_is_a_new_schedule(worker):
 def test_an_edit_whose_text_the_compiler_refuses_is_an_error_with_its_place(worker):
     schedule = load_schedule("matmul_tile.mlir", worker=worker)
     with pytest.raises(ScheduleError) as error:
-        edit_schedule(schedule, lambda s: set_operand(s, "%tiled", 0, "%tile_m"), worker=worker)
+        edit_schedule(schedule, lambda s: set_argument(s, "%tiled", "tile_sizes", "[%matmul]"), worker=worker)
     assert f"{schedule.source}:13:" in str(error.value)
     with pytest.raises(UsageError, match="cannot be removed"):
         edit_schedule(schedule, lambda s: remove_step(s, "%matmul"), worker=worker)
@@ -331,8 +310,7 @@ def _is_handed_on(script, knob):
 
 
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
-def test_knobs_become_literals_and_knobs_again(name, worker):
-    """Fold every knob and make it again before the step that reads it first: the IR is the same."""
+def test_knobs_become_literals(name, worker):
     schedule = load_schedule(name, worker=worker)
     before = read_script(schedule, worker=worker)
     for knob in schedule.knobs:
@@ -346,23 +324,7 @@ def test_knobs_become_literals_and_knobs_again(name, worker):
             continue
         folded = edit_schedule(schedule, lambda s, k=knob: knob_to_literal(s, k.name), worker=worker).after
         assert knob.name not in [k.name for k in folded.knobs]
-        defined = next(d for d in before.handles.definitions if d.name.text == f"%{knob.name}")
-        if len(defined.uses) != 1:
-            continue
-        use, user = defined.uses[0]
-        (sizes,) = [g for g in user.groups if g.keyword == "tile_sizes"]
-        index = schedule.text[sizes.start : use.start].count(",")
-        number, at = before.number_of(user) - 1, before.number_of(defined.op)
-        place = {"after": at - 1} if before.steps[at - 1].results else {"before": at}
-
-        def again(s, knob=knob, number=number, index=index, place=place):
-            return literal_to_knob(
-                s, number, "tile_sizes", index, knob=knob.name, options=knob.options, **place
-            )
-
-        # The rule of its default goes with a knob.
-        kept = re.sub(rf"// lhkit: default {knob.name} = .*\n", "", schedule.text)
-        assert edit_schedule(folded, again, worker=worker).after.text == kept
+        assert f"%{knob.name}" not in folded.text
 
 
 PAYLOAD = """
@@ -405,10 +367,6 @@ def scheduled(schedule, worker, payload=PAYLOAD):
     [
         lambda s: wrap_in_foreach(s, "%tiled"),
         lambda s: wrap_in_foreach(s, "%tiled", "%inner"),
-        lambda s: extract_sequence(s, "@tile", "%tiled"),
-        lambda s: extract_sequence(s, "@tile", "%all", "%inner"),
-        lambda s: extract_sequence(s, "@unroll", 4),
-        lambda s: rename_handle(s, "%loops", "%rows"),
     ],
 )
 def test_edits_of_structure_leave_the_payload_as_before(edit, worker):
@@ -423,42 +381,10 @@ def test_edits_of_structure_leave_the_payload_as_before(edit, worker):
 def test_a_knob_at_its_default_leaves_the_payload_as_the_literal_does(worker):
     # A parameter stands for one payload op.
     one = "\n".join(line for line in PAYLOAD.splitlines() if "%s =" not in line).replace("%s", "%m")
-    schedule = load_schedule(BOTH, worker=worker)
-    changed = edit_schedule(
-        schedule,
-        lambda s: literal_to_knob(s, "%tiled", "tile_sizes", 0, knob="t", options=[4, 8]),
-        worker=worker,
-    ).after
-    expected = scheduled(schedule, worker, one)
-    assert scheduled(changed, worker, one) == expected != scheduled(changed.with_knobs({"t": 4}), worker, one)
-
-
-def test_extract_and_inline_lead_back_to_the_text(worker):
-    s = script(BOTH, worker)
-    extracted = extract_sequence(s, "@tile", "%tiled", "%inner").text
-    assert (
-        "%loops:2 = transform.include @tile failures(propagate) (%all) : (!transform.any_op) -> (" in extracted
-    )
-    assert (
-        "@tile(%all: !transform.any_op {transform.consumed}) -> (!transform.any_op, !transform.any_op) {"
-        in extracted
-    )
-    back = inline_include(script(extracted, worker), 2).text
-    assert remove_step(Script(back), "@tile").text.rstrip() != BOTH
-    assert printed(remove_step(Script(back), "@tile").text) == printed(BOTH)
-
-
-def test_inlined_handles_do_not_clash(worker):
-    text = BOTH.replace(
-        "    // Tiles",
-        "    transform.foreach %all : !transform.any_op {\n    ^bb0(%each: !transform.any_op):\n      transform.print %each : !transform.any_op\n    }\n    // Tiles",
-    )
-    extracted = extract_sequence(script(text, worker), "@look", 2).text
-    twice = insert_step(
-        Script(extracted),
-        "%each = transform.get_parent_op %all : (!transform.any_op) -> !transform.any_op",
-        after="%all",
-    ).text
-    back = inline_include(script(twice, worker), 3).text
-    assert "^bb0(%each_1: !transform.any_op):" in back and "transform.print %each_1" in back
-    script(back, worker)
+    schedule = load_schedule("matmul_tile.mlir", worker=worker)
+    literal = schedule
+    for knob in schedule.knobs:
+        literal = edit_schedule(literal, lambda s, k=knob: knob_to_literal(s, k.name), worker=worker).after
+    expected = scheduled(literal, worker, one)
+    other = {k.name: next(o for o in k.options if o != k.default) for k in schedule.knobs}
+    assert scheduled(schedule, worker, one) == expected != scheduled(schedule.with_knobs(other), worker, one)

@@ -28,7 +28,7 @@ import lhkit
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.repair import REPAIR_KINDS, Repairs
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.session.repairing import find_repairs, find_text_repairs, iterate_repairs
+from lhkit.session.repairing import find_repairs, find_text_repairs
 from lhkit.session.tracing import trace_schedule
 
 
@@ -219,9 +219,6 @@ def test_the_search_can_be_ended(payload, worker):
     (only,) = find_repairs(payload, schedule, stop=stop, worker=worker)
     assert only.kind == "use-result" and len(asked) == 2
     assert find_repairs(payload, schedule, seconds=0.0, worker=worker) == ()
-    repairs = iterate_repairs(payload, schedule, worker=worker)
-    assert next(repairs).text == only.text
-    repairs.close()
 
 
 def test_what_crashes_the_compiler_is_no_repair(payload, own_worker):

@@ -13,8 +13,8 @@ import pytest
 import lhkit
 from lhkit.analysis.sweep_runs import compare_sweeps
 from lhkit.model.errors import UsageError
-from lhkit.session.sweep_files import export_store, load_records, merge_files, store_frame
-from lhkit.sweeping.store import Store
+from lhkit.session.sweep_files import export_store, load_records, store_frame
+from lhkit.sweeping.store import Store, merge_stores
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, WAYS, Listed, make_record, points_of
@@ -140,9 +140,9 @@ def test_frames_tables_merging_and_comparing(everything, tmp_path, monkeypatch):
         export_store(everything.store_path, tmp_path / "s.xlsx")
     with Store(tmp_path / "other.jsonl") as other:
         other.append(make_record(1))
-    assert (
-        merge_files(tmp_path / "all.jsonl", everything.store_path, tmp_path / "other.jsonl") == len(frame) + 1
-    )
+    others = [Store(path, read_only=True) for path in (everything.store_path, tmp_path / "other.jsonl")]
+    with Store(tmp_path / "all.jsonl") as whole:
+        assert merge_stores(whole, others) == len(frame) + 1
     records = load_records(everything.store_path)
     same = compare_sweeps(records, records)
     assert same.speed.middle == 1 and {r.verdict for r in same.ratios} == {"no difference seen"}

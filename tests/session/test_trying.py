@@ -3,7 +3,6 @@
 import pytest
 
 from lhkit.model.errors import ScheduleError, UsageError
-from lhkit.model.tried import Tried, rank_tried
 from lhkit.schedule import candidates
 from lhkit.schedule.edits_steps import insert_step
 from lhkit.session import trying
@@ -201,10 +200,3 @@ def test_trying_can_be_stopped_at_any_result(payload, schedule, catalogue, worke
 def test_what_cannot_be_tried_is_refused(payload, schedule, some, worker, handle, at, words):
     with pytest.raises(UsageError, match=words):
         next(try_ops(payload, schedule, handle, at, catalogue=some, worker=worker))
-
-
-def test_ranking_puts_effects_first_and_what_was_not_tried_last():
-    statuses = ["not-tried", "crashes", "fails", "no-effect", "no-effect", "effect"]
-    given = [(), (), (), (("%a", ""),), (("%b", "1 scf.for"),), ()]
-    tried = [Tried(str(i), "", s, "", gives=g) for i, (s, g) in enumerate(zip(statuses, given, strict=True))]
-    assert [t.op for t in rank_tried(tried)] == ["5", "4", "3", "2", "1", "0"]

@@ -17,7 +17,7 @@ from lhkit.session.following import FollowedFile
 from lhkit.session.microkernels import read_microkernels
 from lhkit.session.own_ops import load_own_ops
 from lhkit.session.publishing import publish_notebook
-from lhkit.session.sweep_files import load_records, merge_files
+from lhkit.session.sweep_files import load_records
 from lhkit.session.upgrading import upgrade_file
 from lhkit.session.weight_files import read_weights
 from lhkit.sweeping.store import Store
@@ -30,7 +30,6 @@ READERS = {
     "upgrade": (".mlir", upgrade_file),
     "reading a store": (".jsonl", load_records),
     "writing a store": (".jsonl", Store),
-    "merging a store": (".jsonl", lambda path: merge_files(Path(path).with_name("mine.jsonl"), path)),
     "npz": (".npz", lambda path: read_weights(Path(path), ["w"])),
     "safetensors": (".safetensors", lambda path: read_weights(Path(path), ["w"])),
     "argument": (".npy", lambda path: _load_array(path, ArrayType("tensor", "float32", (1,), "tensor<1xf32>"))),

@@ -10,8 +10,6 @@ import pytest
 import lhkit
 from lhkit.compiler.bindings import ir, new_context
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
-from lhkit.session.autosaving import saved_sessions
-from lhkit.session.composing import Session
 from lhkit.session.opt_loading import load_for_opt
 from lhkit.session.resource_bytecode import split_bytecode
 from lhkit.session.resource_text import split_resources
@@ -387,14 +385,6 @@ def test_elements_of_any_type_pass_through_kernels_and_files(element, dtype, sha
     loaded = lhkit.load_payload(converted.save(tmp_path / "w.mlir"))
     for each in (payload, loaded):
         assert np.array_equal(lhkit.compile(each, opt_level=0)(), array)
-
-
-def test_a_session_keeps_the_data(mlp):
-    session = Session(mlp[0], lhkit.load_schedule(SCHEDULE), name="kept", retraces=False)
-    session.set_text(SCHEDULE.replace("%f", "%functions"))
-    (folder,) = [s.folder for s in saved_sessions() if s.name == "kept"]
-    recovered = Session.recover(folder).payload
-    assert recovered == mlp[0] and np.array_equal(recovered.weights()["w1"], mlp[1]["w1"])
 
 
 # The text of resources.

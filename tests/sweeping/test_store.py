@@ -12,7 +12,7 @@ import pytest
 
 from lhkit.model.errors import UsageError
 from lhkit.model.sweep import record_from_json, record_to_json, record_to_line
-from lhkit.session.sweep_files import load_records, merge_files
+from lhkit.session.sweep_files import load_records
 from lhkit.sweeping import line_file
 from lhkit.sweeping.store import Store, merge_stores
 from tests.sweep_parts import make_record
@@ -155,8 +155,8 @@ def test_a_record_that_nothing_measured_is_refused(path, tmp_path, old, new, mes
     path.write_bytes(content.replace(old, new))
     with Store(path) as store, pytest.raises(UsageError, match=f"damaged at the record .*{message}"):
         store.records()
-    with pytest.raises(UsageError, match=message):
-        merge_files(tmp_path / "target.jsonl", path)
+    with Store(tmp_path / "target.jsonl") as target, pytest.raises(UsageError, match=message):
+        merge_stores(target, [Store(path, read_only=True)])
     # As a file of records, and as the last line without a break, which a killed process may have left.
     path.write_bytes(b"[" + content.strip().replace(old, new) + b"]")
     with pytest.raises(UsageError, match=message):

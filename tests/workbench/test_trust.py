@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import stat
+import time
 from html.parser import HTMLParser
 
 import pytest
@@ -12,8 +13,6 @@ from fused_schedule import FUSED
 import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.session import trust
-from lhkit.session.autosaving import saved_sessions
-from lhkit.session.composing import Session
 from lhkit.session.opening import open_session
 from lhkit.user_folders import state_folder
 from lhkit.workbench.exports import exported
@@ -191,29 +190,24 @@ def test_a_followed_file_that_is_not_trusted_stays_so(payload, schedule_file, op
     assert "saved by an editor" in widget.session.text and widget.trace is None
 
 
-def test_a_session_that_is_recovered_is_trusted_if_it_was_signed_here(payload, worker, tmp_path):
-    session = Session(payload, lhkit.load_schedule(FUSED, worker=worker), worker=worker)
-    session.set_knobs({"tile": 4})
-    folder = saved_sessions()[0].folder
-    again = Session.recover(folder, worker=worker)
-    assert again.is_trusted and again.trace is not None
-    file = folder / "session.json"
-    file.write_text(file.read_text().replace("tile", "tale"))
-    foreign = Session.recover(folder, worker=worker, autosaves=False)
-    assert not foreign.is_trusted and foreign.trace is None
-    with pytest.raises(UsageError, match="before it is trusted"):
-        foreign.compare("main")
-    assert Session.recover(folder, worker=worker, autosaves=False, trust=True).is_trusted
-
-
-def test_an_untrusted_session_is_not_signed(payload, worker):
-    schedule = lhkit.load_schedule(FUSED, worker=worker)
-    session = Session(payload, schedule, worker=worker, doubts=[trust.Doubt("x", b"x")])
-    session.set_knobs({"tile": 4})
-    folder = saved_sessions()[0].folder
-    assert not Session.recover(folder, worker=worker).is_trusted
-    session.trust()
-    assert Session.recover(folder, worker=worker).is_trusted
+def test_what_was_left_behind_is_data_until_it_is_recovered(payload, schedule_file, opened, monkeypatch):
+    monkeypatch.setattr("lhkit.session.recovery.REST_SECONDS", 0)
+    before = opened(payload, schedule_file)
+    before.do({"do": "set_knobs", "knobs": {"tile": 4}})
+    deadline = time.monotonic() + 10
+    while before.session._recovery.read() is None:
+        assert time.monotonic() < deadline
+    widget = opened(payload, schedule_file)
+    notice = widget.workbench.parts["notice"]
+    assert "was not closed" in notice["message"] and notice["actions"][0]["command"] == {"do": "recover"}
+    bundle = widget._repr_mimebundle_()[0]
+    assert "recover() goes on from there" in str(bundle["text/plain"])
+    assert dict(widget.schedule.settings) == {} and widget.trace is None
+    widget.recover()
+    assert dict(widget.schedule.settings) == {"tile": 4} and widget.workbench.parts["notice"] is None
+    assert widget.trace is None, "what it was opened from is still not trusted"
+    widget.trust()
+    assert widget.trace.schedule.knobs == (("tile", 4),)
 
 
 def test_the_screen_that_was_saved_is_there_after_trusting(payload, opened, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from lhkit.compiler.bindings import ir
+from lhkit.compiler.effects import module_around
 from lhkit.compiler.parsing import walk
 from lhkit.compiler.signatures import function_type, symbol_name
 from lhkit.model.own_ops import DefiniteError, Ops, Rewriter, SilenceableError, transform_op
@@ -50,7 +51,7 @@ def _called_function(call: Any) -> Any:
     if call.name != "func.call":
         raise SilenceableError("only a func.call can become the call of a microkernel", at=call)
     name = ir.FlatSymbolRefAttr(call.attributes["callee"]).value
-    function = _find(_module_of(call), name)
+    function = _find(module_around(call), name)
     if function is None or not len(function.regions[0].blocks):
         what = "which has no body that says what it reads and writes"
         raise SilenceableError(f"it calls @{name}, {what}", at=call)
@@ -65,7 +66,7 @@ def _check(call: Any, function: Any, microkernel: str, signature: Any) -> None:
             f" has {type_}"
         )
         raise SilenceableError(message, at=call)
-    other = _find(_module_of(call), microkernel)
+    other = _find(module_around(call), microkernel)
     if other is None or other == function:
         return
     if MICROKERNEL_MARK not in other.attributes:
@@ -80,7 +81,7 @@ def _check(call: Any, function: Any, microkernel: str, signature: Any) -> None:
 
 def _take_over(call: Any, function: Any, microkernel: str, rewriter: Rewriter) -> None:
     """Let a call, and the function that it calls, take the name of a microkernel."""
-    module = _module_of(call)
+    module = module_around(call)
     before = symbol_name(function)
     if before == microkernel:
         return
@@ -111,9 +112,3 @@ def _find(module: Any, name: str) -> Any:
         if op.operation.name == "func.func" and symbol_name(op.operation) == name:
             return op.operation
     return None
-
-
-def _module_of(op: Any) -> Any:
-    while op.name != "builtin.module":
-        op = op.parent.operation
-    return op
