@@ -440,7 +440,7 @@ def _sweep_before(entry: Entry) -> None:
     found = found() if callable(found) else found
     add_shown(entry, "SweepResult", found, figures=True)
     add_members(entry, "SweepResult", found, figures=True)
-    add_call(entry, "best_schedule", lambda: found.best_schedule().text)
+    add_call(entry, "best_schedule", lambda: str(found.best_schedule()))
     for kind in ("knobs", "history", "outcomes"):
         add_shown(entry, f"sweep drawn: {kind}", lhkit.show.sweep(found, kind=kind), figures=True)
 
