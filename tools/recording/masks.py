@@ -61,7 +61,7 @@ _FIGURE_KEYS = re.compile(
     r"|low$|middle$|high$|^rank$|noise|drift|rounds|calls|interval|core$|confidence|margin|of_peak|limit|hz|mhz|load"
     r"|error$|tolerance|^started$|^key$|same_as|environment|sha256"
 )
-_MOOD_KEYS = re.compile(r"^(?:warnings|noise_notes|notes|advice|disturbances|end|remark|problem)$")
+_MOOD_KEYS = re.compile(r"^(?:is_stable|warnings|noise_notes|notes|advice|disturbances|end|remark|problem)$")
 
 
 _PACKED = re.compile(r'(?<=")eN[\w+/]{12,}={0,2}(?=")')
