@@ -33,7 +33,7 @@ def record_all(record: Record) -> None:
 
 
 def _warm_up() -> None:
-    """Have this process know what the ops are, which pages of traces then say: in any part of a record alike."""
+    """Have this process know what the ops are, as pages of traces then say: in any part of a record alike."""
     import lhkit
 
     with lhkit.building(lhkit.payloads.fc_relu(8, 8, 8)) as schedule:
