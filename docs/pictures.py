@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import lhkit
-from lhkit.analysis.schedule_flow import schedule_flow
+from lhkit.bench.bench_store import load_suite
+from lhkit.draw.graph_svg import graph_svg
+from lhkit.draw.layered_layout import layout
 from lhkit.model.caches import CacheLevel
-from lhkit.render.graph import graph_svg
-from lhkit.render.layered import layout
-from lhkit.render.suite_bars import family_groups, ratio_svg, rivals_in_order
-from lhkit.render.tiles import tiles_svg
-from lhkit.render.timeline import timeline_drawing, timeline_svg
-from lhkit.session.bench_files import load_suite
-from lhkit.session.flows import payload_flow_of
-from lhkit.session.tilings import tile_picture_of
-from lhkit.suite.table import load_table
+from lhkit.suite.suite_bars import family_groups, ratio_svg, rivals_in_order
+from lhkit.suite.suite_table import load_table
+from lhkit.tiles.tile_requests import tile_picture_of
+from lhkit.tiles.tile_svg import tiles_svg
+from lhkit.traces.graph.flows import payload_flow_of
+from lhkit.traces.graph.schedule_graph import schedule_flow
+from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_svg
 
 sys.path.insert(0, str(Path(__file__).parent))  # it is run as a file, and loaded by its place
 from rooms import rooms_graph

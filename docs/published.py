@@ -24,8 +24,8 @@ from PIL import Image
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from lhkit.session.lessons import lessons_in, shipped_notebooks  # noqa: E402 - the line above says which
-from lhkit.session.publishing import cells_sha256, execute_notebook, read_notebook  # noqa: E402
+from lhkit.lessons.lesson_list import lessons_in, shipped_notebooks  # noqa: E402 - the line above says which
+from lhkit.lessons.publishing import cells_sha256, execute_notebook, read_notebook  # noqa: E402
 
 PAGES = ROOT / "docs" / "lessons"
 _MADE = "<!-- `make published` made this page from notebooks/{path}; cells {sha256} -->\n"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import lhkit
-from lhkit.model.flow import FlowEdge, FlowGraph, FlowNode
+from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode
 
 PACKAGE = Path(lhkit.__file__).parent
 _APART = ("__init__", "__main__", "shipped", "hosts", "_shipped")  # small, and imported by all

@@ -16,57 +16,57 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lhkit.model.registry import register_drawing, register_frames, register_method
+from lhkit.model.showable import register_drawing, register_frames, register_method
 
 if TYPE_CHECKING:
     from lhkit import exercises as exercises
     from lhkit import ops as ops
     from lhkit import payloads as payloads
     from lhkit import show as show
+    from lhkit.bench.side_by_side import measure
+    from lhkit.checks.schedule_check import check_schedule as check
+    from lhkit.compose.builder.building import building as building
+    from lhkit.kernels.kernel import Kernel, empty
+    from lhkit.kernels.kernel import compile_kernel as compile
+    from lhkit.kernels.verification import verify
+    from lhkit.load.loader import load_payload, load_schedule
+    from lhkit.load.user_code import load_own_ops as load_ops  # noqa: F401 - given away as lhkit.load_ops
     from lhkit.model.errors import LhkitError
     from lhkit.model.measurement import Comparison, Measurement
     from lhkit.model.payload import Payload
     from lhkit.model.schedule import Schedule
-    from lhkit.session.building import building as building
-    from lhkit.session.checking import check_schedule as check
-    from lhkit.session.kernels import Kernel, empty
-    from lhkit.session.kernels import compile_kernel as compile
-    from lhkit.session.loading import load_payload, load_schedule
-    from lhkit.session.measuring import measure
-    from lhkit.session.own_ops import load_own_ops as load_ops  # noqa: F401 - given away as lhkit.load_ops
-    from lhkit.session.sweeping import sweep as sweep
-    from lhkit.session.tracing import trace_schedule as trace
-    from lhkit.session.verifying import verify
-    from lhkit.widgets.workbench import explore as explore
+    from lhkit.sweeps.sweep_options import sweep as sweep
+    from lhkit.traces.record.trace_run import trace_schedule as trace
+    from lhkit.workbench.widget import explore as explore
     from lhkit.worker.limits import Limits
 
 __version__ = "0.1.0"
 
 _PLACES = {
     "Comparison": "lhkit.model.measurement:Comparison",
-    "Kernel": "lhkit.session.kernels:Kernel",
+    "Kernel": "lhkit.kernels.kernel:Kernel",
     "LhkitError": "lhkit.model.errors:LhkitError",
     "Limits": "lhkit.worker.limits:Limits",
     "Measurement": "lhkit.model.measurement:Measurement",
     "Payload": "lhkit.model.payload:Payload",
     "Schedule": "lhkit.model.schedule:Schedule",
-    "check": "lhkit.session.checking:check_schedule",
-    "compile": "lhkit.session.kernels:compile_kernel",
-    "empty": "lhkit.session.kernels:empty",
-    "load_payload": "lhkit.session.loading:load_payload",
-    "load_ipython_extension": "lhkit.magics:load_ipython_extension",
-    "load_schedule": "lhkit.session.loading:load_schedule",
-    "measure": "lhkit.session.measuring:measure",
-    "trace": "lhkit.session.tracing:trace_schedule",
-    "verify": "lhkit.session.verifying:verify",
+    "check": "lhkit.checks.schedule_check:check_schedule",
+    "compile": "lhkit.kernels.kernel:compile_kernel",
+    "empty": "lhkit.kernels.kernel:empty",
+    "load_payload": "lhkit.load.loader:load_payload",
+    "load_ipython_extension": "lhkit.lessons.magics:load_ipython_extension",
+    "load_schedule": "lhkit.load.loader:load_schedule",
+    "measure": "lhkit.bench.side_by_side:measure",
+    "trace": "lhkit.traces.record.trace_run:trace_schedule",
+    "verify": "lhkit.kernels.verification:verify",
 }
 _NAMESPACES = ("exercises", "ops", "payloads", "show")
 # How schedules are made, explored, and their knobs chosen, beside the names that say what is done with them.
 _MAKERS = {
-    "building": "lhkit.session.building:building",
-    "explore": "lhkit.widgets.workbench:explore",
-    "load_ops": "lhkit.session.own_ops:load_own_ops",
-    "sweep": "lhkit.session.sweeping:sweep",
+    "building": "lhkit.compose.builder.building:building",
+    "explore": "lhkit.workbench.widget:explore",
+    "load_ops": "lhkit.load.user_code:load_own_ops",
+    "sweep": "lhkit.sweeps.sweep_options:sweep",
 }
 
 __all__ = [
@@ -87,41 +87,41 @@ __all__ = [
     "verify",
 ]
 
-register_drawing("CheckReport", "lhkit.render.check_text:check_bundle")
-register_drawing("Comparison", "lhkit.widgets.bundles:comparison_bundle")
-register_drawing("Confirmation", "lhkit.render.sweep_bundle:confirmation_bundle")
+register_drawing("CheckReport", "lhkit.checks.check_text:check_bundle")
+register_drawing("Comparison", "lhkit.show.cell_bundles:comparison_bundle")
+register_drawing("Confirmation", "lhkit.sweeps.sweep_bundle:confirmation_bundle")
 register_drawing("Exercise", "lhkit.exercises.showing:exercise_bundle")
-register_drawing("Footprint", "lhkit.render.footprint_text:footprint_bundle")
-register_drawing("HotLoops", "lhkit.render.machine_code:hot_loops_bundle")
-register_drawing("Kernel", "lhkit.widgets.bundles:kernel_bundle")
-register_drawing("Measurement", "lhkit.widgets.bundles:measurement_bundle")
+register_drawing("Footprint", "lhkit.memory.footprint_text:footprint_bundle")
+register_drawing("HotLoops", "lhkit.kernels.machine_code:hot_loops_bundle")
+register_drawing("Kernel", "lhkit.show.cell_bundles:kernel_bundle")
+register_drawing("Measurement", "lhkit.show.cell_bundles:measurement_bundle")
 register_drawing("Note", "lhkit.exercises.showing:note_bundle")
-register_drawing("Payload", "lhkit.widgets.bundles:payload_bundle")
-register_drawing("Repair", "lhkit.render.repair_text:repair_bundle")
-register_drawing("Repairs", "lhkit.render.repair_text:repair_bundle")
-register_drawing("Schedule", "lhkit.widgets.bundles:schedule_bundle")
-register_drawing("Sweep", "lhkit.widgets.sweep_board:sweep_bundle")
-register_drawing("SweepResult", "lhkit.render.sweep_bundle:sweep_result_bundle")
-register_drawing("Trace", "lhkit.widgets.bundles:trace_bundle")
-register_drawing("TilePicture", "lhkit.render.tile_html:tiles_bundle")
+register_drawing("Payload", "lhkit.show.cell_bundles:payload_bundle")
+register_drawing("Repair", "lhkit.repairs.repair_text:repair_bundle")
+register_drawing("Repairs", "lhkit.repairs.repair_text:repair_bundle")
+register_drawing("Schedule", "lhkit.show.cell_bundles:schedule_bundle")
+register_drawing("Sweep", "lhkit.sweeps.sweep_board:sweep_bundle")
+register_drawing("SweepResult", "lhkit.sweeps.sweep_bundle:sweep_result_bundle")
+register_drawing("Trace", "lhkit.show.cell_bundles:trace_bundle")
+register_drawing("TilePicture", "lhkit.tiles.tile_html:tiles_bundle")
 register_drawing("Verdict", "lhkit.exercises.showing:verdict_bundle")
-register_drawing("Explanation", "lhkit.render.trace_text:explanation_bundle")
-register_frames("SweepResult", "lhkit.analysis.sweep_frames")
-register_frames("Trace", "lhkit.analysis.trace_frames")
-register_method("SweepResult", "best_schedule", "lhkit.session.winning:best_schedule")
-register_method("SweepResult", "choices", "lhkit.analysis.sweep_payloads:choices_of")
-register_method("SweepResult", "save", "lhkit.session.sweep_files:save_result")
-register_method("SweepResult", "save_by_payload", "lhkit.session.sweep_files:save_by_payload")
-register_method("SweepResult", "knobs_without_effect", "lhkit.analysis.sweep_knobs:knobs_without_effect")
-register_method("Payload", "constants_to_arguments", "lhkit.session.weights:constants_to_arguments")
-register_method("Payload", "weights", "lhkit.session.weights:weights_of_payload")
-register_method("Payload", "save", "lhkit.session.saving:save_payload")
-register_method("Trace", "why", "lhkit.analysis.explaining:explain")
-register_method("Trace", "repairs", "lhkit.session.repairing:repairs_of")
-register_method("Trace", "to_markdown", "lhkit.render.trace_markdown:trace_markdown")
-register_method("Trace", "compiler_explorer_url", "lhkit.analysis.compiler_explorer:trace_url")
+register_drawing("Explanation", "lhkit.traces.report.trace_text:explanation_bundle")
+register_frames("SweepResult", "lhkit.sweeps.sweep_frames")
+register_frames("Trace", "lhkit.traces.report.trace_frames")
+register_method("SweepResult", "best_schedule", "lhkit.sweeps.best_schedule:best_schedule")
+register_method("SweepResult", "choices", "lhkit.sweeps.sweep_payloads:choices_of")
+register_method("SweepResult", "save", "lhkit.sweeps.sweep_files:save_result")
+register_method("SweepResult", "save_by_payload", "lhkit.sweeps.sweep_files:save_by_payload")
+register_method("SweepResult", "knobs_without_effect", "lhkit.sweeps.sweep_knobs:knobs_without_effect")
+register_method("Payload", "constants_to_arguments", "lhkit.load.weights:constants_to_arguments")
+register_method("Payload", "weights", "lhkit.load.weights:weights_of_payload")
+register_method("Payload", "save", "lhkit.load.saving:save_payload")
+register_method("Trace", "why", "lhkit.traces.explain.handle_explanation:explain")
+register_method("Trace", "repairs", "lhkit.repairs.repair_trials:repairs_of")
+register_method("Trace", "to_markdown", "lhkit.traces.report.markdown_report:trace_markdown")
+register_method("Trace", "compiler_explorer_url", "lhkit.traces.report.compiler_explorer:trace_url")
 register_method("Trace", "save_html", "lhkit.show:save_page")
-register_method("Trace", "save_reproducer", "lhkit.session.reproducing:save_reproducer")
+register_method("Trace", "save_reproducer", "lhkit.traces.report.reproducing:save_reproducer")
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from lhkit.model.own_ops import (
+from lhkit.model.own_op_definition import (
     DefiniteError,
     Ops,
     Params,
@@ -46,14 +46,14 @@ __all__ = [
 
 def dialect(name: str) -> ModuleType:
     """Return the module of a dialect of the bindings, such as ``arith``, that has its ops as classes."""
-    from lhkit.compiler.bindings import host_module
+    from lhkit.compiler.ir.bindings import host_module
 
     return host_module(f"dialects.{name}")
 
 
 def __getattr__(name: str) -> Any:
     if name == "ir":
-        from lhkit.compiler import bindings
+        from lhkit.compiler.ir import bindings
 
         return bindings.ir
     raise AttributeError(f"module 'lhkit.own_ops' has no attribute {name!r}")

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 
 from lhkit.cli.main import run_program
-from lhkit.session.catalogues import load_catalogue
+from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 

@@ -5,7 +5,7 @@ import math
 import re
 import xml.etree.ElementTree as ET
 
-from lhkit.render.svg import text_width
+from lhkit.draw.svg import text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 _MOVES = re.compile(r"(translate|rotate)\(([-\d.]+)(?:[ ,]+([-\d.]+))?\)")

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from lhkit.model.catalogue import Catalogue
-from lhkit.model.forms import STRUCTURE, AttributeValue, Form, FormBlock, TypedName
-from lhkit.schedule.forms import generic_form_text
+from lhkit.compose.form_text import generic_form_text
+from lhkit.model.op_catalogue import Catalogue
+from lhkit.model.step_form import STRUCTURE, AttributeValue, Form, FormBlock, TypedName
 
 
 def scratch_module(

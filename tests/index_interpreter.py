@@ -8,9 +8,9 @@ import itertools
 
 import numpy as np
 
-from lhkit.compiler.bindings import host_module, ir, new_context
-from lhkit.compiler.extents import affine_values, operand_groups, outputs_of, static_shape
-from lhkit.compiler.parsing import walk
+from lhkit.compiler.ir.bindings import host_module, ir, new_context
+from lhkit.compiler.ir.extents import affine_values, operand_groups, outputs_of, static_shape
+from lhkit.compiler.ir.parsing import walk
 
 ARITHMETIC = {
     "arith.addi": lambda a, b: a + b,

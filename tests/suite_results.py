@@ -1,8 +1,8 @@
 """Runs of the suite as values, with times that are easy to divide."""
 
 from lhkit.model.measurement import Comparison, CoreLimits, Measurement, Verification
-from lhkit.model.rivals import ChosenSetting, TriedSetting
-from lhkit.model.suite import (
+from lhkit.suite.rival import ChosenSetting, TriedSetting
+from lhkit.suite.suite import (
     Goal,
     LeftOut,
     Missing,

@@ -3,10 +3,10 @@
 import asyncio
 import itertools
 
-from lhkit.model.sweep import SCHEMA, SweepRecord, SweepTime
-from lhkit.sweeping.executor import Trial
-from lhkit.sweeping.keys import variant_key
-from lhkit.sweeping.task import Subject, Task
+from lhkit.sweeps.executors import Trial
+from lhkit.sweeps.keys import variant_key
+from lhkit.sweeps.sweep_task import Subject, Task
+from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepTime
 from tests.sweeping_spaces import make_schedule
 
 SCOPE, ENVIRONMENT = "5" * 64, "e" * 64

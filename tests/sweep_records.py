@@ -3,7 +3,7 @@
 import itertools
 
 from lhkit.model.measurement import Comparison, Measurement
-from lhkit.model.sweep import SCHEMA, SweepRecord, SweepResult, SweepTime
+from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepResult, SweepTime
 
 
 def record(knobs, ns=None, *, status="ok", number=0, **fields):

@@ -4,9 +4,9 @@ import itertools
 
 from lhkit.model.knob import Knob
 from lhkit.model.schedule import NamedSequence, Schedule
-from lhkit.sweeping.axes import Axis
-from lhkit.sweeping.constraints import as_constraint
-from lhkit.sweeping.space import Space
+from lhkit.sweeps.axes import Axis
+from lhkit.sweeps.constraints import as_constraint
+from lhkit.sweeps.space import Space
 
 
 def make_space(axes, *constraints):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lhkit import user_folders
+from lhkit.compose.recovery import RecoveryFile
+from lhkit.compose.session_history import Version
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.session.history import Version
-from lhkit.session.recovery import RecoveryFile
-from lhkit.user_folders import home_folder, machine_folder, open_private, private_folder, state_folder
+from lhkit.worker import user_folders
+from lhkit.worker.user_folders import home_folder, machine_folder, open_private, private_folder, state_folder
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="owners and modes of POSIX")
 

@@ -20,20 +20,32 @@ from lhkit.model.errors import LhkitError
 
 # Name → (module, one line for --help). Modules load when their command runs, so that --help is quick.
 _COMMANDS = {
-    "bench": ("lhkit.cli.bench", "Time a payload, unscheduled and with schedules, beside its reference."),
-    "check": ("lhkit.cli.check", "Look for uses of invalid handles in a schedule, without a payload."),
-    "compare": ("lhkit.cli.compare", "Compare two files of lhkit bench or sweep, as ratios with intervals."),
-    "demo": ("lhkit.cli.demo", "Compile, check and time a shipped layer, with tables, plots and a page."),
-    "doctor": ("lhkit.cli.doctor", "Say what was found: bindings, CPU, limits, optional parts."),
-    "lab": ("lhkit.cli.lab", "Start JupyterLab on a private copy of the notebooks."),
-    "publish": ("lhkit.cli.publish", "Turn notebooks into web pages that need no kernel and no network."),
-    "run": ("lhkit.cli.run", "Compile a payload for this CPU, scheduled or not, and run it once."),
+    "bench": (
+        "lhkit.cli.bench_command",
+        "Time a payload, unscheduled and with schedules, beside its reference.",
+    ),
+    "check": ("lhkit.cli.check_command", "Look for uses of invalid handles in a schedule, without a payload."),
+    "compare": (
+        "lhkit.cli.compare_command",
+        "Compare two files of lhkit bench or sweep, as ratios with intervals.",
+    ),
+    "demo": (
+        "lhkit.cli.demo_command",
+        "Compile, check and time a shipped layer, with tables, plots and a page.",
+    ),
+    "doctor": ("lhkit.cli.doctor_command", "Say what was found: bindings, CPU, limits, optional parts."),
+    "lab": ("lhkit.cli.lab_command", "Start JupyterLab on a private copy of the notebooks."),
+    "publish": (
+        "lhkit.cli.publish_command",
+        "Turn notebooks into web pages that need no kernel and no network.",
+    ),
+    "run": ("lhkit.cli.run_command", "Compile a payload for this CPU, scheduled or not, and run it once."),
     "sweep": (
-        "lhkit.cli.sweep",
+        "lhkit.cli.sweep_command",
         "Try the variants of a schedule's knobs: verify, time and keep each.",
     ),
-    "trace": ("lhkit.cli.trace", "Apply a schedule step by step and say what every handle is."),
-    "upgrade": ("lhkit.cli.upgrade", "Rewrite old spellings of transform IR and payloads to today's."),
+    "trace": ("lhkit.cli.trace_command", "Apply a schedule step by step and say what every handle is."),
+    "upgrade": ("lhkit.cli.upgrade_command", "Rewrite old spellings of transform IR and payloads to today's."),
 }
 
 
@@ -131,7 +143,7 @@ def _failed(error: LhkitError) -> int:
 
 
 def _typed(error: Exception, arguments: list[str]) -> LhkitError:
-    from lhkit.session.defects import read_inputs, typed_error
+    from lhkit.worker.defects import read_inputs, typed_error
 
     files = {a: Path(a.rpartition("=")[2] if a.startswith("--") else a) for a in arguments}
     return typed_error(error, shlex.join(["lhkit", *arguments]), read_inputs(files))

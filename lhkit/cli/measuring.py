@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import click
 
+from lhkit.bench.side_by_side import DEFAULT_ROUNDS, DEFAULT_SECONDS, measure
 from lhkit.cli.options import POSITIVE_NUMBER, SEED
+from lhkit.kernels.kernel import Kernel
 from lhkit.model.errors import error_for
 from lhkit.model.failure import Failure
 from lhkit.model.measurement import Comparison
-from lhkit.session.kernels import Kernel
-from lhkit.session.measuring import DEFAULT_ROUNDS, DEFAULT_SECONDS, measure
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 import click
 
+from lhkit.load.loader import load_schedule
+from lhkit.load.target_choice import CHOICES, VARIABLE
+from lhkit.load.user_code import load_own_ops
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import parse_settings
 from lhkit.model.schedule import Schedule
-from lhkit.session.loading import load_schedule
-from lhkit.session.own_ops import load_own_ops
-from lhkit.session.targets import CHOICES, VARIABLE
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import DEFAULT_SECONDS, Limits
 

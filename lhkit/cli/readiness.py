@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lhkit.kernels.kernel import compile_kernel
+from lhkit.kernels.verification import verify
+from lhkit.lessons.lesson_list import shipped_notebooks
+from lhkit.load.loader import load_schedule
 from lhkit.model.errors import LhkitError
 from lhkit.model.printable import counted
 from lhkit.payloads import fc_relu
-from lhkit.session.kernels import compile_kernel
-from lhkit.session.lessons import shipped_notebooks
-from lhkit.session.loading import load_schedule
-from lhkit.session.tracing import trace_schedule
-from lhkit.session.verifying import verify
-from lhkit.user_folders import homeless_note, state_folder
+from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.worker.user_folders import homeless_note, state_folder
 
 _SCHEDULE = "fc_relu_tile_fuse_vectorize.mlir"
 

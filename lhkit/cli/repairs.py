@@ -13,8 +13,8 @@ from lhkit.model.failure import Failure
 from lhkit.model.payload import Payload
 from lhkit.model.repair import Repair
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace import Trace
-from lhkit.session.repairing import find_repairs, find_text_repairs
+from lhkit.model.trace_record import Trace
+from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
 
 _MOST_REPAIRS = 2
 # Nobody waits longer for an error message; what was found until then is shown.

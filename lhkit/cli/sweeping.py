@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from lhkit.cli.terminal import say
+from lhkit.draw.tables import format_ns
 from lhkit.model.errors import error_for
 from lhkit.model.failure import Failure, FailureKind
-from lhkit.model.sweep import SweepResult, SweepStatus
-from lhkit.render.tables import format_ns
-from lhkit.session.live_sweep import Sweep
-from lhkit.sweeping.engine import SweepEvent
+from lhkit.sweeps.engine import SweepEvent
+from lhkit.sweeps.live_sweep import Sweep
+from lhkit.sweeps.variant_record import SweepResult, SweepStatus
 
 _CONFIRMING = "confirming"
 # If no variant is ok, this is what became of the sweep.

@@ -13,7 +13,7 @@ import click
 from lhkit.model.printable import printable
 
 if TYPE_CHECKING:
-    from lhkit.render.trace_text import Line
+    from lhkit.traces.report.trace_text import Line
 
 _STYLES: Mapping[str, dict[str, Any]] = {
     "plain": {},

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.bench.side_by_side import fastest_ns
+from lhkit.compose.builder.building import ScheduleBuilder
+from lhkit.kernels.kernel import Kernel, compile_kernel
+from lhkit.kernels.verification import as_tuple, verify
+from lhkit.load.loader import load_payload, load_schedule
+from lhkit.load.random_inputs import generate_arguments
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Verification
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace import Trace
-from lhkit.session.building import ScheduleBuilder
-from lhkit.session.inputs import generate_arguments
-from lhkit.session.kernels import Kernel, compile_kernel
-from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.measuring import fastest_ns
-from lhkit.session.tracing import trace_schedule
-from lhkit.session.verifying import as_tuple, verify
-from lhkit.sweeping.space import space_of
+from lhkit.model.trace_record import Trace
+from lhkit.sweeps.space import space_of
+from lhkit.traces.record.trace_run import trace_schedule
 
 if TYPE_CHECKING:
     from lhkit.exercises.exercise import Exercise

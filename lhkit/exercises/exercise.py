@@ -5,19 +5,19 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from lhkit.exercises.answer_checks import look_at
 from lhkit.exercises.attempt import Attempt
-from lhkit.exercises.checks import look_at
 from lhkit.exercises.pictures import picture_of
 from lhkit.exercises.progress import remember
 from lhkit.exercises.task import Task, read_task
 from lhkit.exercises.verdict import Note, Verdict
+from lhkit.lessons.lesson_list import solved_exercises
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
-from lhkit.model.registry import Showable
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace import Trace
-from lhkit.session.lessons import solved_exercises
-from lhkit.session.tracing import trace_schedule
+from lhkit.model.showable import Showable
+from lhkit.model.trace_record import Trace
+from lhkit.traces.record.trace_run import trace_schedule
 
 
 class Exercise(Showable):

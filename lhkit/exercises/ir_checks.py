@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from lhkit.analysis.handle_history import display_names, payload_in_words, states_at_end
-from lhkit.analysis.printed_ir import PrintedIr, PrintedOp, read_printed
 from lhkit.exercises.attempt import Attempt
 from lhkit.exercises.task import Check
 from lhkit.exercises.verdict import Finding
+from lhkit.load.elementwise_spelling import with_named_ops
 from lhkit.model.elementwise_kinds import ELEMENTWISE, KINDS
 from lhkit.model.errors import LhkitError
-from lhkit.model.trace import HandleChange
-from lhkit.session.elementwise_spelling import with_named_ops
+from lhkit.model.trace_record import HandleChange
+from lhkit.traces.record.handle_history import display_names, payload_in_words, states_at_end
+from lhkit.traces.record.printed_ir import PrintedIr, PrintedOp, read_printed
 
 _MOST_LINES = 4
 

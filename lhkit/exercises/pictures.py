@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.draw.live_view import Drawing
 from lhkit.exercises.attempt import Attempt
 from lhkit.exercises.truths import allowed_points
 from lhkit.exercises.verdict import Bundle, Finding
-from lhkit.model.trace import Trace
+from lhkit.model.trace_record import Trace
 from lhkit.show import diff, timeline
-from lhkit.widgets.drawing import Drawing
 
 _MOST_SHOWN = 6
 
@@ -46,7 +46,7 @@ def _of_trace(trace: Trace) -> Drawing:
 
 
 def _static(drawing: Drawing) -> Bundle:
-    from lhkit.render.viewer import view_html
+    from lhkit.draw.viewer import view_html
 
     return {"text/html": view_html(drawing.view), "text/plain": drawing.text}
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lhkit.exercises.task import names, read_task
-from lhkit.session.files import write_whole
-from lhkit.session.lessons import solved_exercises
-from lhkit.user_folders import state_folder
+from lhkit.lessons.lesson_list import solved_exercises
+from lhkit.model.files import write_whole
+from lhkit.worker.user_folders import state_folder
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lhkit.analysis.comparing import compare_results
 from lhkit.exercises.attempt import Attempt
 from lhkit.exercises.task import Check
 from lhkit.exercises.truths import allowed_points
 from lhkit.exercises.verdict import Finding
+from lhkit.kernels.comparing import compare_results
+from lhkit.load.target_choice import code_has_fma
 from lhkit.model.errors import LhkitError
-from lhkit.session.targets import code_has_fma
 
 _MOST_POINTS = 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lhkit.render.svg import escaped
+from lhkit.draw.svg import escaped
 
 if TYPE_CHECKING:
     from lhkit.exercises.exercise import Exercise

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Literal
 
 import lhkit.payloads
+from lhkit.load.loader import load_payload, load_schedule
+from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
-from lhkit.model.jsonable import from_json
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.session.loading import load_payload, load_schedule
 
 FOLDER = Path(__file__).parent / "tasks"
 
@@ -79,7 +79,7 @@ class Check:
 
     Attributes:
         says: What is asked, as the verdict names it.
-        test: How it is looked at; `lhkit.exercises.checks` has a function for each.
+        test: How it is looked at; `lhkit.exercises.answer_checks` has a function for each.
         op: Payload ops of this name are counted (``ops``), or what a handle points to (``handle``), or what is
             counted in the hottest loop (``hot-loop``); for ``text``, its lines are shown if none is right.
         inside: Only those inside of an op of this name.

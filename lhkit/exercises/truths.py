@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, get_args
 
-from lhkit.analysis.handle_history import deaths, display_names, states_at_end
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace import Cause
-from lhkit.sweeping.space import space_of
+from lhkit.model.trace_record import Cause
+from lhkit.sweeps.space import space_of
+from lhkit.traces.record.handle_history import deaths, display_names, states_at_end
 
 if TYPE_CHECKING:
     from lhkit.exercises.exercise import Exercise

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lhkit.model.printable import printable
-from lhkit.model.registry import Showable
+from lhkit.model.showable import Showable
 
 Bundle = dict[str, Any]
 

@@ -53,7 +53,7 @@ def _has_foreign_frame(traceback: TracebackType | None) -> bool:
 
 def _typed(error: Exception, name: str, values: tuple[Any, ...]) -> Exception:
     # What makes the folder is loaded when it is needed.
-    defects = importlib.import_module("lhkit.session.defects")
+    defects = importlib.import_module("lhkit.worker.defects")
     typed: Exception = defects.typed_error(error, f"{name}({_shown(values)})", _texts(values))
     return typed
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lhkit.model.failure import Diagnostic, describe_diagnostic
 from lhkit.model.printable import printable
-from lhkit.model.registry import Showable
+from lhkit.model.showable import Showable
 from lhkit.model.span import Span
 
 

@@ -7,8 +7,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.model.forms import quoted
 from lhkit.model.span import Span
+from lhkit.model.step_form import quoted
 
 KnobValue = int | float | bool | str
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lhkit.model.knob import KnobValue
-from lhkit.model.registry import Printable, Showable
+from lhkit.model.showable import Printable, Showable
 
 CacheState = Literal["warm", "cold"]
 TimedBy = Literal["machine code", "Python"]

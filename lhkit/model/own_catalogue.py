@@ -6,10 +6,17 @@ import ast
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from lhkit.model.catalogue import AttributeKind, AttributeSpec, Catalogue, CatalogueOp, OperandSpec, ResultSpec
-from lhkit.model.forms import AttributeValue
+from lhkit.model.op_catalogue import (
+    AttributeKind,
+    AttributeSpec,
+    Catalogue,
+    CatalogueOp,
+    OperandSpec,
+    ResultSpec,
+)
 from lhkit.model.op_words import sentence_for
-from lhkit.model.own_ops import OwnAttribute, OwnOp
+from lhkit.model.own_op_definition import OwnAttribute, OwnOp
+from lhkit.model.step_form import AttributeValue
 
 GROUP = "Ops of one's own"
 _TYPES = {"op": "!transform.any_op", "value": "!transform.any_value", "param": "!transform.any_param"}

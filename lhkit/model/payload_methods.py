@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, cast
 
-from lhkit.model.registry import Showable, call
+from lhkit.model.showable import Showable, call
 
 if TYPE_CHECKING:
     from pathlib import Path

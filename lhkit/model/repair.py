@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args, overload
 
 from lhkit.model.printable import printable
-from lhkit.model.registry import Showable
+from lhkit.model.showable import Showable
 
 RepairKind = Literal[
     "use-result",

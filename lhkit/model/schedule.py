@@ -7,10 +7,10 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lhkit.model.codec import NOT_IN_FILES
 from lhkit.model.errors import usage_error
-from lhkit.model.jsonable import NOT_IN_FILES
 from lhkit.model.knob import Knob, KnobValue, resolve_knobs
-from lhkit.model.registry import Showable
+from lhkit.model.showable import Showable
 
 DEFAULT_ENTRY = "__transform_main"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lhkit.model.caches import CacheLevel
-from lhkit.model.registry import Showable
+from lhkit.model.showable import Showable
 from lhkit.model.tiling import StructuredOp, Tilings
 
 # First index and one past the last, along each axis.

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from lhkit.model.failure import Diagnostic
 from lhkit.model.span import Span
-from lhkit.model.trace import (
+from lhkit.model.trace_record import (
     TRACE_SCHEMA,
     ArgumentReference,
     Edit,

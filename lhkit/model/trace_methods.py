@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, cast
 
-from lhkit.model.registry import Printable, call
+from lhkit.model.showable import Printable, call
 
 if TYPE_CHECKING:
     from pathlib import Path

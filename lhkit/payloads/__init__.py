@@ -4,11 +4,7 @@ Each writes MLIR with named linalg ops where there are some, a value for every s
 comes back is verified. The NumPy reference of each is the function of its name in ``data/references.py``.
 """
 
-from lhkit.payloads.convolutions import conv2d_nhwc, depthwise_conv2d_nhwc
-from lhkit.payloads.elements import elementwise_chain, op_chain, relu_dynamic, strided_window, transpose
-from lhkit.payloads.layouts import transpose_pack
-from lhkit.payloads.networks import attention, fc_relu, mlp
-from lhkit.payloads.products import (
+from lhkit.payloads.contractions import (
     batch_matmul,
     matmul,
     matmul_bf16_f32,
@@ -16,7 +12,17 @@ from lhkit.payloads.products import (
     matmul_i8_i32,
     matvec,
 )
-from lhkit.payloads.rows import layernorm, row_sum, softmax
+from lhkit.payloads.convolutions import conv2d_nhwc, depthwise_conv2d_nhwc
+from lhkit.payloads.elementwise_chains import (
+    elementwise_chain,
+    op_chain,
+    relu_dynamic,
+    strided_window,
+    transpose,
+)
+from lhkit.payloads.layouts import transpose_pack
+from lhkit.payloads.networks import attention, fc_relu, mlp
+from lhkit.payloads.row_reductions import layernorm, row_sum, softmax
 
 __all__ = [
     "attention",

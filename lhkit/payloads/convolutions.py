@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
-from lhkit.payloads.text import element_type, filled, function, generate, tensor
+from lhkit.payloads.mlir_pieces import element_type, filled, function, generate, tensor
 
 
 def conv2d_nhwc(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lhkit.model.payload import Payload
-from lhkit.payloads.text import element_type, filled, function, generate, tensor
+from lhkit.payloads.mlir_pieces import element_type, filled, function, generate, tensor
 
 _COPIED = "affine_map<(d0, d1) -> (d0, d1)>"
 _TURNED = "affine_map<(d0, d1) -> (d1, d0)>"

@@ -6,8 +6,7 @@ import itertools
 import math
 
 from lhkit.model.payload import Payload
-from lhkit.payloads.rows import softmax_lines
-from lhkit.payloads.text import (
+from lhkit.payloads.mlir_pieces import (
     broadcast,
     contraction,
     element_type,
@@ -17,6 +16,7 @@ from lhkit.payloads.text import (
     generate,
     tensor,
 )
+from lhkit.payloads.row_reductions import softmax_lines
 
 
 def fc_relu(m: int = 512, n: int = 512, k: int = 512, dtype: str = "float32") -> Payload:

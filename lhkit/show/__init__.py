@@ -5,13 +5,13 @@ all drawings of one trace share what is selected; without a kernel it is the sam
 ``drawing.save(path)`` writes it as a file.
 """
 
-from lhkit.analysis.payload_flow import Quantity
-from lhkit.show.figures import live_buffers, op_counts, roofline, speed, throughput
+from lhkit.draw.live_view import Drawing
+from lhkit.show.number_figures import live_buffers, op_counts, roofline, speed, throughput
 from lhkit.show.pages import page, save_page
-from lhkit.show.pictures import code, diff, graph, timeline
 from lhkit.show.sweeps import sweep
 from lhkit.show.tiles import tiles
-from lhkit.widgets.drawing import Drawing
+from lhkit.show.trace_pictures import code, diff, graph, timeline
+from lhkit.traces.graph.payload_graph import Quantity
 
 __all__ = [
     "Drawing",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lhkit.draw.live_view import Drawing
+from lhkit.load.catalogue_cache import known_help
 from lhkit.model.boundary import public
-from lhkit.model.trace import Trace
-from lhkit.render.trace_view import trace_page
-from lhkit.session.catalogues import known_help
-from lhkit.session.files import write_file
-from lhkit.session.page_facts import page_facts
-from lhkit.widgets.bundles import trace_drawing
-from lhkit.widgets.drawing import Drawing
+from lhkit.model.files import write_file
+from lhkit.model.trace_record import Trace
+from lhkit.show.cell_bundles import trace_drawing
+from lhkit.show.page_facts import page_facts
+from lhkit.show.trace_view import trace_page
 
 
 @public

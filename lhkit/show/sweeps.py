@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lhkit.draw.figure_drawings import figure_drawing
+from lhkit.draw.live_view import Drawing
 from lhkit.model.boundary import public
 from lhkit.model.errors import usage_error
-from lhkit.model.sweep import SweepResult
-from lhkit.render.sweep_bundle import SWEEP_FIGURES, SweepFigure, sweep_text
-from lhkit.widgets.drawing import Drawing
-from lhkit.widgets.figure_drawings import figure_drawing
+from lhkit.sweeps.sweep_bundle import SWEEP_FIGURES, SweepFigure, sweep_text
+from lhkit.sweeps.variant_record import SweepResult
 
 if TYPE_CHECKING:
-    from lhkit.session.live_sweep import Sweep
+    from lhkit.sweeps.live_sweep import Sweep
 
 _TITLES = {"knobs": "Knobs", "history": "Best so far", "outcomes": "Outcomes"}
 

@@ -7,25 +7,25 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lhkit.draw.live_view import Drawing
+from lhkit.draw.svg import drawing_id
+from lhkit.draw.viewer import View
 from lhkit.model.boundary import public
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.provenance import Provenance
 from lhkit.model.tile_picture import TilePicture
-from lhkit.model.trace import Trace
-from lhkit.render.svg import drawing_id
-from lhkit.render.tile_text import tiles_text
-from lhkit.render.tiles import tiles_svg
-from lhkit.render.trace_view import trace_key
-from lhkit.render.value_views import tiles_pane, tiles_view
-from lhkit.render.viewer import View
-from lhkit.session.tilings import Shapes, tile_picture_of
-from lhkit.session.tracing import trace_schedule
-from lhkit.widgets.drawing import Drawing
+from lhkit.model.trace_record import Trace
+from lhkit.show.trace_view import trace_key
+from lhkit.show.value_views import tiles_pane, tiles_view
+from lhkit.tiles.tile_requests import Shapes, tile_picture_of
+from lhkit.tiles.tile_svg import tiles_svg
+from lhkit.tiles.tile_text import tiles_text
+from lhkit.traces.record.trace_run import trace_schedule
 
 if TYPE_CHECKING:
-    from lhkit.widgets.knob_view import KnobView
+    from lhkit.draw.knob_view import KnobView
 
 # Iterations to step through while knobs move: each takes some milliseconds to draw.
 _MOVING_ITERATIONS = 8
@@ -79,7 +79,7 @@ def _drawing(view: View, picture: TilePicture) -> Drawing:
 
 
 def _with_knobs(shown: Trace | Payload, wanted: _Wanted) -> Drawing:
-    from lhkit.widgets.knob_view import KnobView, controls_of
+    from lhkit.draw.knob_view import KnobView, controls_of
 
     given = shown.provenance if isinstance(shown, Trace) else None
     if not isinstance(shown, Trace) or given is None:

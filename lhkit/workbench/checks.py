@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lhkit.model.check import FatalUse, Finding
+from lhkit.checks.schedule_check import check_schedule
+from lhkit.model.check_report import FatalUse, Finding
 from lhkit.model.errors import LhkitError
 from lhkit.model.pass_policy import RefusedPass
 from lhkit.model.schedule import Schedule
-from lhkit.session.checking import check_schedule
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 
 class Checks:

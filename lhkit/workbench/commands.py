@@ -18,7 +18,7 @@ from lhkit.workbench import (
 )
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 COMMANDS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], None]] = {
     **commands_screen.COMMANDS,

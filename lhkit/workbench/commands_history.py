@@ -9,7 +9,7 @@ from lhkit.model.errors import usage_error
 from lhkit.workbench.fields import integer, text
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 
 def _undo(workbench: Workbench, _: Mapping[str, Any]) -> None:

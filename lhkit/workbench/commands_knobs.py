@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lhkit.workbench.fields import mapping
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 
 def _set_knobs(workbench: Workbench, command: Mapping[str, Any]) -> None:

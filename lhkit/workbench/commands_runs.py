@@ -9,7 +9,7 @@ from lhkit.model.errors import usage_error
 from lhkit.workbench.fields import integer
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 
 def _run(workbench: Workbench, _: Mapping[str, Any]) -> None:

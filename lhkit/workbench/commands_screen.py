@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import usage_error
-from lhkit.workbench.carrying import fitting
 from lhkit.workbench.fields import flag, integer, text
+from lhkit.workbench.workbench_carrying import fitting
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 _KINDS = ("", "step", "handle", "op")
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.schedule.edits_moving import move_step
-from lhkit.schedule.edits_steps import dependents_of, duplicate_step, insert_step, remove_step
-from lhkit.schedule.edits_switching import disable_step, enable_step
-from lhkit.schedule.script import Edited, Script, is_terminator
+from lhkit.text.edits_moving import move_step
+from lhkit.text.edits_switching import disable_step, enable_step
+from lhkit.text.script import Edited, Script, is_terminator
+from lhkit.text.step_edits import dependents_of, duplicate_step, insert_step, remove_step
 from lhkit.workbench.fields import flag, integer, text
 from lhkit.workbench.notices import Notice
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 Do = Callable[["Workbench", Mapping[str, Any]], None]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.session.halting import was_stopped
 from lhkit.workbench.fields import flag, text
 from lhkit.workbench.notices import Notice
 from lhkit.workbench.typed import Typed
+from lhkit.worker.cancellation import was_stopped
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 
 def _set_text(workbench: Workbench, command: Mapping[str, Any]) -> None:

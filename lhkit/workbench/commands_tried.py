@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lhkit.compose.recipes import insert_recipe
 from lhkit.model.errors import usage_error
-from lhkit.schedule.recipes import insert_recipe
 from lhkit.workbench.commands_steps import change
 from lhkit.workbench.fields import integer, text
-from lhkit.workbench.places import number_after
+from lhkit.workbench.workbench_places import number_after
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 
 def _try_handle(workbench: Workbench, command: Mapping[str, Any]) -> None:

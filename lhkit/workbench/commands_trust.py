@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lhkit.load.trust import NOT_TRUSTED
 from lhkit.model.errors import usage_error
-from lhkit.session.trust import NOT_TRUSTED
 from lhkit.workbench.notices import Notice
-from lhkit.workbench.results import RunKind
+from lhkit.workbench.run_results import RunKind
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 _RUNS: Mapping[str, RunKind] = {"run": "run", "measure": "measure", "sweep": "sweep"}
 _VERBS: Mapping[RunKind, str] = {"run": "Running", "measure": "Measuring", "sweep": "Sweeping"}

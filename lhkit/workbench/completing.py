@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lhkit.model.catalogue import Catalogue, CatalogueOp
-from lhkit.model.forms import TypedName
+from lhkit.compose.form_text import form_text
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp
 from lhkit.model.payload_words import PAYLOAD_OPS
-from lhkit.schedule.forms import form_text
-from lhkit.schedule.lexing import Token, lex, without_trivia
-from lhkit.schedule.script import SEQUENCE
-from lhkit.schedule.syntax import read_syntax
+from lhkit.model.step_form import TypedName
+from lhkit.text.lexer import Token, lex, without_trivia
+from lhkit.text.parser import read_syntax
+from lhkit.text.script import SEQUENCE
 
 TYPES = (
     ("!transform.any_op", "a handle to any ops"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lhkit.model.catalogue import CatalogueOp
-from lhkit.model.forms import TypedName
-from lhkit.render.svg import element, escaped
-from lhkit.schedule.building.parameters import Parameter, parameters_of
-from lhkit.schedule.forms import kind_of_type
-from lhkit.schedule.recipes import Recipe
-from lhkit.workbench.step_forms import NAMES, RESULTS
+from lhkit.compose.builder.parameters import Parameter, parameters_of
+from lhkit.compose.form_text import kind_of_type
+from lhkit.compose.recipes import Recipe
+from lhkit.draw.svg import element, escaped
+from lhkit.model.op_catalogue import CatalogueOp
+from lhkit.model.step_form import TypedName
+from lhkit.workbench.form_fields import NAMES, RESULTS
 
 # Arguments that may be left out and seldom are.
 _USUAL = ("ops", "interface", "op_name", "factor")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lhkit.analysis.op_diff import ir_at, ir_diff
-from lhkit.model.trace import Trace
-from lhkit.render.ir_html import ir_html, payload_html
-from lhkit.render.svg import element
+from lhkit.draw.svg import element
+from lhkit.model.trace_record import Trace
+from lhkit.traces.diff.ir_html import ir_html, payload_html
+from lhkit.traces.diff.op_diff import ir_at, ir_diff
 
 
 def payload_frame(trace: Trace, step: int, *, whole: bool, most_lines: int = 600) -> str:

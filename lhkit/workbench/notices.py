@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lhkit.session.recovery import LeftBehind
+from lhkit.compose.recovery import LeftBehind
 
 NoticeKind = Literal["refused", "done", "defect"]
 

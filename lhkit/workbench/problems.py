@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from lhkit.compose.trial_steps import trying_worker
 from lhkit.model.errors import LhkitError, ScheduleError, error_for
 from lhkit.model.failure import Failure
 from lhkit.model.payload import Payload
 from lhkit.model.repair import Repair
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace import Trace
-from lhkit.session.halting import was_stopped
-from lhkit.session.repairing import DEFAULT_LIMIT, find_repairs, find_text_repairs
-from lhkit.session.trying import trying_worker
+from lhkit.model.trace_record import Trace
+from lhkit.repairs.repair_trials import DEFAULT_LIMIT, find_repairs, find_text_repairs
+from lhkit.worker.cancellation import was_stopped
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 # What nobody waits for any longer.
 _SECONDS = 20.0

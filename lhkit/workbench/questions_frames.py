@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lhkit.draw.graph_svg import graph_svg
+from lhkit.draw.layered_layout import layout
 from lhkit.model.errors import usage_error
-from lhkit.model.trace import Trace
-from lhkit.render.graph import graph_svg
-from lhkit.render.layered import layout
-from lhkit.render.trace_view import trace_key
-from lhkit.session.flows import payload_flow_of
+from lhkit.model.trace_record import Trace
+from lhkit.show.trace_view import trace_key
+from lhkit.traces.graph.flows import payload_flow_of
 from lhkit.workbench.fields import flag, integer
 from lhkit.workbench.frames import payload_frame
-from lhkit.workbench.part import Same, sent
-from lhkit.workbench.parts_handles import tile_frame_part, tiles_of
+from lhkit.workbench.pane import Same, sent
+from lhkit.workbench.pane_handles import tile_frame_part, tiles_of
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 # What did not change folds where there are more ops.
 _MOST_OPEN = 60

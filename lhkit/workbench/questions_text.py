@@ -6,19 +6,19 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lhkit.analysis.explaining import explain
-from lhkit.model.catalogue import AttributeSpec, CatalogueOp, OperandSpec, ResultSpec
+from lhkit.draw.svg import element, escaped
+from lhkit.draw.viewer import packed, static_text
 from lhkit.model.errors import UsageError
+from lhkit.model.op_catalogue import AttributeSpec, CatalogueOp, OperandSpec, ResultSpec
 from lhkit.model.payload_words import PAYLOAD_OPS
-from lhkit.model.trace import Trace
-from lhkit.render.svg import element, escaped
-from lhkit.render.viewer import packed, static_text
+from lhkit.model.trace_record import Trace
+from lhkit.traces.explain.handle_explanation import explain
 from lhkit.workbench.adding import catalogue_of
 from lhkit.workbench.completing import completions
 from lhkit.workbench.fields import text
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _MOST_CHARACTERS = 700

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from lhkit.bench.bar_chart import speed_bars
+from lhkit.bench.side_by_side import measure
+from lhkit.draw.tables import format_ns
+from lhkit.kernels.kernel import compile_kernel
+from lhkit.kernels.verification import verify
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison, Verification
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.sweep import SweepRecord, SweepResult
-from lhkit.render.bars import speed_bars
-from lhkit.render.tables import format_ns
-from lhkit.session.kernels import compile_kernel
-from lhkit.session.measuring import measure
-from lhkit.session.sweeping import prepare_sweep
-from lhkit.session.verifying import verify
-from lhkit.sweeping.engine import SweepEvent
-from lhkit.workbench.results import Knobs, Result, ResultBar, RunProgress, RunStatus, knob_words
+from lhkit.sweeps.engine import SweepEvent
+from lhkit.sweeps.sweep_options import prepare_sweep
+from lhkit.sweeps.variant_record import SweepRecord, SweepResult
+from lhkit.workbench.run_results import Knobs, Result, ResultBar, RunProgress, RunStatus, knob_words
 
 if TYPE_CHECKING:
     from lhkit.worker.client import Worker

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from lhkit.model.errors import LhkitError, error_for, usage_error
 from lhkit.model.failure import Failure
-from lhkit.session.workers import own_worker
 from lhkit.workbench.commands_trust import ask_before_running
 from lhkit.workbench.notices import Notice
-from lhkit.workbench.parts_steps import knob_values
-from lhkit.workbench.results import Result, RunKind, RunProgress
+from lhkit.workbench.pane_steps import knob_values
+from lhkit.workbench.run_results import Result, RunKind, RunProgress
 from lhkit.workbench.running import Subject, Work, measure_it, run_once, sweep_it
+from lhkit.worker.workers import own_worker
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
     from lhkit.worker.client import Worker
 
 _WORKS: Mapping[RunKind, Work] = {"run": run_once, "measure": measure_it, "sweep": sweep_it}

@@ -9,21 +9,21 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lhkit.compose.saved_session import SavedSession, checked_session
+from lhkit.compose.session import Session
+from lhkit.load.saving import is_shipped_reference, reference_here, reference_to_keep
+from lhkit.load.trust import Doubt, doubts_of, is_known, remember, workbench_content
 from lhkit.model.blobs import Blob
+from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import usage_error
-from lhkit.model.input_files import parse_json, read_text
-from lhkit.model.jsonable import from_json, to_json
+from lhkit.model.file_io import parse_json, read_text
 from lhkit.model.payload import Payload
 from lhkit.model.printable import one_line
-from lhkit.session.composing import Session
-from lhkit.session.saved_session import SavedSession, checked_session
-from lhkit.session.saving import is_shipped_reference, reference_here, reference_to_keep
-from lhkit.session.trust import Doubt, doubts_of, is_known, remember, workbench_content
-from lhkit.workbench.results import Result
+from lhkit.workbench.run_results import Result
 from lhkit.workbench.screen import Screen
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 SCHEMA = "lhkit.workbench/1"
 _LONGEST_NAME = 80
@@ -83,7 +83,7 @@ def _described(blob: Blob) -> dict[str, Any]:
 def read_state(path: str | os.PathLike[str], *, trust: bool = False) -> WorkbenchState:
     """Return the state that a file holds.
 
-    It is trusted if this user saved the file or trusted it before; see `lhkit.session.trust`. A NumPy reference
+    It is trusted if this user saved the file or trusted it before; see `lhkit.load.trust`. A NumPy reference
     that it names by the path of a Python file is taken only then, since that file runs when numbers are
     checked; references that come with lhkit are always taken.
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from lhkit.model.check import FatalUse, Finding
+from lhkit.model.check_report import FatalUse, Finding
 from lhkit.model.failure import Diagnostic, Failure
 from lhkit.model.pass_policy import RefusedPass
 from lhkit.model.span import Span
-from lhkit.model.trace import Trace
+from lhkit.model.trace_record import Trace
 
 _WORD = re.compile(r'"[^"\n]*"?|[%@!#^]?[\w$.-]+|\S', re.ASCII)
 _RANKS = ("error", "warning", "info")

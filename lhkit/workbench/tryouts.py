@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from lhkit.compose.trial_steps import try_ops
 from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.tried import Tried
-from lhkit.schedule.script import SEQUENCE
-from lhkit.session.trying import try_ops
+from lhkit.text.script import SEQUENCE
 from lhkit.workbench.commands_trust import refuse_untrusted
-from lhkit.workbench.places import StepPlace
+from lhkit.workbench.workbench_places import StepPlace
 
 if TYPE_CHECKING:
-    from lhkit.workbench.workbench import Workbench
+    from lhkit.workbench.controller import Workbench
 
 # Redrawing at each result would take longer than trying.
 _SHOW_S = 0.2

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lhkit.worker.folders import finalize_here, temporary_folder
+from lhkit.worker.temp_folders import finalize_here, temporary_folder
 
 # Address of each mapped blob: its file and its length in bytes.
 _mapped: dict[int, tuple[str, int]] = {}

@@ -10,16 +10,16 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import DefectError, LhkitError, error_for
 from lhkit.model.failure import Failure
-from lhkit.model.jsonable import from_json, to_json
-from lhkit.worker.arrays import SharedFiles
 from lhkit.worker.deaths import advice_about
+from lhkit.worker.framing import Message
 from lhkit.worker.limits import Limits
-from lhkit.worker.process import COMPILER, DeathError, WorkerProcess
-from lhkit.worker.protocol import Message
-from lhkit.worker.questions import Question, Request, question_message, record
 from lhkit.worker.reproducer import write_reproducer
+from lhkit.worker.shared_arrays import SharedFiles
+from lhkit.worker.worker_process import COMPILER, DeathError, WorkerProcess
+from lhkit.worker.worker_questions import Question, Request, question_message, record
 
 _POLL_SECONDS = 0.05
 

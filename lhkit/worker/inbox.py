@@ -8,7 +8,7 @@ import select
 import threading
 from typing import BinaryIO
 
-from lhkit.worker.protocol import GarbageError, Message, Readable, read_message
+from lhkit.worker.framing import GarbageError, Message, Readable, read_message
 
 # A message, garbage, or None at the end of the stream.
 Event = Message | GarbageError | None

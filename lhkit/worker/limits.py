@@ -13,8 +13,8 @@ import psutil
 
 from lhkit.model.errors import error_for, usage_error
 from lhkit.model.failure import Failure
-from lhkit.user_folders import STATE_VARIABLE
 from lhkit.worker.process_groups import PARENT_VARIABLE
+from lhkit.worker.user_folders import STATE_VARIABLE
 
 DEFAULT_SECONDS = 60.0
 _GIB = 1 << 30

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lhkit.user_folders import cache_folder
+from lhkit.worker.user_folders import cache_folder
 
 SCHEMA = "lhkit.reproducer/1"
 FOLDER_VARIABLE = "LHKIT_CRASH_DIR"

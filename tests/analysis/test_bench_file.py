@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 import lhkit
-from lhkit.analysis.bench_file import bench_from_json, bench_to_json, failed_bench_to_json
+from lhkit.bench.bench_file import bench_from_json, bench_to_json, failed_bench_to_json
 from lhkit.model.errors import UsageError
 from lhkit.model.failure import Failure
 from lhkit.model.measurement import Comparison, CoreLimits, Measurement, Verification

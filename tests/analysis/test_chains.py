@@ -1,7 +1,7 @@
 import pytest
 
-from lhkit.analysis.chains import Chains, find_chains
-from lhkit.compiler.disassembly import disassemble
+from lhkit.compiler.machine.disassembly import disassemble
+from lhkit.kernels.chains import Chains, find_chains
 
 # vaddss xmm0, xmm0, xmm1
 ADD = "c5fa58c1"

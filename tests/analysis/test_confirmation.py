@@ -4,12 +4,12 @@ import dataclasses
 
 from sweep_records import comparison, record, result_of
 
-from lhkit.analysis.confirmation import Confirmation, describe_confirmation, find_speed_ups, find_throughput
-from lhkit.analysis.contenders import choose_contenders
-from lhkit.analysis.winner import judge
 from lhkit.model.measurement import CoreLimits
-from lhkit.model.sweep import SweepTime
-from lhkit.render.sweep_table import confirmation_lines
+from lhkit.sweeps.confirmation import Confirmation, describe_confirmation, find_speed_ups, find_throughput
+from lhkit.sweeps.contenders import choose_contenders
+from lhkit.sweeps.sweep_table import confirmation_lines
+from lhkit.sweeps.variant_record import SweepTime
+from lhkit.sweeps.winner import judge
 
 
 def timed(number, median, mad=0, runs=9, **fields):

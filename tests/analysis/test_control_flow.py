@@ -1,5 +1,5 @@
-from lhkit.analysis.control_flow import find_loops, split_blocks
-from lhkit.model.machine_code import Instruction
+from lhkit.kernels.control_flow import find_loops, split_blocks
+from lhkit.model.instructions import Instruction
 
 
 def program(*lines):

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from lhkit.analysis.footprint import predict_footprint
-from lhkit.analysis.ranges import UNKNOWN, Number, compare, compute, known
-from lhkit.model.footprint import Range
-from lhkit.model.jsonable import from_json, to_json
+from lhkit.memory.footprint_estimate import predict_footprint
+from lhkit.model.codec import from_json, to_json
+from lhkit.model.intervals import UNKNOWN, Number, compare, compute, known
+from lhkit.model.memory_footprint import Range
 from lhkit.model.memory_program import Instruction, MemoryProgram, Origin, Region
 
 ARITHMETIC = {

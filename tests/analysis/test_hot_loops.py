@@ -1,9 +1,9 @@
 import pytest
 
-from lhkit.analysis.hot_loops import find_hot_loops
-from lhkit.compiler.disassembly import disassemble
-from lhkit.model.machine_code import MachineCode
-from lhkit.render.machine_code import hot_loops_bundle
+from lhkit.compiler.machine.disassembly import disassemble
+from lhkit.kernels.hot_loops import find_hot_loops
+from lhkit.kernels.machine_code import hot_loops_bundle
+from lhkit.model.instructions import MachineCode
 
 # ldp q0, q1, [x0], #32; ldr q2, [x1]; eight fmla into v4 to v7 and v16 to v19
 ARM_LOADS = "0004c1ac" + "2200c03d"

@@ -1,8 +1,8 @@
 import pytest
 
-from lhkit.analysis.instruction_sets import operation_of, stack_registers, vector_register
-from lhkit.compiler.disassembly import disassemble
-from lhkit.model.machine_code import Instruction
+from lhkit.compiler.machine.disassembly import disassemble
+from lhkit.kernels.instruction_sets import operation_of, stack_registers, vector_register
+from lhkit.model.instructions import Instruction
 
 # Bytes, how they read, and what they do: kind, vector width in bits, operations, access to memory.
 X86 = [

@@ -2,8 +2,7 @@
 
 import pytest
 
-from lhkit.analysis.lifelines import lifelines
-from lhkit.model.trace import (
+from lhkit.model.trace_record import (
     HandleChange,
     HandleRecord,
     Invalidation,
@@ -16,6 +15,7 @@ from lhkit.model.trace import (
     Trace,
     TraceStep,
 )
+from lhkit.traces.timeline.lifelines import lifelines
 
 
 def trace_of(handles, steps):

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 from small_trace import AFTER, BEFORE, small_trace
 
-from lhkit.analysis.op_diff import BY_STRUCTURE, ir_at, ir_diff, text_diff
 from lhkit.model.errors import UsageError
+from lhkit.traces.diff.op_diff import BY_STRUCTURE, ir_at, ir_diff, text_diff
 
 
 def rows(diff):

@@ -4,9 +4,9 @@ import dataclasses
 
 from test_trace_frames import TRACE
 
-from lhkit.analysis.payload_places import source_places
 from lhkit.model.span import Span
-from lhkit.model.trace import PayloadOp
+from lhkit.model.trace_record import PayloadOp
+from lhkit.traces.record.payload_places import source_places
 
 PLACE, OTHER = Span("p.mlir", 2, 3), Span("p.mlir", 4, 5)
 

@@ -1,7 +1,7 @@
 """Ops, values and aliases of printed payloads, read from lines and indents."""
 
-from lhkit.analysis.line_parts import changed_parts
-from lhkit.analysis.printed_ir import read_printed
+from lhkit.traces.diff.line_parts import changed_parts
+from lhkit.traces.record.printed_ir import read_printed
 
 TEXT = """\
 #map = affine_map<(d0) -> (d0)>

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from lhkit.analysis.ranking import are_tied, describe_order, rank_entries, ratio_interval, t_quantile
 from lhkit.model.measurement import Comparison, Measurement
+from lhkit.model.ranking import are_tied, describe_order, rank_entries, ratio_interval, t_quantile
 
 
 def comparison(times, *, rounds=20, noise=0.02, seed=0):

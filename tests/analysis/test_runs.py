@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from lhkit.analysis.runs import compare_runs, divide_intervals
-from lhkit.analysis.statistics import Interval
+from lhkit.bench.run_comparison import compare_runs, divide_intervals
 from lhkit.model.errors import UsageError
 from lhkit.model.measurement import Comparison, Measurement
+from lhkit.model.sample_statistics import Interval
 
 
 def run(times, *, clock=1.0, seed=0, cpu="x", anchor=None):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from lhkit.analysis.aliasing import Cell, Fate, Inside, fate_of
-from lhkit.analysis.op_kinds import FUNCTION, LINALG, LOOPS, TILING, kinds_meet, kinds_within
-from lhkit.analysis.static_check import MOST_OPS, check_outline
-from lhkit.model.outline import Outline, OutlineBlock, OutlineHandle, OutlineOp, OutlineSequence
+from lhkit.checks.op_kinds import FUNCTION, LINALG, LOOPS, TILING, kinds_meet, kinds_within
+from lhkit.checks.points_to import Cell, Fate, Inside, fate_of
+from lhkit.checks.static_check import MOST_OPS, check_outline
+from lhkit.model.ir_outline import Outline, OutlineBlock, OutlineHandle, OutlineOp, OutlineSequence
 from lhkit.model.span import Span
 
 ANY = "!transform.any_op"

@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lhkit.analysis.statistics import mad, median_interval, percentile, summarize
 from lhkit.model.measurement import Comparison, CoreLimits, Measurement
+from lhkit.model.sample_statistics import mad, median_interval, percentile, summarize
 
 
 @given(st.lists(st.floats(1, 1e6), min_size=1, max_size=60))

@@ -10,11 +10,11 @@ import pytest
 from suite_results import CRASHED, FAMILIES, RESULT, row
 
 import lhkit
-from lhkit.analysis.suite import family_means, goal_text, judge_goals, rival_ratios, share_of_limit
-from lhkit.analysis.suite_file import suite_from_json, suite_to_json
-from lhkit.analysis.suite_runs import compare_suites
 from lhkit.model.errors import UsageError
-from lhkit.model.suite import shape_text
+from lhkit.suite.suite import shape_text
+from lhkit.suite.suite_comparison import compare_suites
+from lhkit.suite.suite_file import suite_from_json, suite_to_json
+from lhkit.suite.suite_results import family_means, goal_text, judge_goals, rival_ratios, share_of_limit
 
 SCHEMAS = Path(lhkit.__file__).parent / "schemas"
 SCHEMA, BENCH = (json.loads((SCHEMAS / f"{n}-1.json").read_text(encoding="utf-8")) for n in ("suite", "bench"))

@@ -5,17 +5,17 @@ import json
 import pytest
 from sweep_records import grid, record, result_of
 
-from lhkit.analysis.knob_importance import knob_importance
-from lhkit.analysis.sweep_payloads import best_choice, best_per_payload, rank_choices
-from lhkit.analysis.sweep_summary import (
+from lhkit.model.errors import UsageError
+from lhkit.sweeps.knob_importance import knob_importance
+from lhkit.sweeps.sweep_heat import heat_map
+from lhkit.sweeps.sweep_payloads import best_choice, best_per_payload, rank_choices
+from lhkit.sweeps.sweep_summary import (
     best_so_far,
     count_statuses,
     knob_values,
     median_times,
     relative_times,
 )
-from lhkit.model.errors import UsageError
-from lhkit.render.sweep_heat import heat_map
 
 
 def test_the_best_so_far_falls_and_never_rises():

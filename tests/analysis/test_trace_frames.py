@@ -3,7 +3,7 @@
 import dataclasses
 
 from lhkit.model.span import Span
-from lhkit.model.trace import (
+from lhkit.model.trace_record import (
     HandleChange,
     HandleRecord,
     Invalidation,

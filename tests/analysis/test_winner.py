@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sweep_records import comparison
 
-from lhkit.analysis.signed_ranks import centre_interval
-from lhkit.analysis.winner import Rule, contest, judge, median_over_processes, ratio_over_processes
 from lhkit.model.errors import UsageError
+from lhkit.model.signed_ranks import centre_interval
+from lhkit.sweeps.winner import Rule, contest, judge, median_over_processes, ratio_over_processes
 
 # One program, compiled three times a process: µs a call as [process][entry][round], of 14 processes. "quiet":
 # nothing else ran; "contended": several other programs wanted the same core.

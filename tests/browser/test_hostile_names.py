@@ -10,14 +10,14 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from sweep_records import comparison, grid, record, result_of
 
 import lhkit
+from lhkit.compose.session import Session
 from lhkit.exercises.verdict import Finding, Verdict
-from lhkit.model.sweep import SweepResult
-from lhkit.render.page import PageParts, links_page, render_page
-from lhkit.session.composing import Session
-from lhkit.session.publishing import publish_notebook
-from lhkit.widgets.sweep_board import SweepBoard
-from lhkit.widgets.workbench import WorkbenchWidget
-from lhkit.workbench.exports import exported
+from lhkit.lessons.publishing import publish_notebook
+from lhkit.show.comparison_page import PageParts, links_page, render_page
+from lhkit.sweeps.sweep_board import SweepBoard
+from lhkit.sweeps.variant_record import SweepResult
+from lhkit.workbench.widget import WorkbenchWidget
+from lhkit.workbench.workbench_exports import exported
 
 # What a name could end or begin, where it was not escaped: elements, attributes, scripts, addresses, mathematics.
 EVIL = (
@@ -157,7 +157,7 @@ def files(worker, tmp_path_factory):
     made |= {"demo.html": render_page(parts), "links.html": links_page(EVIL, [("a.html", EVIL)])}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lhkit.widgets.workbench.is_live", lambda: True)
+        patch.setattr("lhkit.workbench.widget.is_live", lambda: True)
         for name, given in (("workbench", schedule), ("failed workbench", broken)):
             widget = WorkbenchWidget(Session(payload, given, worker=worker, autosaves=False))
             bundles[name] = widget._repr_mimebundle_()

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lhkit.session.lessons import lessons_in
+from lhkit.lessons.lesson_list import lessons_in
 from lhkit.worker.process_groups import still_running
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from test_live_notebooks import opened, output, run_cell
 
 import lhkit
 from lhkit.exercises.task import read_task
-from lhkit.shipped import shipped_folder
+from lhkit.load.shipped_files import shipped_folder
 
 # The exercises of a notebook that need no more than its first cell of code.
 DRIVEN = {

@@ -8,7 +8,7 @@ from conftest import SCREENSHOTS, notebook_of, opened, output, run_cell
 from nbclient import NotebookClient
 
 import lhkit
-from lhkit.session.publishing import WIDGET_VIEW
+from lhkit.lessons.publishing import WIDGET_VIEW
 
 SETUP = """import lhkit
 

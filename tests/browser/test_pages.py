@@ -4,8 +4,8 @@ import pytest
 from conftest import SCREENSHOTS, WIDTHS
 
 import lhkit
-from lhkit.render.view_page import page_html
-from lhkit.session.files import write_file
+from lhkit.draw.view_page import page_html
+from lhkit.model.files import write_file
 
 HOSTILE = '"</script><script>window.hurt = 1</script><img src=x onerror=window.hurt=2>"'
 MARKED = f"""

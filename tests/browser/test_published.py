@@ -3,8 +3,8 @@
 import pytest
 from conftest import SCREENSHOTS
 
-from lhkit.session.publishing import publish_notebook
-from lhkit.shipped import shipped_folder
+from lhkit.lessons.publishing import publish_notebook
+from lhkit.load.shipped_files import shipped_folder
 
 NOTEBOOKS = sorted(shipped_folder("notebooks").glob("*.ipynb"))
 

@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from conftest import SCREENSHOTS
 
-from lhkit.model.sweep import record_from_json
+from lhkit.sweeps.variant_record import record_from_json
 
 SWEEP = """
 import lhkit

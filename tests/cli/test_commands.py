@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lhkit.cli.demo import swept_knobs
+from lhkit.cli.demo_command import swept_knobs
 from lhkit.cli.main import run_program
+from lhkit.lessons.lesson_list import copy_notebooks, find_notebook
+from lhkit.load.loader import load_schedule
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.target import VECTORS
-from lhkit.session.lessons import copy_notebooks, find_notebook
-from lhkit.session.loading import load_schedule
-from lhkit.shipped import shipped_folder
 
 TRUST = (Path(__file__).parents[2] / "docs" / "trust.md").read_text()
 # The first column of the table of defences.
@@ -106,8 +106,8 @@ def test_a_wrong_result_is_exit_code_1(lhkit_command, tmp_path):
     folder.mkdir()
     (folder / "matmul.mlir").write_text(text.replace("constant 0.0", "constant 1.0"))
     code = (
-        "import sys; import lhkit.shipped as s, pathlib; real = s.shipped_folder\n"
-        "import lhkit.session.loading as l\n"
+        "import sys; import lhkit.load.shipped_files as s, pathlib; real = s.shipped_folder\n"
+        "import lhkit.load.loader as l\n"
         "l._shipped_reference = lambda path: str(real('data') / 'references.py') + ':matmul'\n"
         "from lhkit.cli.main import run_program; sys.exit(run_program(sys.argv[1:]))"
     )

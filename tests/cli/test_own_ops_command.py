@@ -5,7 +5,7 @@ import json
 import pytest
 
 import lhkit
-from lhkit.shipped import shipped_folder
+from lhkit.load.shipped_files import shipped_folder
 
 SCHEDULES = shipped_folder("schedules")
 MICRO = SCHEDULES / "microkernels"

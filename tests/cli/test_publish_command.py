@@ -7,8 +7,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from lhkit.cli.main import run_program
-from lhkit.render.ir_html import payload_html
-from lhkit.session.publishing import WIDGET_VIEW
+from lhkit.lessons.publishing import WIDGET_VIEW
+from lhkit.traces.diff.ir_html import payload_html
 
 WIDGET = {WIDGET_VIEW: {"model_id": "x"}, "text/html": "<b>picture</b>", "text/plain": "text"}
 

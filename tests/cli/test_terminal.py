@@ -10,9 +10,9 @@ import pytest
 import lhkit
 from lhkit.cli.main import run_program
 from lhkit.cli.terminal import replace_unencodable, say
+from lhkit.load.loader import load_payload, load_schedule
 from lhkit.model.errors import usage_error
 from lhkit.model.printable import printable
-from lhkit.session.loading import load_payload, load_schedule
 
 # Sets the title, rings, clears the screen in one byte, turns the direction of writing, goes back on the line.
 HOSTILE = "\x1b]0;owned\x07\x9b2J\u202e\r"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lhkit.shipped import shipped_folder
+from lhkit.load.shipped_files import shipped_folder
 
 OLD = (
     "// A matmul.\ntransform.sequence failures(propagate) {\n"

@@ -6,10 +6,10 @@ whether the interpreter failed; and for pairs on which the interpreter failed wi
 
 import json
 
-from lhkit.compiler.bindings import interpreter, ir, new_context
-from lhkit.compiler.diagnostics import from_flattened
-from lhkit.compiler.parsing import walk
-from lhkit.compiler.preconditions import unmet_preconditions
+from lhkit.compiler.interpreter.preconditions import unmet_preconditions
+from lhkit.compiler.ir.bindings import interpreter, ir, new_context
+from lhkit.compiler.ir.diagnostics import from_flattened
+from lhkit.compiler.ir.parsing import walk
 
 ANY = "!transform.any_op"
 VALUES = "padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32]"

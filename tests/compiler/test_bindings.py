@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lhkit import hosts
+from lhkit.model import bindings_host as hosts
 from lhkit.model.errors import LhkitError, UsageError
 from lhkit.worker.client import Worker
 
@@ -111,8 +111,8 @@ def test_bindings_are_newer_than_those_that_were_tried(version, newer):
 
 def test_doctor_says_when_the_bindings_are_newer(monkeypatch, lhkit_here):
     assert "newer than" not in lhkit_here("doctor").stdout
-    monkeypatch.setattr("lhkit.hosts.NEWEST_TRIED", 20260101)
-    monkeypatch.setattr("lhkit.cli.doctor.NEWEST_TRIED", 20260101)
+    monkeypatch.setattr("lhkit.model.bindings_host.NEWEST_TRIED", 20260101)
+    monkeypatch.setattr("lhkit.cli.doctor_command.NEWEST_TRIED", 20260101)
     done = lhkit_here("doctor")
     assert done.returncode == 0
     assert "newer than 20260101, the newest that lhkit was tried with" in done.stdout

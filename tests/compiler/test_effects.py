@@ -1,7 +1,7 @@
 """What transform ops declare: consumed operands, and whether they leave the payload alone."""
 
-from lhkit.compiler.bindings import ir, new_context
-from lhkit.compiler.effects import effects_of
+from lhkit.compiler.interpreter.effects import effects_of
+from lhkit.compiler.ir.bindings import ir, new_context
 
 SCHEDULE = """
 module attributes {transform.with_named_sequence} {

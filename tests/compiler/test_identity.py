@@ -2,10 +2,10 @@
 
 import pytest
 
-from lhkit.compiler.bindings import ir, new_context
-from lhkit.compiler.identity import Identities, address
-from lhkit.compiler.names import Names
-from lhkit.model.trace import PayloadDelta
+from lhkit.compiler.interpreter.op_identity import Identities, address
+from lhkit.compiler.ir.author_names import Names
+from lhkit.compiler.ir.bindings import ir, new_context
+from lhkit.model.trace_record import PayloadDelta
 
 BRANCHES = """
 func.func @f(%c: i1) {

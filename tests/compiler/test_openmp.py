@@ -4,7 +4,7 @@ import importlib.metadata
 
 import pytest
 
-from lhkit.compiler import openmp
+from lhkit.compiler.lowering import openmp
 from lhkit.model.cores import available_cores
 from lhkit.model.errors import UsageError
 

@@ -6,9 +6,9 @@ import sys
 
 ASK = """
 import json
-from lhkit.compiler.bindings import ir, new_context
-from lhkit.compiler.probes import load_probe
-from lhkit.compiler.rehearsal import takes_repeated_handles
+from lhkit.compiler.ir.bindings import ir, new_context
+from lhkit.compiler.interpreter.probes import load_probe
+from lhkit.compiler.interpreter.rehearsal import takes_repeated_handles
 TEXT = '''module attributes {transform.with_named_sequence} {
 transform.named_sequence @main(%r: !transform.any_op {transform.consumed}) {
   %a, %b = transform.structured.fuse_into_containing_op %r into %r : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)

@@ -5,9 +5,9 @@ import ctypes
 import numpy as np
 import pytest
 
-from lhkit.compiler.core_limits import CoreProbe
-from lhkit.compiler.memrefs import PreparedCall
-from lhkit.compiler.timing_loops import (
+from lhkit.compiler.machine.core_limits import CoreProbe
+from lhkit.compiler.machine.memref_arguments import PreparedCall
+from lhkit.compiler.machine.timing_loops import (
     COPY_BLOCK_BYTES,
     FMA_UNROLL,
     LoopLibrary,
@@ -17,7 +17,7 @@ from lhkit.compiler.timing_loops import (
     fma_text,
     system_copy_text,
 )
-from lhkit.worker.arrays import placed_empty
+from lhkit.worker.shared_arrays import placed_empty
 
 
 @pytest.mark.parametrize("count", [0, 1, 1000])

@@ -1,7 +1,7 @@
 import pytest
 
-from lhkit.compiler.sources import Source
-from lhkit.compiler.work import work_of
+from lhkit.compiler.ir.compiler_work import work_of
+from lhkit.compiler.ir.sources import Source
 from lhkit.model.work import Work
 
 GEMM = """

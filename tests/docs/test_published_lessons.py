@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from lhkit.session.lessons import shipped_notebooks
+from lhkit.lessons.lesson_list import shipped_notebooks
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))

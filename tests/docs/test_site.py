@@ -12,8 +12,8 @@ import pytest
 
 import lhkit
 from lhkit.cli.main import program
-from lhkit.session.composing import Session
-from lhkit.session.lessons import lessons_in
+from lhkit.compose.session import Session
+from lhkit.lessons.lesson_list import lessons_in
 
 ROOT = Path(__file__).parents[2]
 # What a browser fetches by itself; what a reader clicks may lead anywhere.
@@ -97,7 +97,7 @@ def test_every_public_name_is_described(pages):
     for namespace in lhkit._NAMESPACES:
         module = getattr(lhkit, namespace)
         names |= {f"lhkit.{namespace}.{n}" for n in module.__all__ if inspect.isroutine(getattr(module, n))}
-    names |= {f"lhkit.session.composing.Session.{n}" for n in vars(Session) if not n.startswith("_")}
+    names |= {f"lhkit.compose.session.Session.{n}" for n in vars(Session) if not n.startswith("_")}
     aliases = {"lhkit.load_ops": "lhkit.ops.load"}
     assert len(names) > 60
     assert sorted(n for n in names if aliases.get(n, n) not in described) == []

@@ -10,9 +10,9 @@ from lhkit.exercises.exercise import Exercise
 from lhkit.exercises.progress import progress_file, remember
 from lhkit.exercises.task import FOLDER, read_task
 from lhkit.exercises.verdict import Finding, Verdict
+from lhkit.lessons.lesson_list import solved_exercises
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import UsageError
-from lhkit.session.lessons import solved_exercises
-from lhkit.shipped import shipped_folder
 
 NAMES = lhkit.exercises.names()
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 import lhkit
-from lhkit.analysis.ranking import rank_entries
-from lhkit.analysis.statistics import percentile, summarize
-from lhkit.compiler.core_limits import CoreProbe
-from lhkit.session.environment import widest_vector_bits
-from lhkit.session.inputs import generate_arguments
-from lhkit.worker.caches import last_level_cache_bytes
+from lhkit.compiler.machine.core_limits import CoreProbe
+from lhkit.load.environment import widest_vector_bits
+from lhkit.load.random_inputs import generate_arguments
+from lhkit.model.ranking import rank_entries
+from lhkit.model.sample_statistics import percentile, summarize
 from lhkit.worker.pinning import pinned_to, quietest_core
+from lhkit.worker.worker_caches import last_level_cache_bytes
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(3600)]
 

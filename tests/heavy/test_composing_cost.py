@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from lhkit.schedule.edits_arguments import set_argument
-from lhkit.session.composing import Session
-from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.trying import try_ops
+from lhkit.compose.session import Session
+from lhkit.compose.trial_steps import try_ops
+from lhkit.load.loader import load_payload, load_schedule
+from lhkit.text.edits_arguments import set_argument
 
 pytestmark = pytest.mark.heavy
 ROUNDS = 41

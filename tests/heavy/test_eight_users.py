@@ -13,7 +13,7 @@ import psutil
 import pytest
 from nbclient import NotebookClient
 
-from lhkit.shipped import shipped_folder
+from lhkit.load.shipped_files import shipped_folder
 
 USERS = 8
 CELL_SECONDS = 600

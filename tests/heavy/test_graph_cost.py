@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lhkit.render.graph import graph_svg
-from lhkit.render.layered import layout
+from lhkit.draw.graph_svg import graph_svg
+from lhkit.draw.layered_layout import layout
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "render"))
 from graph_cases import chain_graph

@@ -8,10 +8,10 @@ import psutil
 import pytest
 
 import lhkit
+from lhkit.load.random_inputs import generate_arguments
 from lhkit.model.errors import LhkitError
-from lhkit.session.inputs import generate_arguments
-from lhkit.session.workers import shared_worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.workers import shared_worker
 
 pytestmark = pytest.mark.heavy
 MIB = 1 << 20

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from lhkit.shipped import shipped_folder
+from lhkit.load.shipped_files import shipped_folder
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(3600)]
 

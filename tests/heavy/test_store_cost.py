@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from lhkit.model.sweep import record_to_line
-from lhkit.sweeping.store import Store
+from lhkit.sweeps.record_store import Store
+from lhkit.sweeps.variant_record import record_to_line
 from tests.sweep_parts import make_record
 
 pytestmark = pytest.mark.heavy

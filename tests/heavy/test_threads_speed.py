@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.analysis.statistics import summarize
-from lhkit.session.inputs import generate_arguments
+from lhkit.load.random_inputs import generate_arguments
+from lhkit.model.sample_statistics import summarize
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(3600)]
 

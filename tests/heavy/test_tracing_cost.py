@@ -12,13 +12,13 @@ import psutil
 import pytest
 
 import lhkit
-from lhkit.compiler.applying import Application, apply_schedule, parse_payload
-from lhkit.compiler.bindings import interpreter, new_context
-from lhkit.compiler.schedules import find_entry, parse_schedule
-from lhkit.compiler.sources import Source
-from lhkit.compiler.traces import trace_application
+from lhkit.compiler.interpreter.application import Application, apply_schedule, parse_payload
+from lhkit.compiler.interpreter.traces import trace_application
+from lhkit.compiler.ir.bindings import interpreter, new_context
+from lhkit.compiler.ir.schedule_modules import find_entry, parse_schedule
+from lhkit.compiler.ir.sources import Source
+from lhkit.load.loader import describe_schedule, describe_sources
 from lhkit.model.trace_json import trace_to_json
-from lhkit.session.loading import describe_schedule, describe_sources
 from lhkit.worker.client import Worker
 
 pytestmark = pytest.mark.heavy

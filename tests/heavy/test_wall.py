@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 import lhkit
-from lhkit.analysis.statistics import summarize
+from lhkit.load.random_inputs import generate_arguments
 from lhkit.model.errors import CrashError
-from lhkit.session.inputs import generate_arguments
+from lhkit.model.sample_statistics import summarize
 from lhkit.worker.client import Worker
 
 pytestmark = pytest.mark.heavy

@@ -7,9 +7,9 @@ import time
 import pytest
 
 import lhkit
-from lhkit.session.composing import Session
+from lhkit.compose.session import Session
+from lhkit.workbench.controller import Workbench
 from lhkit.workbench.jobs import ThreadJobs
-from lhkit.workbench.workbench import Workbench
 
 pytestmark = pytest.mark.heavy
 _TIMES = 5

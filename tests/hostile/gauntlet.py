@@ -52,8 +52,8 @@ class Report:
 def _uses(kind: str, path: Path, out: Path) -> dict[str, Callable[[], object]]:
     """Return the ways in which a file of a kind is opened, by name."""
     import lhkit
-    from lhkit.session.bench_files import load_bench
-    from lhkit.session.sweep_files import load_records
+    from lhkit.bench.bench_store import load_bench
+    from lhkit.sweeps.sweep_files import load_records
 
     limit = ("--timeout", str(REQUEST_SECONDS), "--memory", str(MEMORY_BYTES))
     matmul, tile = ROOT / "data" / "memory" / "matmul.mlir", ROOT / "schedules" / "matmul_tile.mlir"
@@ -160,8 +160,8 @@ def _used(use: Callable[[], object]) -> tuple[str, list[str]]:
 
 def main(folder: Path) -> None:
     """Use the files that standard input names, one after another."""
-    from lhkit.session.workers import shared_worker
     from lhkit.worker.limits import Limits
+    from lhkit.worker.workers import shared_worker
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     shared_worker().limits = Limits(REQUEST_SECONDS, MEMORY_BYTES)

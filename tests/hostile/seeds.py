@@ -13,7 +13,7 @@ from lhkit.cli.main import run_program
 
 _WRITE_BYTECODE = """
 import sys
-from lhkit.compiler.bindings import ir, new_context
+from lhkit.compiler.ir.bindings import ir, new_context
 with new_context(), open(sys.argv[2], "wb") as out:
     ir.Module.parse(open(sys.argv[1]).read()).operation.write_bytecode(out)
 """

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from lhkit.cli import lab
+from lhkit.cli import lab_command as lab
 from lhkit.cli.main import run_program
-from lhkit.shipped import shipped_folder
+from lhkit.load.shipped_files import shipped_folder
 
 ROOT = Path(__file__).parents[2]
 EXTENSION = lab.LABEXTENSIONS / "@lhkit" / "mlir"

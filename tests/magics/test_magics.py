@@ -6,7 +6,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace import Trace
+from lhkit.model.trace_record import Trace
 
 PAYLOAD = """func.func @mm(%a: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %0 = linalg.matmul ins(%a, %a : tensor<8x8xf32>, tensor<8x8xf32>) outs(%c : tensor<8x8xf32>) -> tensor<8x8xf32>

@@ -7,9 +7,9 @@ from importlib.resources import files
 import jsonschema
 import pytest
 
-from lhkit.model.check import CheckReport, Finding, OpPlace, check_to_json
+from lhkit.checks.check_text import check_bundle
+from lhkit.model.check_report import CheckReport, Finding, OpPlace, check_to_json
 from lhkit.model.span import Span
-from lhkit.render.check_text import check_bundle
 
 SCHEMA = json.loads(files("lhkit").joinpath("schemas/check-1.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

@@ -76,7 +76,7 @@ def test_an_error_in_a_pool_of_processes_reaches_the_caller():
 
 
 def test_errors_of_own_ops_go_through_pickle_too():
-    from lhkit.model.own_ops import OwnOpError
+    from lhkit.model.own_op_definition import OwnOpError
 
     for one in classes(OwnOpError):
         again = pickle.loads(pickle.dumps(one("why not")))

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from lhkit.model.input_files import check_input, open_input, parse_json, read_bytes, read_text
+from lhkit.model.file_io import check_input, open_input, parse_json, read_bytes, read_text
 
 
 @pytest.fixture(params=["fifo", "socket", "device", "directory", "NUL", "endless"])

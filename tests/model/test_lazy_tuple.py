@@ -2,7 +2,7 @@
 
 import pickle
 
-from lhkit.model.lazy_tuple import LazyTuple
+from lhkit.traces.record.lazy_tuple import LazyTuple
 
 
 def counting():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lhkit.compiler.bindings import new_context
+from lhkit.compiler.ir.bindings import new_context
 from lhkit.model.errors import UsageError
 from lhkit.model.payload_words import PAYLOAD_OPS, payload_op
 

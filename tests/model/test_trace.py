@@ -6,7 +6,8 @@ import pytest
 
 from lhkit.model.failure import Diagnostic
 from lhkit.model.span import Span
-from lhkit.model.trace import (
+from lhkit.model.trace_json import trace_from_json, trace_to_json
+from lhkit.model.trace_record import (
     ArgumentReference,
     Edit,
     Elision,
@@ -27,7 +28,6 @@ from lhkit.model.trace import (
     TraceStep,
     TraceWarning,
 )
-from lhkit.model.trace_json import trace_from_json, trace_to_json
 
 PLACE = Span("s.mlir", 3, 5)
 STEP = TraceStep(

@@ -10,7 +10,7 @@ import pytest
 import lhkit
 from lhkit.model.failure import FAILURE_KINDS
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.session.tracing import trace_schedule
+from lhkit.traces.record.trace_run import trace_schedule
 
 SCHEMA = json.loads(files("lhkit").joinpath("schemas/trace-1.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

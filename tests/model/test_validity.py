@@ -2,7 +2,7 @@
 
 import pytest
 
-from lhkit.model.validity import Death, PointsTo, Use, judge
+from lhkit.model.invalidation import Death, PointsTo, Use, judge
 
 PARENTS = {1: None, 2: 1, 3: 2, 4: 1}
 

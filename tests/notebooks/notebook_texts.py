@@ -2,7 +2,7 @@
 
 import nbformat
 
-from lhkit.shipped import shipped_folder
+from lhkit.load.shipped_files import shipped_folder
 
 ROOT = shipped_folder("notebooks")
 NOTEBOOKS = sorted(p for p in ROOT.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)

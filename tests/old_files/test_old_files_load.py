@@ -8,11 +8,11 @@ import jsonschema
 import pytest
 
 import lhkit
+from lhkit.bench.bench_store import load_bench, load_suite
+from lhkit.compose.session import Session
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.session.bench_files import load_bench, load_suite
-from lhkit.session.composing import Session
-from lhkit.session.sweep_files import load_records, store_frame
-from lhkit.sweeping.confirmation_log import ConfirmationLog, log_path
+from lhkit.sweeps.confirmation_log import ConfirmationLog, log_path
+from lhkit.sweeps.sweep_files import load_records, store_frame
 
 OLD = Path(__file__).parent
 

@@ -7,8 +7,8 @@ from payload_sizes import SIZES
 
 import lhkit
 from lhkit import payloads
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import UsageError
-from lhkit.shipped import shipped_folder
 
 # Half a minute of LLVM for a thousand loop nests; one loop with its schedule.
 SCHEDULES = {"op_chain": "op_chain_tile_fuse.mlir"}

@@ -2,7 +2,7 @@
 
 import itertools
 
-from lhkit.model.flow import FlowEdge, FlowGraph, FlowNode
+from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode
 
 TOLERANCE = 0.01
 

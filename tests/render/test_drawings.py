@@ -3,11 +3,11 @@
 import dataclasses
 
 import lhkit
+from lhkit.bench.bar_chart import draw_speed_bars, speed_bars
+from lhkit.draw.figures import figure_png, figure_svg
+from lhkit.draw.tables import comparison_table, format_ns, samples_csv, table_html, table_text
 from lhkit.model.measurement import Comparison, Measurement, Verification
-from lhkit.render.bars import draw_speed_bars, speed_bars
-from lhkit.render.figures import figure_png, figure_svg
-from lhkit.render.page import PageParts, render_page
-from lhkit.render.tables import comparison_table, format_ns, samples_csv, table_html, table_text
+from lhkit.show.comparison_page import PageParts, render_page
 
 RIGHT = Verification(ok=True, max_abs_error=1e-6, tolerance=1e-5, against="NumPy")
 

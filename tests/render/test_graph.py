@@ -2,13 +2,13 @@
 
 import xml.etree.ElementTree as ET
 
-from lhkit.analysis.payload_flow import Quantity, payload_flow
-from lhkit.model.flow import FlowEdge, FlowGraph, FlowNode, LegendEntry
+from lhkit.draw.graph_svg import graph_svg, graph_text
+from lhkit.draw.layered_layout import layout
+from lhkit.draw.svg import svg_png
+from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.payload_outline import OutlinedBlock, OutlinedOp, OutlinedValue, PayloadOutline
-from lhkit.model.trace import PayloadDelta
-from lhkit.render.graph import graph_svg, graph_text
-from lhkit.render.layered import layout
-from lhkit.render.svg import svg_png
+from lhkit.model.trace_record import PayloadDelta
+from lhkit.traces.graph.payload_graph import Quantity, payload_flow
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "%<script>alert('1')</script>&\""

@@ -13,9 +13,9 @@ from graph_cases import chain_graph, overlaps, problems
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lhkit.model.flow import FlowEdge, FlowGraph, FlowNode
-from lhkit.render.graph import graph_svg
-from lhkit.render.layered import layout
+from lhkit.draw.graph_svg import graph_svg
+from lhkit.draw.layered_layout import layout
+from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode
 
 
 @st.composite
@@ -140,8 +140,8 @@ def test_the_same_bytes_in_every_process():
     code = (
         "import sys, hashlib; sys.path.insert(0, sys.argv[1])\n"
         "from graph_cases import chain_graph\n"
-        "from lhkit.render.graph import graph_svg\n"
-        "from lhkit.render.layered import layout\n"
+        "from lhkit.draw.graph_svg import graph_svg\n"
+        "from lhkit.draw.layered_layout import layout\n"
         "print(hashlib.sha256(graph_svg(layout(chain_graph(200, 30))).encode()).hexdigest())\n"
         "print('fast_sugiyama' in sys.modules)"
     )
@@ -154,7 +154,7 @@ def test_the_same_bytes_in_every_process():
 
 
 def test_the_package_is_loaded_by_the_first_layout_only():
-    code = "import sys, lhkit.render.graph, lhkit.session.flows; print('fast_sugiyama' in sys.modules)"
+    code = "import sys, lhkit.draw.graph_svg, lhkit.traces.graph.flows; print('fast_sugiyama' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.strip() == "False"
 

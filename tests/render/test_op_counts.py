@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 from test_trace_text import TRACE, failed_trace
 
+from lhkit.draw.figures import figure_pdf, figure_svg
 from lhkit.model.errors import UsageError
-from lhkit.model.trace import PayloadOp, TraceStep
-from lhkit.render.figures import figure_pdf, figure_svg
-from lhkit.render.op_counts import draw_op_counts, op_counts
+from lhkit.model.trace_record import PayloadOp, TraceStep
+from lhkit.traces.report.op_counts import draw_op_counts, op_counts
 
 
 def op(number, name, born=-1, died=None):

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lhkit
-from lhkit.analysis.spacing import spaced
+from lhkit.bench.roofline import draw_roofline, label_places, roofline, speed_range
+from lhkit.draw.figures import figure_svg
+from lhkit.draw.spacing import spaced
 from lhkit.model.measurement import Comparison, CoreLimits, Measurement
-from lhkit.render.figures import figure_svg
-from lhkit.render.roofline import draw_roofline, label_places, roofline, speed_range
 
 
 def comparison(**times_ns):

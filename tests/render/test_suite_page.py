@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ET
 
 from suite_results import FAMILIES, RESULT, row
 
-from lhkit.render.suite_bars import BarGroup, RatioBar, family_groups, ratio_svg, rivals_in_order, row_group
-from lhkit.render.suite_page import suite_page
-from lhkit.render.suite_tables import family_table, result_lines, row_line
+from lhkit.suite.suite_bars import BarGroup, RatioBar, family_groups, ratio_svg, rivals_in_order, row_group
+from lhkit.suite.suite_page import suite_page
+from lhkit.suite.suite_tables import family_table, result_lines, row_line
 
 RIVALS = ("NumPy", "torch")
 

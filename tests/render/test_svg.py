@@ -2,8 +2,8 @@
 
 import xml.etree.ElementTree as ET
 
-from lhkit.render.svg import drawing_id, element, escaped, fitted, marks, svg, svg_png, text_width
-from lhkit.render.theme import ROLES, theme_style
+from lhkit.draw.svg import drawing_id, element, escaped, fitted, marks, svg, svg_png, text_width
+from lhkit.draw.theme import ROLES, theme_style
 
 
 def test_text_and_attributes_are_escaped():

@@ -2,12 +2,12 @@
 
 import pytest
 
+from lhkit.bench.bar_chart import draw_speed_bars, speed_bars
+from lhkit.bench.size_chart import draw_throughput, throughput_plot
+from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
+from lhkit.draw.tables import comparison_lines, comparison_table, format_share
 from lhkit.model.errors import UsageError
 from lhkit.model.measurement import Comparison, CoreLimits, Measurement
-from lhkit.render.bars import draw_speed_bars, speed_bars
-from lhkit.render.figures import figure_pdf, figure_png, figure_svg
-from lhkit.render.tables import comparison_lines, comparison_table, format_share
-from lhkit.render.throughput import draw_throughput, throughput_plot
 
 
 def comparison(size=10, flops=1000, scale=1.0):

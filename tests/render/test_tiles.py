@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lhkit.analysis.tiles import tile_frame, tile_picture
+from lhkit.draw.byte_sizes import format_bytes
+from lhkit.draw.svg import svg_png
 from lhkit.model.caches import CacheLevel
 from lhkit.model.index_terms import Term
 from lhkit.model.signature import ArrayType, Function
 from lhkit.model.tiling import LoopVariable, StructuredOp, TiledOperand, Tilings, View
-from lhkit.render.byte_sizes import format_bytes
-from lhkit.render.svg import svg_png
-from lhkit.render.tile_html import tiles_bundle, tiles_html
-from lhkit.render.tile_layout import lay_out
-from lhkit.render.tile_text import tiles_text
-from lhkit.render.tiles import tiles_at, tiles_frames, tiles_multiples_svg, tiles_svg
+from lhkit.tiles.tile_facts import tile_frame, tile_picture
+from lhkit.tiles.tile_html import tiles_bundle, tiles_html
+from lhkit.tiles.tile_layout import lay_out
+from lhkit.tiles.tile_svg import tiles_at, tiles_frames, tiles_multiples_svg, tiles_svg
+from lhkit.tiles.tile_text import tiles_text
 
 CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20))
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,7 +7,8 @@ import xml.etree.ElementTree as ET
 from drawing_boxes import out_of_bounds, overlaps
 from test_trace_text import OPS, STEPS, TRACE, at, consume, failed_trace, handle, live, read
 
-from lhkit.model.trace import (
+from lhkit.draw.svg import svg_png
+from lhkit.model.trace_record import (
     Elision,
     HandleChange,
     Invalidation,
@@ -17,8 +18,7 @@ from lhkit.model.trace import (
     TraceStep,
     TraceWarning,
 )
-from lhkit.render.svg import svg_png
-from lhkit.render.timeline import timeline_drawing, timeline_html, timeline_svg, timeline_text
+from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_html, timeline_svg, timeline_text
 
 HOSTILE = '"><script>alert(1)</script>&'
 

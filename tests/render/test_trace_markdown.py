@@ -9,7 +9,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
-from lhkit.model.trace import (
+from lhkit.model.trace_record import (
     HandleChange,
     HandleRecord,
     Invalidation,
@@ -22,7 +22,7 @@ from lhkit.model.trace import (
     Trace,
     TraceStep,
 )
-from lhkit.render.trace_markdown import MOST_BYTES, code_span, cut_middle, fenced, html_code
+from lhkit.traces.report.markdown_report import MOST_BYTES, code_span, cut_middle, fenced, html_code
 
 EVIL = "/home/me/<img src=x onerror=alert(1)>`*_[a](b)@everyone.mlir"
 

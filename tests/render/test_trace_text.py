@@ -5,14 +5,12 @@ import dataclasses
 import pytest
 from small_trace import small_trace
 
-from lhkit.analysis.handle_history import death_in_words, deaths, display_names
-from lhkit.analysis.trace_failure import failure_of
 from lhkit.model.failure import Diagnostic
 from lhkit.model.payload import Payload
 from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
-from lhkit.model.trace import (
+from lhkit.model.trace_record import (
     Elision,
     HandleChange,
     HandleRecord,
@@ -29,7 +27,9 @@ from lhkit.model.trace import (
     TraceStep,
     TraceWarning,
 )
-from lhkit.render.trace_text import plain_text, trace_lines
+from lhkit.traces.record.handle_history import death_in_words, deaths, display_names
+from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.report.trace_text import plain_text, trace_lines
 
 TEXT = "\n".join(f"// line {i}" for i in range(1, 30))
 

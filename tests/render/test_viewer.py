@@ -6,7 +6,10 @@ import json
 import re
 import zlib
 
-from lhkit.model.trace import (
+from lhkit.draw.svg import svg
+from lhkit.draw.view_page import page_html
+from lhkit.draw.viewer import Frame, Pane, View, ViewStep, packed, view_content, view_html, view_id
+from lhkit.model.trace_record import (
     HandleChange,
     HandleRecord,
     Outcome,
@@ -18,10 +21,7 @@ from lhkit.model.trace import (
     Trace,
     TraceStep,
 )
-from lhkit.render.svg import svg
-from lhkit.render.trace_view import trace_key, trace_page, trace_view, view_steps, whole_trace_view
-from lhkit.render.view_page import page_html
-from lhkit.render.viewer import Frame, Pane, View, ViewStep, packed, view_content, view_html, view_id
+from lhkit.show.trace_view import trace_key, trace_page, trace_view, view_steps, whole_trace_view
 
 HURT = "</script><script>window.hurt = 1</script>"
 FRAMES = (Frame(-1, "<p>as given</p>"), Frame(0, "<p>after 0</p>"), Frame(2, "<p>after 2</p>"))

@@ -5,20 +5,20 @@ import difflib
 import pytest
 
 from lhkit.model.errors import UsageError
-from lhkit.schedule.arguments import arguments_of, result_types_of, types_of
-from lhkit.schedule.edits_arguments import set_argument
-from lhkit.schedule.edits_knobs import knob_to_literal
-from lhkit.schedule.edits_moving import move_step
-from lhkit.schedule.edits_steps import (
+from lhkit.text.edits_arguments import set_argument
+from lhkit.text.edits_moving import move_step
+from lhkit.text.edits_switching import disable_step, disabled_steps, enable_step
+from lhkit.text.knob_text import knob_to_literal
+from lhkit.text.script import Script
+from lhkit.text.step_arguments import arguments_of, result_types_of, types_of
+from lhkit.text.step_edits import (
     dependents_of,
     duplicate_step,
     insert_step,
     remove_step,
     replace_step,
 )
-from lhkit.schedule.edits_structure import wrap_in_foreach
-from lhkit.schedule.edits_switching import disable_step, disabled_steps, enable_step
-from lhkit.schedule.script import Script
+from lhkit.text.structure_edits import wrap_in_foreach
 
 ANY = "!transform.any_op"
 TEXT = f"""// Payload: anything.

@@ -3,8 +3,8 @@
 import pytest
 
 from lhkit.model.elementwise_kinds import KINDS, ElementwiseSpelling
-from lhkit.schedule.upgrading.elementwise_ops import respell_text, respelling
-from lhkit.schedule.upgrading.upgrade import upgrade_text
+from lhkit.text.upgrades.elementwise_ops import respell_text, respelling
+from lhkit.text.upgrades.text_upgrade import upgrade_text
 
 TODAY = ElementwiseSpelling(named=True, form="kind")
 TOMORROW = ElementwiseSpelling(named=False, form="short")

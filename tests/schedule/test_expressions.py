@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lhkit.model.errors import UsageError
 from lhkit.model.span import Span
-from lhkit.schedule.expressions import parse_expression
+from lhkit.text.expressions import parse_expression
 
 VALUES = {"a": 3, "b": -7, "x": 2.5, "flag": True, "word": "ijk"}
 FUNCTIONS = {

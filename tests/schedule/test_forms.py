@@ -2,8 +2,16 @@
 
 import pytest
 
-from lhkit.model.assembly import Assembly, Piece
-from lhkit.model.catalogue import (
+from lhkit.compose.form_text import (
+    form_problems,
+    form_text,
+    generic_form_text,
+    kind_of_type,
+    mixed_entries,
+)
+from lhkit.model.errors import UsageError
+from lhkit.model.op_assembly import Assembly, Piece
+from lhkit.model.op_catalogue import (
     AttributeSpec,
     Catalogue,
     CatalogueOp,
@@ -12,15 +20,7 @@ from lhkit.model.catalogue import (
     RegionSpec,
     ResultSpec,
 )
-from lhkit.model.errors import UsageError
-from lhkit.model.forms import DYNAMIC, Form, FormBlock, TypedName
-from lhkit.schedule.forms import (
-    form_problems,
-    form_text,
-    generic_form_text,
-    kind_of_type,
-    mixed_entries,
-)
+from lhkit.model.step_form import DYNAMIC, Form, FormBlock, TypedName
 
 OP = "!transform.any_op"
 TARGET, SIZE, LOOP = TypedName("%mm", OP), TypedName("%size", "!transform.param<i64>"), TypedName("%loop", OP)

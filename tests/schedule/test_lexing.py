@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import damaged, generated, listings, shipped
 
-from lhkit.schedule.lexing import TOKEN_KINDS, lex, without_trivia
+from lhkit.text.lexer import TOKEN_KINDS, lex, without_trivia
 
 
 def check(text):

@@ -5,12 +5,12 @@ from planted_failures import ADD, ANY, FOUR, MAX, PLANTED, TILE_M, text_of, tile
 
 from lhkit.model.failure import Diagnostic
 from lhkit.model.span import Span
-from lhkit.schedule.repairs.candidate import candidate, corresponding_ops, distinct, unified_diff
-from lhkit.schedule.repairs.moving import moved_before
-from lhkit.schedule.repairs.results import with_more_results, without_last_results
-from lhkit.schedule.repairs.unloadable import candidates_for_text
-from lhkit.schedule.script import Replacement, Script, with_replacements
-from lhkit.schedule.syntax import read_steps
+from lhkit.repairs.candidate import candidate, corresponding_ops, distinct, unified_diff
+from lhkit.repairs.moved_steps import moved_before
+from lhkit.repairs.results import with_more_results, without_last_results
+from lhkit.repairs.unloadable_text import candidates_for_text
+from lhkit.text.parser import read_steps
+from lhkit.text.script import Replacement, Script, with_replacements
 
 
 def step(script, beginning):

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import ROOT, damaged, generated, listings, shipped
 
-from lhkit.schedule.handles import read_handles
-from lhkit.schedule.lexing import without_trivia
-from lhkit.schedule.syntax import read_steps, read_syntax
+from lhkit.text.handle_scopes import read_handles
+from lhkit.text.lexer import without_trivia
+from lhkit.text.parser import read_steps, read_syntax
 
 ANY = "!transform.any_op"
 

@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
-from lhkit.analysis.op_diff import text_diff
-from lhkit.schedule.handles import read_handles
-from lhkit.schedule.syntax import read_steps
-from lhkit.schedule.upgrading import upgrade
-from lhkit.schedule.upgrading.upgrade import upgrade_text
-from lhkit.session.old_spellings import _advice, top_level_sequence
+from lhkit.load.old_spellings import _advice, top_level_sequence
+from lhkit.text.handle_scopes import read_handles
+from lhkit.text.parser import read_steps
+from lhkit.text.upgrades import text_upgrade as upgrade
+from lhkit.text.upgrades.text_upgrade import upgrade_text
+from lhkit.traces.diff.op_diff import text_diff
 
 TILE = " = transform.structured.tile_using_for %a[1]"
 BOMBS = {

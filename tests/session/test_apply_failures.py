@@ -3,9 +3,9 @@
 import pytest
 
 import lhkit
-from lhkit.analysis.trace_failure import failure_of
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import LhkitError
-from lhkit.shipped import shipped_folder
+from lhkit.traces.record.trace_failure import failure_of
 from lhkit.worker.limits import Limits
 
 SCHEDULES = shipped_folder("schedules")

@@ -8,16 +8,16 @@ import pytest
 from test_tutorial_sequences import LAYER
 
 import lhkit
+from lhkit.compose.builder.op_functions import members
+from lhkit.compose.builder.parameters import RESERVED, parameters_of
+from lhkit.compose.builder.schedule_builder import Builder
+from lhkit.load.loader import load_payload, load_schedule
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.load.user_code import known_own_ops
+from lhkit.load.verified_edits import edit_schedule
 from lhkit.model.errors import UsageError
-from lhkit.schedule.building.builder import Builder
-from lhkit.schedule.building.ops import members
-from lhkit.schedule.building.parameters import RESERVED, parameters_of
-from lhkit.schedule.edits_steps import insert_step
-from lhkit.session.editing import edit_schedule
-from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.own_ops import known_own_ops
-from lhkit.session.tracing import trace_schedule
-from lhkit.shipped import shipped_folder
+from lhkit.text.step_edits import insert_step
+from lhkit.traces.record.trace_run import trace_schedule
 
 ANY = "!transform.any_op"
 ONE, TWO = f"({ANY}) -> {ANY}", f"({ANY}) -> ({ANY}, {ANY})"

@@ -7,7 +7,7 @@ from schedule_generator import Generator, module
 from schedule_payloads import PAYLOADS
 
 import lhkit
-from lhkit.session.checking import check_schedule
+from lhkit.checks.schedule_check import check_schedule
 
 
 class Tally:

@@ -10,16 +10,17 @@ from check_payloads import PAYLOADS
 from test_tutorial_sequences import CASES, last_line_marked, schedule_text
 
 import lhkit
-from lhkit.analysis import aliasing, handle_states, static_check
-from lhkit.analysis.handle_history import rolled_back
+from lhkit.checks import handle_states, static_check
+from lhkit.checks import points_to as aliasing
+from lhkit.checks.check_text import check_lines
+from lhkit.checks.schedule_check import check_schedule, outline_of
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model import span
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.span import Span, excerpt
-from lhkit.render.check_text import check_lines
-from lhkit.render.trace_text import plain_text
-from lhkit.session.checking import check_schedule, outline_of
-from lhkit.session.tracing import trace_schedule
-from lhkit.shipped import shipped_folder
+from lhkit.traces.record.handle_history import rolled_back
+from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.traces.report.trace_text import plain_text
 from lhkit.workbench import text_marks
 
 SHIPPED = sorted(shipped_folder("schedules").glob("*.mlir"))

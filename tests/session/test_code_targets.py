@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.compiler import target_attributes
+from lhkit.compiler.lowering import target_attributes
+from lhkit.load import target_choice as targets
+from lhkit.load.environment import describe_environment
+from lhkit.load.schedule_export import portable_text
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.load.target_choice import code_target
 from lhkit.model import target as model_target
 from lhkit.model.errors import UsageError
 from lhkit.model.target import INSTRUCTION_SETS, VECTORS
-from lhkit.session import targets
-from lhkit.session.environment import describe_environment
-from lhkit.session.exporting import portable_text
-from lhkit.session.sweep_subjects import environment_hash
-from lhkit.session.sweeping import prepare_sweep
-from lhkit.session.targets import code_target
-from lhkit.shipped import shipped_folder
+from lhkit.sweeps.sweep_options import prepare_sweep
+from lhkit.sweeps.sweep_subjects import environment_hash
 
 pytestmark = pytest.mark.skipif(
     platform.machine().lower() not in ("x86_64", "amd64"), reason="the compiler here makes no x86 code"

@@ -8,12 +8,12 @@ import time
 
 import pytest
 
+from lhkit.compose.session import Session
+from lhkit.compose.session_history import MOST_VERSIONS, History, Version
+from lhkit.load.loader import load_payload, load_schedule
 from lhkit.model.errors import ScheduleError, UsageError
-from lhkit.schedule.edits_arguments import set_argument
-from lhkit.schedule.edits_steps import insert_step, remove_step
-from lhkit.session.composing import Session
-from lhkit.session.history import MOST_VERSIONS, History, Version
-from lhkit.session.loading import load_payload, load_schedule
+from lhkit.text.edits_arguments import set_argument
+from lhkit.text.step_edits import insert_step, remove_step
 
 PAYLOAD = """
 func.func @mm(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> tensor<8x8xf32> {
@@ -226,7 +226,7 @@ def test_a_file_that_another_editor_saves_is_followed(session, tmp_path):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    monkeypatch.setattr("lhkit.session.recovery.REST_SECONDS", 0)
+    monkeypatch.setattr("lhkit.compose.recovery.REST_SECONDS", 0)
 
 
 def left_by(session, schedule):
@@ -279,9 +279,9 @@ def test_a_session_of_another_schedule_or_one_without_changes_is_not_offered(
 
 def test_changes_in_a_row_are_written_once(payload, schedule, worker, monkeypatch):
     written = []
-    monkeypatch.setattr("lhkit.session.recovery.REST_SECONDS", 0.3)
+    monkeypatch.setattr("lhkit.compose.recovery.REST_SECONDS", 0.3)
     monkeypatch.setattr(
-        "lhkit.session.recovery.write_whole", lambda path, text: written.append(json.loads(text))
+        "lhkit.compose.recovery.write_whole", lambda path, text: written.append(json.loads(text))
     )
     session = Session(payload, schedule, retraces=False, worker=worker)
     for size in range(1, 6):
@@ -299,9 +299,9 @@ def test_changes_in_a_row_are_written_once(payload, schedule, worker, monkeypatc
 def test_a_process_that_dies_leaves_its_session(payload, schedule, worker, state_folder):
     code = f"""
 import os, time
-from lhkit.session import recovery
-from lhkit.session.composing import Session
-from lhkit.session.loading import load_payload, load_schedule
+from lhkit.load import recovery
+from lhkit.compose.session import Session
+from lhkit.load.loader import load_payload, load_schedule
 recovery.REST_SECONDS = 0
 session = Session(load_payload({PAYLOAD!r}), load_schedule({SCHEDULE!r}, name="tile.mlir"), retraces=False)
 session.set_text({SCHEDULE.replace("[4]", "[2]")!r})

@@ -7,14 +7,14 @@ import pytest
 from sweep_records import comparison, record
 
 import lhkit
-from lhkit.analysis.confirmation import describe_confirmation
-from lhkit.analysis.winner import Rule
 from lhkit.model.errors import LhkitError, UsageError, error_for
 from lhkit.model.failure import Failure
-from lhkit.session import confirming as module
-from lhkit.session import winning
-from lhkit.session.confirming import Confirming, confirm
-from lhkit.sweeping.confirmation_log import ConfirmationLog
+from lhkit.sweeps import best_schedule as winning
+from lhkit.sweeps import confirmation_run as module
+from lhkit.sweeps.confirmation import describe_confirmation
+from lhkit.sweeps.confirmation_log import ConfirmationLog
+from lhkit.sweeps.confirmation_run import Confirming, confirm
+from lhkit.sweeps.winner import Rule
 
 PAYLOAD = lhkit.payloads.matmul(32, 64, 32)
 SCHEDULE = lhkit.load_schedule("matmul_tile.mlir")

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.kernels.verification import verify
+from lhkit.load.loader import load_schedule
+from lhkit.load.random_inputs import generate_arguments
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.target import VECTORS
-from lhkit.session.inputs import generate_arguments
-from lhkit.session.loading import load_schedule
-from lhkit.session.verifying import verify
-from lhkit.shipped import shipped_folder
 
 # Images, height, width, channels, filters, window, stride.
 SHAPES = {

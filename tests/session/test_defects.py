@@ -10,9 +10,9 @@ import pytest
 
 import lhkit
 from lhkit.cli.main import run_program
+from lhkit.kernels import kernel as kernels
 from lhkit.model.boundary import public
 from lhkit.model.errors import DefectError, LhkitError, MemoryLimitError, UsageError
-from lhkit.session import kernels
 from lhkit.worker.client import Worker
 
 PAYLOAD = "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }\n"
@@ -47,7 +47,7 @@ def test_a_defect_on_the_command_line_leaves_a_folder_with_its_inputs(
     monkeypatch, tmp_path, lhkit_here, crash_folder
 ):
     (tmp_path / "p.mlir").write_text(PAYLOAD)
-    monkeypatch.setattr("lhkit.cli.run._report", None)
+    monkeypatch.setattr("lhkit.cli.run_command._report", None)
     before = set(crash_folder.iterdir())
     done = lhkit_here("run", "p.mlir", "--seed", "3")
     assert done.returncode == 3
@@ -151,7 +151,7 @@ def test_empty_arrays_larger_than_the_disk_are_refused():
 
 
 def test_a_defect_in_a_workbench_is_shown_and_the_page_gets_its_answer(monkeypatch):
-    from lhkit.widgets.workbench import WorkbenchWidget
+    from lhkit.workbench.widget import WorkbenchWidget
 
     said = []
 

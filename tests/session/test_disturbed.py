@@ -6,15 +6,15 @@ import sys
 from contextlib import closing
 
 import lhkit
-from lhkit.analysis.bench_file import bench_from_json, bench_to_json
-from lhkit.render.bars import draw_speed_bars, speed_bars
-from lhkit.render.value_views import measurement_svg, measurement_words
+from lhkit.bench.bar_chart import draw_speed_bars, speed_bars
+from lhkit.bench.bench_file import bench_from_json, bench_to_json
+from lhkit.show.value_views import measurement_svg, measurement_words
 from lhkit.worker.client import Worker
 
 HOLD = """
 import sys
 from contextlib import closing
-from lhkit.worker.neighbours import timing_sign
+from lhkit.worker.timing_conditions import timing_sign
 with timing_sign():
     print("timing", flush=True)
     sys.stdin.readline()

@@ -6,22 +6,22 @@ import pytest
 from test_tutorial_sequences import CASES, schedule_text
 from texts import ROOT, damaged, generated, shipped
 
-from lhkit.compiler.bindings import ir, new_context
+from lhkit.compiler.ir.bindings import ir, new_context
+from lhkit.load.agreement import check_agreement, find_disagreement
+from lhkit.load.loader import describe_schedule, describe_sources, load_schedule
+from lhkit.load.verified_edits import edit_schedule, read_script
+from lhkit.model.codec import from_json
 from lhkit.model.errors import LhkitError, ScheduleError, UsageError
-from lhkit.model.jsonable import from_json
 from lhkit.model.written import WrittenOp
-from lhkit.schedule.agreement import check_agreement, find_disagreement
-from lhkit.schedule.edits_arguments import set_argument
-from lhkit.schedule.edits_knobs import knob_to_literal
-from lhkit.schedule.edits_moving import move_step
-from lhkit.schedule.edits_steps import duplicate_step, insert_step, remove_step
-from lhkit.schedule.edits_structure import wrap_in_foreach
-from lhkit.schedule.edits_switching import disable_step, disabled_steps, enable_step
-from lhkit.schedule.layout import extent_of
-from lhkit.schedule.requirements import requirements_of
-from lhkit.schedule.script import SEQUENCE, Replacement, Script, with_replacements
-from lhkit.session.editing import edit_schedule, read_script
-from lhkit.session.loading import describe_schedule, describe_sources, load_schedule
+from lhkit.text.edits_arguments import set_argument
+from lhkit.text.edits_moving import move_step
+from lhkit.text.edits_switching import disable_step, disabled_steps, enable_step
+from lhkit.text.knob_text import knob_to_literal
+from lhkit.text.layout import extent_of
+from lhkit.text.requirements import requirements_of
+from lhkit.text.script import SEQUENCE, Replacement, Script, with_replacements
+from lhkit.text.step_edits import duplicate_step, insert_step, remove_step
+from lhkit.text.structure_edits import wrap_in_foreach
 
 SCHEDULES = {n: t for n, t in shipped().items() if (ROOT / "schedules" / n).exists()}
 TUTORIAL = [schedule_text(case.values[0]) for case in CASES]

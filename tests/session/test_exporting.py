@@ -11,20 +11,20 @@ from test_tutorial_sequences import ANY, CASES, PAYLOADS, schedule_text
 from texts import ROOT, generated
 
 import lhkit
-from lhkit.compiler.bindings import ir, new_context, passmanager
-from lhkit.model.errors import ScheduleError, UsageError
-from lhkit.model.knob import attribute_text
-from lhkit.schedule.exports import portable_problems
-from lhkit.session.building import building
-from lhkit.session.exporting import (
+from lhkit.compiler.ir.bindings import ir, new_context, passmanager
+from lhkit.compose.builder.building import building
+from lhkit.load.loader import load_payload, load_schedule
+from lhkit.load.schedule_export import (
     apply_portable,
     builder_code,
     portable_text,
     prevents_portable,
     tunable_text,
 )
-from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.tracing import trace_schedule
+from lhkit.model.errors import ScheduleError, UsageError
+from lhkit.model.knob import attribute_text
+from lhkit.text.portable_export import portable_problems
+from lhkit.traces.record.trace_run import trace_schedule
 
 OPT = "mlir-opt-19"
 # Schedules with steps that other programs do not have.

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.session.forms import read_forms
-from lhkit.shipped import shipped_folder
+from lhkit.compose.forms import read_forms
+from lhkit.load.shipped_files import shipped_folder
 
 ANY = "!transform.any_op"
 PAYLOADS = shipped_folder("data") / "flow"

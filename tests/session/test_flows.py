@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 import lhkit
-from lhkit.analysis.payload_history import PayloadHistory
-from lhkit.analysis.schedule_flow import schedule_flow
-from lhkit.analysis.step_work import work_of_step
+from lhkit.draw.graph_svg import graph_svg, graph_text
+from lhkit.draw.layered_layout import layout
 from lhkit.model.errors import UsageError
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.render.graph import graph_svg, graph_text
-from lhkit.render.layered import layout
-from lhkit.session.flows import outline_after, payload_flow_of
+from lhkit.traces.graph.flows import outline_after, payload_flow_of
+from lhkit.traces.graph.schedule_graph import schedule_flow
+from lhkit.traces.record.payload_history import PayloadHistory
+from lhkit.traces.record.step_work import work_of_step
 
 ROOT = Path(__file__).parents[2]
 FC_RELU = ["fc_relu_handles", "fc_relu_tile_fuse"]

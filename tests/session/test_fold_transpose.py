@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.shipped import shipped_folder
+from lhkit.load.shipped_files import shipped_folder
 
 DATA, SCHEDULES = shipped_folder("data"), shipped_folder("schedules")
 ANY = "!transform.any_op"

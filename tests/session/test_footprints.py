@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.kernels.kernel import Kernel
+from lhkit.load.microkernels import read_microkernels
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.memory.footprint_text import footprint_text
+from lhkit.memory.kernel_memory import scheduled_footprint
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
-from lhkit.model.footprint import Range
-from lhkit.render.footprint_text import footprint_text
-from lhkit.session.footprints import scheduled_footprint
-from lhkit.session.kernels import Kernel
-from lhkit.session.microkernels import read_microkernels
-from lhkit.session.workers import shared_worker
-from lhkit.shipped import shipped_folder
+from lhkit.model.memory_footprint import Range
+from lhkit.worker.workers import shared_worker
 
 DATA, SCHEDULES = shipped_folder("data"), shipped_folder("schedules")
 HEADER = re.compile(r"// Payload: data/([\w/]+)\.mlir")

@@ -8,8 +8,8 @@ from schedule_generator import ALL, Generator, module, name_of
 from schedule_payloads import PAYLOADS
 
 import lhkit
+from lhkit.load.loader import describe_schedule, describe_sources
 from lhkit.model.errors import LhkitError
-from lhkit.session.loading import describe_schedule, describe_sources
 
 CAUSES = ("direct", "alias", "nested")
 

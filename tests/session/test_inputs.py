@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from lhkit.load.random_inputs import DEFAULT_EXTENT, generate_arguments
 from lhkit.model.signature import ArrayType, Function
-from lhkit.session.inputs import DEFAULT_EXTENT, generate_arguments
 
 
 def function_of(*types):

@@ -8,9 +8,9 @@ from schedule_generator import Generator, module
 from schedule_payloads import PAYLOADS
 
 import lhkit
-from lhkit.analysis.op_diff import ir_diff, text_diff
-from lhkit.analysis.placed_ops import order_at, place_ops
-from lhkit.render.ir_html import ir_html
+from lhkit.traces.diff.ir_html import ir_html
+from lhkit.traces.diff.op_diff import ir_diff, text_diff
+from lhkit.traces.record.placed_ops import order_at, place_ops
 
 
 def traces(seeds, worker):

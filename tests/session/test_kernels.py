@@ -8,6 +8,8 @@ import psutil
 import pytest
 
 import lhkit
+from lhkit.load.random_inputs import generate_arguments
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import (
     CrashError,
     InvalidatedHandleError,
@@ -17,8 +19,6 @@ from lhkit.model.errors import (
     TimeLimitError,
     UsageError,
 )
-from lhkit.session.inputs import generate_arguments
-from lhkit.shipped import shipped_folder
 
 DATA, SCHEDULES = shipped_folder("data"), shipped_folder("schedules")
 HEAD = "module attributes {transform.with_named_sequence} {\n"

@@ -5,9 +5,9 @@ import pytest
 import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.model.knob import Bounds, Knob
-from lhkit.schedule.requirements import requirements_of
-from lhkit.session.tracing import trace_schedule
-from lhkit.sweeping.narrowing import knob_axes
+from lhkit.sweeps.narrowing import knob_axes
+from lhkit.text.requirements import requirements_of
+from lhkit.traces.record.trace_run import trace_schedule
 
 HEAD = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

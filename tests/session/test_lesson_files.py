@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from lhkit.cli.lab import INDEX, lab_environment, write_index
+from lhkit.cli.lab_command import INDEX, lab_environment, write_index
 from lhkit.cli.main import run_program
+from lhkit.lessons import lesson_list as room
+from lhkit.lessons.lesson import Lesson
+from lhkit.lessons.lesson_list import copy_notebooks, find_notebook, lessons_in, reset_notebook
+from lhkit.lessons.lesson_page import lessons_markdown, lessons_table
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import UsageError
-from lhkit.model.lesson import Lesson
-from lhkit.render.lesson_page import lessons_markdown, lessons_table
-from lhkit.session import lessons as room
-from lhkit.session.lessons import copy_notebooks, find_notebook, lessons_in, reset_notebook
-from lhkit.shipped import shipped_folder
 
 EXERCISE = 'import lhkit\none = lhkit.exercises.load("name_the_dead")\ntwo = lhkit.exercises.load("fuse_all")'
 

@@ -6,17 +6,17 @@ import shutil
 import pytest
 
 import lhkit
+from lhkit.compose.recipes import recipes_to_copy, recipes_to_declare
+from lhkit.load.loader import load_schedule
+from lhkit.load.schedule_export import portable_text
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import ScheduleError, UsageError
-from lhkit.schedule.libraries import declared_libraries, standalone
-from lhkit.schedule.recipes import recipes_to_copy, recipes_to_declare
-from lhkit.schedule.script import Script
-from lhkit.session.exporting import portable_text
-from lhkit.session.loading import load_schedule
-from lhkit.session.opt_loading import load_for_opt
-from lhkit.session.repairing import find_text_repairs
-from lhkit.session.reproducing import save_reproducer
-from lhkit.session.tracing import trace_schedule
-from lhkit.shipped import shipped_folder
+from lhkit.repairs.repair_trials import find_text_repairs
+from lhkit.text.libraries import declared_libraries, standalone
+from lhkit.text.script import Script
+from lhkit.traces.opt.opt_loading import load_for_opt
+from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.traces.report.reproducing import save_reproducer
 
 ANY = "!transform.any_op"
 LIBRARY = f"""

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import lhkit
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
-from lhkit.shipped import shipped_folder
 
 DATA, SCHEDULES = shipped_folder("data"), shipped_folder("schedules")
 BOTH = """module attributes {transform.with_named_sequence} {
@@ -68,7 +68,7 @@ def test_bytecode_loads_like_text(tmp_path, worker):
 def bytecode_of(path):
     import io
 
-    from lhkit.compiler.bindings import ir, new_context
+    from lhkit.compiler.ir.bindings import ir, new_context
 
     with new_context():
         out = io.BytesIO()

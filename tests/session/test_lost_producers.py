@@ -3,8 +3,8 @@
 import pytest
 
 import lhkit
-from lhkit.analysis.trace_failure import failure_of
-from lhkit.shipped import shipped_folder
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.traces.record.trace_failure import failure_of
 
 DATA, SCHEDULES = shipped_folder("data"), shipped_folder("schedules")
 ANY = "!transform.any_op"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.kernels.verification import as_tuple
 from lhkit.model.errors import PayloadError
-from lhkit.session.verifying import as_tuple
 
 A = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
 COUNTING = np.arange(1, 33, dtype=np.float32).reshape(4, 8)

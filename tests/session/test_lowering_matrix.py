@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.session.verifying import as_tuple
+from lhkit.kernels.verification import as_tuple
 
 DTYPES = {
     "i1": np.bool_,

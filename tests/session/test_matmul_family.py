@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.kernels.verification import verify
+from lhkit.load.loader import load_schedule
+from lhkit.load.random_inputs import generate_arguments
 from lhkit.model.target import VECTORS
-from lhkit.session.inputs import generate_arguments
-from lhkit.session.loading import load_schedule
-from lhkit.session.verifying import verify
 
 SHAPES = {
     "whole tiles": (12, 128, 16),

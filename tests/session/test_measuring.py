@@ -8,13 +8,13 @@ import psutil
 import pytest
 
 import lhkit
-from lhkit.analysis.statistics import summarize
+from lhkit.bench.side_by_side import fastest_ns
+from lhkit.load.environment import describe_environment
+from lhkit.load.loader import load_payload, load_schedule
 from lhkit.model.errors import UsageError
-from lhkit.session.environment import describe_environment
-from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.measuring import fastest_ns
-from lhkit.worker.caches import last_level_cache_bytes
+from lhkit.model.sample_statistics import summarize
 from lhkit.worker.client import Worker
+from lhkit.worker.worker_caches import last_level_cache_bytes
 
 IN_PLACE = """
 func.func @double(%x: memref<4096xf32>) {

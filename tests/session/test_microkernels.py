@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import lhkit
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import CrashError, ScheduleError, UsageError
-from lhkit.shipped import shipped_folder
 
 FOLDER = shipped_folder("schedules") / "microkernels"
 ANY = "!transform.any_op"

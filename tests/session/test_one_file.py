@@ -5,8 +5,8 @@ import pytest
 
 import lhkit
 from lhkit.model.errors import LhkitError, UsageError
-from lhkit.model.trace import ParamReference, ResultReference
-from lhkit.session.tracing import trace_schedule
+from lhkit.model.trace_record import ParamReference, ResultReference
+from lhkit.traces.record.trace_run import trace_schedule
 
 PRODUCT = """func.func @product(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %0 = linalg.matmul ins(%a, %b : tensor<8x8xf32>, tensor<8x8xf32>) outs(%c : tensor<8x8xf32>) -> tensor<8x8xf32>

@@ -8,12 +8,12 @@ from importlib.resources import files
 import jsonschema
 import pytest
 
+from lhkit.load.loader import load_payload, load_schedule
 from lhkit.model.errors import ScheduleError, TimeLimitError, UsageError
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.opt_host import OptHost, opt_host
-from lhkit.session.opt_tracing import trace_with_opt
-from lhkit.session.tracing import trace_schedule
+from lhkit.traces.opt.opt_binary import OptHost, opt_host
+from lhkit.traces.opt.opt_trace import trace_with_opt
+from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.limits import Limits
 
 SCHEMA = json.loads(files("lhkit").joinpath("schemas/trace-1.json").read_text(encoding="utf-8"))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.model.catalogue import Catalogue
+from lhkit.load import user_code as own_ops
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import CrashError, ScheduleError, TimeLimitError, UsageError
-from lhkit.session import own_ops
-from lhkit.shipped import shipped_folder
+from lhkit.model.op_catalogue import Catalogue
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 

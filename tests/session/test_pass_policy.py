@@ -8,27 +8,27 @@ import shutil
 
 import pytest
 
-from lhkit.compiler.bindings import ir, new_context, passmanager
-from lhkit.compiler.catalogue_passes import registered_passes
-from lhkit.compiler.interpreter_pass import apply_by_pass
-from lhkit.compiler.sources import Source
+from lhkit.checks.check_text import check_lines
+from lhkit.checks.schedule_check import check_schedule
+from lhkit.compiler.catalogue.catalogue_passes import registered_passes
+from lhkit.compiler.interpreter.interpreter_pass import apply_by_pass
+from lhkit.compiler.ir.bindings import ir, new_context, passmanager
+from lhkit.compiler.ir.sources import Source
+from lhkit.kernels.kernel import compile_kernel
+from lhkit.load.loader import load_payload, load_schedule, parse_text
+from lhkit.load.schedule_export import apply_portable
+from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import ScheduleError, UsageError
-from lhkit.model.jsonable import from_json, to_json
 from lhkit.model.pass_policy import ALLOWED_PASSES, REFUSED_PASSES, refusal_of
 from lhkit.model.schedule import Schedule
-from lhkit.render.check_text import check_lines
-from lhkit.render.trace_text import plain_text
-from lhkit.session.checking import check_schedule
-from lhkit.session.exporting import apply_portable
-from lhkit.session.kernels import compile_kernel
-from lhkit.session.loading import load_payload, load_schedule, parse_text
-from lhkit.session.opt_host import opt_host
-from lhkit.session.opt_loading import load_for_opt
-from lhkit.session.opt_passes import refused_in
-from lhkit.session.opt_tracing import trace_with_opt
-from lhkit.session.sweeping import prepare_sweep
-from lhkit.session.tracing import trace_schedule
-from lhkit.sweeping.keys import schedule_facts
+from lhkit.sweeps.keys import schedule_facts
+from lhkit.sweeps.sweep_options import prepare_sweep
+from lhkit.traces.opt.opt_binary import opt_host
+from lhkit.traces.opt.opt_loading import load_for_opt
+from lhkit.traces.opt.opt_passes import refused_in
+from lhkit.traces.opt.opt_trace import trace_with_opt
+from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.traces.report.trace_text import plain_text
 
 PAYLOAD = "func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {\n  return %x : tensor<8xf32>\n}\n"
 ANY = "(!transform.any_op) -> !transform.any_op"

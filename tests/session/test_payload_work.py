@@ -1,8 +1,8 @@
 import pytest
 
 import lhkit
+from lhkit.kernels.session_work import payload_work
 from lhkit.model.work import Work
-from lhkit.session.work import payload_work
 
 DYNAMIC = """func.func @f(%x: tensor<?x4xf32>, %s: f32) -> tensor<?x4xf32> {
   %r = arith.addf %x, %x : tensor<?x4xf32>

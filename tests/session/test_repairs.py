@@ -28,8 +28,8 @@ import lhkit
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.repair import REPAIR_KINDS, Repairs
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.session.repairing import find_repairs, find_text_repairs
-from lhkit.session.tracing import trace_schedule
+from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
+from lhkit.traces.record.trace_run import trace_schedule
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from test_tutorial_sequences import CASES, PAYLOADS, schedule_text
 
 import lhkit
 from lhkit.model.errors import LhkitError
-from lhkit.schedule.script import Replacement, Script, with_replacements
-from lhkit.session.repairing import find_repairs
-from lhkit.session.tracing import trace_schedule
+from lhkit.repairs.repair_trials import find_repairs
+from lhkit.text.script import Replacement, Script, with_replacements
+from lhkit.traces.record.trace_run import trace_schedule
 
 pytestmark = pytest.mark.heavy
 SHIPPED = {

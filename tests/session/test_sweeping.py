@@ -11,10 +11,10 @@ import time
 import pytest
 
 import lhkit
-from lhkit.analysis.sweep_runs import compare_sweeps
 from lhkit.model.errors import UsageError
-from lhkit.session.sweep_files import export_store, load_records, store_frame
-from lhkit.sweeping.store import Store, merge_stores
+from lhkit.sweeps.record_store import Store, merge_stores
+from lhkit.sweeps.store_comparison import compare_sweeps
+from lhkit.sweeps.sweep_files import export_store, load_records, store_frame
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, WAYS, Listed, make_record, points_of

@@ -9,15 +9,15 @@ import pytest
 
 import lhkit
 from lhkit.cli.main import run_program
+from lhkit.load.loader import parse_text
+from lhkit.load.schedule_export import portable_text, tunable_text
+from lhkit.load.target_choice import find_target
 from lhkit.model.errors import UsageError
 from lhkit.model.target import VECTORS, Target
-from lhkit.schedule.defaults import without_default_rules
-from lhkit.schedule.edits_knobs import knob_to_literal
-from lhkit.schedule.script import Script
-from lhkit.session.exporting import portable_text, tunable_text
-from lhkit.session.loading import parse_text
-from lhkit.session.targets import find_target
-from lhkit.sweeping.narrowing import knob_axes
+from lhkit.sweeps.narrowing import knob_axes
+from lhkit.text.defaults import without_default_rules
+from lhkit.text.knob_text import knob_to_literal
+from lhkit.text.script import Script
 
 SCHEDULE = """// lhkit: default lanes = vector_bits / 32
 // lhkit: default rows = 8 if vector_registers >= 32 else 6

@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lhkit
-from lhkit.analysis import tile_sweeps
-from lhkit.analysis.loop_nests import LoopNest
-from lhkit.analysis.tile_sweeps import Sweeper
-from lhkit.analysis.tiles import tile_frame, tile_picture
 from lhkit.model.index_terms import TermValues
 from lhkit.model.target import VECTORS
-from lhkit.render.tile_text import tiles_text
-from lhkit.session.tilings import read_tilings, tile_picture_of
+from lhkit.tiles import visited_elements as tile_sweeps
+from lhkit.tiles.loop_nests import LoopNest
+from lhkit.tiles.tile_facts import tile_frame, tile_picture
+from lhkit.tiles.tile_requests import read_tilings, tile_picture_of
+from lhkit.tiles.tile_text import tiles_text
+from lhkit.tiles.visited_elements import Sweeper
 from tests.index_interpreter import touched
 
 MATMUL = """

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import lhkit
-from lhkit.analysis.trace_failure import failure_of
+from lhkit.checks.schedule_check import check_schedule
 from lhkit.model.errors import LhkitError
-from lhkit.session.checking import check_schedule
-from lhkit.session.tracing import trace_schedule
+from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.limits import Limits
 
 ANY = "!transform.any_op"

@@ -3,12 +3,12 @@
 import pytest
 
 import lhkit
-from lhkit.analysis.explaining import explain
-from lhkit.analysis.handle_history import display_names, rolled_back, states_at_end
-from lhkit.model.trace import ArgumentReference, ParamReference, ResultReference
-from lhkit.render.trace_text import plain_text, trace_lines
-from lhkit.session.checking import check_schedule
-from lhkit.session.tracing import trace_schedule
+from lhkit.checks.schedule_check import check_schedule
+from lhkit.model.trace_record import ArgumentReference, ParamReference, ResultReference
+from lhkit.traces.explain.handle_explanation import explain
+from lhkit.traces.record.handle_history import display_names, rolled_back, states_at_end
+from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.traces.report.trace_text import plain_text, trace_lines
 
 ANY = "!transform.any_op"
 TO_ANY = f"({ANY}) -> {ANY}"

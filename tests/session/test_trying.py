@@ -2,15 +2,15 @@
 
 import pytest
 
+from lhkit.compose import step_candidates as candidates
+from lhkit.compose import trial_steps as trying
+from lhkit.compose.trial_steps import try_ops
+from lhkit.load.loader import load_payload, load_schedule
+from lhkit.load.user_code import load_own_ops
+from lhkit.load.verified_edits import edit_schedule
 from lhkit.model.errors import ScheduleError, UsageError
-from lhkit.schedule import candidates
-from lhkit.schedule.edits_steps import insert_step
-from lhkit.session import trying
-from lhkit.session.editing import edit_schedule
-from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.own_ops import load_own_ops
-from lhkit.session.tracing import trace_schedule
-from lhkit.session.trying import try_ops
+from lhkit.text.step_edits import insert_step
+from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker
 
 PAYLOAD = """

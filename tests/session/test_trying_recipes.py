@@ -2,20 +2,20 @@
 
 import pytest
 
+from lhkit.compose import recipes
+from lhkit.compose.recipes import insert_recipe
+from lhkit.compose.step_candidates import recipe_candidates
+from lhkit.compose.trial_steps import try_ops
+from lhkit.kernels.kernel import compile_kernel
+from lhkit.kernels.verification import verify
+from lhkit.load.loader import load_payload, load_schedule
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.load.verified_edits import edit_schedule
 from lhkit.model.errors import UsageError
-from lhkit.model.forms import TypedName
-from lhkit.schedule import recipes
-from lhkit.schedule.candidates import recipe_candidates
-from lhkit.schedule.edits_steps import insert_step
-from lhkit.schedule.recipes import insert_recipe
-from lhkit.schedule.script import Script
-from lhkit.session.editing import edit_schedule
-from lhkit.session.kernels import compile_kernel
-from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.tracing import trace_schedule
-from lhkit.session.trying import try_ops
-from lhkit.session.verifying import verify
-from lhkit.shipped import shipped_folder
+from lhkit.model.step_form import TypedName
+from lhkit.text.script import Script
+from lhkit.text.step_edits import insert_step
+from lhkit.traces.record.trace_run import trace_schedule
 
 OP = "!transform.any_op"
 HEAD = "module attributes {transform.with_named_sequence} {\n"

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pytest
 
 import lhkit
-from lhkit.analysis.handle_history import deaths, states_at_end
-from lhkit.analysis.trace_failure import failure_of
-from lhkit.session.tracing import trace_schedule
+from lhkit.traces.record.handle_history import deaths, states_at_end
+from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.record.trace_run import trace_schedule
 
 ANY = "!transform.any_op"
 TO_ANY = f"({ANY}) -> {ANY}"

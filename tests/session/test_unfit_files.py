@@ -6,21 +6,21 @@ from pathlib import Path
 import pytest
 
 import lhkit
-from lhkit.cli.run import _load_array
+from lhkit.bench.bench_store import load_bench
+from lhkit.cli.run_command import _load_array
+from lhkit.compose.followed_file import FollowedFile
+from lhkit.lessons.publishing import publish_notebook
+from lhkit.load import old_spellings
+from lhkit.load.file_upgrade import upgrade_file
+from lhkit.load.microkernels import read_microkernels
+from lhkit.load.user_code import load_own_ops
+from lhkit.load.weight_files import read_weights
 from lhkit.model.errors import LhkitError, UsageError
+from lhkit.model.files import write_file
 from lhkit.model.signature import ArrayType
-from lhkit.schedule.upgrading.edits import Upgrade
-from lhkit.session import old_spellings
-from lhkit.session.bench_files import load_bench
-from lhkit.session.files import write_file
-from lhkit.session.following import FollowedFile
-from lhkit.session.microkernels import read_microkernels
-from lhkit.session.own_ops import load_own_ops
-from lhkit.session.publishing import publish_notebook
-from lhkit.session.sweep_files import load_records
-from lhkit.session.upgrading import upgrade_file
-from lhkit.session.weight_files import read_weights
-from lhkit.sweeping.store import Store
+from lhkit.sweeps.record_store import Store
+from lhkit.sweeps.sweep_files import load_records
+from lhkit.text.upgrades.rule_edits import Upgrade
 from lhkit.workbench.state import read_state
 
 READERS = {

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from lhkit.load.file_upgrade import upgrade_file
+from lhkit.load.loader import load_payload, load_schedule
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import LhkitError, PayloadError, ScheduleError, UsageError
-from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.tracing import trace_schedule
-from lhkit.session.upgrading import upgrade_file
-from lhkit.shipped import shipped_folder
+from lhkit.traces.record.trace_run import trace_schedule
 
 FOLDER = Path(__file__).parents[1] / "schedule" / "old_spellings"
 STEPS = [line for line in (FOLDER / "steps.txt").read_text().splitlines() if not line.startswith("#")]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.compiler.bindings import ir, new_context
+from lhkit.compiler.ir.bindings import ir, new_context
+from lhkit.load.resource_bytecode import split_bytecode
+from lhkit.load.resource_sections import split_resources
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
-from lhkit.session.opt_loading import load_for_opt
-from lhkit.session.resource_bytecode import split_bytecode
-from lhkit.session.resource_text import split_resources
-from lhkit.worker.arrays import dtype_named
+from lhkit.traces.opt.opt_loading import load_for_opt
+from lhkit.worker.shared_arrays import dtype_named
 from tests.weight_payloads import (
     CASES,
     CONSTANT_A,

@@ -4,8 +4,8 @@ import pytest
 from sweep_records import grid, result_of
 
 import lhkit
-from lhkit.analysis.sweep_summary import knob_values
 from lhkit.model.errors import UsageError
+from lhkit.sweeps.sweep_summary import knob_values
 
 
 def cost(**knobs):

@@ -5,9 +5,9 @@ import re
 import pytest
 
 import lhkit
+from lhkit.draw.knob_view import KnobView
+from lhkit.draw.viewer import Pane, View
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.render.viewer import Pane, View
-from lhkit.widgets.knob_view import KnobView
 
 TILED = """
 module attributes {transform.with_named_sequence} {

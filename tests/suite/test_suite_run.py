@@ -12,15 +12,15 @@ from suite_results import RESULT
 from suite_results import row as result_row
 
 import lhkit
-from lhkit.analysis.suite import rival_ratios
-from lhkit.analysis.suite_file import suite_from_json, suite_to_json
-from lhkit.cli import suite
+from lhkit.cli import suite_command as suite
 from lhkit.cli.main import run_program
 from lhkit.model.errors import UsageError
-from lhkit.model.suite import LeftOut
-from lhkit.render.suite_tables import setting_lines
-from lhkit.suite.running import SuiteOptions, SuiteRun
-from lhkit.suite.table import choose_families, choose_rivals, load_table
+from lhkit.suite.suite import LeftOut
+from lhkit.suite.suite_file import suite_from_json, suite_to_json
+from lhkit.suite.suite_results import rival_ratios
+from lhkit.suite.suite_run import SuiteOptions, SuiteRun
+from lhkit.suite.suite_table import choose_families, choose_rivals, load_table
+from lhkit.suite.suite_tables import setting_lines
 from lhkit.worker.limits import Limits
 
 ROOT = Path(__file__).parents[2]

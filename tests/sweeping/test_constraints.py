@@ -8,8 +8,8 @@ from sweeping_spaces import make_space
 
 from lhkit.model.caches import CacheLevel
 from lhkit.model.errors import UsageError
-from lhkit.sweeping.constraints import as_constraint
-from lhkit.sweeping.fitting import at_most, divides, fits_cache, fits_registers
+from lhkit.sweeps.constraints import as_constraint
+from lhkit.sweeps.fitting import at_most, divides, fits_cache, fits_registers
 
 AXES = [("m", (1, 2, 3, 4)), ("n", (1, 2, 3, 4))]
 
@@ -111,7 +111,7 @@ def test_an_error_of_our_own_in_a_predicate_is_named_too():
 
 
 def test_a_predicate_that_raises_in_a_draw_is_named(monkeypatch):
-    monkeypatch.setattr("lhkit.sweeping.plan._EFFORT", 0)
+    monkeypatch.setattr("lhkit.sweeps.space_plan._EFFORT", 0)
     space = make_space(AXES, lambda m, n: 1 // (n - 3))
     with pytest.raises(UsageError, match="n=3: ZeroDivisionError"):
         space.count()
@@ -160,7 +160,7 @@ def test_a_working_set_fits_a_cache():
 
 def test_the_capacity_of_a_cache_is_asked_of_the_machine(monkeypatch):
     levels = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20))
-    monkeypatch.setattr("lhkit.sweeping.fitting.cache_levels", lambda: levels)
+    monkeypatch.setattr("lhkit.sweeps.fitting.cache_levels", lambda: levels)
     assert fits_cache([("m",)]).sentence.endswith("the level 2 cache of 1 MiB")
     assert held(fits_cache([("m",)], level=1), m=(8192, 8193)) == [(8192,)]
     with pytest.raises(UsageError, match="does not say how large its level 3 cache is"):

@@ -10,9 +10,9 @@ from distributed import Client, LocalCluster
 from distributed.comm import CommClosedError
 
 from lhkit.model.errors import CrashError, UsageError
-from lhkit.sweeping import dask_cluster
-from lhkit.sweeping.dask_cluster import DaskCluster, version_table
-from lhkit.sweeping.dask_executor import DaskExecutor
+from lhkit.sweeps import dask_cluster
+from lhkit.sweeps.dask_cluster import DaskCluster, version_table
+from lhkit.sweeps.dask_executor import DaskExecutor
 from lhkit.worker.limits import Limits
 
 
@@ -117,7 +117,7 @@ def wait():
 
 
 def fail_there():
-    raise ImportError("no module named lhkit.sweeping.new")
+    raise ImportError("no module named lhkit.sweeps.new")
 
 
 def test_what_a_worker_cannot_run_is_said(cluster):

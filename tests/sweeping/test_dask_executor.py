@@ -11,15 +11,15 @@ from distributed import LocalCluster
 import lhkit
 from lhkit.model.errors import LhkitError, UsageError
 from lhkit.model.failure import Failure
-from lhkit.session.sweep_subjects import Preparation, prepare_task
-from lhkit.sweeping import dask_host
-from lhkit.sweeping.dask_executor import DaskExecutor, choose_machines
-from lhkit.sweeping.dask_host import Answer, Setup, leave, look_around, try_here
-from lhkit.sweeping.executor import LocalExecutor
-from lhkit.sweeping.store import Store
-from lhkit.user_folders import machine_folder
+from lhkit.sweeps import dask_host
+from lhkit.sweeps.dask_executor import DaskExecutor, choose_machines
+from lhkit.sweeps.dask_host import Answer, Setup, leave, look_around, try_here
+from lhkit.sweeps.executors import LocalExecutor
+from lhkit.sweeps.record_store import Store
+from lhkit.sweeps.sweep_subjects import Preparation, prepare_task
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.user_folders import machine_folder
 from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, Listed, points_of
 
 LIMITS = Limits(20.0, 700 << 20)

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.sweeping.engine import SweepProgress, run_sweep
-from lhkit.sweeping.executor import Trial
-from lhkit.sweeping.store import Store
-from lhkit.sweeping.strategies import make_strategy
+from lhkit.sweeps.engine import SweepProgress, run_sweep
+from lhkit.sweeps.executors import Trial
+from lhkit.sweeps.record_store import Store
+from lhkit.sweeps.strategies import make_strategy
 from tests.sweep_parts import ENVIRONMENT, FakeExecutor, Listed, make_record, make_task, ok, points_of
 from tests.sweeping_spaces import make_space
 

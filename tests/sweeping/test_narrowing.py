@@ -8,8 +8,8 @@ from lhkit.model.knob import Bounds, Knob
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import NamedSequence
 from lhkit.model.signature import ArrayType, Function
-from lhkit.sweeping.narrowing import knob_axes, narrow, split_narrowings
-from lhkit.sweeping.space import space_of
+from lhkit.sweeps.narrowing import knob_axes, narrow, split_narrowings
+from lhkit.sweeps.space import space_of
 
 TILE = Knob("tile", (2, 4, 8, 16, 32, 64, 128), 8, 1)
 ANY = Knob("any", (), 8, 1)

@@ -8,10 +8,10 @@ import pytest
 from sweeping_spaces import make_space
 
 from lhkit.model.errors import UsageError
-from lhkit.sweeping.axes import Axis
-from lhkit.sweeping.replay import grid_space, replay, replay_frame
-from lhkit.sweeping.space import Space
-from lhkit.sweeping.strategies import STRATEGIES, make_strategy
+from lhkit.sweeps.axes import Axis
+from lhkit.sweeps.space import Space
+from lhkit.sweeps.strategies import STRATEGIES, make_strategy
+from lhkit.sweeps.strategy_replay import grid_space, replay, replay_frame
 
 TILES = (8, 16, 32, 64)
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sweeping_spaces import make_space, walk
 
 from lhkit.model.errors import UsageError
-from lhkit.sweeping import plan
-from lhkit.sweeping.axes import Axis
-from lhkit.sweeping.constraints import Constraint
-from lhkit.sweeping.space import Space, _permuted
+from lhkit.sweeps import space_plan as plan
+from lhkit.sweeps.axes import Axis
+from lhkit.sweeps.constraints import Constraint
+from lhkit.sweeps.space import Space, _permuted
 
 NAMES = "abcde"
 # Constraints as pairs: names, and what has to be true of their values.
@@ -199,7 +199,7 @@ def test_what_takes_too_long_to_count_is_estimated():
 
 def test_a_needle_is_found_where_draws_miss(monkeypatch):
     monkeypatch.setattr(plan, "_EFFORT", 0)
-    monkeypatch.setattr("lhkit.sweeping.space._MOST_MISSES", 20)
+    monkeypatch.setattr("lhkit.sweeps.space._MOST_MISSES", 20)
     space = make_space([(n, tuple(range(20))) for n in "abc"], "a * 400 + b * 20 + c == 7777")
     assert space.sample(Random(0), 5) == ((("a", 19), ("b", 8), ("c", 17)),)
     assert not space.count().is_exact and space.why_empty() is None

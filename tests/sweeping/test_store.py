@@ -11,10 +11,10 @@ import jsonschema
 import pytest
 
 from lhkit.model.errors import UsageError
-from lhkit.model.sweep import record_from_json, record_to_json, record_to_line
-from lhkit.session.sweep_files import load_records
-from lhkit.sweeping import line_file
-from lhkit.sweeping.store import Store, merge_stores
+from lhkit.sweeps import line_file
+from lhkit.sweeps.record_store import Store, merge_stores
+from lhkit.sweeps.sweep_files import load_records
+from lhkit.sweeps.variant_record import record_from_json, record_to_json, record_to_line
 from tests.sweep_parts import make_record
 
 ROOT = Path(__file__).parents[2]
@@ -180,7 +180,7 @@ def test_a_second_writer_is_refused_and_readers_are_not(path):
 
 def test_the_lock_of_a_killed_process_is_gone(path):
     code = (
-        "import os, sys; from lhkit.sweeping.store import Store; from tests.sweep_parts import make_record\n"
+        "import os, sys; from lhkit.sweeps.record_store import Store; from tests.sweep_parts import make_record\n"
         f"s = Store({str(path)!r}); s.append(make_record(1)); print('open', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code]
@@ -223,7 +223,7 @@ def test_a_full_disk_is_typed_and_damages_nothing(path, monkeypatch):
 def test_a_limit_of_file_sizes_is_a_full_disk_too(path):
     content = fill(path, 1)
     code = (
-        "import resource; from lhkit.sweeping.store import Store; from tests.sweep_parts import make_record\n"
+        "import resource; from lhkit.sweeps.record_store import Store; from tests.sweep_parts import make_record\n"
         "from lhkit.model.errors import UsageError\n"
         f"s = Store({str(path)!r}); resource.setrlimit(resource.RLIMIT_FSIZE, ({len(content) + 99}, -1))\n"
         "try:\n    s.append(make_record(2))\nexcept UsageError as error:\n    print(error)"

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from sweeping_spaces import make_space, walk
 
 from lhkit.model.errors import UsageError
-from lhkit.sweeping import plan
-from lhkit.sweeping.axes import Axis
-from lhkit.sweeping.strategies import STRATEGIES, make_strategy
+from lhkit.sweeps import space_plan as plan
+from lhkit.sweeps.axes import Axis
+from lhkit.sweeps.strategies import STRATEGIES, make_strategy
 
 TILES = (1, 2, 4, 8, 16, 32, 64, 128)
 PLAIN = tuple(name for name in STRATEGIES if name != "tpe")
@@ -102,10 +102,10 @@ def test_points_may_be_asked_before_others_are_told_and_told_unasked(seed, name,
 
 SCRIPT = """
 import sys
-from lhkit.sweeping.axes import Axis
-from lhkit.sweeping.constraints import as_constraint
-from lhkit.sweeping.space import Space
-from lhkit.sweeping.strategies import STRATEGIES, make_strategy
+from lhkit.sweeps.axes import Axis
+from lhkit.sweeps.constraints import as_constraint
+from lhkit.sweeps.space import Space
+from lhkit.sweeps.strategies import STRATEGIES, make_strategy
 
 axes = (Axis("m", (1, 2, 4, 8, 16, 32)), Axis("n", (1, 2, 4, 8)), Axis("order", ("mnk", "nmk", "kmn")))
 known = [a.name for a in axes]

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 from sweep_records import comparison, grid
 
-from lhkit.analysis.confirmation import ConfirmingEvent
-from lhkit.analysis.winner import judge
-from lhkit.widgets.sweep_board import board_state
+from lhkit.sweeps.confirmation import ConfirmingEvent
+from lhkit.sweeps.sweep_board import board_state
+from lhkit.sweeps.winner import judge
 
 RECORDS = tuple(grid(lambda a, b: "crashed" if a == 1 else 100 * b, a=(0, 1), b=(1, 2)))
 

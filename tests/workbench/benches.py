@@ -2,7 +2,7 @@
 
 import threading
 
-from lhkit.worker.process import WorkerProcess
+from lhkit.worker.worker_process import WorkerProcess
 
 # Requests of workers, and whether they only read IR.
 IS_READING = {

@@ -5,8 +5,8 @@ from benches import Bench
 from fused_schedule import FUSED
 
 import lhkit
-from lhkit.session.composing import Session
-from lhkit.workbench.workbench import Workbench
+from lhkit.compose.session import Session
+from lhkit.workbench.controller import Workbench
 from lhkit.worker.client import Worker
 
 

@@ -9,11 +9,11 @@ import pytest
 from fused_schedule import FUSED
 
 import lhkit
-from lhkit.session.history import History
-from lhkit.session.opening import open_session
-from lhkit.session.workers import shared_worker
+from lhkit.compose.session_history import History
+from lhkit.compose.session_opening import open_session
+from lhkit.workbench.controller import Workbench
 from lhkit.workbench.state import WorkbenchState
-from lhkit.workbench.workbench import Workbench
+from lhkit.worker.workers import shared_worker
 
 PASS = "snapshot-op-locations"
 HAS_SANDBOX = importlib.util.find_spec("lhkit.worker.sandbox") is not None

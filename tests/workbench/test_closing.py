@@ -15,9 +15,9 @@ from benches import waiting_for_worker
 from fused_schedule import FUSED
 
 import lhkit
-from lhkit.session.composing import Session
-from lhkit.widgets.workbench import WorkbenchWidget
+from lhkit.compose.session import Session
 from lhkit.workbench.jobs import ThreadJobs
+from lhkit.workbench.widget import WorkbenchWidget
 
 AT_EXIT = """
 import atexit, threading

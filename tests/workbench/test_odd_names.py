@@ -5,9 +5,9 @@ import json
 import pytest
 
 import lhkit
+from lhkit.load.schedule_export import builder_code
 from lhkit.model.errors import LhkitError, UsageError
-from lhkit.session.exporting import builder_code
-from lhkit.workbench.exports import EXPORTS, exported
+from lhkit.workbench.workbench_exports import EXPORTS, exported
 
 ODD = [
     "a b",

@@ -8,10 +8,10 @@ from benches import Bench
 from fused_schedule import FUSED
 
 import lhkit
+from lhkit.compose.session_opening import open_session
 from lhkit.model.errors import LhkitError, PayloadError, UsageError
-from lhkit.session.opening import open_session
+from lhkit.workbench.controller import Workbench
 from lhkit.workbench.state import WorkbenchState, read_state
-from lhkit.workbench.workbench import Workbench
 
 TYPO = FUSED.replace("%sum into", "%su into")
 HEADLESS = FUSED.replace("@__transform_main", "@one").replace(
@@ -186,7 +186,7 @@ def test_a_refused_command_is_an_error_for_those_who_do_not_look(tmp_path):
 
 
 def test_a_text_without_a_trace_is_on_screen_too(monkeypatch):
-    monkeypatch.setattr("lhkit.widgets.workbench.is_live", lambda: True)
+    monkeypatch.setattr("lhkit.workbench.widget.is_live", lambda: True)
     widget = lhkit.explore("fc_relu.mlir", TYPO)
     data, _ = widget._repr_mimebundle_()
     assert f'data-lh-view="{widget.view_id}"' in data["text/html"] and "%su into" in data["text/html"]

@@ -8,16 +8,16 @@ from benches import IS_READING, Bench
 from fused_schedule import FUSED
 
 import lhkit
+from lhkit.compose.session import Session
+from lhkit.load.trust import Doubt
 from lhkit.model.errors import UsageError
 from lhkit.model.repair import Repair
-from lhkit.schedule.script import Script
-from lhkit.session.composing import Session
-from lhkit.session.trust import Doubt
+from lhkit.text.script import Script
 from lhkit.workbench.adding import _written, catalogue_of
-from lhkit.workbench.parts import PARTS
+from lhkit.workbench.controller import Workbench
+from lhkit.workbench.form_fields import written_fields
+from lhkit.workbench.pane_list import PARTS
 from lhkit.workbench.state import WorkbenchState, read_state
-from lhkit.workbench.step_forms import written_fields
-from lhkit.workbench.workbench import Workbench
 
 COMMANDS = 60
 MENDED = Repair("several", "mend it", FUSED, "", True, 1)

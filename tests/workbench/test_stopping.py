@@ -9,10 +9,10 @@ from benches import Bench, waiting_for_worker
 from fused_schedule import FUSED
 
 import lhkit
+from lhkit.compose.session import Session
 from lhkit.model.errors import LhkitError
-from lhkit.session.composing import Session
-from lhkit.session.halting import Halt
-from lhkit.workbench.workbench import Workbench
+from lhkit.workbench.controller import Workbench
+from lhkit.worker.cancellation import Halt
 from lhkit.worker.limits import Limits
 
 # Hundreds of thousands of steps: nobody waits for its end.

@@ -11,13 +11,13 @@ from benches import IS_READING, Bench
 from fused_schedule import FUSED
 
 import lhkit
+from lhkit.compose.session_opening import open_session
+from lhkit.load import trust
 from lhkit.model.errors import UsageError
-from lhkit.session import trust
-from lhkit.session.opening import open_session
-from lhkit.user_folders import state_folder
-from lhkit.workbench.exports import exported
+from lhkit.workbench.controller import Workbench
 from lhkit.workbench.state import WorkbenchState, read_state
-from lhkit.workbench.workbench import Workbench
+from lhkit.workbench.workbench_exports import exported
+from lhkit.worker.user_folders import state_folder
 
 
 @pytest.fixture(autouse=True)
@@ -191,7 +191,7 @@ def test_a_followed_file_that_is_not_trusted_stays_so(payload, schedule_file, op
 
 
 def test_what_was_left_behind_is_data_until_it_is_recovered(payload, schedule_file, opened, monkeypatch):
-    monkeypatch.setattr("lhkit.session.recovery.REST_SECONDS", 0)
+    monkeypatch.setattr("lhkit.compose.recovery.REST_SECONDS", 0)
     before = opened(payload, schedule_file)
     before.do({"do": "set_knobs", "knobs": {"tile": 4}})
     deadline = time.monotonic() + 10
@@ -322,7 +322,7 @@ class Active(HTMLParser):
 def test_an_output_of_a_workbench_is_a_picture_without_anything_that_executes(
     is_trusted, payload, opened, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("lhkit.widgets.workbench.is_live", lambda: True)
+    monkeypatch.setattr("lhkit.workbench.widget.is_live", lambda: True)
     path = tmp_path / "<img src=x onerror=alert(1)>.mlir"
     path.write_text("// <script>alert(1)</script>\n" + FUSED)
     data, metadata = opened(payload, path, trust=is_trusted)._repr_mimebundle_()

@@ -7,8 +7,8 @@ from fused_schedule import FUSE, FUSED, KNOB, RELU, SUM, TILE
 
 from lhkit.model.errors import UsageError
 from lhkit.workbench.commands import COMMANDS
-from lhkit.workbench.parts import PARTS
-from lhkit.workbench.workbench import Workbench
+from lhkit.workbench.controller import Workbench
+from lhkit.workbench.pane_list import PARTS
 
 CRASH = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

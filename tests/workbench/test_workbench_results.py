@@ -9,13 +9,13 @@ import pytest
 from fused_schedule import FUSE, FUSED
 
 import lhkit
+from lhkit.compose.trial_steps import try_ops
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison, Measurement, Verification
-from lhkit.model.sweep import SweepRecord, SweepResult, SweepTime
-from lhkit.session.trying import try_ops
+from lhkit.sweeps.variant_record import SweepRecord, SweepResult, SweepTime
 from lhkit.workbench import tryouts
-from lhkit.workbench.parts_results import results_html
-from lhkit.workbench.results import Result, RunProgress, text_letters
+from lhkit.workbench.pane_results import results_html
+from lhkit.workbench.run_results import Result, RunProgress, text_letters
 from lhkit.workbench.running import Subject, measured, swept
 from lhkit.workbench.runs import Watcher
 

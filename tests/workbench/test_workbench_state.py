@@ -15,10 +15,10 @@ from fused_schedule import FUSED, TILE
 import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.model.schedule import Schedule
-from lhkit.workbench.exports import EXPORTS, export_kind, exported
-from lhkit.workbench.results import Result, ResultBar
+from lhkit.workbench.controller import Workbench
+from lhkit.workbench.run_results import Result, ResultBar
 from lhkit.workbench.state import WorkbenchState, read_state
-from lhkit.workbench.workbench import Workbench
+from lhkit.workbench.workbench_exports import EXPORTS, export_kind, exported
 
 VALIDATOR = jsonschema.Draft202012Validator(
     json.loads(files("lhkit").joinpath("schemas/workbench-1.json").read_text(encoding="utf-8"))

@@ -5,10 +5,10 @@ import json
 import pytest
 from fused_schedule import FUSED
 
-from lhkit.render.viewer import static_text
-from lhkit.schedule.script import Script
+from lhkit.draw.viewer import static_text
+from lhkit.text.script import Script
 from lhkit.workbench.completing import completions, handles_before
-from lhkit.workbench.parts_text import lines_of_steps
+from lhkit.workbench.pane_text import lines_of_steps
 from lhkit.workbench.questions_text import catalogue_of
 
 TYPO = FUSED.replace("%sum into", "%su into")

@@ -7,7 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lhkit.worker.arrays import INLINE_BYTES, MappedFiles, Packing, SharedFiles, aligned_copy, aligned_empty
+from lhkit.worker.shared_arrays import (
+    INLINE_BYTES,
+    MappedFiles,
+    Packing,
+    SharedFiles,
+    aligned_copy,
+    aligned_empty,
+)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import CrashError, MemoryLimitError, TimeLimitError
-from lhkit.shipped import shipped_folder
 from lhkit.worker.limits import Limits
 
 DEEP = b"module {" * 8000 + b"}" * 8000

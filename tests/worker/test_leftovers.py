@@ -11,11 +11,11 @@ import psutil
 import pytest
 
 from lhkit.model.errors import CrashError
-from lhkit.worker import folders as folders_module
+from lhkit.worker import temp_folders as folders_module
 from lhkit.worker.client import Worker
-from lhkit.worker.folders import collect_abandoned, temporary_folder, temporary_place
 from lhkit.worker.limits import Limits
 from lhkit.worker.process_groups import end_group, still_running
+from lhkit.worker.temp_folders import collect_abandoned, temporary_folder, temporary_place
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="forks and signals of POSIX")
 
@@ -35,7 +35,7 @@ sys.stdin.read()
 """
 FOLDERS = """
 import os, sys
-from lhkit.worker.folders import temporary_folder
+from lhkit.worker.temp_folders import temporary_folder
 kept = [temporary_folder(sys, prefix)[0] for prefix in ("lhkit-worker-", "lhkit-arrays-", "lhkit-lab-")]
 (kept[0] / "file").touch()
 (kept[1] / "link").symlink_to(sys.argv[1], target_is_directory=True)
@@ -150,7 +150,7 @@ def test_what_a_worker_forked_ends_with_it(dies_first):
 
 DYING = """
 import os, signal, sys
-from lhkit.worker.protocol import Message, read_message, write_message
+from lhkit.worker.framing import Message, read_message, write_message
 write_message(sys.stdout.buffer, Message({"hello": 1}))
 read_message(sys.stdin.buffer)
 if os.fork():

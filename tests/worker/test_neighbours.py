@@ -3,14 +3,14 @@
 import subprocess
 import sys
 
-from lhkit.user_folders import machine_folder
 from lhkit.worker.limits import process_environment
-from lhkit.worker.neighbours import timing_sign
+from lhkit.worker.timing_conditions import timing_sign
+from lhkit.worker.user_folders import machine_folder
 
 HOLD = """
 import sys
 from pathlib import Path
-from lhkit.worker.neighbours import timing_sign
+from lhkit.worker.timing_conditions import timing_sign
 with timing_sign(Path(sys.argv[1])):
     print("timing", flush=True)
     sys.stdin.readline()
@@ -63,7 +63,7 @@ def test_what_no_timing_made_is_not_a_sign_and_stays(tmp_path):
 
 def test_a_sign_is_not_made_through_a_link(tmp_path, monkeypatch):
     (tmp_path / "5-5").symlink_to(tmp_path / "target")
-    monkeypatch.setattr("lhkit.worker.neighbours._sign_of", lambda process: "5-5")
+    monkeypatch.setattr("lhkit.worker.timing_conditions._sign_of", lambda process: "5-5")
     with timing_sign(tmp_path) as is_another:
         assert not is_another()
     assert not (tmp_path / "target").exists() and (tmp_path / "5-5").is_symlink()

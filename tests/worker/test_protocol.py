@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lhkit.worker.protocol import GarbageError, Message, read_message, write_message
+from lhkit.worker.framing import GarbageError, Message, read_message, write_message
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

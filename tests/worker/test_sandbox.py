@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from lhkit.kernels.kernel import compile_kernel
+from lhkit.load.loader import load_payload, load_schedule
 from lhkit.model.errors import LhkitError, UsageError
 from lhkit.model.failure import Diagnostic, Failure
-from lhkit.session.kernels import compile_kernel
-from lhkit.session.loading import load_payload, load_schedule
-from lhkit.session.tracing import trace_schedule
+from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker import sandbox
 from lhkit.worker.client import Worker
-from lhkit.worker.process import WorkerProcess
 from lhkit.worker.sandbox import Folders, close_sandbox, explain_refusal, find_defences
 from lhkit.worker.syscall_filter import filter_program, install_filter
+from lhkit.worker.worker_process import WorkerProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and seccomp are Linux's")
 

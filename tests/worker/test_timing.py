@@ -6,10 +6,15 @@ import os
 import numpy as np
 import pytest
 
-from lhkit.worker.arrays import placed_empty
-from lhkit.worker.caches import Eviction, last_level_cache_bytes
+from lhkit.compiler.machine.timing_runs import (
+    TimedCall,
+    clock_resolution_ns,
+    python_batches,
+    without_garbage_collector,
+)
 from lhkit.worker.pinning import pinned_to, quietest_core
-from lhkit.worker.timing import TimedCall, clock_resolution_ns, python_batches, without_garbage_collector
+from lhkit.worker.shared_arrays import placed_empty
+from lhkit.worker.worker_caches import Eviction, last_level_cache_bytes
 
 
 def timed(function, restore=lambda: None):

@@ -254,7 +254,7 @@ def _drawings(pair: Pair) -> Any:
 def _session(pair: Pair) -> Any:
     def fill(entry: Entry) -> None:
         payload, schedule = load_pair(entry.record, pair)
-        session = find_public("Session", "lhkit.session.composing")(payload, schedule, name="recorded")
+        session = find_public("Session", "lhkit.compose.session")(payload, schedule, name="recorded")
         events: list[Any] = []
         session.subscribe(events.append)
         add_members(entry, "Session", session)
@@ -387,7 +387,7 @@ def _measured_before(entry: Entry) -> None:
     """What was measured once shows itself with all its figures, which are the same in every record."""
     import lhkit
 
-    load = find_public("load_bench", "lhkit.session.bench_files")
+    load = find_public("load_bench", "lhkit.bench.bench_store")
     comparison = load(entry.record.fixtures / "bench.json")
     add_shown(entry, "Comparison", comparison)
     add_members(entry, "Comparison", comparison)
@@ -395,7 +395,7 @@ def _measured_before(entry: Entry) -> None:
         add_shown(entry, "Measurement", measurement)
         add_members(entry, "Measurement", measurement)
     add_shown(entry, "speed", lhkit.show.speed(comparison))
-    suite = find_public("load_suite", "lhkit.session.bench_files")
+    suite = find_public("load_suite", "lhkit.bench.bench_store")
     for name in ("conv2d", "matmul", "softmax"):
         path = entry.record.checkout / "data" / "suite" / f"{name}.json"
         result = suite(path)
@@ -416,15 +416,15 @@ def _sweep_before(entry: Entry) -> None:
     import lhkit
 
     store = entry.record.checkout / "data" / "sweeps" / "matmul_512.jsonl"
-    frame = find_public("store_frame", "lhkit.session.sweep_files")(store)
+    frame = find_public("store_frame", "lhkit.sweeps.sweep_files")(store)
     entry.add("frame", frame.head(20).to_csv())
     costs = {
         tuple(r.knobs): (r.time_ns.median if r.time_ns else None)
-        for r in find_public("load_records", "lhkit.session.sweep_files")(store)
+        for r in find_public("load_records", "lhkit.sweeps.sweep_files")(store)
     }
-    replay = find_public("replay", "lhkit.sweeping.replay")
+    replay = find_public("replay", "lhkit.sweeps.strategy_replay")
     rows = replay(costs, strategies=("grid", "random", "latin-hypercube", "coordinate-descent"), seeds=3)
-    entry.add("replay", find_public("replay_frame", "lhkit.sweeping.replay")(rows).to_csv())
+    entry.add("replay", find_public("replay_frame", "lhkit.sweeps.strategy_replay")(rows).to_csv())
     folder = entry.record.folder(entry.name)
     for name in ("sweep.jsonl", "sweep.confirmed.jsonl", "payload.mlir", "schedule.mlir"):
         (folder / name).write_bytes((entry.record.fixtures / name).read_bytes())
@@ -525,7 +525,7 @@ def _building(entry: Entry) -> None:
     entry.add("text", s.text)
     add_shown(entry, "schedule", s.schedule())
     add_call(entry, "trace", s.trace)
-    exporting = find_public("builder_code", "lhkit.session.exporting")
+    exporting = find_public("builder_code", "lhkit.load.schedule_export")
     entry.add("as code", exporting(s.schedule()))
 
     def wrong() -> None:
@@ -548,7 +548,7 @@ def _own_ops(entry: Entry) -> None:
 
 
 def _trying(entry: Entry) -> None:
-    try_ops = find_public("try_ops", "lhkit.session.trying")
+    try_ops = find_public("try_ops", "lhkit.compose.trial_steps")
     payload, schedule = load_pair(entry.record, SEEN[2])
     for tried in try_ops(payload, schedule, "%matmul"):
         entry.add("tried", repr(tried)[:600])
@@ -637,7 +637,7 @@ def _saved_session(entry: Entry) -> None:
 
     folder = entry.record.folder(entry.name) / "left"
     shutil.copytree(entry.record.fixtures / "session", folder)
-    session = find_public("Session", "lhkit.session.composing").recover(folder)
+    session = find_public("Session", "lhkit.compose.session").recover(folder)
     add_members(entry, "recovered", session)
 
 

@@ -144,7 +144,7 @@ def load_pair(record: Record, pair: Pair) -> tuple[Any, Any]:
 def _exports(pair: Pair) -> Any:
     def fill(entry: Entry) -> None:
         payload, schedule = load_pair(entry.record, pair)
-        exporting = "lhkit.session.exporting"
+        exporting = "lhkit.load.schedule_export"
         for name in ("tunable_text", "portable_text", "prevents_portable", "builder_code"):
             add_call(entry, name, lambda name=name: find_public(name, exporting)(schedule))
         add_call(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lhkit.compiler.extension.own_op_registry import register
 from lhkit.compiler.ops.convert_const_resources_to_args import (
     convert_const_resources_to_args as convert_const_resources_to_args,
 )
@@ -14,8 +15,7 @@ from lhkit.compiler.ops.expand_math import expand_math as expand_math
 from lhkit.compiler.ops.fold_transpose_into_pack import fold_transpose_into_pack as fold_transpose_into_pack
 from lhkit.compiler.ops.interchange_reductions import interchange_reductions as interchange_reductions
 from lhkit.compiler.ops.replace_with_call import replace_with_call as replace_with_call
-from lhkit.compiler.own_ops import register
-from lhkit.model.own_ops import take_definitions
+from lhkit.model.own_op_definition import take_definitions
 
 # Importing the modules has defined their ops.
 register(take_definitions())

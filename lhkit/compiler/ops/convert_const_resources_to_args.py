@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lhkit.compiler.bindings import ir
-from lhkit.compiler.call_graph import called_by, callees_first, calls_of, functions_in, other_references
-from lhkit.compiler.diagnostics import span_of
-from lhkit.compiler.parsing import walk
-from lhkit.compiler.resources import resource_of
-from lhkit.compiler.roles import Callee, Role, Roles
-from lhkit.compiler.signatures import NAME_MARK, RESOURCE_MARK, function_type, symbol_name
-from lhkit.model.own_ops import Ops, Rewriter, SilenceableError, transform_op
+from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.call_graph import called_by, callees_first, calls_of, functions_in, other_references
+from lhkit.compiler.ir.diagnostics import span_of
+from lhkit.compiler.ir.functions import NAME_MARK, RESOURCE_MARK, function_type, symbol_name
+from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ir.resource_constants import resource_of
+from lhkit.compiler.ops.constant_roles import Callee, Role, Roles
+from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _C_INTERFACE = "llvm.emit_c_interface"
 _MOST_NAMED = 4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lhkit.compiler.bindings import host_module, ir
-from lhkit.compiler.elementwise_building import elementwise_op
-from lhkit.model.own_ops import Ops, Rewriter, SilenceableError, transform_op
+from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ir.elementwise_building import elementwise_op
+from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _linalg: Any = host_module("dialects.linalg")
 _tensor: Any = host_module("dialects.tensor")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lhkit.compiler.bindings import host_module, ir
-from lhkit.compiler.parsing import walk
-from lhkit.model.own_ops import Ops, Rewriter, transform_op
+from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ir.parsing import walk
+from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 
 _tensor: Any = host_module("dialects.tensor")
 _scf: Any = host_module("dialects.scf")

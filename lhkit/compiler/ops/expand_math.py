@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lhkit.compiler import float_functions
-from lhkit.compiler.bindings import host_module, ir
-from lhkit.compiler.float_code import FloatCode, like
-from lhkit.compiler.parsing import walk
-from lhkit.model.own_ops import Ops, Rewriter, transform_op
+from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.lowering import float_functions
+from lhkit.compiler.lowering.float_code import FloatCode, like
+from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 
 _arith: Any = host_module("dialects.arith")
 

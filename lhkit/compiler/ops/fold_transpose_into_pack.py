@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lhkit.compiler.bindings import ir
-from lhkit.compiler.parsing import walk
-from lhkit.model.own_ops import Ops, Rewriter, SilenceableError, transform_op
+from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.parsing import walk
+from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 
 @transform_op("lhkit.fold_transpose_into_pack")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lhkit.compiler.bindings import ir
-from lhkit.model.own_ops import Ops, Rewriter, SilenceableError, transform_op
+from lhkit.compiler.ir.bindings import ir
+from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 
 @transform_op("lhkit.interchange_reductions", consumes=["target"])

@@ -2,18 +2,18 @@
 
 What bufferization has to know about the microkernel (what it reads, what it writes) stands in the body of
 the outlined function, so the body stays until buffers are there; then the function becomes a declaration.
-See `lhkit.compiler.microkernels`.
+See `lhkit.compiler.lowering.microkernel_calls`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from lhkit.compiler.bindings import ir
-from lhkit.compiler.effects import module_around
-from lhkit.compiler.parsing import walk
-from lhkit.compiler.signatures import function_type, symbol_name
-from lhkit.model.own_ops import DefiniteError, Ops, Rewriter, SilenceableError, transform_op
+from lhkit.compiler.interpreter.effects import module_around
+from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.functions import function_type, symbol_name
+from lhkit.compiler.ir.parsing import walk
+from lhkit.model.own_op_definition import DefiniteError, Ops, Rewriter, SilenceableError, transform_op
 
 MICROKERNEL_MARK = "lhkit.microkernel"
 

@@ -1,0 +1,53 @@
+"""``lhkit.bench/1`` and ``lhkit.suite/1`` files on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from lhkit.bench.bench_file import bench_from_json
+from lhkit.model.errors import usage_error
+from lhkit.model.file_io import parse_json, read_text
+from lhkit.model.measurement import Comparison
+from lhkit.suite.suite import SuiteResult
+from lhkit.suite.suite_file import is_suite, suite_from_json
+
+
+def load_suite(path: str | os.PathLike[str]) -> SuiteResult | None:
+    """Return the run that ``lhkit bench --suite --json`` wrote; None if the file holds something else.
+
+    Raises:
+        UsageError: No such file, not JSON, another version, or damaged.
+    """
+    data = _read_json(Path(path))
+    return suite_from_json(data, str(path)) if is_suite(data) else None
+
+
+def load_bench(path: str | os.PathLike[str]) -> Comparison:
+    """Return the comparison that ``lhkit bench --json`` wrote.
+
+    Args:
+        path: The file.
+
+    Raises:
+        UsageError: No such file, not JSON, not of this schema and version, or damaged.
+    """
+    return bench_from_json(_read_json(Path(path)), str(path))
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        text = read_text(path)
+    except OSError as error:
+        raise usage_error(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise usage_error(f"{path} is not JSON: it is not text in UTF-8") from None
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise usage_error(f"{path} is not JSON: {place}: {error.msg}") from None
+    except ValueError as error:
+        raise usage_error(f"{path} is not JSON: {error}") from None

@@ -1,0 +1,249 @@
+"""The roofline: speed against arithmetic intensity, below what the core can compute and copy."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lhkit.draw.spacing import spaced
+from lhkit.draw.tables import Table, format_share
+from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from lhkit.model.errors import usage_error
+from lhkit.model.measurement import Comparison
+from lhkit.model.sample_statistics import median_interval, values_ns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLORS = (BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE)
+_MARKERS = "osD^vP"
+# In inches: the figure, the axes in it, the height of a label.
+_WIDTH, _HEIGHT = 7.6, 4.7
+_LEFT, _RIGHT, _BOTTOM, _TOP = 0.8, 2.9, 0.85, 0.15
+_LABEL_HEIGHT = 0.29
+_LONGEST_LABEL = 34
+
+
+@dataclass(frozen=True, slots=True)
+class RooflinePoint:
+    """An entry.
+
+    Attributes:
+        label: Its name, and its payload's where there are several.
+        intensity: Operations for each byte of compulsory traffic.
+        gflops: 10^9 operations a second, the median.
+        low: Lower end of the 95 % interval.
+        high: Upper end of the 95 % interval.
+        of_roof: Share of the roof above it; over 1 where data comes from caches faster than it can be copied.
+    """
+
+    label: str
+    intensity: float
+    gflops: float
+    low: float
+    high: float
+    of_roof: float
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """What to draw.
+
+    Attributes:
+        points: One an entry.
+        peak_gflops: The flat roof: fused multiply-adds of the element type in registers.
+        copy_gbytes: The slope: a copy from memory to memory, read and written bytes counted.
+        element_type: What the operations are on.
+        note: What the intensity counts, and what it does not.
+    """
+
+    points: tuple[RooflinePoint, ...]
+    peak_gflops: float
+    copy_gbytes: float
+    element_type: str
+    note: str
+
+    @property
+    def ridge(self) -> float:
+        """The intensity from which on arithmetic is the limit."""
+        return self.peak_gflops / self.copy_gbytes
+
+
+_NOTE = (
+    "Intensity from compulsory traffic: every argument read once, every result written once."
+    " Roofs measured on this core in the same run."
+)
+
+
+def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Roofline:
+    """Return what to draw.
+
+    Args:
+        comparisons: One, or several by name, of one element type and one machine.
+
+    Raises:
+        UsageError: There is none, they do not go together, or operations, bytes or limits are not known.
+    """
+    named = {"": comparisons} if isinstance(comparisons, Comparison) else dict(comparisons)
+    if not named:
+        raise usage_error("there is no comparison to draw")
+    first = next(iter(named.values()))
+    peak, copy = _limits(first)
+    points: list[RooflinePoint] = []
+    for name, each in named.items():
+        if (each.element_type, each.environment_sha256) != (first.element_type, first.environment_sha256):
+            message = f"{each.payload} was measured on another machine or element type than {first.payload}"
+            raise usage_error(message, "A roofline has one set of roofs: draw them apart.")
+        points += _points(each, name, peak, copy)
+    return Roofline(tuple(points), peak, copy, first.element_type or "", _NOTE)
+
+
+def _limits(comparison: Comparison) -> tuple[float, float]:
+    limits = comparison.limits
+    peak = limits.peak_gflops(comparison.element_type) if limits else None
+    if limits is None or peak is None:
+        what = comparison.element_type or "its element types"
+        raise usage_error(
+            f"the limits of the core for {what} were not measured with {comparison.payload}",
+            "There are limits for float32 and float64.",
+        )
+    return peak, limits.copy_gbytes
+
+
+def _points(comparison: Comparison, name: str, peak: float, copy: float) -> list[RooflinePoint]:
+    if not comparison.flops or not comparison.bytes:
+        missing = "operations" if not comparison.flops else "bytes"
+        raise usage_error(f"the {missing} of {comparison.payload} cannot be counted")
+    intensity = comparison.flops / comparison.bytes
+    roof = min(peak, copy * intensity)
+    found = []
+    for m in comparison.measurements:
+        rate = median_interval([comparison.flops / value for value in values_ns(m)])
+        label = f"{name}: {m.name}" if name else m.name
+        found.append(RooflinePoint(label, intensity, rate.middle, rate.low, rate.high, rate.middle / roof))
+    return found
+
+
+def roofline_table(plot: Roofline) -> Table:
+    """Return a roofline as a table, a row an entry."""
+    rows = tuple(
+        (
+            p.label,
+            f"{p.intensity:.3g}",
+            f"{p.gflops:.3g}",
+            f"{p.low:.3g} – {p.high:.3g}",
+            format_share(p.of_roof),
+        )
+        for p in plot.points
+    )
+    return Table(("", "operations a byte", "GFLOP/s", "95 % interval", "of the roof"), rows)
+
+
+def label_places(plot: Roofline) -> tuple[float, ...]:
+    """Return the height of each point's label in GFLOP/s: beside the point, moved apart where they crowd."""
+    low, high = (math.log10(end) for end in speed_range(plot))
+    least = _LABEL_HEIGHT * (high - low) / (_HEIGHT - _BOTTOM - _TOP)
+    margin = least / 2
+    places = spaced([math.log10(p.gflops) for p in plot.points], least, (low + margin, high - margin))
+    return tuple(10**y for y in places)
+
+
+def speed_range(plot: Roofline) -> tuple[float, float]:
+    """Return the ends of the axis of speeds in GFLOP/s."""
+    low = min([p.low for p in plot.points] + [plot.peak_gflops / 100])
+    high = max([p.high for p in plot.points] + [plot.peak_gflops])
+    return low / 2, high * 2.5
+
+
+def intensity_range(plot: Roofline) -> tuple[float, float]:
+    """Return the ends of the axis of intensities in FLOP/byte; the ridge is always between them."""
+    all_of_them = [p.intensity for p in plot.points] + [plot.ridge]
+    return min(all_of_them) / 5, max(all_of_them) * 5
+
+
+def draw_roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Figure:
+    """Return a figure: the roofs, a point an entry with its 95 % interval, and its share of the roof.
+
+    Args:
+        comparisons: One, or several by name, of one element type and one machine.
+    """
+    from matplotlib.figure import Figure
+
+    plot = roofline(comparisons)
+    figure = Figure(figsize=(_WIDTH, _HEIGHT))
+    figure.patch.set_alpha(0)
+    place = (_LEFT / _WIDTH, _BOTTOM / _HEIGHT, 1 - (_LEFT + _RIGHT) / _WIDTH, 1 - (_BOTTOM + _TOP) / _HEIGHT)
+    axes = figure.add_axes(place)
+    axes.patch.set_alpha(0)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(*intensity_range(plot))
+    axes.set_ylim(*speed_range(plot))
+    _draw_roofs(axes, plot)
+    _draw_points(axes, plot)
+    axes.set_xlabel("arithmetic intensity in FLOP/byte")
+    axes.set_ylabel("GFLOP/s (median and 95 % interval)")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.text(0.1 / _WIDTH, 0.1 / _HEIGHT, plot.note, fontsize=7.5, color=GREY)
+    return figure
+
+
+def _draw_roofs(axes: Axes, plot: Roofline) -> None:
+    (left, right), (low, high), ridge = intensity_range(plot), speed_range(plot), plot.ridge
+    axes.plot([left, ridge], [left * plot.copy_gbytes, plot.peak_gflops], color=GREY, linewidth=2)
+    axes.plot([ridge, right], [plot.peak_gflops] * 2, color=GREY, linewidth=2)
+    # Left of the ridge there is never a point above the slope: the name of the flat roof stands there.
+    axes.plot([left, ridge], [plot.peak_gflops] * 2, color=GREY, linewidth=0.8, linestyle=":")
+    peak = f"FMA peak, {plot.element_type}: {plot.peak_gflops:.3g} GFLOP/s"
+    above: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8, "color": GREY}
+    axes.annotate(peak, (left, plot.peak_gflops), xytext=(4, 4), **above)
+    # In the middle of what is seen of the slope, above it and as steep.
+    start = max(left, low / plot.copy_gbytes)
+    middle = math.sqrt(start * ridge)
+    steep = (_HEIGHT - _BOTTOM - _TOP) / math.log10(high / low) * math.log10(right / left)
+    turn = math.degrees(math.atan2(steep, _WIDTH - _LEFT - _RIGHT))
+    axes.annotate(
+        f"copy: {plot.copy_gbytes:.3g} GB/s",
+        (middle, middle * plot.copy_gbytes),
+        xytext=(-5, 5),
+        rotation=turn,
+        rotation_mode="anchor",
+        ha="center",
+        **above,
+    )
+
+
+def _draw_points(axes: Axes, plot: Roofline) -> None:
+    _, right = intensity_range(plot)
+    for i, (point, height) in enumerate(zip(plot.points, label_places(plot), strict=True)):
+        color, marker = _COLORS[i % len(_COLORS)], _MARKERS[i % len(_MARKERS)]
+        spread = [[point.gflops - point.low], [point.high - point.gflops]]
+        axes.errorbar(
+            point.intensity,
+            point.gflops,
+            yerr=spread,
+            color=color,
+            marker=marker,
+            markersize=7,
+            capsize=4,
+            zorder=3,
+        )
+        lead = [point.intensity * 1.1, right, right * 1.02], [point.gflops, height, height]
+        axes.plot(*lead, color=color, linewidth=0.7, alpha=0.7, clip_on=False, zorder=2)
+        name = textwrap.shorten(point.label, _LONGEST_LABEL, placeholder="…")
+        said = f"{name}\n{point.gflops:.3g} GFLOP/s, {format_share(point.of_roof)} of the roof"
+        axes.annotate(
+            said,
+            (right, height),
+            xytext=(14, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            linespacing=1.15,
+            annotation_clip=False,
+        )
+        axes.plot([right], [height], color=color, marker=marker, markersize=5, clip_on=False)

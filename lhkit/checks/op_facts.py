@@ -1,0 +1,154 @@
+"""What is known of transform ops: how their results relate to their operands, and what they leave in place.
+
+Facts, apart from the rule that uses them (`lhkit.checks.static_check`). What an op consumes is not among
+them: the compiler says that. The source of each is the documentation of the op. An op that is not listed may
+give anything, and may move any payload op to anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from lhkit.checks.op_kinds import LOOPS
+
+# What the payload ops of a result are:
+#   same: those of the operand (-1: of all operands together)
+#   part: some of the operand's, and no two results share one
+#   found: all ops of certain kinds at or under the operand's
+#   around: ops around the operand's
+#   near: producers or consumers of the operand's, or those who define its values
+#   new: made in place of the operand's
+#   apart: made elsewhere
+Relation = Literal["same", "part", "found", "around", "near", "new", "apart"]
+# The kind of a new op: that of the operand.
+AS_OPERAND = "as the operand"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFact:
+    """What a result is.
+
+    Attributes:
+        relation: See above.
+        of: Number of the operand it relates to, -1 for all.
+        kind: Op name or ``AS_OPERAND`` if it is known.
+        within: Its ops lie directly in those of this result, which may be counted from the end.
+        inside: Its ops lie somewhere inside those of this result.
+    """
+
+    relation: Relation
+    of: int = 0
+    kind: str | None = None
+    within: int | None = None
+    inside: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpFacts:
+    """What is known of an op: its results, and that it moves no payload op into or out of another.
+
+    Attributes:
+        results: What its first results are; the last entry holds for the others too.
+        nests: True if its results but the first are loops, each directly in the one before it.
+        from_end: True if the facts are those of the last results, and the first of them holds for any before.
+        keeps: True if other payload ops stay where they are and what they are.
+        may_repeat: True if it takes operands that share ops, though it consumes one.
+    """
+
+    results: tuple[ResultFact, ...] = ()
+    nests: bool = False
+    from_end: bool = False
+    keeps: bool = False
+    may_repeat: bool = False
+
+    def result(self, index: int, count: int) -> ResultFact | None:
+        """Return what the result of this index is, of as many."""
+        if not self.results:
+            return None
+        if self.from_end:
+            return self.results[max(0, len(self.results) - (count - index))]
+        return self.results[min(index, len(self.results) - 1)]
+
+
+def _gives(*results: ResultFact, nests: bool = False, from_end: bool = False) -> OpFacts:
+    return OpFacts(results, nests, from_end, keeps=True)
+
+
+_SAME = ResultFact("same")
+_NEAR = ResultFact("near")
+_NEW = ResultFact("new")
+_SAME_KIND = ResultFact("new", kind=AS_OPERAND)
+_GENERIC = ResultFact("new", kind="linalg.generic")
+_FOR = ResultFact("new", kind="scf.for")
+_TILED = ResultFact("new", kind=AS_OPERAND, within=-1)
+_OUTLINED = ResultFact("apart", kind="func.func")
+_IN_LOOP = ResultFact("new", within=-1)
+
+FACTS: Mapping[str, OpFacts] = {
+    # Handles.
+    "transform.cast": _gives(_SAME),
+    "transform.merge_handles": _gives(ResultFact("same", of=-1)),
+    "transform.replicate": _gives(ResultFact("same", of=1)),
+    "transform.split_handle": _gives(ResultFact("part")),
+    "transform.select": _gives(ResultFact("part")),
+    "transform.structured.match": _gives(ResultFact("found")),
+    "transform.get_parent_op": _gives(ResultFact("around")),
+    "transform.get_producer_of_operand": _gives(_NEAR),
+    "transform.get_consumers_of_result": _gives(_NEAR),
+    "transform.get_operand": _gives(_NEAR),
+    "transform.get_result": _gives(_SAME),
+    "transform.get_defining_op": _gives(_SAME),
+    # What changes no payload, or only attributes.
+    "transform.annotate": _gives(),
+    "transform.print": _gives(),
+    "transform.verify": _gives(),
+    "transform.debug.emit_remark_at": _gives(),
+    "transform.debug.emit_param_as_remark": _gives(),
+    # Tiling: the loops from the outermost in, the tiled op in the innermost.
+    "transform.structured.tile_using_for": _gives(_TILED, _FOR, nests=True),
+    "transform.structured.fuse": _gives(_TILED, ResultFact("new", kind=LOOPS), nests=True),
+    "transform.structured.tile_using_forall": _gives(_TILED, ResultFact("new", kind="scf.forall")),
+    "transform.structured.tile_reduction_using_for": _gives(_NEW, _IN_LOOP, _NEW, _FOR, from_end=True),
+    "transform.structured.tile_reduction_using_forall": _gives(
+        _NEW, _IN_LOOP, _NEW, ResultFact("new", kind="scf.forall"), from_end=True
+    ),
+    # The containing op's handle is only read; the second result is the same op or what took its place.
+    "transform.structured.fuse_into_containing_op": OpFacts(
+        (ResultFact("new", kind=AS_OPERAND, inside=-1), ResultFact("same", of=1)), keeps=True, may_repeat=True
+    ),
+    # Rewrites in place.
+    "transform.structured.generalize": _gives(_GENERIC),
+    "transform.structured.interchange": _gives(_GENERIC),
+    "transform.structured.specialize": _gives(_NEW),
+    "transform.structured.split": _gives(_SAME_KIND),
+    "transform.structured.split_reduction": _gives(_NEW),
+    "transform.structured.pad": _gives(_SAME_KIND, _NEW),
+    "transform.structured.pack": _gives(_NEW),
+    "transform.structured.scalarize": _gives(_NEW),
+    "transform.structured.decompose": _gives(_NEW),
+    "transform.structured.flatten_elementwise": _gives(_NEW),
+    "transform.structured.transpose_matmul": _gives(_NEW),
+    "transform.structured.rewrite_in_destination_passing_style": _gives(_NEW),
+    "transform.structured.vectorize": _gives(),
+    "transform.structured.convert_to_loops": _gives(ResultFact("new", kind=LOOPS)),
+    # Loops. An unrolled loop's body is copied and gone; a peeled one is two.
+    "transform.loop.unroll": _gives(),
+    "transform.loop.peel": _gives(_FOR),
+    "transform.loop.coalesce": _gives(_FOR),
+    "transform.loop.coalesce_nested": _gives(_FOR),
+    "transform.loop.forall_to_for": _gives(_FOR),
+    "transform.loop.forall_to_parallel": _gives(ResultFact("new", kind="scf.parallel")),
+    "transform.loop.parallel_for_to_nested_fors": _gives(_FOR),
+    "transform.loop.outline": _gives(_OUTLINED, ResultFact("new", kind="func.call")),
+    # What may clean up or move whatever is inside, and gives the same function or module back.
+    "transform.apply_registered_pass": OpFacts((_SAME_KIND,)),
+    "transform.bufferization.one_shot_bufferize": OpFacts((_SAME_KIND,)),
+    "transform.structured.vectorize_children_and_apply_patterns": OpFacts((_SAME_KIND,)),
+    "transform.structured.hoist_redundant_vector_transfers": OpFacts((_SAME_KIND,)),
+    "transform.structured.hoist_redundant_vector_broadcasts": OpFacts((_SAME_KIND,)),
+    "transform.foreach_match": OpFacts((_SAME_KIND, _NEAR), may_repeat=True),
+    "transform.alternatives": OpFacts((_SAME_KIND,)),
+}
+NOTHING_KNOWN = OpFacts()

@@ -1,0 +1,401 @@
+"""A static check of a schedule: which uses of handles are certainly invalid, and which may be.
+
+The schedule is followed without a payload. What an op consumes is known from the compiler, what its results
+point to from `lhkit.checks.op_facts`; from both follows which handles die (`lhkit.checks.points_to`).
+Included sequences are entered, of alternatives each is tried from the same state, and the body of a loop is
+followed until nothing new dies.
+
+A use is an *error* if its handle is invalid whenever no handle of the schedule is empty, and a *warning* if
+there is a reason to think that it may be: the way that leads there is only sometimes taken, or the two handles
+are related without being surely alias or nested.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lhkit.checks.handle_states import (
+    NOWHERE,
+    Death,
+    Scope,
+    State,
+    consume,
+    deaths_among,
+    describe_death,
+    join_deaths,
+    join_into,
+    live_cells,
+)
+from lhkit.checks.op_kinds import MODULE, kinds_of_type
+from lhkit.checks.points_to import Cell, CellSet, Inside
+from lhkit.checks.result_sets import CellStore, ResultCells, facts_of, found_in
+from lhkit.model.check_report import FatalUse, Finding, OpPlace, Severity
+from lhkit.model.fatal_attributes import ALTERNATIVES_ON_COPY, ALTERNATIVES_ON_ROOT, find_fatal_request
+from lhkit.model.ir_outline import Outline, OutlineBlock, OutlineOp, OutlineSequence
+from lhkit.model.span import Span
+
+# Sequences that include one another many times over are followed for this many ops, then entered no more.
+MOST_OPS = 50_000
+# An op that consumes or searches is held against every handle that there is, and what each lies in: so many
+# cells take a second or two. Shipped schedules take 11,000 at most.
+MOST_COMPARED = 400_000
+_MOST_ITERATIONS = 4
+_NO_CELLS: CellSet = frozenset()
+
+# A computation that asks for others: their stack is kept by `_drive`, so that chains of includes may be long.
+Following = Generator["Following", Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The findings in order of place, how much was looked at, and uses of sequences without a body."""
+
+    findings: tuple[Finding, ...]
+    sequences: int
+    uses: int
+    is_complete: bool
+    fatal: tuple[FatalUse, ...] = ()
+    undefined: tuple[tuple[OpPlace, str], ...] = ()
+
+
+def check_outline(outline: Outline, entry: str | None, *, only_entry: bool = False) -> Checked:
+    """Check the sequences of a schedule.
+
+    Args:
+        outline: The schedule.
+        entry: The sequence that is applied to a payload, None if there is none.
+        only_entry: Check the entry and what it reaches; otherwise the sequences that it does not reach too,
+            each by itself, with arguments that are not related.
+    """
+    checker = _Checker(outline)
+    if entry is not None:
+        checker.check(entry, is_entry=True)
+    if not only_entry:
+        called = {c for s in outline.sequences for op in _ops_of(s.block) for c in (*op.callees, *op.matchers)}
+        for sequence in sorted(outline.sequences, key=lambda s: s.name in called):
+            if sequence.name not in checker.reached:
+                checker.check(sequence.name, is_entry=False)
+    return checker.checked()
+
+
+def _ops_of(block: OutlineBlock) -> Iterable[OutlineOp]:
+    waiting = [block]
+    while waiting:
+        for op in waiting.pop().ops:
+            yield op
+            waiting += op.blocks
+
+
+def _drive(following: Following) -> Any:
+    """Run a computation and those it asks for; return its result."""
+    stack, value = [following], None
+    while stack:
+        try:
+            stack.append(stack[-1].send(value))
+            value = None
+        except StopIteration as stop:
+            stack.pop()
+            value = stop.value
+    return value
+
+
+class _TooManyHandlesError(Exception):
+    """The schedule has more handles than are compared."""
+
+
+class _Checker:
+    def __init__(self, outline: Outline) -> None:
+        self._handles = outline.handles
+        self._sequences: Mapping[str, OutlineSequence] = {s.name: s for s in outline.sequences}
+        self._store = CellStore()
+        self._found: dict[tuple[Span, str, OpPlace], Finding] = {}
+        self._fatal: dict[OpPlace, str] = {}
+        self._undefined: dict[tuple[OpPlace, str], None] = {}
+        self._root: CellSet = _NO_CELLS
+        self._copies: set[Cell] = set()
+        self._uses: set[tuple[int, int]] = set()
+        self._ops = 0
+        self._compared = 0
+        self.reached: set[str] = set()
+
+    def check(self, name: str, *, is_entry: bool) -> None:
+        """Follow a sequence; the first argument of an entry is the payload's root."""
+        block = self._sequences[name].block
+        self.reached.add(name)
+        self._store.change(keeps=False)
+        scope: Scope = {}
+        root: CellSet = _NO_CELLS
+        for i, number in enumerate(block.arguments):
+            kinds = kinds_of_type(self._handles[number].type)
+            cell = self._store.new(MODULE if is_entry and i == 0 else kinds)
+            if i and is_entry:
+                cell.inside.append(Inside(root, is_certain=True))
+            root = root or frozenset({cell})
+            self._root = root if is_entry else _NO_CELLS
+            scope[number] = State(frozenset({cell}))
+        if self._compared <= MOST_COMPARED:
+            with contextlib.suppress(_TooManyHandlesError):
+                _drive(self._block(block, scope, True))
+
+    def checked(self) -> Checked:
+        findings = sorted(
+            self._found.values(),
+            key=lambda f: (f.use.source.file, f.use.source.line, f.use.source.column, f.handle),
+        )
+        fatal = sorted(
+            (FatalUse(place, message) for place, message in self._fatal.items()),
+            key=lambda f: (f.use.source.file, f.use.source.line, f.use.source.column),
+        )
+        is_complete = self._ops <= MOST_OPS and self._compared <= MOST_COMPARED
+        return Checked(
+            tuple(findings),
+            len(self.reached),
+            len(self._uses),
+            is_complete,
+            tuple(fatal),
+            tuple(self._undefined),
+        )
+
+    # Each of these is a computation of its own: it changes the scope, and yields those it asks for.
+
+    def _block(self, block: OutlineBlock, scope: Scope, is_certain: bool) -> Following:
+        """Follow a block; the result is the states of what it yields."""
+        for op in block.ops:
+            self._ops += 1
+            if op.results or not op.only_reads:
+                self._compared += len(scope) * self._depth(op, scope)
+            if self._compared > MOST_COMPARED:
+                raise _TooManyHandlesError
+            self._use(op, scope, is_certain)
+            self._refuse_fatal(op, scope)
+            yield self._apply(op, scope, is_certain)
+        return [scope[number] for number in block.yielded]
+
+    def _depth(self, op: OutlineOp, scope: Scope) -> int:
+        """Return in how many cells those of the operands lie, themselves included."""
+        cells = [c for n in op.operands for c in self._cells(n, scope)]
+        return 1 + max((len(c.containers()) for c in cells), default=0)
+
+    def _use(self, op: OutlineOp, scope: Scope, is_certain: bool) -> None:
+        """Look at the operands of an op in order: report dead ones, and let die what it consumes."""
+        place = OpPlace(op.name, op.source or NOWHERE)
+        # Some ops may read what they consume through another operand.
+        allows_repetition = op.may_repeat or facts_of(op).may_repeat
+        before = dict(scope) if allows_repetition else scope
+        for position, (number, consumes) in enumerate(zip(op.operands, op.consumes, strict=True)):
+            handle = self._handles[number]
+            if handle.kind == "param":
+                continue
+            self._uses.add((id(op), position))
+            state = before[number] if allows_repetition else scope[number]
+            if state.death is not None:
+                self._report(number, state.death, place, is_certain)
+            if consumes:
+                consume(number, handle.name, scope, place)
+
+    def _refuse_fatal(self, op: OutlineOp, scope: Scope) -> None:
+        """Take note of an op that ends the compiler if its handle has payload."""
+        message = find_fatal_request(op.name, dict(op.attributes), [self._handles[r].type for r in op.results])
+        if op.name == "transform.alternatives" and any(self._cells(n, scope) & self._root for n in op.operands):
+            message = ALTERNATIVES_ON_ROOT
+        elif op.name == "transform.alternatives" and any(
+            self._cells(n, scope) & self._copies for n in op.operands
+        ):
+            message = ALTERNATIVES_ON_COPY
+        if message is not None:
+            self._fatal.setdefault(OpPlace(op.name, op.source or NOWHERE), message)
+
+    def _apply(self, op: OutlineOp, scope: Scope, is_certain: bool) -> Following:
+        """Follow what an op enters, and define its results."""
+        callees = [c for c in op.callees if c in self._sequences]
+        for name in (*op.callees, *op.matchers):
+            if name not in self._sequences:
+                self._undefined[OpPlace(op.name, op.source or NOWHERE), name] = None
+        results: list[State] | None = None
+        if self._ops > MOST_OPS:
+            results = None
+        elif op.name == "transform.match.operation_name":
+            self._narrow(op, scope)
+        elif op.matchers:
+            results = yield self._matching(op, callees, scope)
+        elif callees:
+            results = yield self._include(callees[0], op, scope, is_certain)
+        elif op.name == "transform.foreach":
+            results = yield self._each(op, scope, is_certain)
+        elif op.blocks:
+            results = yield self._regions(op, scope, is_certain)
+        if results is None or len(results) != len(op.results):
+            results = self._make(op, scope)
+        for number, state in zip(op.results, results, strict=True):
+            scope[number] = state
+        if not op.only_reads and not op.blocks and not callees:
+            self._store.change(keeps=facts_of(op).keeps)
+
+    def _make(self, op: OutlineOp, scope: Scope) -> list[State]:
+        operands = [self._cells(n, scope) for n in op.operands]
+        results = [self._handles[n] for n in op.results]
+        made = ResultCells(self._store, op, operands, results, lambda: live_cells(scope)).make()
+        return [State(cells) for cells in made]
+
+    def _cells(self, number: int, scope: Scope) -> CellSet:
+        return _NO_CELLS if self._handles[number].kind == "param" else scope[number].cells
+
+    def _include(self, name: str, op: OutlineOp, scope: Scope, is_certain: bool) -> Following:
+        """Enter a sequence: it sees no handles but its arguments."""
+        arguments = [State(scope[n].cells) for n in op.operands]
+        results = yield self._call(name, arguments, is_certain)
+        return results
+
+    def _call(self, name: str, arguments: Sequence[State], is_certain: bool) -> Following:
+        self.reached.add(name)
+        block = self._sequences[name].block
+        inner = dict(zip(block.arguments, arguments, strict=False))
+        for number in block.arguments[len(arguments) :]:
+            inner[number] = State(frozenset({self._store.new()}))
+        results = yield self._block(block, inner, is_certain)
+        return results
+
+    def _matching(self, op: OutlineOp, actions: Sequence[str], scope: Scope) -> Following:
+        """Ask matchers about the ops under the first operand, and do what they are paired with."""
+        root = self._cells(op.operands[0], scope)
+        given = [State(scope[n].cells) for n in op.operands[1:]]
+        gathered: list[State] = []
+        for i, matcher in enumerate(op.matchers):
+            if matcher not in self._sequences:
+                continue
+            candidate = found_in(self._store, root, None, True, set())
+            matched = yield self._call(matcher, [State(frozenset({candidate})), *given], False)
+            if op.callees:
+                if i < len(actions):
+                    yield self._call(actions[i], matched, False)
+            else:
+                live = live_cells(scope)
+                gathered = [self._gather(state, candidate, root, live) for state in matched]
+        if not op.callees:
+            return gathered
+        self._store.change(keeps=False)
+        return None
+
+    def _narrow(self, op: OutlineOp, scope: Scope) -> None:
+        """Take note of the kinds that a matcher lets pass."""
+        names = re.findall(r'"([^"]+)"', dict(op.attributes).get("op_names", ""))
+        for cell in scope[op.operands[0]].cells:
+            cell.kinds = cell.kinds or frozenset(names)
+
+    def _gather(self, state: State, candidate: Cell, root: CellSet, live: set[Cell]) -> State:
+        """Return the state of a handle to what a matcher gave for all candidates."""
+        if state.cells != {candidate}:
+            return state
+        return State(frozenset({found_in(self._store, root, candidate.kinds, True, live)}))
+
+    def _each(self, op: OutlineOp, scope: Scope, is_certain: bool) -> Following:
+        """Follow the body of a loop until no more handles die of another iteration."""
+        (block,) = op.blocks
+        given = [self._cells(n, scope) for n in op.operands]
+        gathered: list[list[State]] = [[] for _ in op.results]
+        earlier: list[list[Cell]] = [[] for _ in given]
+        ends: list[Scope] = []
+        for iteration in range(_MOST_ITERATIONS):
+            inner = dict(scope if not ends else ends[-1])
+            for position, (number, cells) in enumerate(zip(block.arguments, given, strict=False)):
+                inner[number] = State(_NO_CELLS)
+                if cells:
+                    part = self._store.part_of(cells)
+                    part.apart.update(earlier[position])
+                    for before in earlier[position]:
+                        before.apart.add(part)
+                    earlier[position].append(part)
+                    inner[number] = State(frozenset({part}))
+            yielded = yield self._block(block, inner, is_certain and iteration == 0)
+            for states, state in zip(gathered, yielded, strict=True):
+                states.append(state)
+            is_settled = bool(ends) and deaths_among(inner, scope) == deaths_among(ends[-1], scope)
+            ends.append(inner)
+            if is_settled:
+                break
+        join_into(scope, ends)
+        wholes = dict(zip(block.arguments, given, strict=False))
+        return [
+            State(wholes[n], join_deaths([s.death for s in states]))
+            if n in wholes
+            else self._gather_parts(states)
+            for n, states in zip(block.yielded, gathered, strict=True)
+        ]
+
+    def _gather_parts(self, states: Sequence[State]) -> State:
+        """Return the state of a handle to what all iterations gave."""
+        cells = [c for s in states for c in s.cells]
+        if not cells or all(s.cells == states[0].cells for s in states):
+            return states[0]
+        kinds = {c.kinds for c in cells}
+        whole = self._store.new(next(iter(kinds)) if len(kinds) == 1 else None)
+        for cell in cells:
+            cell.make_part_of(frozenset({whole}))
+        common = [i for i in cells[0].place() if all(i in c.place() for c in cells)]
+        whole.inside = common
+        return State(frozenset({whole}), join_deaths([s.death for s in states]))
+
+    def _regions(self, op: OutlineOp, scope: Scope, is_certain: bool) -> Following:
+        """Follow the regions of an op, each from the same state, and join what they leave."""
+        selected = dict(op.attributes).get("selected_region_attr", "").partition(" ")[0]
+        blocks = [b for b in op.blocks if not selected or b.region == int(selected)]
+        is_sequence = op.name == "transform.sequence"
+        is_isolated = op.name == "transform.alternatives"  # it sees no handles from outside
+        given = [State(self._cells(n, scope)) for n in op.operands]
+        if is_isolated:
+            given = self._make_clones(op, scope)
+            # An empty one always succeeds: none after it is tried.
+            last = next((i for i, b in enumerate(blocks) if not b.ops), len(blocks) - 1)
+            blocks = blocks[: last + 1]
+        # One region that is always entered, or several of which the first is.
+        first = is_sequence or is_isolated or bool(selected)
+        ends: list[Scope] = []
+        gathered: list[list[State]] = []
+        for i, block in enumerate(blocks):
+            inner = scope if is_sequence else {} if is_isolated else dict(scope)
+            for position, number in enumerate(block.arguments):
+                fresh = State(frozenset({self._store.new()}))
+                inner[number] = given[position] if position < len(given) else fresh
+            gathered.append((yield self._block(block, inner, is_certain and first and i == 0)))
+            ends.append(inner)
+        if not is_sequence and not is_isolated:
+            if not first:
+                ends.append(dict(scope))
+            join_into(scope, ends)
+        if not gathered or not op.results or any(len(g) != len(op.results) for g in gathered):
+            return None
+        return gathered[0] if len(gathered) == 1 else [self._choose(s) for s in zip(*gathered, strict=True)]
+
+    def _make_clones(self, op: OutlineOp, scope: Scope) -> list[State]:
+        """Return the arguments of alternatives: copies of the ops in the scope, in their place."""
+        clones = []
+        for number in op.operands:
+            copied = []
+            for cell in self._cells(number, scope):
+                clone = self._store.new(cell.kinds)
+                clone.inside = cell.place()
+                self._copies.add(clone)
+                copied.append(clone)
+            clones.append(State(frozenset(copied)))
+        return clones
+
+    def _choose(self, states: Sequence[State]) -> State:
+        """Return the state of a handle that is one of several."""
+        options: CellSet = frozenset().union(*[s.cells for s in states])
+        death = join_deaths([s.death for s in states])
+        if len({s.cells for s in states}) == 1:
+            return State(options, death)
+        return State(frozenset({self._store.part_of(options)}), death)
+
+    def _report(self, number: int, death: Death, place: OpPlace, is_certain: bool) -> None:
+        name = self._handles[number].name
+        severity: Severity = "error" if death.is_certain and is_certain else "warning"
+        key = (place.source, name, death.place)
+        if key in self._found and self._found[key].severity == "error":
+            return
+        message = describe_death(name, death, place, is_error=severity == "error")
+        self._found[key] = Finding(severity, name, place, death.cause, death.by, death.place, message)

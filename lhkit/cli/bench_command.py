@@ -1,0 +1,152 @@
+"""``lhkit bench``: time a payload, unscheduled and with schedules, beside its reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lhkit.bench.bar_chart import draw_speed_bars
+from lhkit.bench.bench_file import bench_to_json, failed_bench_to_json
+from lhkit.cli.cli_files import write_json, write_text
+from lhkit.cli.measuring import measure_with_bar, measuring_options, refuse_wrong_results
+from lhkit.cli.options import (
+    NEED_A_SCHEDULE,
+    SCHEDULING,
+    limit_options,
+    load_all_scheduled,
+    microkernel_option,
+    schedule_options,
+)
+from lhkit.cli.suite_command import SuiteAsked, run_suite, suite_options
+from lhkit.cli.terminal import say
+from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
+from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
+from lhkit.kernels.kernel import Kernel, compile_kernel
+from lhkit.load.loader import load_payload
+from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.files import write_file
+from lhkit.model.measurement import Comparison
+from lhkit.model.schedule import Schedule
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+
+_EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.mlir --json bench.json"
+
+
+@click.command("bench", epilog=f"Example: {_EXAMPLE}")
+@click.argument("payload", required=False)
+@click.argument("schedules", nargs=-1)
+@suite_options
+@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Threads of the reference's libraries; more than one needs --no-pin to be of use. Kernels have the"
+    " knob threads of their schedules: --set threads=2.",
+)
+@click.option("--json", "json_file", metavar="FILE", help="Save all samples as JSON; - is standard output.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")
+@measuring_options
+@schedule_options
+@microkernel_option
+@limit_options
+def command(
+    payload: str | None,
+    schedules: tuple[str, ...],
+    suite: SuiteAsked | None,
+    function: str | None,
+    threads: int,
+    json_file: str | None,
+    out: Path | None,
+    microkernels: dict[str, str],
+    limits: Limits,
+    seed: int,
+    **options: Any,
+) -> None:
+    """Time PAYLOAD as it stands and with each SCHEDULE, beside its NumPy reference, and rank them.
+
+    All run in one process, interleaved in rounds of random order, each verified first. --entry, --set, --bind
+    and --library go for every schedule, --set for those that have the knob, --microkernel for those that
+    call it.
+
+    lhkit bench --suite [FAMILY]… times lhkit's own schedules instead, beside NumPy, PyTorch and IREE.
+    """
+    if suite is not None:
+        names = (payload, *schedules) if payload is not None else ()
+        return run_suite(names, suite, json_file, seed=seed, limits=limits, options=options)
+    if payload is None:
+        raise usage_error("there is no payload to time", "Give one, or --suite for the families of lhkit.")
+    scheduling = {name: options.pop(name) for name in SCHEDULING}
+    worker = Worker(limits, threads=threads)
+    try:
+        kernels = _compile(payload, schedules, function, microkernels, worker, limits, scheduling)
+        comparison = measure_with_bar(kernels, seed=seed, limits=limits, **options)
+    except LhkitError as error:
+        if json_file is not None:
+            write_json(json_file, failed_bench_to_json(payload, seed, error.failure))
+        raise
+    finally:
+        worker.close()
+    if json_file is not None:
+        write_json(json_file, bench_to_json(comparison))
+    if out is not None:
+        _draw(out, comparison)
+    if json_file != "-":
+        say(table_text(comparison_table(comparison)))
+        say("\n".join(comparison_lines(comparison)))
+    return refuse_wrong_results(comparison)
+
+
+def _compile(
+    payload_path: str,
+    schedule_paths: tuple[str, ...],
+    function: str | None,
+    microkernels: dict[str, str],
+    worker: Worker,
+    limits: Limits,
+    scheduling: dict[str, Any],
+) -> dict[str, Kernel]:
+    """Return the kernels by name: ``unscheduled``, then the stem of each schedule."""
+    payload = load_payload(Path(payload_path), worker=worker, limits=limits)
+    name = payload.function(function).name
+    schedules = load_all_scheduled(schedule_paths, worker=worker, limits=limits, **scheduling)
+    if microkernels and not schedules:
+        raise usage_error(NEED_A_SCHEDULE)
+    for microkernel in microkernels:
+        if not any(_calls(schedule, microkernel) for schedule in schedules):
+            raise usage_error(f"--microkernel {microkernel}: no schedule calls it")
+    kernels = {"unscheduled": compile_kernel(payload, function=name, worker=worker, limits=limits)}
+    for path, schedule in zip(schedule_paths, schedules, strict=True):
+        called = {m: file for m, file in microkernels.items() if _calls(schedule, m)}
+        kernel = compile_kernel(
+            payload, schedule, function=name, microkernels=called, worker=worker, limits=limits
+        )
+        kernels[_unused(Path(path).stem, kernels)] = kernel
+    return kernels
+
+
+def _calls(schedule: Schedule, microkernel: str) -> bool:
+    texts = (schedule.text, *(library.text for library in schedule.libraries))
+    return any(f'"{microkernel}"' in text or f"@{microkernel}" in text for text in texts)
+
+
+def _unused(name: str, taken: dict[str, Kernel]) -> str:
+    """Return the name, with a number behind it if it is taken: one schedule may be given twice."""
+    number, candidate = 1, name
+    while candidate in taken:
+        number += 1
+        candidate = f"{name} #{number}"
+    return candidate
+
+
+def _draw(out: Path, comparison: Comparison) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    figure = draw_speed_bars(comparison)
+    write_text(out / "samples.csv", samples_csv(comparison))
+    write_text(out / "speed.svg", figure_svg(figure))
+    write_file(out / "speed.png", figure_png(figure))
+    write_file(out / "speed.pdf", figure_pdf(figure))

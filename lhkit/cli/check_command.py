@@ -1,0 +1,47 @@
+"""``lhkit check``: uses of invalid handles, found without a payload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from lhkit.checks.check_text import check_lines
+from lhkit.checks.schedule_check import check_schedule
+from lhkit.cli.cli_files import write_json
+from lhkit.cli.options import limit_options, load_scheduled, schedule_options
+from lhkit.cli.terminal import say_line
+from lhkit.model.check_report import check_to_json, unchecked_to_json
+from lhkit.model.errors import LhkitError
+from lhkit.worker.limits import Limits
+
+
+@click.command("check", epilog="Example: lhkit check schedules/fc_relu_tile_fuse.mlir")
+@click.argument("schedule")
+@click.option("--strict", is_flag=True, help="Exit with 1 on warnings too.")
+@click.option("--json", "json_file", metavar="FILE", help="Save the findings as JSON; - is standard output.")
+@schedule_options
+@limit_options
+def command(
+    schedule: str, strict: bool, json_file: str | None, entry: str | None, limits: Limits, **scheduling: Any
+) -> int:
+    """Look in SCHEDULE for uses of handles that are invalid, without a payload.
+
+    An error is a use that fails for every payload for which no handle is empty; a warning one that may fail. A
+    step that runs a compiler pass which is not allowed, that enters a sequence which nothing defines, or that
+    would end the compiler (a division by an attribute that is 0, and the like), is an error too. Without
+    --entry all named sequences are checked, those that the entry does not reach by themselves. The exit code is
+    1 if there is an error, or with --strict a warning.
+    """
+    try:
+        loaded = load_scheduled(schedule, entry=entry, any_entry=True, limits=limits, **scheduling)
+        report = check_schedule(loaded, only_entry=entry is not None, limits=limits)
+    except LhkitError as error:
+        if json_file is not None:
+            write_json(json_file, unchecked_to_json(schedule, error.failure))
+        raise
+    if json_file is not None:
+        write_json(json_file, check_to_json(report))
+    for line in check_lines(report):
+        say_line(line, err=json_file == "-")
+    return 1 if report.errors or report.refused or report.fatal or (strict and report.warnings) else 0

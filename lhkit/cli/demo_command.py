@@ -1,0 +1,205 @@
+"""``lhkit demo``: the main job, end to end, on a shipped payload and its schedules."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path, PurePath
+
+import click
+
+from lhkit.bench.bar_chart import draw_speed_bars
+from lhkit.cli.cli_files import write_text
+from lhkit.cli.measuring import measure_with_bar, refuse_wrong_results
+from lhkit.cli.options import limit_options
+from lhkit.cli.sweeping import refuse_failed_sweep, run_with_bars
+from lhkit.cli.terminal import say
+from lhkit.draw.figures import figure_png, figure_svg
+from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
+from lhkit.kernels.kernel import Kernel, compile_kernel
+from lhkit.load.catalogue_cache import known_help
+from lhkit.load.loader import load_payload, load_schedule
+from lhkit.load.target_choice import VARIABLE
+from lhkit.model.files import write_file
+from lhkit.model.knob import KnobValue
+from lhkit.model.measurement import Comparison
+from lhkit.model.schedule import Schedule
+from lhkit.show.comparison_page import PageParts, render_page
+from lhkit.show.page_facts import page_facts
+from lhkit.show.trace_view import trace_page
+from lhkit.sweeps.sweep_bundle import draw_knobs, sweep_text
+from lhkit.sweeps.sweep_files import export_store
+from lhkit.sweeps.sweep_options import prepare_sweep
+from lhkit.sweeps.variant_record import SweepResult
+from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.worker.limits import Limits
+
+_PAYLOAD = "fc_relu.mlir"
+_SCHEDULES = {
+    "tile": "fc_relu_tile.mlir",
+    "tile + fuse + vectorize": "fc_relu_tile_fuse_vectorize.mlir",
+    "the same, by strips": "fc_relu.mlir",
+}
+# The schedule whose tile sizes are swept, and how many values of each: the target's own, and those beside it.
+_SWEPT = "the same, by strips"
+_VALUES = {"tile_m": 3, "tile_n": 2}
+_CONFIRM_SECONDS = 6.0
+# What OpenBLAS calls a CPU with no more instructions than a target.
+_OPENBLAS_CORES = {"sse": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}
+_SUMMARY = (
+    "A fully connected layer, max(lhs · rhs + bias, 0) on 512 x 512 matrices of float32, compiled for one"
+    " thread of this CPU: as it stands, with three schedules, and computed by NumPy. Every result was checked."
+)
+
+
+@click.command("demo", epilog="Example: lhkit demo --out demo")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for the CSV, the plots and the page.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=2),
+    default=11,
+    show_default=True,
+    help="Samples of each entry, at most.",
+)
+@limit_options
+def command(out: Path, rounds: int, limits: Limits) -> None:
+    """Compile, check and time a layer: unscheduled, with three schedules, and NumPy, in one run.
+
+    Then the tile sizes of one schedule are swept, and the best few timed again. Prints the tables and writes
+    CSV files, plots (PNG and SVG), the records of the sweep, a self-contained HTML page, and one beside it for
+    each schedule that stands alone, to step through it.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    kernels = _compile(limits)
+    comparison = measure_with_bar(kernels, rounds=rounds, limits=limits)
+    traces = _write_traces(out, kernels, limits)
+    found = _sweep(out, kernels[_SWEPT], limits)
+    files = _write(out, comparison, kernels, traces, found, f"lhkit demo --rounds {rounds}")
+    lines = "\n".join(comparison_lines(comparison))
+    say(f"\n{_summary(kernels[_SWEPT])}\n\n{table_text(comparison_table(comparison))}\n{lines}\n")
+    say(f"{_swept_words(found)}\n\n{sweep_text(found)}\nTo time them longer: {_longer_sweep(out, found)}\n")
+    say("Written: " + ", ".join(str(f) for f in files))
+    refuse_wrong_results(comparison)
+
+
+def _compile(limits: Limits) -> dict[str, Kernel]:
+    payload = load_payload(_PAYLOAD, limits=limits)
+    kernels = {"unscheduled": compile_kernel(payload, limits=limits)}
+    for name, file in _SCHEDULES.items():
+        kernels[name] = compile_kernel(payload, load_schedule(file, limits=limits), limits=limits)
+    return kernels
+
+
+def _write(
+    out: Path,
+    comparison: Comparison,
+    kernels: dict[str, Kernel],
+    traces: list[tuple[str, str]],
+    found: SweepResult,
+    command_line: str,
+) -> list[Path]:
+    figure = draw_speed_bars(comparison)
+    png = figure_png(figure)
+    page = PageParts(
+        title="fc_relu: one layer, three schedules",
+        summary=_summary(kernels[_SWEPT]),
+        comparison=comparison,
+        texts=_texts(kernels),
+        command=command_line,
+        links=tuple((file, f"{name}: every step, and what each handle was") for name, file in traces),
+        sweep=found,
+    )
+    write_text(out / "samples.csv", samples_csv(comparison))
+    write_text(out / "speed.svg", figure_svg(figure))
+    write_file(out / "speed.png", png)
+    write_text(out / "index.html", render_page(page))
+    export_store(found.store, out / "sweep.csv")
+    heat = draw_knobs(found)
+    write_text(out / "sweep.svg", figure_svg(heat))
+    write_file(out / "sweep.png", figure_png(heat))
+    swept = ("sweep.jsonl", "sweep.csv", "sweep.svg", "sweep.png")
+    pages = [file for _, file in traces]
+    return [out / name for name in ("samples.csv", "speed.svg", "speed.png", *swept, "index.html", *pages)]
+
+
+def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
+    """Sweep the tile sizes of a kernel's schedule; a second demo in the same folder uses what the first found.
+
+    Raises:
+        LhkitError: Nothing can be tried, or no variant is ok.
+    """
+    schedule = load_schedule(_SCHEDULES[_SWEPT], limits=limits)
+    knobs = swept_knobs(schedule)
+    schedule = schedule.with_knobs({name: v for name, v in schedule.values.items() if name not in knobs})
+    found = prepare_sweep(kernel.payload, schedule, knobs=knobs, store=out / "sweep.jsonl", limits=limits)
+    run_with_bars(found, confirm_seconds=_CONFIRM_SECONDS)
+    result = found.result()
+    refuse_failed_sweep(result)
+    return result
+
+
+def swept_knobs(schedule: Schedule) -> dict[str, list[KnobValue]]:
+    """Return the tile sizes to sweep: the defaults, which fit the target, with their neighbours."""
+    found = {}
+    for name, count in _VALUES.items():
+        options = list(next(knob.options for knob in schedule.knobs if knob.name == name))
+        first = min(max(options.index(schedule.values[name]) - 1, 0), len(options) - count)
+        found[name] = options[first : first + count]
+    return found
+
+
+def _summary(kernel: Kernel) -> str:
+    if not kernel.target:
+        return _SUMMARY
+    if core := os.environ.get("OPENBLAS_CORETYPE"):
+        rival = f"NumPy's product is OpenBLAS's for {core}, as OPENBLAS_CORETYPE says."
+    else:
+        core = _OPENBLAS_CORES[kernel.target]
+        rival = f"NumPy's uses all that this CPU has; OPENBLAS_CORETYPE={core} gives it as little."
+    return f"{_SUMMARY} Kernels use the instructions of {kernel.target} only, as {VARIABLE} asks for. {rival}"
+
+
+def _swept_words(found: SweepResult) -> str:
+    swept = swept_knobs(found.schedule)
+    knobs = " and ".join(f"{name} of {', '.join(map(str, values))}" for name, values in swept.items())
+    file = PurePath(found.schedule.source).name
+    return f"A sweep over the tile sizes of the schedule {_SWEPT!r} ({file}): {knobs}."
+
+
+def _longer_sweep(out: Path, found: SweepResult) -> str:
+    """Return the command that goes on with the demo's sweep, its records and its confirmation."""
+    knobs = [f"--knob {name}={','.join(map(str, values))}" for name, values in found.axes]
+    store = shlex.quote(str(out / "sweep.jsonl"))
+    words = ["lhkit sweep", _PAYLOAD, _SCHEDULES[_SWEPT], *knobs, "--store", store]
+    return " ".join([*words, "--confirm-seconds 60"])
+
+
+def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list[tuple[str, str]]:
+    """Write a page for each schedule to step through; return (name of the schedule, file).
+
+    One whose steps come from a library takes hundreds of them: no first thing to see, and a page of 3 MB.
+    """
+    written = []
+    for name, kernel in kernels.items():
+        if kernel.schedule is not None and not kernel.schedule.libraries:
+            file = f"trace_{PurePath(kernel.schedule.source).stem}.html"
+            trace = trace_schedule(kernel.payload, kernel.schedule, limits=limits)
+            write_text(out / file, trace_page(trace, known_help(), page_facts(trace)))
+            written.append((name, file))
+    return written
+
+
+def _texts(kernels: dict[str, Kernel]) -> tuple[tuple[str, str], ...]:
+    payload = next(iter(kernels.values())).payload
+    texts = [("Payload", payload.text)]
+    for name, kernel in kernels.items():
+        if kernel.schedule is not None:
+            texts.append((f"Schedule: {name}", kernel.schedule.text))
+            texts.append((f"Payload after: {name}", kernel.ir("scheduled")))
+    return tuple(texts)

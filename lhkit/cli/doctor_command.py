@@ -1,0 +1,180 @@
+"""``lhkit doctor``: what was found here, and the command that adds what is missing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+from typing import Any
+
+import click
+
+from lhkit.cli.cli_files import write_json
+from lhkit.cli.readiness import Finding, tried_findings
+from lhkit.cli.terminal import say
+from lhkit.draw.tables import Table, format_bytes, table_text
+from lhkit.load.environment import cpu_name, vector_extensions
+from lhkit.load.target_choice import VARIABLE as TARGET_VARIABLE
+from lhkit.load.target_choice import find_target
+from lhkit.model.bindings_host import NEWEST_TRIED, newer_than_tried
+from lhkit.model.codec import from_json
+from lhkit.model.cores import available_cores
+from lhkit.model.errors import LhkitError
+from lhkit.model.knob import THREADS_KNOB
+from lhkit.traces.opt.opt_binary import VARIABLE, opt_host
+from lhkit.worker.limits import default_memory_bytes
+from lhkit.worker.sandbox import SANDBOX_VARIABLE, Defence
+from lhkit.worker.workers import shared_worker
+
+SCHEMA = "lhkit.doctor/1"
+# Extra → (module to look for, what it is for).
+_EXTRAS = {
+    "torch": ("torch", "PyTorch beside our own kernels (lhkit bench --suite)"),
+    "iree": ("iree.compiler", "IREE beside our own kernels (lhkit bench --suite)"),
+    "optuna": ("optuna", "sweeps that learn"),
+    "dask": ("distributed", "sweeps on several machines"),
+}
+_CAPABILITIES = {
+    "jit": "kernels can be compiled and run",
+    "loads_from_file": "places in the IR name files",
+    "passes": "the default lowering is there",
+    "tune": "schedules can have knobs",
+    "python_ops": "transform ops can be written in Python",
+    "effects_takes_list": "effects of such ops are appended to a list (else returned)",
+    "named_elementwise": "elementwise ops have names, linalg.add; else files are read with linalg.elementwise",
+}
+_NEEDED = ("jit", "loads_from_file", "passes", "tune")
+
+
+@click.command("doctor", epilog="Example: lhkit doctor --json doctor.json")
+@click.option("--json", "json_file", metavar="FILE", help="Save the findings as JSON; - is standard output.")
+@click.option(
+    "--ready", "is_tried", is_flag=True, help="Also try what a lesson needs, and end with the word ready."
+)
+def command(json_file: str | None, is_tried: bool) -> None:
+    """Say what was found: bindings and what they can do, CPU, limits, optional parts.
+
+    Exits with 1 if something that lhkit needs is missing. With --ready, a schedule is applied, compiled and
+    checked, JupyterLab is looked for, and files are written where they will be.
+    """
+    lines = [*_machine(), *_bindings(), *_sandbox(), *_binary(), *_optional()]
+    if is_tried:
+        lines += tried_findings()
+    if json_file is not None:
+        findings = [{"what": x.what, "found": x.found, "ok": x.ok, "mend": x.mend or None} for x in lines]
+        write_json(json_file, {"schema": SCHEMA, "findings": findings})
+    if json_file != "-":
+        marks = {True: "ok", False: "MISSING", None: "–"}
+        rows = tuple((x.what, marks[x.ok], x.found, x.mend) for x in lines)
+        say(_left_aligned(Table(("", "", "found", "to add it"), rows)))
+    if any(x.ok is False for x in lines):
+        raise click.exceptions.Exit(1)
+    if is_tried and json_file != "-":
+        say("ready")
+
+
+def _left_aligned(table: Table) -> str:
+    widths = [max(len(row[i]) for row in (table.header, *table.rows)) for i in range(len(table.header))]
+    padded = tuple(tuple(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in table.rows)
+    header = tuple(c.ljust(w) for c, w in zip(table.header, widths, strict=True))
+    return table_text(Table(header, padded))
+
+
+def _machine() -> list[Finding]:
+    extensions = " ".join(vector_extensions())
+    return [
+        Finding("lhkit", f"{importlib.metadata.version('lhkit')} on Python {platform.python_version()}"),
+        Finding("CPU", f"{cpu_name()} ({platform.machine()})"),
+        Finding("vector extensions", extensions or "not reported by this system", True if extensions else None),
+        _target(),
+        Finding("cores", f"{available_cores()} available"),
+        Finding("memory limit of a worker", f"{default_memory_bytes() / (1 << 30):.1f} GiB"),
+    ]
+
+
+def _target() -> Finding:
+    try:
+        target = find_target()
+    except LhkitError as error:
+        return Finding("target", error.failure.message, False, error.failure.advice or "")
+    vectors = f"{target.vector_registers} vector registers of {target.vector_bits} bits"
+    caches = f"L1 {format_bytes(target.l1_bytes)}, L2 {format_bytes(target.l2_bytes)}"
+    said = f", which {TARGET_VARIABLE} names" if os.environ.get(TARGET_VARIABLE) else ""
+    return Finding(
+        "target", f"{target.name}{said}: {vectors}, {caches}; defaults of knobs and machine code follow it"
+    )
+
+
+def _bindings() -> list[Finding]:
+    try:
+        found: dict[str, Any] = shared_worker().request("describe", {}).header
+    except LhkitError as error:
+        return [Finding("MLIR bindings", error.failure.message, False, "pip install torch-mlir")]
+    lines = [Finding("MLIR bindings", f"{found['host']} {found['version']}"), *_age(found["version"])]
+    for name, meaning in _CAPABILITIES.items():
+        works = bool(found[name])
+        needed = name in _NEEDED
+        lines.append(
+            Finding(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None)
+        )
+    return [*lines, _openmp(found["openmp"])]
+
+
+def _age(version: str) -> list[Finding]:
+    """Return a warning for bindings that are newer than those that lhkit was tried with."""
+    if not newer_than_tried(version):
+        return []
+    said = f"newer than {NEWEST_TRIED}, the newest that lhkit was tried with: results may differ"
+    return [Finding("  version", said, None, f"pip install torch-mlir=={NEWEST_TRIED}")]
+
+
+def _sandbox() -> list[Finding]:
+    """Return what the worker cannot do here, tried by the worker itself."""
+    try:
+        answer = shared_worker().request("defences", {}).header
+    except LhkitError as error:
+        return [Finding("sandbox of the worker", error.failure.message, False, error.failure.advice or "")]
+    mend = f"unset {SANDBOX_VARIABLE}" if os.environ.get(SANDBOX_VARIABLE) == "off" else ""
+    lines = []
+    for defence in (from_json(Defence, each) for each in answer["defences"]):
+        found = f"refused ({defence.how})" if defence.holds else f"warning: not refused ({defence.how})"
+        lines.append(
+            Finding(f"sandbox: {defence.what}", found, defence.holds or None, "" if defence.holds else mend)
+        )
+    return lines
+
+
+def _openmp(library: str | None) -> Finding:
+    """Return on how many threads kernels may run."""
+    if library is None:
+        return Finding("threads of a kernel", "1", None, "pip install 'lhkit[openmp]'")
+    return Finding("threads of a kernel", f"up to {available_cores()}, by the knob {THREADS_KNOB} ({library})")
+
+
+def _binary() -> list[Finding]:
+    try:
+        host = opt_host()
+    except LhkitError as error:
+        return [Finding("compiler binary", error.failure.message, False, error.failure.advice or "")]
+    if host is None:
+        return [
+            Finding("compiler binary", f"none; {VARIABLE}=PROGRAM traces with an mlir-opt of your own", None)
+        ]
+    return [Finding("compiler binary", f"{host.name} {host.version}: lhkit trace uses it")]
+
+
+def _optional() -> list[Finding]:
+    lines = []
+    for extra, (module, purpose) in _EXTRAS.items():
+        there = _is_there(module)
+        mend = "" if there else f"pip install 'lhkit[{extra}]'"
+        lines.append(Finding(f"extra {extra}", purpose, True if there else None, mend))
+    return lines
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

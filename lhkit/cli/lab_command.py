@@ -1,0 +1,149 @@
+"""``lhkit lab``: JupyterLab on a private copy of the notebooks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import psutil
+
+from lhkit.cli.terminal import say
+from lhkit.lessons.lesson_list import copy_notebooks, find_notebook, lessons_in, reset_notebook
+from lhkit.lessons.lesson_page import lessons_markdown
+from lhkit.model.files import write_file
+from lhkit.worker.process_groups import still_running
+from lhkit.worker.temp_folders import collect_abandoned, temporary_place
+from lhkit.worker.user_folders import home_folder, homeless_note
+
+# Given to JupyterLab by path, because an editable install puts nothing into share/jupyter.
+LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
+_FOLDER = "lhkit-notebooks"
+INDEX = "index.md"
+_EVERY_SECONDS = 10
+_END_SECONDS = 10
+# Windows has no end of the terminal.
+_ENDING_SIGNALS = tuple(getattr(signal, n) for n in ("SIGTERM", "SIGHUP") if hasattr(signal, n))
+# Pages of Markdown open as pages, and JupyterLab asks nobody for news.
+_SETTINGS = {
+    "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+}
+
+
+@click.command("lab", epilog="Example: lhkit lab 00_first_kernel.ipynb")
+@click.argument("notebook", required=False)
+@click.argument("jupyter_options", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    default=lambda: home_folder() / _FOLDER,
+    show_default=f"~/{_FOLDER}",
+    help="Where the private copy lives; what you changed there stays as it is.",
+)
+@click.option(
+    "--reset",
+    multiple=True,
+    metavar="NAME",
+    help="Make this notebook new again, keep yours beside it, and end.",
+)
+@click.option("--no-browser", is_flag=True, help="Only start the server and print its address.")
+def command(
+    notebook: str | None,
+    jupyter_options: tuple[str, ...],
+    folder: Path,
+    reset: tuple[str, ...],
+    no_browser: bool,
+) -> None:
+    """Start JupyterLab on a private copy of the notebooks: on the list of lessons, or on NOTEBOOK if given.
+
+    The shipped notebooks are never edited. A notebook that the copy has already is kept as you left it. The
+    list says what each is about, which are done, and how many of their exercises are solved.
+    Options after -- go to JupyterLab, such as -- --allow-root in a container.
+    """
+    for name in reset:
+        kept = reset_notebook(folder, name)
+        say(f"{find_notebook(folder, name)} is new" + (f"; yours is {kept}" if kept else " already"))
+    if reset:
+        return
+    if notebook is not None and notebook.startswith("-"):
+        jupyter_options, notebook = (notebook, *jupyter_options), None
+    if note := homeless_note():
+        say(f"lhkit: {note}", err=True)
+    copied = copy_notebooks(folder)
+    say(f"{len(copied)} notebooks copied to {folder}" if copied else f"using {folder}", err=True)
+    write_index(folder)
+    arguments = [sys.executable, "-m", "jupyterlab", "--notebook-dir", str(folder)]
+    arguments += [f"--LabApp.extra_labextensions_path={LABEXTENSIONS}", *jupyter_options]
+    if no_browser:
+        arguments.append("--no-browser")
+    if notebook is None:
+        arguments.append(f"--LabApp.default_url=/lab/tree/{INDEX}")
+    else:
+        arguments.append(str(find_notebook(folder, notebook)))
+    with temporary_place("lhkit-lab-") as config:
+        raise SystemExit(_run(arguments, lab_environment(config), folder))
+
+
+def _run(arguments: list[str], environment: dict[str, str], folder: Path) -> int:
+    """Run JupyterLab to its end, and keep the list of lessons up to date meanwhile; return its exit code.
+
+    SIGTERM and the end of the terminal are as Ctrl-C: the server, its kernels and their workers are ended.
+    """
+    for number in _ENDING_SIGNALS:
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one
+            signal.signal(number, signal.default_int_handler)
+    with subprocess.Popen(arguments, env=environment) as lab:
+        try:
+            while True:
+                try:
+                    return lab.wait(timeout=_EVERY_SECONDS)
+                except subprocess.TimeoutExpired:
+                    write_index(folder)
+        except BaseException:
+            _end(lab)
+            raise
+
+
+def _end(lab: subprocess.Popen[bytes]) -> None:
+    """End a server: it is asked to shut down its kernels, and what is left of them after a while is killed."""
+    for number in (signal.SIGINT, *_ENDING_SIGNALS):  # a second Ctrl-C must leave nothing running
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        started = psutil.Process(lab.pid).children(recursive=True)
+    except psutil.Error:
+        started = []
+    lab.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        lab.wait(timeout=_END_SECONDS)
+    lab.kill()
+    left = still_running(started, _END_SECONDS)
+    for process in left:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    still_running(left, _END_SECONDS)
+    collect_abandoned()  # of kernels that did not end by themselves
+
+
+def write_index(folder: Path) -> bool:
+    """Write the list of lessons into a folder; return whether it has become another one."""
+    text, path = lessons_markdown(lessons_in(folder)).encode(), folder / INDEX
+    if path.is_file() and path.read_bytes() == text:
+        return False
+    write_file(path, text)
+    return True
+
+
+def lab_environment(config: Path) -> dict[str, str]:
+    """Return the environment of JupyterLab, with settings in a folder that stand behind the user's own."""
+    settings = config / "labconfig" / "default_setting_overrides.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")
+    path = os.pathsep.join(p for p in (os.environ.get("JUPYTER_CONFIG_PATH"), str(config)) if p)
+    # Jupyter and IPython need a home folder.
+    return {"HOME": str(home_folder()), **os.environ, "JUPYTER_CONFIG_PATH": path}

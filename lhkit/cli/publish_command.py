@@ -1,0 +1,57 @@
+"""``lhkit publish``: notebooks as web pages that need no kernel and no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from lhkit.cli.terminal import say
+from lhkit.lessons.lesson_list import shipped_notebooks
+from lhkit.lessons.publishing import PublishedNotebook, publish_notebook
+from lhkit.model.errors import usage_error
+from lhkit.model.files import write_file
+from lhkit.show.comparison_page import links_page
+from lhkit.worker.temp_folders import temporary_place
+
+
+@click.command("publish", epilog="Example: lhkit publish --out site --execute")
+@click.argument("notebooks", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("site"),
+    show_default=True,
+    help="Folder for the pages.",
+)
+@click.option("--execute", is_flag=True, help="Run each notebook first; the file stays as it is.")
+@click.option("--title", default="Notebooks", show_default=True, help="Heading of the page that lists them.")
+def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -> None:
+    """Turn NOTEBOOKS (default: those that come with lhkit) into HTML pages, with a page that lists them.
+
+    Every picture is in its page; nothing is asked of any address. Widgets show as the picture that they are
+    without a kernel. Notebooks without outputs need --execute.
+    """
+    sources = notebooks or shipped_notebooks()
+    names = [source.stem for source in sources]
+    for name in names:
+        if names.count(name) > 1 or name == "index":
+            raise usage_error(f"two pages would be called {name}.html", "Rename one of the notebooks.")
+    out.mkdir(parents=True, exist_ok=True)
+    links = []
+    for source in sources:
+        published = _published(source, execute=execute, is_shipped=not notebooks)
+        write_file(out / f"{published.name}.html", published.html.encode())
+        links.append((f"{published.name}.html", published.title))
+        say(f"{source} → {out / published.name}.html", err=True)
+    write_file(out / "index.html", links_page(title, links).encode())
+    say(out / "index.html")
+
+
+def _published(source: Path, *, execute: bool, is_shipped: bool) -> PublishedNotebook:
+    if not execute:
+        return publish_notebook(source)
+    if not is_shipped:
+        return publish_notebook(source, run_in=source.parent)
+    with temporary_place("lhkit-publish-") as folder:  # what a notebook writes goes with it
+        return publish_notebook(source, run_in=folder)

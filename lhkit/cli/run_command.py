@@ -1,0 +1,276 @@
+"""``lhkit run``: compile a payload, scheduled or not, and run it once."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tokenize import TokenError
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.cli.cli_files import check_single_stdout, write_json
+from lhkit.cli.options import (
+    NEED_A_SCHEDULE,
+    SEED,
+    limit_options,
+    load_scheduled,
+    microkernel_option,
+    schedule_options,
+)
+from lhkit.cli.terminal import say
+from lhkit.draw.tables import format_ns
+from lhkit.kernels.kernel import Kernel, compile_kernel
+from lhkit.kernels.verification import as_tuple, verify
+from lhkit.load.loader import load_payload
+from lhkit.load.random_inputs import DEFAULT_EXTENT, default_arguments
+from lhkit.memory.footprint_text import footprint_text
+from lhkit.model.codec import to_json
+from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.failure import Failure
+from lhkit.model.file_io import open_input
+from lhkit.model.files import write_file
+from lhkit.model.measurement import Verification
+from lhkit.model.signature import ArrayType, Function
+from lhkit.worker.limits import Limits
+from lhkit.worker.shared_arrays import dtype_named
+
+Array = NDArray[Any]
+SCHEMA = "lhkit.run/1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A finished run: kernel, arguments after it, which of them changed, results, and how these compare."""
+
+    kernel: Kernel
+    arguments: list[Array]
+    written: tuple[int, ...]
+    results: tuple[Array, ...]
+    verification: Verification | None
+
+
+@click.command("run", epilog="Example: lhkit run data/matmul.mlir schedules/matmul_tile.mlir --set tile_m=32")
+@click.argument("payload")
+@click.argument("schedule", required=False)
+@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@click.option(
+    "--arg", "args", multiple=True, metavar="FILE.npy", help="The next argument; others are generated."
+)
+@click.option(
+    "--size",
+    type=click.IntRange(min=0),
+    default=DEFAULT_EXTENT,
+    show_default=True,
+    metavar="N",
+    help="Extent of every dynamic dimension of missing arguments.",
+)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="What missing arguments are drawn from.")
+@click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
+@click.option("--json", "json_file", metavar="FILE", help="Save what happened as JSON; - is standard output.")
+@click.option(
+    "--footprint",
+    "with_footprint",
+    is_flag=True,
+    help="Also say how much memory it takes: foretold, and counted in a second run.",
+)
+@schedule_options
+@microkernel_option
+@limit_options
+def command(
+    payload: str,
+    schedule: str | None,
+    function: str | None,
+    args: tuple[str, ...],
+    size: int,
+    seed: int,
+    out: str | None,
+    json_file: str | None,
+    with_footprint: bool,
+    microkernels: dict[str, str],
+    limits: Limits,
+    **scheduling: Any,
+) -> None:
+    """Compile PAYLOAD for this CPU, with SCHEDULE applied if given, and run it once.
+
+    Arguments that no --arg gives are generated from the signature and the seed. Where the payload has a
+    NumPy reference, the results are checked against it.
+    """
+    check_single_stdout(out, json_file)
+    try:
+        run = _run(payload, schedule, function, args, size, seed, microkernels, limits, scheduling)
+        if run.verification is not None and not run.verification.ok:
+            raise LhkitError(_wrong(run.verification))
+    except LhkitError as error:
+        if json_file is not None:
+            write_json(json_file, _failed(payload, schedule, error.failure))
+        raise
+    if run.kernel.output:
+        say(run.kernel.output.rstrip(), err=True)
+    if out is not None:
+        _save(out, run)
+    if json_file is not None:
+        write_json(json_file, _succeeded(run))
+    if "-" not in (json_file, out):
+        say(_report(run))
+        if with_footprint:
+            say(footprint_text(run.kernel.footprint(*run.arguments)))
+
+
+def _run(
+    payload_path: str,
+    schedule_path: str | None,
+    function: str | None,
+    args: tuple[str, ...],
+    size: int,
+    seed: int,
+    microkernels: dict[str, str],
+    limits: Limits,
+    scheduling: dict[str, Any],
+) -> _Run:
+    payload = load_payload(Path(payload_path), limits=limits)
+    chosen = payload.function(function)
+    given = _given_arguments(chosen, args)
+    schedule = None
+    if schedule_path is not None:
+        schedule = load_scheduled(schedule_path, limits=limits, **scheduling)
+    elif any(scheduling.values()) or microkernels:
+        raise usage_error(NEED_A_SCHEDULE, "lhkit run PAYLOAD SCHEDULE …")
+    kernel = compile_kernel(payload, schedule, function=chosen.name, microkernels=microkernels, limits=limits)
+    # Generated once the compiler has taken their types.
+    arguments = [*given, *default_arguments(payload, chosen, seed, extent=size)[len(given) :]]
+    is_memref = [t.kind == "memref" for t in chosen.arguments]
+    inputs = [a.copy() if m or payload.reference else a for a, m in zip(arguments, is_memref, strict=True)]
+    results = as_tuple(kernel(*arguments))
+    written = tuple(i for i, m in enumerate(is_memref) if m and _differ(arguments[i], inputs[i]))
+    verification = verify(kernel, inputs) if payload.reference else None
+    return _Run(kernel, arguments, written, results, verification)
+
+
+def _differ(one: Array, other: Array) -> bool:
+    """Return whether two arrays of one type differ in a bit; NaNs and zeros of either sign are told apart."""
+    first, second = (np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other))
+    return not np.array_equal(first, second)
+
+
+def _given_arguments(function: Function, args: tuple[str, ...]) -> list[Array]:
+    if len(args) > len(function.arguments):
+        raise usage_error(f"{len(args)} --arg given, {len(function.arguments)} taken by {function.describe()}")
+    return [_load_array(file, type_) for file, type_ in zip(args, function.arguments, strict=False)]
+
+
+def _load_array(file: str, type_: ArrayType) -> Array:
+    try:
+        with open_input(file) as opened:
+            array = np.load(opened, allow_pickle=False)
+    except FileNotFoundError:
+        raise usage_error(f"no such file: {file}") from None
+    except OSError as error:
+        raise usage_error(f"{file} cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError, SyntaxError, TokenError) as error:  # its head is a Python literal
+        raise usage_error(f"{file} is not a .npy file: {error}") from None
+    if not isinstance(array, np.ndarray):
+        raise usage_error(f"{file} holds several arrays; --arg takes a .npy file with one")
+    # bfloat16 travels in files as float32.
+    if type_.dtype == "bfloat16" and array.dtype == np.float32:
+        return array.astype(dtype_named("bfloat16"))
+    return array
+
+
+def _wrong(verification: Verification) -> Failure:
+    message = f"the result differs from {verification.against}: {verification.difference}"
+    tolerance = (
+        f"The largest error is {verification.max_abs_error:.3g}, {verification.tolerance:.3g} is tolerated."
+    )
+    return Failure(kind="wrong-result", message=message, advice=tolerance)
+
+
+def _save(path: str, run: _Run) -> None:
+    types = run.kernel.function
+    named = {f"result{i}": r for i, r in enumerate(run.results)}
+    named |= {
+        f"arg{i}": a
+        for i, (a, t) in enumerate(zip(run.arguments, types.arguments, strict=True))
+        if t.kind == "memref"
+    }
+    dtypes = {name: np.asarray(a).dtype.name for name, a in named.items()}
+    plain = {n: np.asarray(a).astype(np.float32) if dtypes[n] == "bfloat16" else a for n, a in named.items()}
+    if "bfloat16" in dtypes.values():
+        plain["dtypes"] = np.array([f"{n}={d}" for n, d in dtypes.items()])
+
+    buffer = io.BytesIO()
+    np.savez(buffer, **plain)  # type: ignore[arg-type, unused-ignore]
+    if path == "-":
+        sys.stdout.buffer.write(buffer.getvalue())
+    else:
+        write_file(path, buffer.getvalue())
+
+
+def _succeeded(run: _Run) -> dict[str, Any]:
+    kernel = run.kernel
+    return {
+        "schema": SCHEMA,
+        "outcome": {"status": "ok", "kind": None, "message": None},
+        "payload": {"source": kernel.payload.source, "sha256": kernel.payload.sha256},
+        "schedule": None
+        if kernel.schedule is None
+        else {
+            "source": kernel.schedule.source,
+            "sha256": kernel.schedule.sha256,
+            "entry": kernel.schedule.entry,
+            "knobs": kernel.schedule_values,
+        },
+        "function": kernel.function.describe(),
+        "compile_ns": kernel.compile_ns,
+        "results": [_type_of(r) for r in run.results],
+        "written": [{"argument": i, **_type_of(run.arguments[i])} for i in run.written],
+        "verify": None if run.verification is None else to_json(run.verification),
+    }
+
+
+def _type_of(array: Any) -> dict[str, Any]:
+    return {"shape": list(np.shape(array)), "dtype": np.asarray(array).dtype.name}
+
+
+def _failed(payload: str, schedule: str | None, failure: Failure) -> dict[str, Any]:
+    status = {"crash": "crashed", "timeout": "timeout", "memory": "out-of-memory"}.get(failure.kind, "failed")
+    return {
+        "schema": SCHEMA,
+        "outcome": {"status": status, "kind": failure.kind, "message": failure.message},
+        "payload": {"source": payload},
+        "schedule": None if schedule is None else {"source": schedule},
+        "failure": to_json(failure),
+    }
+
+
+def _report(run: _Run) -> str:
+    kernel = run.kernel
+    lines = [f"{kernel.function.describe()}", f"schedule: {kernel.name}"]
+    if kernel.schedule_values:
+        lines.append("knobs:    " + ", ".join(f"{n}={v}" for n, v in kernel.schedule_values.items()))
+    lines.append(f"compiled: {format_ns(kernel.compile_ns)}")
+    lines += [f"result{i}:  {_describe(r)}" for i, r in enumerate(run.results)]
+    lines += [f"arg{i}:     {_describe(run.arguments[i])} (written)" for i in run.written]
+    if run.verification is not None:
+        error, tolerance = run.verification.max_abs_error, run.verification.tolerance
+        lines.append(
+            f"check:    right, against {run.verification.against}"
+            f" (max error {error:.2e}, tolerated {tolerance:.2e})"
+        )
+    return "\n".join(lines)
+
+
+def _describe(result: Any) -> str:
+    array = np.asarray(result)
+    shape = "x".join(map(str, (*array.shape, array.dtype.name)))
+    if array.size == 0:
+        return f"{shape}, empty"
+    wide = array.astype(np.float64) if array.dtype.name in ("bfloat16", "float16", "bool") else array
+    if array.ndim == 0:
+        return f"{shape} = {array}"
+    with np.errstate(invalid="ignore", over="ignore"):  # memory that was never written may hold signalling NaNs
+        return f"{shape}, min {wide.min():.6g}, mean {wide.mean():.6g}, max {wide.max():.6g}"

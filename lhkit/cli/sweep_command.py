@@ -1,0 +1,180 @@
+"""``lhkit sweep``: try the variants of a schedule's knobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+import click
+
+from lhkit.cli.cli_files import write_json, write_text
+from lhkit.cli.options import (
+    POSITIVE_NUMBER,
+    SCHEDULING,
+    SEED,
+    limit_options,
+    load_scheduled,
+    microkernel_option,
+    schedule_options,
+)
+from lhkit.cli.sweeping import refuse_failed_sweep, run_with_bars
+from lhkit.cli.terminal import say
+from lhkit.load.loader import load_payload
+from lhkit.model.errors import usage_error
+from lhkit.model.payload import Payload
+from lhkit.sweeps.confirmation_run import DEFAULT_SECONDS
+from lhkit.sweeps.narrowing import split_narrowings
+from lhkit.sweeps.strategies import STRATEGIES
+from lhkit.sweeps.sweep_bundle import sweep_text
+from lhkit.sweeps.sweep_files import check_table
+from lhkit.sweeps.sweep_options import VARIANT_LIMITS, prepare_sweep
+from lhkit.sweeps.variant_record import SweepResult, record_to_json
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+from lhkit.worker.user_folders import homeless_note
+
+_EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.mlir --knob tile_m=2,4,8"
+
+
+@click.command("sweep", epilog=f"Example: {_EXAMPLE}")
+@click.argument("payload")
+@click.argument("schedule")
+@click.option(
+    "--knob",
+    "narrowed",
+    multiple=True,
+    metavar="NAME=V1,V2,…",
+    help="Try these values of a knob alone (also 1..64, 8..256*2), otherwise all that the schedule lists. "
+    "Given twice for a knob, the values of both are tried.",
+)
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="PAYLOAD",
+    help="Sweep this payload too: best knobs for each, and one choice for all with its regret.",
+)
+@click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Leave out what does not meet it.")
+@click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid", show_default=True)
+@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="How many variants, known ones too.")
+@click.option("--seconds", type=POSITIVE_NUMBER, help="How long to try variants, once it is ready.")
+@click.option("--store", metavar="FILE", help="Keep the records here (default: in the state folder).")
+@click.option("--known", multiple=True, metavar="STORE", help="Take in the records of this store first.")
+@click.option("--fresh", is_flag=True, help="Try again what the store knows already.")
+@click.option(
+    "--executor",
+    metavar="WHERE",
+    default="local",
+    show_default=True,
+    help="Where: local, dask (a cluster of this machine), dask:ADDRESS (that of this scheduler).",
+)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="What order and arguments follow from.")
+@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core.")
+@click.option(
+    "--confirm/--no-confirm",
+    "is_confirmed",
+    default=True,
+    show_default=True,
+    help="Time the best few again, side by side in fresh processes, until one wins or there is no difference.",
+)
+@click.option(
+    "--confirm-seconds",
+    type=POSITIVE_NUMBER,
+    default=DEFAULT_SECONDS,
+    show_default=True,
+    help="How long that may take.",
+)
+@click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
+@click.option("--table", metavar="FILE", help="Save a row a variant: .csv, or .parquet (needs pyarrow).")
+@click.option(
+    "--by-payload", metavar="FILE", help="With --also: save the table from payload to knobs, .csv or .json."
+)
+@click.option("--json", "json_file", metavar="FILE", help="Save all records as JSON; - is standard output.")
+@schedule_options
+@microkernel_option
+@limit_options
+def command(
+    payload: str,
+    schedule: str,
+    narrowed: tuple[str, ...],
+    also: tuple[str, ...],
+    constraints: tuple[str, ...],
+    budget: int | None,
+    seconds: float | None,
+    known: tuple[str, ...],
+    fresh: bool,
+    is_confirmed: bool,
+    confirm_seconds: float,
+    best_file: str | None,
+    table: str | None,
+    by_payload: str | None,
+    json_file: str | None,
+    limits: Limits,
+    **options: Any,
+) -> None:
+    """Try the variants of SCHEDULE's knobs on PAYLOAD: verify and time each, and show the best.
+
+    Every variant is kept in the store as soon as it is done: a sweep that was stopped, interrupted or killed
+    goes on where it was. In the end the best few are timed again beside the default, until one wins or they
+    are declared equal. --timeout and --memory are for one variant.
+    """
+    if table is not None:
+        check_table(table)
+    scheduling = {name: options.pop(name) for name in SCHEDULING}
+    knobs = split_narrowings(narrowed)
+    worker = Worker(limits)
+    try:
+        loaded = _load_payloads((payload, *also), worker, by_payload)
+        scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
+        variant_limits = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
+        asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
+        found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)
+        say(f"lhkit: records are kept in {found.store_path}", err=True)
+        if options["store"] is None and (note := homeless_note()):
+            say(f"lhkit: {note}", err=True)
+        try:
+            confirming = {"is_confirmed": is_confirmed, "confirm_seconds": confirm_seconds}
+            run_with_bars(found, seconds=seconds, resume=not fresh, known=known, **confirming)
+        except KeyboardInterrupt:
+            _show(found.result(), None)
+            raise
+        finally:
+            _write(found.result(), json_file, None)
+    finally:
+        worker.close()
+    result = found.result()
+    _show(result, json_file)
+    _write(result, None, best_file)
+    if table is not None:
+        result.save(table)
+    if by_payload is not None and result.best is not None:
+        result.save_by_payload(by_payload)
+    refuse_failed_sweep(result)
+
+
+def _load_payloads(
+    paths: Sequence[str], worker: Worker, by_payload: str | None
+) -> Payload | dict[str, Payload]:
+    """Return the payload, or several by the stems of their files."""
+    if by_payload is not None and (len(paths) == 1 or PurePath(by_payload).suffix not in (".csv", ".json")):
+        raise usage_error(
+            f"--by-payload {by_payload}", "It needs --also, and a name that ends in .csv or .json."
+        )
+    loaded = {PurePath(path).stem: load_payload(Path(path), worker=worker) for path in paths}
+    if len(loaded) < len(paths):
+        raise usage_error("--also: payloads are called as their files, and two have the same name")
+    return loaded if len(paths) > 1 else next(iter(loaded.values()))
+
+
+def _show(result: SweepResult, json_file: str | None) -> None:
+    if json_file == "-":
+        return
+    say(sweep_text(result))
+
+
+def _write(result: SweepResult, json_file: str | None, best_file: str | None) -> None:
+    if json_file is not None:
+        write_json(json_file, [record_to_json(record) for record in result.records])
+    if best_file is not None and result.best is not None:
+        write_text(best_file, result.best_schedule())

@@ -1,0 +1,177 @@
+"""``lhkit trace``: apply a schedule step by step and say what every handle was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lhkit.cli.cli_files import check_single_stdout, write_text
+from lhkit.cli.options import limit_options, load_scheduled, schedule_options
+from lhkit.cli.repairs import load_with_repairs, repaired_failure
+from lhkit.cli.terminal import say, say_line
+from lhkit.load.catalogue_cache import known_help
+from lhkit.load.loader import load_payload
+from lhkit.model.errors import LhkitError, error_for, usage_error
+from lhkit.model.failure import Failure
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.model.trace_json import trace_to_json
+from lhkit.model.trace_record import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
+from lhkit.model.warning_kinds import WARNING_KINDS
+from lhkit.show.page_facts import page_facts
+from lhkit.show.trace_view import trace_page
+from lhkit.traces.diff.ir_html import ir_text
+from lhkit.traces.diff.ir_lines import IrDiff
+from lhkit.traces.diff.op_diff import ir_diff
+from lhkit.traces.opt.opt_binary import VARIABLE, opt_host
+from lhkit.traces.opt.opt_loading import load_for_opt
+from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.traces.report.trace_text import trace_lines
+from lhkit.worker.limits import Limits
+
+_STATUSES: Mapping[str, OutcomeStatus] = {
+    "crash": "crashed",
+    "timeout": "timeout",
+    "memory": "out-of-memory",
+    "cancelled": "cancelled",
+}
+
+
+@click.command("trace", epilog="Example: lhkit trace data/fc_relu.mlir schedules/fc_relu_handles.mlir")
+@click.argument("payload")
+@click.argument("schedule")
+@click.option("--json", "json_file", metavar="FILE", help="Save the trace as JSON; - is standard output.")
+@click.option("--html", "html_file", metavar="FILE", help="Save a page that steps through it; - likewise.")
+@click.option(
+    "--markdown", "markdown_file", metavar="FILE", help="Save a report for an issue thread; - likewise."
+)
+@click.option(
+    "--diff", "diff", metavar="STEP", help="Print what a step did to the payload, op by op; or `all`."
+)
+@click.option("--reproducer", metavar="DIR", help="Save a folder that repeats it: texts, commands, versions.")
+@click.option("--explorer", is_flag=True, help="Print a link that opens it in Compiler Explorer.")
+@click.option(
+    "--no-warning",
+    "no_warnings",
+    multiple=True,
+    type=click.Choice(sorted(WARNING_KINDS)),
+    metavar="KIND",
+    help="Leave out warnings of this kind.",
+)
+@click.option("--check-knobs", is_flag=True, help="Also look for knobs without effect (applies every option).")
+@click.option("--no-repairs", is_flag=True, help="Do not look for repairs of a schedule that fails.")
+@schedule_options
+@limit_options
+def command(
+    payload: str,
+    schedule: str,
+    json_file: str | None,
+    html_file: str | None,
+    markdown_file: str | None,
+    diff: str | None,
+    reproducer: str | None,
+    explorer: bool,
+    no_warnings: tuple[str, ...],
+    check_knobs: bool,
+    no_repairs: bool,
+    limits: Limits,
+    **scheduling: Any,
+) -> None:
+    """Apply SCHEDULE to PAYLOAD step by step and record what each handle is.
+
+    Prints a row a step, every handle's death with its cause, and what is left at the end; with --json, --html,
+    --markdown, --diff, --reproducer or --explorer the trace takes that form instead. A schedule that fails is
+    followed by repairs that were tried on a copy of it.
+    """
+    repairs = not no_repairs and opt_host() is None
+    check_single_stdout(json_file, html_file, markdown_file, "-" if explorer else None, "-" if diff else None)
+    try:
+        loaded, scheduled = _loaded(payload, schedule, limits, repairs, **scheduling)
+        trace = trace_schedule(
+            loaded, scheduled, no_warnings=no_warnings, check_knobs=check_knobs, limits=limits
+        )
+    except LhkitError as error:
+        for file, write in ((json_file, _write), (html_file, _write_page)):
+            if file is not None:
+                write(file, _not_traced(payload, schedule, error.failure))
+        raise
+    if not (json_file or html_file or markdown_file or diff or reproducer or explorer):
+        for line in trace_lines(trace):
+            say_line(line)
+    if json_file is not None:
+        _write(json_file, trace)
+    if html_file is not None:
+        _write_page(html_file, trace)
+    if markdown_file is not None:
+        write_text(markdown_file, trace.to_markdown())
+    if diff is not None:
+        say(ir_text(_diff(trace, diff)), nl=False)
+    if reproducer is not None:
+        say(f"saved {trace.save_reproducer(reproducer)}", err=True)
+    if explorer:
+        say(trace.compiler_explorer_url())
+    if (failure := failure_of(trace)) is not None:
+        raise error_for(repaired_failure(failure, loaded, scheduled, trace) if repairs else failure)
+
+
+def _diff(trace: Trace, step: str) -> IrDiff:
+    if step == "all":
+        return ir_diff(trace, len(trace.step_records) - 1, against=-1)
+    try:
+        return ir_diff(trace, int(step))
+    except ValueError:
+        raise usage_error(f"--diff {step[:40]} is no step", "Give the number of a step, or `all`.") from None
+
+
+def _loaded(
+    payload: str,
+    schedule: str,
+    limits: Limits,
+    repairs: bool,
+    *,
+    settings: tuple[str, ...],
+    ops: tuple[str, ...],
+    target: str | None,
+    **scheduling: Any,
+) -> tuple[Payload, Schedule]:
+    if opt_host() is None:
+        loaded = load_payload(Path(payload), limits=limits)
+        load = load_with_repairs(loaded) if repairs else load_scheduled
+        return loaded, load(schedule, settings=settings, ops=ops, target=target, limits=limits, **scheduling)
+    if settings or ops or target:
+        asked = "--set" if settings else "--ops" if ops else "--target"
+        raise usage_error(
+            f"{asked} needs the bindings; {VARIABLE} names a compiler binary",
+            f"Unset {VARIABLE}." if ops else "Write the values into the schedule.",
+        )
+    scheduling["libraries"] = [Path(library) for library in scheduling["libraries"]]
+    return load_for_opt(Path(payload), Path(schedule), **scheduling)
+
+
+def _write(path: str, trace: Trace) -> None:
+    # Without indentation: snapshots make it long, and programs read it.
+    write_text(path, json.dumps(trace_to_json(trace), separators=(",", ":")) + "\n")
+
+
+def _write_page(path: str, trace: Trace) -> None:
+    write_text(path, trace_page(trace, known_help(), page_facts(trace)))
+
+
+def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:
+    """Return the trace of what ended before the first step; its message says all that is known."""
+    return Trace(
+        payload=SourceRecord(payload, ""),
+        schedule=ScheduleRecord(schedule, "", ""),
+        toolchain=Toolchain("", "", ""),
+        outcome=Outcome(_STATUSES.get(failure.kind, "failed"), None, failure.kind, failure.describe()),
+        handle_records=(),
+        step_records=(),
+        elided=(),
+        op_records=(),
+        snapshots=(),
+    )

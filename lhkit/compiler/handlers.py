@@ -1,0 +1,401 @@
+"""What the worker does for each request. State: compiled kernels, prepared timings and sweeps, nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lhkit.compiler.catalogue.catalogue_builder import introspect, op_specs
+from lhkit.compiler.catalogue.form_reader import written_forms
+from lhkit.compiler.extension.own_op_files import load_op_file
+from lhkit.compiler.extension.own_op_registry import known_ops
+from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
+from lhkit.compiler.interpreter.interpreter_pass import apply_by_pass
+from lhkit.compiler.interpreter.traces import trace_application
+from lhkit.compiler.interpreter.trials import try_last_step
+from lhkit.compiler.ir.author_names import Names
+from lhkit.compiler.ir.bindings import HOST, new_context
+from lhkit.compiler.ir.capabilities import capabilities
+from lhkit.compiler.ir.compiler_payload_outline import outline_payload
+from lhkit.compiler.ir.compiler_work import work_of
+from lhkit.compiler.ir.compiler_written import written_ops
+from lhkit.compiler.ir.diagnostics import is_text_conversion, not_utf8
+from lhkit.compiler.ir.elementwise_building import elementwise_spelling
+from lhkit.compiler.ir.functions import functions_of
+from lhkit.compiler.ir.ir_dump import outline_schedule
+from lhkit.compiler.ir.parsing import parse_module
+from lhkit.compiler.ir.resource_constants import resource_uses
+from lhkit.compiler.ir.schedule_modules import knobs_of, parse_schedule, sequences_of
+from lhkit.compiler.ir.sources import Source
+from lhkit.compiler.lowering.openmp import find_openmp
+from lhkit.compiler.lowering.pipeline import pipeline_sha256
+from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, build_kernel, lowered_text
+from lhkit.compiler.machine.memref_arguments import PreparedCall
+from lhkit.compiler.machine.python_references import call_function
+from lhkit.compiler.machine.timings import Timing
+from lhkit.compiler.machine.variant_trials import VariantBench
+from lhkit.compiler.memory.footprints import kernel_memory, scheduled_memory
+from lhkit.compiler.request_parts import Ask, application_of, c_compiler, sources_of
+from lhkit.compiler.tiling.tiled_op_reader import tilings_of
+from lhkit.model.bindings_host import host_version
+from lhkit.model.codec import from_json, to_json
+from lhkit.model.microkernel import Microkernel
+from lhkit.worker.framing import Message
+from lhkit.worker.sandbox import explain_refusal, find_defences
+from lhkit.worker.shared_arrays import (
+    INLINE_BYTES,
+    Array,
+    MappedFiles,
+    aligned_empty,
+    dtype_named,
+    lay_out,
+)
+from lhkit.worker.timing_conditions import timing_sign
+
+_MOST_KERNELS = 64
+_ELIDED_ELEMENTS = 256
+
+Send = Callable[[Message], None]
+
+
+class Handlers:
+    """Answers requests by name.
+
+    Args:
+        send: Takes the notes about progress that go out before the answer.
+        ask: Has the client do what this process is not allowed to, and returns its answer.
+    """
+
+    def __init__(self, send: Send, ask: Ask) -> None:
+        self._send = send
+        self._ask = ask
+        self._files = MappedFiles()
+        self._kernels: OrderedDict[int, CompiledKernel] = OrderedDict()
+        self._timings: dict[int, Timing] = {}
+        self._benches: dict[str, VariantBench] = {}
+        self._held: tuple[PreparedCall | None, list[Array]] = (None, [])
+        self._count = 0
+        self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
+            "ping": lambda _fields, _body: Message({}),
+            "describe": self._describe,
+            "elementwise_spelling": self._elementwise_spelling,
+            "defences": lambda _fields, _body: Message({"defences": to_json(find_defences())}),
+            "load_ops": self._load_ops,
+            "own_ops": lambda _fields, _body: Message({"ops": to_json(known_ops())}),
+            "load_payload": self._load_payload,
+            "load_schedule": self._load_schedule,
+            "apply": self._apply,
+            "catalogue": self._catalogue,
+            "read_forms": self._read_forms,
+            "apply_by_pass": self._apply_by_pass,
+            "compile": self._compile,
+            "lower": self._lower,
+            "assembly": self._assembly,
+            "machine_code": self._machine_code,
+            "memory": self._memory,
+            "work": self._work,
+            "tilings": self._tilings,
+            "outline": self._outline,
+            "payload_outline": self._payload_outline,
+            "trace": self._trace,
+            "try_steps": self._try_steps,
+            "call": self._call,
+            "collect": self._collect,
+            "reference": self._reference,
+            "prepare_timing": self._prepare_timing,
+            "warm_up": self._warm_up,
+            "time_round": self._time_round,
+            "release_timing": self._release_timing,
+            "prepare_sweep": self._prepare_sweep,
+            "try_variant": self._try_variant,
+            "release_sweep": self._release_sweep,
+        }
+
+    def answer(self, request: Message) -> Message:
+        """Return the answer to a request.
+
+        Raises:
+            LhkitError: What was asked for failed.
+        """
+        for kernel in request.header.get("release", ()):
+            self._kernels.pop(kernel, None)
+        try:
+            return self._by_name[request.header["request"]](request.header["fields"], request.body)
+        except (RuntimeError, UnicodeDecodeError) as error:
+            if is_text_conversion(error):
+                raise not_utf8() from None
+            raise
+
+    def _progress(self, stage: str, module: Any) -> None:
+        # The LLVM dialect is long and nobody's last good IR; constants are not what one looks for.
+        text = None
+        if stage != "jit":
+            text = module.operation.get_asm(large_elements_limit=_ELIDED_ELEMENTS)
+        self._send(Message({"progress": stage, "ir": text}))
+
+    def _describe(self, _fields: dict[str, Any], _body: bytes) -> Message:
+        pipeline = {"pipeline_sha256": pipeline_sha256()}
+        found = find_openmp()
+        openmp = {"openmp": None if found is None else found.name}
+        return Message({"host": HOST, "version": host_version(HOST), **pipeline, **openmp, **capabilities()})
+
+    def _elementwise_spelling(self, _fields: dict[str, Any], _body: bytes) -> Message:
+        return Message({"spelling": to_json(elementwise_spelling())})
+
+    def _load_ops(self, fields: dict[str, Any], body: bytes) -> Message:
+        return Message({"ops": to_json(load_op_file(fields["file"], body.decode()))})
+
+    def _load_payload(self, fields: dict[str, Any], body: bytes) -> Message:
+        source = Source("payload", "payload", fields["name"], body)
+        with new_context():
+            module = parse_module(source)
+            sequences = to_json(sequences_of(module))
+            # The text of a payload stays as its author wrote it; only bytecode has to be printed.
+            text = str(module) if source.is_bytecode else None
+            return Message({"text": text, "sequences": sequences, **_described(module)})
+
+    def _apply(self, fields: dict[str, Any], body: bytes) -> Message:
+        payload, *schedule = sources_of(fields["sources"], body)
+        with new_context():
+            module = parse_payload(payload)
+            before = str(module)
+            self._progress("apply", module)
+            apply_schedule(module, payload, application_of(schedule, fields["schedule"]))
+            is_changed = str(module) != before
+            text = module.operation.get_asm(use_name_loc_as_prefix=True) if is_changed else ""
+            return Message({"is_changed": is_changed, **_described(module)}, text.encode())
+
+    def _load_schedule(self, fields: dict[str, Any], body: bytes) -> Message:
+        sources = sources_of(fields["sources"], body)
+        with new_context():
+            module = parse_schedule(sources)
+            functions = [f.name for f in functions_of(module)]
+            text = str(module) if sources[0].is_bytecode else None
+            parts = {"sequences": to_json(sequences_of(module)), "knobs": to_json(knobs_of(module))}
+            if fields.get("written"):
+                parts["written"] = to_json(written_ops(sources[0]))
+            return Message({"text": text, "functions": functions, **parts})
+
+    def _catalogue(self, fields: dict[str, Any], _body: bytes) -> Message:
+        return Message({}, json.dumps(introspect(fields["lhkit"]).to_json()).encode())
+
+    def _read_forms(self, fields: dict[str, Any], body: bytes) -> Message:
+        sources = sources_of(fields["sources"], body)
+        with new_context():
+            module = parse_module(sources[0])
+            return Message({"steps": to_json(written_forms(module, op_specs(), Names(sources)))})
+
+    def _apply_by_pass(self, fields: dict[str, Any], body: bytes) -> Message:
+        payload, *schedules = sources_of(fields["sources"], body)
+        allowed = fields.get("allowed_passes", ())
+        text = apply_by_pass(payload, schedules, fields["entry"], fields["bind"], allowed)
+        return Message({}, text.encode())
+
+    def _compile(self, fields: dict[str, Any], body: bytes) -> Message:
+        kernel = build_kernel(self._recipe(fields, body), self._progress)
+        self._count += 1
+        self._kernels[self._count] = kernel
+        while len(self._kernels) > _MOST_KERNELS:
+            self._kernels.popitem(last=False)
+        return Message({"kernel": self._count, "compile_ns": kernel.compile_ns})
+
+    def _lower(self, fields: dict[str, Any], body: bytes) -> Message:
+        text = lowered_text(self._recipe(fields, body), fields["stage"], self._progress)
+        return Message({}, text.encode())
+
+    def _assembly(self, fields: dict[str, Any], body: bytes) -> Message:
+        # The disassembler and the object reader take longer to import than all the rest.
+        from lhkit.compiler.machine.object_code import assembly_text
+
+        return Message({}, assembly_text(self._recipe(fields, body), self._progress).encode())
+
+    def _machine_code(self, fields: dict[str, Any], body: bytes) -> Message:
+        from lhkit.compiler.machine.object_code import machine_code
+
+        with_lines = bool(fields.get("lines"))
+        code = machine_code(self._recipe(fields, body), self._progress, with_lines=with_lines)
+        return Message({"code": to_json(code)})
+
+    def _memory(self, fields: dict[str, Any], body: bytes) -> Message:
+        """Answer what a payload or its kernel does with memory; with arguments, also what a call asked for."""
+        if fields["stage"] == "scheduled":
+            program = scheduled_memory(self._recipe(fields, body), self._progress)
+            return Message({"counted": None}, json.dumps(to_json(program)).encode())
+        described = fields["arguments"]
+        arguments = results = None
+        if described is not None:
+            arguments = [lay_out(self._argument(d, body), d) for d in described]
+            results = [self._result(d, body) for d in fields["results"]]
+        program, counted = kernel_memory(self._recipe(fields, body), arguments, results, self._progress)
+        return Message({"counted": to_json(counted)}, json.dumps(to_json(program)).encode())
+
+    def _work(self, fields: dict[str, Any], body: bytes) -> Message:
+        (payload,) = sources_of(fields["sources"], body)
+        shapes = fields["shapes"] and [tuple(shape) for shape in fields["shapes"]]
+        return Message({"work": to_json(work_of(payload, fields["function"], shapes))})
+
+    def _tilings(self, fields: dict[str, Any], body: bytes) -> Message:
+        (payload,) = sources_of(fields["sources"], body)
+        return Message({"tilings": to_json(tilings_of(payload))})
+
+    def _outline(self, fields: dict[str, Any], body: bytes) -> Message:
+        sources, parts = sources_of(fields["sources"], body), fields["schedule"]
+        return Message({"outline": to_json(outline_schedule(sources, **parts))})
+
+    def _payload_outline(self, fields: dict[str, Any], body: bytes) -> Message:
+        (payload,) = sources_of(fields["sources"], body)
+        return Message({"outline": to_json(outline_payload(payload))})
+
+    def _trace(self, fields: dict[str, Any], body: bytes) -> Message:
+        payload, *schedule = sources_of(fields["sources"], body)
+        ending = trace_application(
+            payload, application_of(schedule, fields["schedule"]), Path(fields["journal"])
+        )
+        failed = to_json(ending.failure and explain_refusal(ending.failure))
+        return Message({"failed": failed, "failed_step": ending.failed_step})
+
+    def _try_steps(self, fields: dict[str, Any], body: bytes) -> Message:
+        payload, schedule, *libraries = sources_of(fields["sources"], body)
+        outcomes = []
+        for number, text in enumerate(fields["texts"]):
+            # If this one takes the process down, the client knows which it was.
+            self._send(Message({"progress": str(number), "ir": None}))
+            tried = Source(schedule.role, schedule.label, schedule.name, text.encode())
+            application = application_of([tried, *libraries], fields["schedule"])
+            outcomes.append(try_last_step(payload, application, fields["depth"]))
+        return Message({"outcomes": outcomes})
+
+    def _recipe(self, fields: dict[str, Any], body: bytes) -> Recipe:
+        payload, *schedule = sources_of(fields["sources"], body)
+        application = application_of(schedule, fields["schedule"]) if schedule else None
+        level = fields["opt_level"]
+        microkernels = tuple(from_json(Microkernel, m) for m in fields.get("microkernels", ()))
+        resources = {d["name"]: self._resource(d, body) for d in fields.get("resources", ())}
+        how = {"target": fields.get("target", ""), "compile_c": c_compiler(self._ask)}
+        return Recipe(payload, fields["function"], application, level, microkernels, resources, **how)
+
+    def _resource(self, descriptor: dict[str, Any], body: bytes) -> Array:
+        if "file" in descriptor:
+            return self._files.array(descriptor, body)
+        return np.empty(descriptor["shape"], dtype_named(descriptor["dtype"]))  # of no elements
+
+    def _kernel(self, number: int) -> CompiledKernel | None:
+        if number in self._kernels:
+            self._kernels.move_to_end(number)
+        return self._kernels.get(number)
+
+    def _call(self, fields: dict[str, Any], body: bytes) -> Message:
+        kernel = self._kernel(fields["kernel"])
+        if kernel is None:
+            return Message({"gone": True})
+        arguments = [self._argument(d, body) for d in fields["arguments"]]
+        placed = [lay_out(a, d) for a, d in zip(arguments, fields["arguments"], strict=True)]
+        results = [self._result(d, body) for d in fields["results"]]
+        call = kernel.prepare(placed, results)
+        call()
+        for array, copy in zip(arguments, placed, strict=True):
+            if copy is not array and array.flags.writeable:
+                array[...] = copy  # type: ignore[index]
+        return self._answer_call(call, results, fields["results"])
+
+    def _answer_call(
+        self, call: PreparedCall, results: list[Array | np.dtype[Any]], described: list[dict[str, Any]]
+    ) -> Message:
+        """Return results inline; large ones of dynamic shape are held until the client has a place for them."""
+        returned = iter(call.returned())
+        arrays = [r if isinstance(r, np.ndarray) else next(returned) for r in results]
+        held = [a.nbytes > INLINE_BYTES and "file" not in d for a, d in zip(arrays, described, strict=True)]
+        self._held = (call, [a for a, h in zip(arrays, held, strict=True) if h])
+        inline = [a for a, d, h in zip(arrays, described, held, strict=True) if "file" not in d and not h]
+        header = {"shapes": [list(a.shape) for a in arrays], "held": held}
+        return Message(header, b"".join(a.tobytes() for a in inline))
+
+    def _collect(self, fields: dict[str, Any], body: bytes) -> Message:
+        """Write the results that are held to the client's places."""
+        _, arrays = self._held
+        for array, descriptor in zip(arrays, fields["results"], strict=True):
+            self._files.array(descriptor, body)[...] = array
+        self._held = (None, [])
+        return Message({})
+
+    def _argument(self, descriptor: dict[str, Any], body: bytes) -> Array | np.generic:
+        array = self._files.array(descriptor, body)
+        return array[()] if descriptor.get("scalar") else array
+
+    def _result(self, descriptor: dict[str, Any], body: bytes) -> Array | np.dtype[Any]:
+        """Return the place of a result, or its dtype where the kernel decides the shape."""
+        if "file" in descriptor:
+            return self._files.array(descriptor, body)
+        dtype = dtype_named(descriptor["dtype"])
+        return dtype if None in descriptor["shape"] else aligned_empty(descriptor["shape"], dtype)
+
+    def _reference(self, fields: dict[str, Any], body: bytes) -> Message:
+        # Copies: a reference may write to its arguments, and only memrefs are the caller's to be written to.
+        arguments = [np.array(self._files.array(d, body)) for d in fields["arguments"]]
+        value = call_function(fields["function"], arguments)
+        returned = value if isinstance(value, tuple) else () if value is None else (value,)
+        results = [np.asarray(r) for r in (*returned, *(arguments[i] for i in fields["written"]))]
+        described = [{"shape": list(r.shape), "dtype": r.dtype.name} for r in results]
+        return Message({"results": described}, b"".join(np.ascontiguousarray(r).tobytes() for r in results))
+
+    def _prepare_timing(self, fields: dict[str, Any], body: bytes) -> Message:
+        kernels = {}
+        for number in (entry["kernel"] for entry in fields["entries"] if "kernel" in entry):
+            if (kernel := self._kernel(number)) is None:
+                return Message({"gone": number})
+            kernels[number] = kernel
+        arguments = [self._argument(d, body) for d in fields["arguments"]]
+        timing = Timing(fields, arguments, kernels)
+        self._count += 1
+        self._timings[self._count] = timing
+        return Message({"timing": self._count, "core": timing.core})
+
+    def _warm_up(self, fields: dict[str, Any], _body: bytes) -> Message:
+        with timing_sign():
+            return Message(self._timings[fields["timing"]].warm_up(fields["entry"], fields["batch_ns"]))
+
+    def _time_round(self, fields: dict[str, Any], _body: bytes) -> Message:
+        timing, samples = self._timings[fields["timing"]], []
+        with timing_sign() as is_another_timing:
+            is_disturbed = is_another_timing()
+            for index in fields["order"]:
+                self._send(Message({"progress": f"timing {fields['names'][index]}", "ir": None}))
+                samples.append([index, timing.sample(index, fields["round"])])
+                is_disturbed |= is_another_timing()
+            limits = timing.sample_limits()
+        return Message({"samples_ns": samples, "limits": limits, "is_disturbed": is_disturbed})
+
+    def _release_timing(self, fields: dict[str, Any], _body: bytes) -> Message:
+        self._timings.pop(fields["timing"], None)
+        return Message({})
+
+    def _prepare_sweep(self, fields: dict[str, Any], body: bytes) -> Message:
+        arguments = [self._argument(d, body) for d in fields["arguments"]]
+        expected = [
+            (np.array(self._files.array(e, body)), None if a is None else np.array(self._files.array(a, body)))
+            for e, a in fields["expected"]
+        ]
+        places = [self._files.array(d, body) for d in fields["places"]]
+        recipe = self._recipe(fields, body)
+        self._benches[fields["sweep"]] = VariantBench(fields, recipe, arguments, expected, places)
+        return Message({})
+
+    def _try_variant(self, fields: dict[str, Any], _body: bytes) -> Message:
+        def stage(name: str, ir_sha256: str) -> None:
+            self._send(Message({"progress": name, "ir": None, "ir_sha256": ir_sha256}))
+
+        bench = self._benches.get(fields["sweep"])
+        return Message({"gone": True} if bench is None else bench.try_variant(fields, stage))
+
+    def _release_sweep(self, fields: dict[str, Any], _body: bytes) -> Message:
+        self._benches.pop(fields["sweep"], None)
+        return Message({})
+
+
+def _described(module: Any) -> dict[str, Any]:
+    return {"functions": to_json(functions_of(module)), "resources": to_json(resource_uses(module))}

@@ -1,0 +1,464 @@
+"""Following a run from probe to probe: which step runs, what it consumes, what it did."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+from lhkit.compiler.extension.own_op_failures import forget_failures
+from lhkit.compiler.interpreter.application import Application, application_error
+from lhkit.compiler.interpreter.handle_frames import (
+    Frame,
+    Handle,
+    Running,
+    ask,
+    identify,
+    in_scope,
+    is_erased,
+    keeping_addresses,
+    lookup,
+)
+from lhkit.compiler.interpreter.hearing import Hearing
+from lhkit.compiler.interpreter.op_identity import address
+from lhkit.compiler.interpreter.plan import Plan, PlannedBlock, PlannedOp, PlannedValue
+from lhkit.compiler.interpreter.preconditions import has_preconditions, unmet_preconditions
+from lhkit.compiler.interpreter.probes import listening
+from lhkit.compiler.interpreter.refused_steps import find_fatal_use
+from lhkit.compiler.interpreter.rehearsal import takes_repeated_handles
+from lhkit.compiler.interpreter.requested_sizes import size_suspicions
+from lhkit.compiler.interpreter.silent_failures import find_silent_failure, rollback_note, with_alternatives
+from lhkit.compiler.interpreter.suspicions import defect, suspicions
+from lhkit.compiler.interpreter.trace_journal import Journal
+from lhkit.compiler.interpreter.watching import Watch
+from lhkit.compiler.ir.author_names import Names
+from lhkit.compiler.ir.bindings import interpreter, ir
+from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ir.sources import Source, failure_in
+from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.invalidation import Use, Verdict, judge
+from lhkit.model.trace_record import (
+    Elision,
+    HandleChange,
+    HandleRecord,
+    Invalidation,
+    Operand,
+    StepStatus,
+    TraceStep,
+)
+
+# Of a longer loop only the first and last half as many iterations are recorded.
+MOST_ITERATIONS = 64
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ending:
+    """How a traced run ended: why it failed and in which step, both None where it did not.
+
+    ``is_vague`` says that steps inside the failed one failed, and which they are is not known.
+    """
+
+    failure: Failure | None = None
+    failed_step: int | None = None
+    is_vague: bool = False
+
+
+class Tracer:
+    """Follows a run from probe to probe."""
+
+    def __init__(
+        self,
+        root: Any,
+        plan: Plan,
+        names: Names,
+        journal: Journal,
+        sources: tuple[Source, ...],
+        *,
+        is_thorough: bool = False,
+    ) -> None:
+        self._root, self._plan, self._journal, self._sources = root, plan, journal, sources
+        # Whether to look for failures that make an op around them fail later; those that nobody hears
+        # of are always looked for.
+        self._is_thorough = is_thorough
+        self._is_vague = False
+        self._home: Any = None
+        self._hearing = Hearing(sources)
+        self._frames: list[Frame] = []
+        self._watch = Watch(root, names, journal)
+        self._identities = self._watch.identities
+        self._steps = 0
+        self._handles = 0
+        self._context: Any = None
+        # Why a probe stopped the run.
+        self._stopped: Failure | None = None
+
+    def run(
+        self, context: Any, entry: Any, home: Any, payload_source: Source, application: Application
+    ) -> Ending:
+        """Apply the schedule."""
+        self._context, self._home = context, home
+        self._journal.blocks(self._plan.blocks)
+        self._watch.look(-1)
+        self._watch.snapshot(-1)
+        forget_failures()
+        try:
+            with listening(self._probe):
+                interpreter.apply_named_sequence(self._root, entry, home)
+        except (ValueError, ir.MLIRError) as error:
+            self._hearing.stop()  # what is asked of the compiler from here on is no step's
+            failure = self._stopped
+            if failure is None:
+                failure = application_error(error, payload_source, application).failure
+                failure = self._with_what_was_heard(failure)
+            return self._fail(failure)
+        finally:
+            self._hearing.stop()
+        return Ending(is_vague=self._is_vague)
+
+    # Called by probes.
+
+    def _probe(self, number: int, state: Any) -> bool:
+        now = time.perf_counter_ns()
+        self._hearing.start(self._context)
+        block, at = self._plan.probes[number]
+        if at == 0:
+            self._enter(block, state)
+        else:
+            self._unwind(lambda frame: frame.block is block and frame.running is not None)
+            if not self._finish(state, now):
+                return False
+        self._frames[-1].at = at
+        return at == len(block.ops) or self._begin(state)
+
+    def _with_what_was_heard(self, failure: Failure) -> Failure:
+        """Return a failure with the errors of its step; its own may be remarks of steps before."""
+        errors = tuple([d for d in self._hearing.said() if d.severity == "error"])
+        return dataclasses.replace(failure, diagnostics=errors) if errors else failure
+
+    def _unwind(self, wanted: Any) -> None:
+        """Leave blocks until the innermost is as wanted; one that had not come to its end has failed."""
+        left: list[Handle] = []
+        while self._frames and not wanted(self._frames[-1]):
+            frame = self._frames[-1]
+            left += () if frame.is_muted else frame.handles.values()
+            if frame.parent is not None:
+                frame.parent.last_was_left = not frame.is_done
+                # A block that was left before its end yields nothing; what it would may not even be defined.
+                yielded = [lookup(self._frames, v) for v in frame.block.yielded] if frame.is_done else []
+                frame.parent.yields_invalid = any(h.state == "invalid" for h in yielded)
+            if frame.running is not None:
+                self._roll_back(frame, frame.running, left)
+                self._end(frame, frame.running, "suppressed", time.perf_counter_ns(), self._hearing.said())
+            self._frames.pop()
+
+    def _roll_back(self, frame: Frame, failed: Running, left: list[Handle]) -> None:
+        """Take note that an alternative is left for its failed step: the copy that it worked on is erased."""
+        if frame.parent is None or not frame.parent.op.tries:
+            return
+        # The interpreter says nothing of why it failed; a run that looks closer does.
+        self._is_vague = not self._is_thorough
+        lost = [h for h in left if h.state == "live" and h.planned.kind != "param"]
+        failed.changes += [HandleChange(h.id, "empty") for h in lost]
+        frame.parent.rolled_back.append(rollback_note(frame, failed))
+
+    def _enter(self, block: PlannedBlock, state: Any) -> None:
+        def leads_here(frame: Frame) -> bool:
+            op = frame.running.op if frame.running else None
+            return op is not None and (block.owner is op or block.sequence[1:] in op.callees)
+
+        self._unwind(leads_here)
+        outer = self._frames[-1] if self._frames else None
+        parent = outer.running if outer else None
+        iteration = alternative = None
+        if parent is not None and parent.op.loops:
+            iteration = parent.entered
+        elif parent is not None and len(parent.op.blocks) > 1:
+            alternative = block.region
+        depth, path = (outer.depth + 1, (*outer.path, parent.index)) if outer and parent else (0, ())
+        frame = Frame(block, parent, iteration, alternative, depth, path)
+        if parent is not None:
+            parent.entered += 1
+            parent.last_region, parent.last_is_empty = block.region, not block.ops
+        frame.is_muted = self._mutes(outer, parent, iteration)
+        if parent is not None:
+            silent = self._is_thorough or any(f.goes_on for f in self._frames)
+            frame.goes_on = parent.op.suppresses or ((parent.op.collects or parent.op.tries) and silent)
+        self._frames.append(frame)
+        defined_by = parent.index if parent else -1
+        for number, argument in enumerate(block.arguments):
+            handle = self._define(frame, argument, defined_by)
+            handle.is_lost = is_erased(parent, number, iteration, self._identities)
+            handle.erased_by = "iteration" if handle.is_lost and argument.kind == "op" else ""
+            if not handle.is_lost:
+                self._ask(state, handle)
+        self._take_clones(frame, state, parent)
+        # The first step inside says what the handles are that begin with the block.
+        frame.news = [h.change() for h in frame.handles.values()]
+
+    def _mutes(self, outer: Frame | None, parent: Running | None, iteration: int | None) -> bool:
+        """Return True if a frame is not recorded: the middle of a long loop."""
+        if outer is None or parent is None:
+            return False
+        if outer.is_muted:
+            return True
+        if iteration is None:
+            return False
+        half = MOST_ITERATIONS // 2
+        total = parent.iterations
+        if total is None:
+            return iteration >= MOST_ITERATIONS
+        return total > MOST_ITERATIONS and half <= iteration < total - half
+
+    def _take_clones(self, frame: Frame, state: Any, parent: Running | None) -> None:
+        """Look for payload ops outside the payload: alternatives work on clones."""
+        for handle in frame.handles.values():
+            if handle.planned.kind != "op" or handle.is_lost:
+                continue
+            ops = state.get_payload_ops(handle.planned.value)
+            if any(self._watch.is_outside(o) for o in ops):
+                frame.clones.append(handle)
+        if frame.clones and parent is not None:
+            delta = self._watch.look(parent.index, state, self._frames)
+            if delta is not None:
+                parent.deltas.append(delta)
+            for handle in frame.handles.values():
+                if not handle.is_lost:
+                    self._ask(state, handle)
+
+    def _begin(self, state: Any) -> bool:
+        """Judge the next op of the innermost block before it runs; False if it would end the process."""
+        frame = self._frames[-1]
+        op = frame.block.ops[frame.at]
+        uses = [(lookup(self._frames, planned), consumes) for planned, consumes in op.operands]
+        scope = {h.id: h for h in in_scope(self._frames)}
+        live = {i: h.points_to for i, h in scope.items() if h.state != "invalid" and h.planned.kind != "param"}
+        verdict = judge(
+            [Use(h.id, consumes) for h, consumes in uses],
+            live,
+            lambda i: scope[i].state == "invalid",
+            self._identities.parent_of,
+            may_repeat=lambda: self._may_repeat(op),
+        )
+        index = frame.parent.index if frame.is_muted and frame.parent else self._steps
+        running = Running(index, op, uses, verdict, self._invalidated(verdict))
+        running.news, frame.news = frame.news, []
+        handles = [h for h, _ in uses if h.planned.kind != "param"]
+        running.acts_on_nothing = bool(handles) and all(h.state == "empty" for h in handles)
+        if op.loops and op.blocks and uses:
+            running.iterations = min(len(h.payload) for h, _ in uses)
+            running.targets = [identify(h, self._identities) for h, _ in uses]
+        running.keeping = keeping_addresses(self._frames, op, uses, self._identities)
+        frame.running = running
+        if op.asked is not None and uses[0][0].state == "live":
+            targets = [o.operation for o in state.get_payload_ops(uses[0][0].planned.value)]
+            running.warnings += size_suspicions(op.asked, [h.payload for h, _ in uses], targets)
+        if not frame.is_muted:
+            self._steps += 1
+            self._journal.begin(self._step(frame, running, "not-run"), frame.block, frame.at)
+            if frame.goes_on and verdict.invalid is None:
+                failure = find_silent_failure(self._frames, state, self._home, self._root)
+                running.fails_silently = failure is not None
+                running.diagnostics = self._hearing.named(failure or ())
+        message = None if verdict.is_refused else find_fatal_use(op, [h for h, _ in uses], state, self._root)
+        for death in verdict.deaths:  # the interpreter, too, takes note before it applies the op
+            scope[death.handle].state = "invalid"
+        self._hearing.forget()
+        running.started_ns = time.perf_counter_ns()
+        if message is not None:
+            at = (Diagnostic("error", message, op.source),)
+            said = f"{op.name.removeprefix('transform.')} would end the compiler"
+            self._stopped = failure_in(self._sources, "definite", said, at, stage="apply")
+        return message is None
+
+    def _may_repeat(self, op: PlannedOp) -> bool:
+        consumed = next((i for i, (v, c) in enumerate(op.operands) if c and v.kind == "op"), None)
+        return consumed is not None and takes_repeated_handles(op.op, consumed, self._home)
+
+    def _finish(self, state: Any, now: int) -> bool:
+        """Record that the innermost running op has ended; False if it left an invalid payload."""
+        frame = self._frames[-1]
+        running = frame.running
+        if running is None:  # pragma: no cover
+            raise AssertionError("a probe after an op follows the one before it")
+        # Looking at thousands of ops takes long, and most steps only look at the payload themselves.
+        reads = running.op.only_reads
+        has_results = not running.yields_invalid and running.verdict.repeated is None
+        given = running.op.results if has_results else ()
+        delta = None if reads else self._watch.look(running.index, state, self._frames, given)
+        if delta is not None:
+            running.deltas.append(delta)
+            if not frame.is_muted and (problem := self._watch.find_problem()) is not None:
+                message = f"{self._sources[1].name} leaves a payload that does not verify"
+                self._stopped = failure_in(self._sources, "invalid-payload", message, problem, stage="apply")
+                return False
+            running.changes += self._lose_erased(running)
+            running.changes += self._ask_all(state)
+        for planned in running.op.results:
+            handle = self._define(frame, planned, running.index)
+            running.results.append(handle)
+            if running.yields_invalid:
+                handle.state = "invalid"
+            elif running.verdict.repeated is not None:
+                handle.is_lost = True  # it was refused before it had results, even empty ones
+            else:
+                self._ask(state, handle)
+        running.changes += [h.change() for h in running.results]
+        failed = running.last_was_left or running.fails_silently
+        self._end(frame, running, "suppressed" if failed else "ok", now, self._hearing.said())
+        frame.running = None
+        if not frame.is_muted:
+            self._watch.snapshot(running.index)
+        return True
+
+    def _define(self, frame: Frame, planned: PlannedValue, defined_by: int) -> Handle:
+        handle = Handle(f"h{self._handles}", planned)
+        self._handles += 1
+        frame.handles[id(planned)] = handle
+        if not frame.is_muted:
+            path = frame.path
+            record = HandleRecord(handle.id, planned.name, planned.kind, frame.block.sequence, path, defined_by)
+            self._journal.handle(record)
+        return handle
+
+    def _ask(self, state: Any, handle: Handle) -> None:
+        ask(state, handle, self._identities)
+
+    def _ask_all(self, state: Any) -> list[HandleChange]:
+        """Update every valid handle after the payload has changed; return those that changed."""
+        changes = []
+        for frame in self._frames:
+            for handle in frame.handles.values():
+                if handle.state == "invalid" or handle.planned.kind == "param" or handle.is_lost:
+                    continue
+                before = (handle.state, handle.payload)
+                if self._has_lost_values(handle):
+                    handle.is_lost, handle.state, handle.payload = True, "empty", ()
+                    handle.points_to = dataclasses.replace(handle.points_to, ops=(), values=(), roots=())
+                else:
+                    self._ask(state, handle)
+                if before != (handle.state, handle.payload) and not frame.is_muted:
+                    changes.append(handle.change())
+        return changes
+
+    def _lose_erased(self, running: Running) -> list[HandleChange]:
+        """Take note of handles that keep the address of an op which a step has erased; return what changed."""
+        erased = [h for h, ops in running.keeping if any(self._identities.id_at(at) != i for at, i in ops)]
+        for handle in erased:
+            handle.is_lost, handle.state, handle.payload, handle.erased_by = True, "empty", (), "step"
+        return [handle.change() for handle in erased if not self._frames[-1].is_muted]
+
+    def _has_lost_values(self, handle: Handle) -> bool:
+        points_to = handle.points_to
+        return points_to.is_value and any(self._identities.id_at(o) is None for o in points_to.ops)
+
+    def _fail(self, failure: Failure) -> Ending:
+        """Record which of the ops that are running failed, and with it those around it."""
+        failed: int | None = None
+        ends_it = self._failing(failure)
+        said, left = self._hearing.said(), list[Handle]()
+        while self._frames:
+            frame = self._frames[-1]
+            running = frame.running
+            left += () if frame.is_muted else frame.handles.values()
+            if running is not None:
+                heard: tuple[Diagnostic, ...] = ()  # what was said last is of the step that ends the run
+                if running is ends_it:
+                    failed, heard = self._fail_innermost(frame, running, failure), said
+                    diagnostics = with_alternatives(running, failure.diagnostics, "failed")
+                    failure = dataclasses.replace(failure, diagnostics=diagnostics)
+                elif failed is None:
+                    self._roll_back(frame, running, left)
+                status: StepStatus = "suppressed" if failed is None else "failed"
+                self._end(frame, running, status, time.perf_counter_ns(), heard)
+            self._frames.pop()
+        return Ending(failure, failed, self._is_vague)
+
+    def _failing(self, failure: Failure) -> Running | None:
+        """Return the innermost running op, or one around it that swallowed its failure and failed then."""
+        inside_out = [f.running for f in reversed(self._frames) if f.running is not None]
+        place = failure.diagnostics[0].span if failure.diagnostics else None
+        named = (r for r in inside_out if place is not None and r.op.source == place)
+        return next(named, inside_out[0] if inside_out else None)
+
+    def _fail_innermost(self, frame: Frame, running: Running, failure: Failure) -> int:
+        if frame.is_muted:  # what fails is shown even in the middle of a long loop
+            frame.is_muted = False
+            running.index, self._steps = self._steps, self._steps + 1
+            self._journal.begin(self._step(frame, running, "not-run"), frame.block, frame.at)
+        running.diagnostics += failure.diagnostics
+        running.unmet = self._unmet(running)
+        self._is_vague |= running.op.collects and running.entered > 0 and not self._is_thorough
+        refused = failure.kind in ("invalidated-handle", "repeated-payload")
+        if refused != running.verdict.is_refused:
+            running.warnings.append(defect(refused))
+        return running.index
+
+    def _unmet(self, running: Running) -> tuple[Diagnostic, ...]:
+        """Return what the step needs and its payload ops, those that are still there, do not have."""
+        if not running.uses or not has_preconditions(running.op.name) or running.verdict.is_refused:
+            return ()
+        wanted = dict.fromkeys(running.uses[0][0].points_to.ops)
+        present = {at: op for op in walk(self._root) if (at := address(op)) in wanted}
+        found = unmet_preconditions(running.op.op, [present[at] for at in wanted if at in present])
+        return self._hearing.named(found)
+
+    def _end(
+        self, frame: Frame, running: Running, status: StepStatus, now: int, said: tuple[Diagnostic, ...]
+    ) -> None:
+        """Write down a step that has ended, and what was said while it ran."""
+        heard = (*running.unmet, *with_alternatives(running, said or running.diagnostics, status))
+        self._hearing.forget()
+        if frame.is_muted:
+            return
+        delta = running.delta()
+        if status == "ok":
+            if running.verdict.is_refused:
+                running.warnings.append(defect(False))
+            running.warnings += suspicions(running, delta)
+            if running.op.loops:
+                self._elide(running)
+        # Who lists an op twice is refused after the interpreter has taken note of the deaths.
+        goes_on = status == "suppressed" and running.verdict.invalid is None
+        dead = running.invalidated if goes_on or not running.verdict.is_refused else ()
+        step = dataclasses.replace(
+            self._step(frame, running, status),
+            results=tuple(h.id for h in running.results),
+            changes=(*running.news, *(HandleChange(d.handle, "invalid") for d in dead), *running.changes),
+            invalidated=dead,
+            payload_delta=delta,
+            warnings=tuple(running.warnings),
+            diagnostics=heard,
+            time_ns=now - running.started_ns,
+        )
+        self._journal.end(step)
+
+    def _elide(self, running: Running) -> None:
+        ran, total = running.entered, running.iterations
+        first = MOST_ITERATIONS if total is None else MOST_ITERATIONS // 2
+        last = ran - 1 if total is None else ran - 1 - first
+        if ran > MOST_ITERATIONS:
+            self._journal.elided(Elision(running.index, first, last))
+
+    def _invalidated(self, verdict: Verdict) -> tuple[Invalidation, ...]:
+        def op_id(at: Any) -> str | None:
+            return None if at is None else self._identities.id_at(at)
+
+        return tuple(
+            Invalidation(d.handle, d.cause, d.by, op_id(d.payload_op), op_id(d.ancestor))
+            for d in verdict.deaths
+        )
+
+    @staticmethod
+    def _step(frame: Frame, running: Running, status: StepStatus) -> TraceStep:
+        return TraceStep(
+            index=running.index,
+            op=running.op.name,
+            source=running.op.source,
+            depth=frame.depth,
+            parent=frame.parent.index if frame.parent else None,
+            iteration=frame.iteration,
+            alternative=frame.alternative,
+            status=status,
+            operands=tuple(Operand(h.id, "consume" if c else "read") for h, c in running.uses),
+            warnings=tuple(running.warnings),
+        )

@@ -1,0 +1,158 @@
+"""Signatures of payload functions, read off their types."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.diagnostics import span_of
+from lhkit.compiler.ir.size_arguments import size_arguments
+from lhkit.model.blobs import Weight
+from lhkit.model.signature import ArrayType, Function
+
+# What arguments that were constants are called, and what resource has their data.
+NAME_MARK = "lhkit.name"
+RESOURCE_MARK = "lhkit.resource"
+
+_DTYPES = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "i1": "bool",
+    "index": "int64",
+    "complex<f32>": "complex64",
+    "complex<f64>": "complex128",
+}
+_KNOWN_DTYPES = {*_DTYPES.values(), *(f"{u}int{width}" for u in ("", "u") for width in (8, 16, 32, 64))}
+# Of some floats the bindings have no class.
+_NUMBER = re.compile(r"(t?f|bf|[su]?i)\d\w*|index|complex<.*>")
+# What NumPy's arrays have at most.
+_MOST_DIMENSIONS, _MOST_BYTES = 64, (1 << 63) - 1
+_INTEGER = re.compile(r"(si|ui|i)(8|16|32|64)")
+
+
+def dtype_of(element_type: Any) -> str:
+    """Return NumPy's spelling of an element type; MLIR's own where NumPy has none."""
+    text = str(element_type)
+    if match := _INTEGER.fullmatch(text):
+        return f"{'u' if match[1] == 'ui' else ''}int{match[2]}"
+    return _DTYPES.get(text, text)
+
+
+def array_type(type_: Any) -> ArrayType:
+    """Return the model's form of an argument or result type."""
+    for cls, kind in ((ir.RankedTensorType, "tensor"), (ir.MemRefType, "memref")):
+        if isinstance(type_, cls):
+            shaped = cls(type_)
+            extents = tuple(
+                None if shaped.is_dynamic_dim(i) else shaped.get_dim_size(i) for i in range(shaped.rank)
+            )
+            strides, offset = _layout(shaped) if kind == "memref" else ((), 0)
+            dtype = dtype_of(shaped.element_type)
+            return ArrayType(kind, extents, dtype, str(type_), strides, offset)  # type: ignore[arg-type]
+    return ArrayType("scalar", (), dtype_of(type_), str(type_))
+
+
+def _layout(memref: Any) -> tuple[tuple[int | None, ...], int | None]:
+    """Return (strides, offset) of a memref type; no strides if its elements stand without gaps."""
+    if memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank)):
+        return (), 0
+    try:
+        strides, offset = memref.get_strides_and_offset()
+    except (RuntimeError, ValueError):  # a map that no strides express; the build refuses it
+        return (), None
+    dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+    return tuple(None if s == dynamic else s for s in strides), None if offset == dynamic else offset
+
+
+def unusable(type_: Any) -> str | None:
+    """Return why no NumPy array or scalar stands for a type, or None if one does."""
+    if isinstance(type_, ir.UnrankedTensorType | ir.UnrankedMemRefType):
+        return "its rank is not known; cast it to a ranked type in a function around it"
+    if isinstance(type_, ir.VectorType):
+        return "a vector lives in registers; take a tensor or memref and read the vector from it"
+    is_shaped = isinstance(type_, ir.RankedTensorType | ir.MemRefType)
+    element = ir.ShapedType(type_).element_type if is_shaped else type_
+    if not _NUMBER.fullmatch(str(element)):
+        return f"its elements, {element}, are not numbers" if is_shaped else "it is no array and no number"
+    described = array_type(type_)
+    if described.dtype not in _KNOWN_DTYPES:
+        return f"NumPy has no {described.dtype}; convert in a function around it"
+    space = ir.MemRefType(type_).memory_space if isinstance(type_, ir.MemRefType) else None
+    if space is not None and not isinstance(space, ir.IntegerAttr):
+        return f"its memory space, {space}, is not the CPU's"
+    if "#sparse_tensor" in described.text:
+        return "it is sparse, and NumPy's arrays are dense"
+    if len(described.shape) > _MOST_DIMENSIONS:
+        return f"it has {len(described.shape)} dimensions, NumPy's arrays have at most {_MOST_DIMENSIONS}"
+    if described.shape and described.offset is None and not described.strides:
+        return "its layout is not one of strides"
+    if _least_bytes(described) > _MOST_BYTES:
+        return "it has more bytes than a process can address"
+    return None
+
+
+def _least_bytes(type_: ArrayType) -> int:
+    """Return how many bytes an array spans, dynamic extents and empty ones counted as 1."""
+    bits = re.search(r"\d+$", type_.dtype)
+    itemsize = int(bits[0]) // 8 if bits else 1
+    extents = [n or 1 for n in type_.shape]
+    if not type_.strides:
+        return math.prod(extents) * itemsize
+    spans = (abs(s or 0) * (n - 1) for n, s in zip(extents, type_.strides, strict=True))
+    return (abs(type_.offset or 0) + sum(spans) + 1) * itemsize
+
+
+def functions_of(module: Any) -> tuple[Function, ...]:
+    """Return the functions of a module in order, those of nested modules left out."""
+    return tuple(_function(op) for op in function_ops(module))
+
+
+def function_ops(module: Any) -> Iterator[Any]:
+    """Yield the ``func.func`` operations at the top of a module."""
+    for op in module.body.operations:
+        if op.operation.name == "func.func":
+            yield op.operation
+
+
+def _function(op: Any) -> Function:
+    type_ = function_type(op)
+    span = span_of(op.location)
+    return Function(
+        name=symbol_name(op),
+        arguments=tuple(array_type(t) for t in type_.inputs),
+        results=tuple(array_type(t) for t in type_.results),
+        line=span.line if span else 1,
+        is_declaration=len(op.regions[0].blocks) == 0,
+        weights=weights_of(op),
+        sizes=size_arguments(op),
+    )
+
+
+def weights_of(function: Any) -> tuple[Weight, ...]:
+    """Return the arguments of a function that were constants, as its argument attributes say."""
+    if "arg_attrs" not in function.attributes:
+        return ()
+    found = []
+    for i, attributes in enumerate(ir.ArrayAttr(function.attributes["arg_attrs"])):
+        marks = {entry.name: entry.attr for entry in ir.DictAttr(attributes)}
+        if RESOURCE_MARK in marks:
+            resource = ir.StringAttr(marks[RESOURCE_MARK]).value
+            name = ir.StringAttr(marks[NAME_MARK]).value if NAME_MARK in marks else resource
+            found.append(Weight(i, name, resource))
+    return tuple(found)
+
+
+def function_type(op: Any) -> Any:
+    """Return the function type of a ``func.func`` operation."""
+    return ir.FunctionType(ir.TypeAttr(op.attributes["function_type"]).value)
+
+
+def symbol_name(op: Any) -> str:
+    """Return the symbol name of an operation, without ``@``; bytes that are not UTF-8 come escaped."""
+    name: bytes = ir.StringAttr(op.attributes["sym_name"]).value_bytes
+    return name.decode(errors="backslashreplace")

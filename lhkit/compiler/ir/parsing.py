@@ -1,0 +1,128 @@
+"""Text and bytecode to verified modules, with errors that tell parsing from verifying."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.diagnostics import from_structured
+from lhkit.compiler.ir.sources import Source, failure_in
+from lhkit.model.errors import error_for
+from lhkit.model.span import Span
+
+# The parser and the verifier raise the same error. An unterminated string after a text tells them apart:
+# if the text parses, the first error is now there. A text that only lacks its end is the exception, since
+# its error was at the end before; a whole operation after it moves that error, and no verifier's.
+# The whole operation comes first in both: the lexer looks one token ahead, and must not find the broken one.
+_WHOLE_OPERATION = b'\n"builtin.module"() ({}) : () -> ()\n'
+_BROKEN_END = _WHOLE_OPERATION + b'"end of the text'
+
+
+_NO_TRANSFORM = "expected children ops to implement TransformOpInterface"
+_UNKNOWN_OP = (
+    "Nobody here defines this op. If it is one of your own, load its file first: lhkit.ops.load(FILE),"
+    " --ops FILE on the command line."
+)
+
+
+def parse_module(source: Source) -> Any:
+    """Return the verified module of a source, in the current context.
+
+    The parser gives places a file name only for files, so the text passes through one, named by the source's
+    label.
+
+    Raises:
+        PayloadError, ScheduleError: It does not parse (``…-parse``) or does not verify (``…-verify``).
+    """
+    try:
+        return _parse(source.label, source.content)
+    except ir.MLIRError as error:
+        diagnostics = from_structured(error)
+        verb = "verify" if not source.is_bytecode and _parses(source, diagnostics[0].span) else "parse"
+        failure = failure_in(
+            [source],
+            f"{source.role}-{verb}",  # type: ignore[arg-type]
+            f"{source.name} does not {verb}",
+            diagnostics,
+            stage="parse",
+            advice=_UNKNOWN_OP if any(_NO_TRANSFORM in d.message for d in diagnostics) else None,
+        )
+        raise error_for(failure) from None
+
+
+def _parse(label: str, content: bytes) -> Any:
+    # The label is to be the whole file name; the working folder itself may be one where nothing can be written.
+    with contextlib.chdir(_folder().name):
+        path = Path(label)
+        path.write_bytes(content)
+        try:
+            return ir.Module.parseFile(label)
+        finally:
+            path.unlink()
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="lhkit-parse-", ignore_cleanup_errors=True)
+
+
+def _parses(source: Source, place: Span | None) -> bool:
+    """Return True if a text that was refused at a place parses, so that it was the verifier that refused it."""
+    end_line = source.content.count(b"\n") + 3
+    broken = _place_of_error(source, _BROKEN_END)
+    if broken is None or broken.line != end_line:
+        return False
+    return _place_of_error(source, _WHOLE_OPERATION) == place
+
+
+def _place_of_error(source: Source, ending: bytes) -> Span | None:
+    try:
+        _parse(source.label, source.content + ending)
+    except ir.MLIRError as error:
+        return from_structured(error)[0].span
+    return None
+
+
+def walk(operation: Any) -> Iterator[Any]:
+    """Yield every operation nested in one, outer before inner, in order."""
+    for region in operation.regions:
+        for block in region.blocks:
+            for op in block.operations:
+                yield op.operation
+                yield from walk(op.operation)
+
+
+def op_names(operation: Any) -> frozenset[str]:
+    """Return the names of all operations nested in one, in half the time of walking them."""
+    names: set[str] = set()
+
+    def take(op: Any) -> Any:
+        names.add(op.name)
+        return ir.WalkResult.ADVANCE
+
+    for region in operation.regions:
+        for block in region.blocks:
+            for op in block.operations:
+                op.operation.walk(take, ir.WalkOrder.PRE_ORDER)
+    return frozenset(names)
+
+
+def names_and_types(operation: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of an operation and all in it, and the types of their results and functions as text."""
+    names: set[str] = set()
+    types: set[Any] = set()
+
+    def take(op: Any) -> Any:
+        names.add(op.name)
+        types.update(result.type for result in op.results)
+        if op.name == "llvm.func":
+            types.add(op.attributes["function_type"])
+        return ir.WalkResult.ADVANCE
+
+    operation.walk(take, ir.WalkOrder.PRE_ORDER)
+    return frozenset(names), frozenset(str(type_) for type_ in types)

@@ -1,0 +1,212 @@
+"""Schedule modules: their sequences and knobs, libraries merged in, knobs set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from lhkit.compiler.extension.own_op_checks import check_own_ops
+from lhkit.compiler.ir.bindings import interpreter, ir
+from lhkit.compiler.ir.diagnostics import span_of
+from lhkit.compiler.ir.functions import function_type, symbol_name
+from lhkit.compiler.ir.parsing import parse_module, walk
+from lhkit.compiler.ir.sources import Source, failure_in
+from lhkit.model.errors import error_for, usage_error
+from lhkit.model.failure import Diagnostic
+from lhkit.model.knob import Bounds, Knob, KnobValue
+from lhkit.model.schedule import NamedSequence
+
+SEQUENCE_MARK = "transform.with_named_sequence"
+_ALTERNATIVES = "transform.tune.alternatives"
+# The attributes by which ops refer to named sequences.
+_REFERENCES = ("target", "actions", "matchers", "matcher")
+
+
+def parse_schedule(sources: Sequence[Source]) -> Any:
+    """Return the module of a schedule, the first source, with the libraries after it merged in."""
+    module = parse_module(sources[0])
+    home = _first_home(module)
+    for source in sources[1:]:
+        library = parse_module(source)
+        try:
+            interpreter.copy_symbols_and_merge_into(home, library)
+        except (ValueError, ir.MLIRError) as error:
+            message = f"{source.name} cannot be merged into {sources[0].name}"
+            diagnostics = (Diagnostic("error", str(error)),)
+            raise error_for(failure_in(sources, "schedule-verify", message, diagnostics)) from None
+    check_own_ops(module, sources)
+    return module
+
+
+def home_of(entry: Any) -> Any:
+    """Return the (possibly nested) module operation that holds the sequences around an entry."""
+    around = _modules_around(entry)
+    return next((m for m in reversed(around) if SEQUENCE_MARK in m.attributes), around[-1])
+
+
+def _first_home(module: Any) -> Any:
+    for op in (module.operation, *walk(module.operation)):
+        if op.name == "builtin.module" and SEQUENCE_MARK in op.attributes:
+            return op
+    return module.operation
+
+
+def sequence_ops(module: Any) -> list[Any]:
+    """Return the ``transform.named_sequence`` operations of a module (or its operation), nested ones too."""
+    return [op for op in walk(module.operation) if op.name == "transform.named_sequence"]
+
+
+def sequence_path(op: Any) -> str:
+    """Return the name of a named sequence with the names of the modules around it (``inner::main``)."""
+    return "::".join((*_module_path(op), symbol_name(op)))
+
+
+def _module_path(op: Any) -> list[str]:
+    """Return the names of the modules around an op inside of the module of all sequences, outermost first."""
+    around = _modules_around(op)
+    marked = [i for i, module in enumerate(around) if SEQUENCE_MARK in module.attributes]
+    inner = around[: marked[-1]] if marked else around
+    return [symbol_name(module) for module in reversed(inner) if "sym_name" in module.attributes]
+
+
+def _modules_around(op: Any) -> list[Any]:
+    """Return the modules around an op, innermost first."""
+    around = []
+    while (op := op.parent) is not None:
+        op = op.operation
+        if op.name == "builtin.module":
+            around.append(op)
+    return around
+
+
+def sequences_of(module: Any) -> tuple[NamedSequence, ...]:
+    """Return the named sequences of a module, in order."""
+    return tuple(_sequence(op) for op in sequence_ops(module))
+
+
+def _sequence(op: Any) -> NamedSequence:
+    span = span_of(op.location)
+    visibility = op.attributes["sym_visibility"] if "sym_visibility" in op.attributes else None
+    return NamedSequence(
+        name=sequence_path(op),
+        arguments=tuple(str(t) for t in function_type(op).inputs),
+        line=span.line if span else 1,
+        is_public=visibility is None or ir.StringAttr(visibility).value == "public",
+        is_declaration=len(op.regions[0].blocks) == 0,
+        refers_to=tuple(dict.fromkeys(s for o in walk(op) for s in referred_sequences(o))),
+    )
+
+
+def referred_sequences(op: Any, attributes: Iterable[str] = _REFERENCES) -> Iterator[str]:
+    """Yield the paths of the sequences that an op refers to by these attributes."""
+    around: list[str] | None = None
+    for name in attributes:
+        if name not in op.attributes:
+            continue
+        attribute = op.attributes[name]
+        for each in ir.ArrayAttr(attribute) if isinstance(attribute, ir.ArrayAttr) else [attribute]:
+            if isinstance(each, ir.FlatSymbolRefAttr | ir.SymbolRefAttr):
+                around = _module_path(op) if around is None else around
+                parts = [each.value] if isinstance(each, ir.FlatSymbolRefAttr) else each.value
+                yield "::".join((*around, *parts))
+
+
+def _knob_ops(module: Any) -> list[tuple[str, Any]]:
+    """Return the knobs of a module as (name, operation), several operations of one name among them.
+
+    Alternatives that a parameter chooses from are no knob.
+    """
+    return [
+        (ir.StringAttr(op.attributes["name"]).value, op)
+        for op in walk(module.operation)
+        if op.name == "transform.tune.knob" or (op.name == _ALTERNATIVES and not len(op.operands))
+    ]
+
+
+def knobs_of(module: Any) -> tuple[Knob, ...]:
+    """Return the knobs of a schedule in order, one for each name."""
+    knobs: dict[str, Knob] = {}
+    for name, op in _knob_ops(module):
+        sequence = _sequence_around(op)
+        if name not in knobs:
+            knobs[name] = _knob(name, op, sequence)
+        elif sequence not in knobs[name].sequences:
+            knobs[name] = replace(knobs[name], sequences=(*knobs[name].sequences, sequence))
+    return tuple(knobs.values())
+
+
+def _sequence_around(op: Any) -> str:
+    while op.name != "transform.named_sequence":
+        op = op.parent.operation
+    return sequence_path(op)
+
+
+def _knob(name: str, op: Any, sequence: str) -> Knob:
+    span = span_of(op.location)
+    place = (span.line, span.column) if span else (1, 1)
+    if op.name == _ALTERNATIVES:
+        selected = op.attributes["selected_region_attr"] if "selected_region_attr" in op.attributes else None
+        default = None if selected is None else ir.IntegerAttr(selected).value
+        return Knob(name, tuple(range(len(op.regions))), default, *place, (sequence,))
+    options = op.attributes["options"]
+    default = _value(op.attributes["selected"]) if "selected" in op.attributes else None
+    if isinstance(options, ir.DictAttr):
+        bounds = _bounds(name, ir.DictAttr(options))
+        return Knob(name, bounds.values(), default, *place, (sequence,), bounds)
+    values = tuple(_value(o) for o in ir.ArrayAttr(options)) if isinstance(options, ir.ArrayAttr) else ()
+    return Knob(name, values, default, *place, (sequence,))
+
+
+def _bounds(name: str, options: Any) -> Bounds:
+    known = [field.name for field in fields(Bounds)]
+    entries = {entry.name: entry.attr for entry in options}
+    for key, value in entries.items():
+        if key not in known or not isinstance(value, ir.IntegerAttr):
+            raise usage_error(
+                f"knob {name!r} has the option {key!r} = {value}, which bounds nothing",
+                f"Options are a list of values, or a dictionary of integers with any of {', '.join(known)}.",
+            )
+    bounds = Bounds(**{key: ir.IntegerAttr(value).value for key, value in entries.items()})
+    if 0 in (bounds.divisible_by, bounds.divides):
+        raise usage_error(f"knob {name!r} has the option 0 for divisible_by or divides, which nothing meets")
+    return bounds
+
+
+def _value(attribute: Any) -> KnobValue:
+    for cls in (ir.BoolAttr, ir.IntegerAttr, ir.FloatAttr, ir.StringAttr):
+        if isinstance(attribute, cls):
+            return cls(attribute).value
+    return str(attribute)
+
+
+def set_knobs(module: Any, values: Mapping[str, KnobValue]) -> None:
+    """Select a value for every knob, in place."""
+    for name, op in _knob_ops(module):
+        if name not in values:
+            continue
+        if op.name == _ALTERNATIVES:
+            i32 = ir.IntegerType.get_signless(32)
+            op.attributes["selected_region_attr"] = ir.IntegerAttr.get(i32, int(values[name]))
+        else:
+            op.attributes["selected"] = _attribute(op, values[name])
+
+
+def _attribute(op: Any, value: KnobValue) -> Any:
+    options = op.attributes["options"]
+    if isinstance(options, ir.ArrayAttr):
+        for option in ir.ArrayAttr(options):
+            if _value(option) == value:
+                return option
+    if isinstance(value, str):
+        return ir.StringAttr.get(value)
+    if isinstance(value, bool):
+        return ir.BoolAttr.get(value)
+    if isinstance(value, int):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+    return ir.FloatAttr.get(ir.F64Type.get(), value)
+
+
+def find_entry(module: Any, entry: str) -> Any:
+    """Return the operation of the named sequence with that path."""
+    return next(op for op in sequence_ops(module) if sequence_path(op) == entry and len(op.regions[0].blocks))

@@ -1,0 +1,249 @@
+"""Counting the arithmetic of a payload: loop extents times what the body computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lhkit.compiler.ir.bindings import host_module, ir
+from lhkit.compiler.ir.extents import Extents, Shape, outputs_of, product
+from lhkit.compiler.ir.functions import function_ops, symbol_name
+from lhkit.compiler.ir.loops import accumulates, initial_values, is_loop, trip_count
+
+_ARITH = {f"arith.{name}{t}" for name in ("add", "sub", "mul", "cmp") for t in "if"}
+_ARITH |= {f"arith.{name}" for name in ("divf", "divsi", "divui", "ceildivsi", "ceildivui", "floordivsi")}
+_ARITH |= {f"arith.{name}" for name in ("remf", "remsi", "remui", "negf", "maximumf", "minimumf", "maxnumf")}
+_ARITH |= {f"arith.{name}" for name in ("minnumf", "maxsi", "maxui", "minsi", "minui", "addui_extended")}
+_ARITH |= {"arith.mulsi_extended", "arith.mului_extended", "memref.atomic_rmw"}
+# Real operations of the textbook formulas.
+_COMPLEX = {"add": 2, "sub": 2, "mul": 6, "div": 11, "neg": 2, "abs": 4, "conj": 1, "eq": 2, "neq": 2}
+_COMPLEX |= dict.fromkeys(("create", "re", "im", "constant", "bitcast"), 0)
+_BITS = ("math.ctlz", "math.cttz", "math.ctpop", "math.copysign")
+_MOVES = ("arith.", "tensor.", "memref.", "vector.", "bufferization.", "index.", "ub.", "affine.", "math.")
+_NO_WORK = {"func.return", "func.constant", "scf.yield", "linalg.yield", "linalg.index", "scf.reduce.return"}
+_NO_WORK |= {"linalg.pack", "linalg.unpack", "builtin.unrealized_conversion_cast", "cf.assert"}
+_ONCE = {"scf.execute_region", "memref.alloca_scope", "vector.mask", "memref.generic_atomic_rmw", "scf.reduce"}
+_PER_ELEMENT = {"tensor.generate", "tensor.pad"}
+# Maximum, difference, exp, sum and quotient for each element.
+_SOFTMAX_FLOPS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a piece of a payload does: operations, and the terms of its longest reduction (None: unknown)."""
+
+    flops: int | None = 0
+    terms: int | None = 1
+
+    def __add__(self, other: Tally) -> Tally:
+        flops = None if self.flops is None or other.flops is None else self.flops + other.flops
+        terms = None if self.terms is None or other.terms is None else max(self.terms, other.terms)
+        return Tally(flops, terms)
+
+    def times(self, count: int | None, *, summed: bool = False) -> Tally:
+        """Return the tally of so many repetitions; ``summed`` if they add to the same elements."""
+        terms = product((self.terms, count)) if summed and self.flops != 0 else self.terms
+        return Tally(product((self.flops, count)), 1 if terms == 0 else terms)
+
+
+_UNKNOWN = Tally(None, None)
+
+
+class FlopCounter:
+    """Counts the operations of a module's functions; ``extents`` learns the shapes on the way."""
+
+    def __init__(self, module: Any, extents: Extents) -> None:
+        self._functions = {symbol_name(op): op for op in function_ops(module)}
+        self._extents = extents
+        self._active: list[str] = []
+
+    def count_function(self, name: str, shapes: Sequence[Shape], numbers: Sequence[int | None]) -> Tally:
+        """Return the tally of one call; unknown for a declaration, a recursion, or several blocks."""
+        function = self._functions.get(name)
+        blocks = list(function.regions[0].blocks) if function is not None else []
+        if len(blocks) != 1 or name in self._active:
+            return _UNKNOWN
+        for argument, shape, number in zip(blocks[0].arguments, shapes, numbers, strict=True):
+            self._extents.bind(argument, shape, number)
+        self._active.append(name)
+        try:
+            return self._count_block(blocks[0])
+        finally:
+            self._active.pop()
+
+    def _count_block(self, block: Any) -> Tally:
+        tally = Tally()
+        for op in block.operations:
+            operation = op.operation
+            if operation.name == "func.call":
+                tally += self._count_call(operation)
+                continue
+            tally += self._count_op(operation)
+            if not is_loop(operation) and operation.name != "scf.if":
+                self._extents.visit(operation)
+        return tally
+
+    def _count_call(self, op: Any) -> Tally:
+        name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+        shapes = [self._extents.shape(o) for o in op.operands]
+        tally = self.count_function(name, shapes, [self._extents.number(o) for o in op.operands])
+        for result in op.results:
+            self._extents.bind(result, None)
+        if tally.flops is not None:
+            returned = list(self._functions[name].regions[0].blocks[0].operations)[-1].operation.operands
+            self._bind_all(op.results, returned)
+        return tally
+
+    def _bind_all(self, targets: Any, values: Any) -> None:
+        for target, value in zip(targets, values, strict=True):
+            self._extents.bind(target, self._extents.shape(value), self._extents.number(value))
+
+    def _count_op(self, op: Any) -> Tally:
+        if op.name in _NO_WORK:
+            return Tally()
+        if op.name.startswith("linalg."):
+            return self._count_linalg(op)
+        if is_loop(op):
+            return self._count_loop(op)
+        if op.name == "scf.if":
+            return self._count_if(op)
+        if op.name in _ONCE:
+            return self._count_regions(op)
+        if op.name in _PER_ELEMENT:
+            self._extents.visit(op)
+            return self._count_regions(op).times(product(self._extents.shape(op.results[0])))
+        flops = op_flops(op, self._extents)
+        if flops is None and len(op.regions) and op.name.startswith("scf."):
+            inside = self._count_regions(op)
+            return inside if inside.flops == 0 else _UNKNOWN
+        return Tally(flops)
+
+    def _count_regions(self, op: Any) -> Tally:
+        tally = Tally()
+        for region in op.regions:
+            blocks = list(region.blocks)
+            tally += self._count_block(blocks[0]) if len(blocks) == 1 else Tally() if not blocks else _UNKNOWN
+        return tally
+
+    def _count_if(self, op: Any) -> Tally:
+        """Return the tally of a conditional: of the branch that is taken, or of both if they are the same."""
+        blocks = [block for region in op.regions for block in region.blocks]
+        tallies = [self._count_block(block) for block in blocks]
+        tallies += [Tally()] * (2 - len(tallies))  # without else there is nothing to do
+        yielded = [[self._extents.shape(v) for v in list(b.operations)[-1].operation.operands] for b in blocks]
+        condition = self._extents.number(op.operands[0])
+        taken = None if condition is None else 0 if condition else 1
+        for i, result in enumerate(op.results):
+            shapes = [shapes[i] for shapes in yielded]
+            known = shapes[taken] if taken is not None else shapes[0] if shapes[0] == shapes[1] else None
+            self._extents.bind(result, known)
+        if taken is not None:
+            return tallies[taken]
+        return tallies[0] if tallies[0] == tallies[1] else _UNKNOWN
+
+    def _count_loop(self, op: Any) -> Tally:
+        block = op.regions[0].blocks[0]
+        initial = initial_values(op)
+        carried = list(block.arguments)[len(block.arguments) - len(initial) :]
+        for argument in block.arguments:
+            self._extents.bind(argument, None)
+        for argument, value in zip(carried, initial, strict=True):
+            self._extents.bind(argument, self._extents.shape(value))
+        before = [self._extents.shape(c) for c in carried]
+        body = self._count_block(block)
+        yielded = list(list(block.operations)[-1].operation.operands)
+        changes = op.name != "scf.forall" and [self._extents.shape(v) for v in yielded[: len(before)]] != before
+        for result in op.results:
+            self._extents.bind(result, None)
+        for result, shape in zip(op.results, before, strict=False):
+            self._extents.bind(result, None if changes else shape)
+        if changes:  # what a loop carries has another shape each time
+            return body if body.flops == 0 else _UNKNOWN
+        return body.times(trip_count(op, self._extents), summed=accumulates(op))
+
+    def _count_linalg(self, op: Any) -> Tally:
+        if op.name == "linalg.softmax":
+            shape = self._extents.shape(op.operands[0])
+            terms = shape[int(ir.IntegerAttr(op.attributes["dimension"]).value)]
+            return Tally(product((_SOFTMAX_FLOPS, product(shape))), terms)
+        maps = host_module("dialects.linalg").get_indexing_maps(op)
+        if maps is None:
+            return _UNKNOWN
+        affine_maps = [m.value for m in maps]
+        extents = loop_extents(affine_maps, [self._extents.shape(o) for o in op.operands])
+        if extents is None:
+            return _UNKNOWN
+        body = self._count_regions(op).times(product(extents))
+        written = {d for m in affine_maps[-len(outputs_of(op)) :] for e in m.results for d in _dimensions(e)}
+        terms = product(n for d, n in enumerate(extents) if d not in written)
+        return Tally(body.flops, 1 if body.flops == 0 else terms)
+
+
+def loop_extents(maps: Sequence[Any], shapes: Sequence[Shape]) -> list[int | None] | None:
+    """Return the extent of each loop of an op: that of an operand's dimension that the loop alone indexes.
+
+    Args:
+        maps: One affine map an operand, from loops to the operand's dimensions.
+        shapes: The operands' shapes.
+
+    Returns:
+        None if a loop indexes no dimension alone.
+    """
+    extents: dict[int, int | None] = {}
+    for affine_map, shape in zip(maps, shapes, strict=True):
+        for expression, extent in zip(affine_map.results, shape, strict=True):
+            if isinstance(expression, ir.AffineDimExpr):
+                position = ir.AffineDimExpr(expression).position
+                extents[position] = extents.get(position) if extent is None else extent
+    loops = maps[0].n_dims
+    return [extents[d] for d in range(loops)] if len(extents) == loops else None
+
+
+def _dimensions(expression: Any) -> set[int]:
+    if isinstance(expression, ir.AffineDimExpr):
+        return {ir.AffineDimExpr(expression).position}
+    if isinstance(expression, ir.AffineConstantExpr | ir.AffineSymbolExpr):
+        return set()
+    binary = ir.AffineBinaryExpr(expression)
+    return _dimensions(binary.lhs) | _dimensions(binary.rhs)
+
+
+def op_flops(op: Any, extents: Extents) -> int | None:
+    """Return the operations of an op without regions, None if what it computes is not known."""
+    dialect, _, name = op.name.partition(".")
+    operands = list(op.operands)
+    if dialect == "vector":
+        return _vector_flops(op, extents)
+    if dialect == "complex":
+        return product((_COMPLEX.get(name), product(extents.shape(op.results[0]))))
+    counts = op.name in _ARITH or (dialect == "math" and op.name not in _BITS)
+    if counts and not _is_index(operands[0].type):
+        weight = 2 if op.name in ("math.fma", "math.sincos") else 1
+        return product((weight, product(extents.shape(operands[0]))))
+    return 0 if op.name.startswith(_MOVES) else None
+
+
+def _vector_flops(op: Any, extents: Extents) -> int | None:
+    operands = list(op.operands)
+    sizes = [product(extents.shape(o)) for o in operands]
+    if op.name == "vector.contract":
+        maps = [ir.AffineMapAttr(a).value for a in op.attributes["indexing_maps"]]
+        loops = loop_extents(maps, [extents.shape(o) for o in operands[: len(maps)]])
+        return None if loops is None else product((2, *loops))
+    if op.name == "vector.fma":
+        return product((2, sizes[0]))
+    if op.name == "vector.outerproduct":
+        return product((2 if len(operands) > 2 else 1, product(extents.shape(op.results[0]))))
+    if op.name == "vector.reduction":  # the accumulator is optional
+        return None if sizes[0] is None else sizes[0] + len(operands) - 2
+    if op.name in ("vector.multi_reduction", "vector.scan"):
+        return sizes[0]
+    return 0
+
+
+def _is_index(type_: Any) -> bool:
+    for cls in (ir.RankedTensorType, ir.VectorType):
+        if isinstance(type_, cls):
+            return isinstance(cls(type_).element_type, ir.IndexType)
+    return isinstance(type_, ir.IndexType)

@@ -1,0 +1,196 @@
+"""Microkernels: functions of a payload that C source or a Python function stands in for.
+
+Once the payload has buffers, the body of a function that a schedule marked becomes a declaration. What runs
+in its place takes a memref descriptor an argument that was a tensor or memref, and a number where it was one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lhkit.compiler.extension.own_op_failures import place_in
+from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.diagnostics import span_of
+from lhkit.compiler.ir.functions import array_type, function_ops, function_type, symbol_name
+from lhkit.compiler.ir.sources import Source, failure_in
+from lhkit.compiler.lowering.c_microkernels import CompileC, load_c_microkernel
+from lhkit.compiler.machine.memref_arguments import array_at
+from lhkit.compiler.ops.replace_with_call import MICROKERNEL_MARK
+from lhkit.model.errors import LhkitError, error_for, usage_error
+from lhkit.model.failure import Diagnostic
+from lhkit.model.microkernel import Microkernel
+from lhkit.model.signature import ArrayType
+
+_C_TYPES: dict[str, Any] = {
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+    "bool": ctypes.c_bool,
+    **{f"{u}int{n}": getattr(ctypes, f"c_{u}int{n}") for u in ("", "u") for n in (8, 16, 32, 64)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A function that a microkernel stands in for: its name, and its arguments after bufferization."""
+
+    name: str
+    arguments: tuple[ArrayType, ...]
+
+    @property
+    def symbol(self) -> str:
+        """The symbol that compiled code calls."""
+        return f"_mlir_ciface_{self.name}"
+
+
+def open_slots(module: Any, sources: Sequence[Source]) -> tuple[Slot, ...]:
+    """Turn the functions that microkernels stand in for into declarations, in place, and return them.
+
+    Raises:
+        PayloadError: A function returns a buffer of its own instead of writing to one of its arguments.
+    """
+    slots = []
+    for function in [f for f in function_ops(module) if MICROKERNEL_MARK in f.attributes]:
+        name, type_ = symbol_name(function), function_type(function)
+        if list(type_.results):
+            returned = ", ".join(map(str, type_.results))
+            what = f"{name} would return {returned}; a microkernel writes to its arguments"
+            message = f"{sources[0].name} cannot call a microkernel: {what} (stage: bufferize)"
+            advice = "Outline what writes to a destination from outside, and nothing that makes a new one."
+            diagnostics = (Diagnostic("error", what, span_of(function.location)),)
+            more = {"stage": "bufferize", "advice": advice}
+            raise error_for(failure_in(sources, "lowering", message, diagnostics, **more))
+        slots.append(Slot(name, tuple(array_type(t) for t in type_.inputs)))
+        _declare(function)
+    return tuple(slots)
+
+
+def _declare(function: Any) -> None:
+    with ir.InsertionPoint(function), function.location:
+        ir.Operation.create(
+            "func.func",
+            regions=1,
+            attributes={
+                "sym_name": function.attributes["sym_name"],
+                "function_type": function.attributes["function_type"],
+                "sym_visibility": ir.StringAttr.get("private"),
+                "llvm.emit_c_interface": ir.UnitAttr.get(),
+            },
+        )
+    function.erase()
+
+
+class LinkedMicrokernels:
+    """The microkernels of a kernel, in memory.
+
+    Attributes:
+        addresses: Where each symbol is.
+    """
+
+    def __init__(
+        self, slots: Sequence[Slot], given: Sequence[Microkernel], compile_c: CompileC, target: str = ""
+    ) -> None:
+        """Load what stands in for each function, compiled for a target (empty: this CPU).
+
+        Args:
+            slots: The functions.
+            given: What there is for them.
+            compile_c: Runs the C compiler.
+            target: See `Recipe`.
+
+        Raises:
+            UsageError: Nothing does, or it does not load; what is given for no function is refused too.
+        """
+        by_name = {m.name: m for m in given}
+        names = [s.name for s in slots]
+        if unknown := sorted(set(by_name) - set(names)):
+            known = ", ".join(names) or "none"
+            raise usage_error(
+                f"nothing calls a microkernel {unknown[0]}", f"Microkernels that are called: {known}."
+            )
+        self._compile_c = compile_c
+        self._raised: list[LhkitError] = []
+        self._target = target
+        self._keep: list[Any] = []
+        self.addresses: dict[str, int] = {}
+        for slot in slots:
+            if slot.name not in by_name:
+                advice = f"Give microkernels={{{slot.name!r}: FILE}}, or --microkernel {slot.name}=FILE."
+                raise usage_error(f"nothing implements the microkernel {slot.name}", advice)
+            self.addresses[slot.symbol] = self._load(slot, by_name[slot.name])
+
+    def _load(self, slot: Slot, microkernel: Microkernel) -> int:
+        if microkernel.function is None:
+            source = (microkernel.file, microkernel.text)
+            library, address = load_c_microkernel(
+                slot.name, slot.arguments, *source, self._compile_c, self._target
+            )
+            self._keep.append(library)
+            return address
+        return self._callback(slot, microkernel, _python_function(microkernel))
+
+    def _callback(self, slot: Slot, microkernel: Microkernel, function: Callable[..., Any]) -> int:
+        """Return the address of a C function that calls a Python function with NumPy arrays."""
+        types = []
+        for argument in slot.arguments:
+            if argument.kind == "scalar" and argument.dtype not in _C_TYPES:
+                raise usage_error(f"{slot.name} takes {argument.text}, which a Python function cannot be given")
+            types.append(_C_TYPES[argument.dtype] if argument.kind == "scalar" else ctypes.c_void_p)
+
+        def call(*values: Any) -> None:
+            if self._raised:
+                return
+            try:
+                pairs = zip(slot.arguments, values, strict=True)
+                returned = function(
+                    *[v if t.kind == "scalar" else array_at(v, t.shape, _dtype(t)) for t, v in pairs]
+                )
+                if returned is not None:
+                    raise TypeError("it returned something; a microkernel writes to its arguments")
+            except BaseException as error:  # noqa: BLE001 - must not unwind through compiled code
+                self._raised.append(_python_error(microkernel, error))
+
+        callback = ctypes.CFUNCTYPE(None, *types)(call)
+        self._keep.append(callback)
+        return int(ctypes.cast(callback, ctypes.c_void_p).value or 0)
+
+    def check(self) -> None:
+        """Raise what a Python function raised during the last call.
+
+        Raises:
+            UsageError: One did; with file, line and caret.
+        """
+        if self._raised:
+            raise self._raised.pop()
+
+
+def _dtype(argument: ArrayType) -> np.dtype[Any]:
+    if argument.dtype == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(argument.dtype)
+
+
+def _python_function(microkernel: Microkernel) -> Callable[..., Any]:
+    namespace: dict[str, Any] = {"__name__": Path(microkernel.file).stem, "__file__": microkernel.file}
+    try:
+        exec(compile(microkernel.text, microkernel.file, "exec"), namespace)
+    except SyntaxError as error:
+        raise usage_error(f"{microkernel.file} does not parse: {error.msg} (line {error.lineno})") from None
+    except BaseException as error:  # noqa: BLE001 - a file of the user's may raise anything
+        raise _python_error(microkernel, error) from None
+    function = namespace.get(microkernel.function or "")
+    if not callable(function):
+        raise usage_error(f"{microkernel.file} has no function {microkernel.function!r}")
+    return function
+
+
+def _python_error(microkernel: Microkernel, error: BaseException) -> LhkitError:
+    message = f"the microkernel {microkernel.name} raised {type(error).__name__}: {error}"
+    return usage_error(message, at=place_in(microkernel.file, error), text=microkernel.text)

@@ -1,0 +1,194 @@
+"""From a scheduled payload to LLVM, by stages, with the stage and the op named where it fails."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lhkit.compiler.ir.bindings import ir, passmanager
+from lhkit.compiler.ir.diagnostics import from_structured, span_of
+from lhkit.compiler.ir.parsing import names_and_types, op_names, walk
+from lhkit.compiler.ir.sources import Source, failure_in
+from lhkit.compiler.lowering.bool_vectors import widen_bool_vectors
+from lhkit.compiler.lowering.memory_lowering import expand_strided_copies
+from lhkit.compiler.lowering.preparing import prepare
+from lhkit.compiler.lowering.soft_floats import add_conversions
+from lhkit.compiler.lowering.stack import keep_stack_small
+from lhkit.compiler.lowering.target_attributes import set_target
+from lhkit.model.errors import LhkitError, error_for
+from lhkit.model.failure import Diagnostic
+
+# Why this order: empty tensors go first, so that results are computed in place. Promotion to the stack
+# after deallocation would free twice. `cse, canonicalize` removes self-copies; the other order leaves them.
+BUFFERIZE = (
+    "eliminate-empty-tensors",
+    "one-shot-bufferize{bufferize-function-boundaries=true"
+    " function-boundary-type-conversion=identity-layout-map allow-return-allocs-from-loops=true}",
+    "canonicalize",
+    "drop-equivalent-buffer-results",
+    "func.func(buffer-loop-hoisting,promote-buffers-to-stack{max-alloc-size-in-bytes=65536})",
+)
+DEALLOCATE = (
+    "buffer-deallocation-pipeline",
+    "convert-bufferization-to-memref",
+    "cse",
+    "canonicalize",
+    # Buffers are freed at the end of their block; behind their last use they can be used again.
+    "func.func(optimize-allocation-liveness)",
+)
+# Why full-unroll: without it transfers of large tiles go through the stack and overflow it.
+TO_LOOPS = (
+    "convert-linalg-to-loops",
+    "func.func(lower-vector-multi-reduction)",
+    "expand-realloc",
+    "memref-expand",
+    "cse",
+    "canonicalize",
+    "fold-memref-alias-ops",
+    "expand-strided-metadata",
+    "canonicalize",
+    "convert-vector-to-scf{full-unroll=true}",
+    "lower-affine",
+)
+# On several threads: loops over threads are shared out among them; what they call is the OpenMP runtime's.
+_SEQUENTIAL_FORALL, _PARALLEL_FORALL = "scf-forall-to-for", "scf-forall-to-parallel"
+_TO_OPENMP, _FROM_OPENMP = "convert-scf-to-openmp{{num-threads={}}}", "convert-openmp-to-llvm"
+TO_LLVM = (
+    "finalize-memref-to-llvm{use-aligned-alloc=true}",
+    "convert-scf-to-cf",
+    "math-expand-ops{ops=clampf}",
+    "convert-math-to-funcs",
+    "convert-math-to-llvm",
+    "convert-math-to-libm",
+    "convert-vector-to-llvm{enable-x86=true}",
+    "convert-to-llvm",
+    "reconcile-unrealized-casts",
+    "canonicalize",
+    "cse",
+)
+_CONVERSIONS = TO_LLVM.index("reconcile-unrealized-casts")
+_LOWERED = ("llvm.", "builtin.", "omp.", "x86.")
+_ROUNDED_DIVISIONS = ("arith.ceildivsi", "arith.ceildivui", "arith.floordivsi")
+
+Progress = Callable[[str, Any], None]
+
+
+def ignore_progress(stage: str, module: Any) -> None:
+    """Take no note of a stage."""
+
+
+def lower_to_buffers(
+    module: Any, function: str, sources: Sequence[Source], progress: Progress = ignore_progress
+) -> None:
+    """Bufferize a payload, in place, into the entry of a kernel that writes to destinations.
+
+    Raises:
+        PayloadError: A pass refuses; the failure names the op and its place.
+    """
+    progress("bufferize", module)
+    prepare(module, function, sources)
+    _run(module, BUFFERIZE, "bufferize", sources)
+    keep_stack_small(module)
+    _run(module, DEALLOCATE, "bufferize", sources)
+    expand_strided_copies(module)
+
+
+def lower_to_loops(
+    module: Any, sources: Sequence[Source], progress: Progress = ignore_progress, *, threads: int = 1
+) -> None:
+    """Lower a bufferized payload, in place, to the last IR that still has memrefs and structured loops.
+
+    With several threads, ``scf.forall`` becomes ``scf.parallel``, else a loop.
+
+    Raises:
+        PayloadError: A pass refuses.
+    """
+    progress("lower", module)
+    # Only where it is needed, because it also expands maxima, for which machines have instructions.
+    divides = not op_names(module.operation).isdisjoint(_ROUNDED_DIVISIONS)
+    forall = _PARALLEL_FORALL if threads > 1 else _SEQUENTIAL_FORALL
+    _run(module, (*(["arith-expand"] if divides else []), forall, *TO_LOOPS), "lower", sources)
+
+
+def write_out_loops(module: Any, sources: Sequence[Source]) -> None:
+    """Turn the loops and index arithmetic of buffered IR, in place, into those of ``scf`` and ``arith``.
+
+    Raises:
+        PayloadError: A pass refuses.
+    """
+    _run(module, (_SEQUENTIAL_FORALL, "lower-affine"), "lower", sources)
+
+
+def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, target: str = "") -> None:
+    """Lower a payload of loops and memrefs to the LLVM dialect, in place, for this CPU or another target.
+
+    With several threads the iterations of ``scf.parallel`` are divided among them in equal parts.
+
+    Raises:
+        PayloadError: A pass refuses, or something is left that has no lowering.
+        UsageError: No code can be made for the target here.
+    """
+    converting, cleaning = TO_LLVM[:_CONVERSIONS], TO_LLVM[_CONVERSIONS:]
+    if not any(name.startswith("math.") for name in op_names(module.operation)):
+        # Each of these passes costs 5 to 14 ms of some 500 where thousands of ops have to be asked.
+        converting = tuple(name for name in converting if "math" not in name)
+    if threads > 1:
+        converting = (_TO_OPENMP.format(threads), *converting, _FROM_OPENMP)
+    _run(module, (*converting, *cleaning), "lower", sources)
+    names, types = names_and_types(module.operation)
+    if any("xi1>" in type_ for type_ in types):
+        widen_bool_vectors(module, sources)
+    add_conversions(module, types)
+    if not all(name.startswith(_LOWERED) for name in names):
+        raise _leftover(module, sources)
+    set_target(module, target)
+
+
+def pipeline_sha256() -> str:
+    """Return the hash of the passes that every payload goes through."""
+    forall = (_SEQUENTIAL_FORALL, _PARALLEL_FORALL, _TO_OPENMP, _FROM_OPENMP)
+    return hashlib.sha256(repr((BUFFERIZE, DEALLOCATE, forall, TO_LOOPS, TO_LLVM)).encode()).hexdigest()
+
+
+def add_line_tables(module: Any) -> None:
+    """Have the locations of a module in the LLVM dialect written to the object file; its code is the same."""
+    scope = "ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}"
+    passmanager.PassManager.parse(f"builtin.module({scope})").run(module.operation)
+
+
+def _run(module: Any, passes: Sequence[str], stage: str, sources: Sequence[Source]) -> None:
+    pipeline = f"builtin.module({','.join(passes)})"
+    try:
+        passmanager.PassManager.parse(pipeline).run(module.operation)
+    except ir.MLIRError as error:
+        diagnostics = _naming_ops(from_structured(error), module)
+        message = f"{sources[0].name} cannot be lowered: {_reason(diagnostics[0].message)} (stage: {stage})"
+        raise error_for(failure_in(sources, "lowering", message, diagnostics, stage=stage)) from None
+
+
+def _naming_ops(diagnostics: tuple[Diagnostic, ...], module: Any) -> tuple[Diagnostic, ...]:
+    """Return diagnostics whose messages start with the name of the op that stands at their place."""
+    first, *others = diagnostics
+    if first.span is None or re.search(r"\b[a-z_]+\.[a-z_]", first.message):
+        return diagnostics
+    names = [op.name for op in walk(module.operation) if span_of(op.location) == first.span]
+    named = dataclasses.replace(first, message=f"{names[0]}: {first.message}") if names else first
+    return (named, *others)
+
+
+def _reason(message: str) -> str:
+    """Return the first line of a message, without the text of the operation that it may end with."""
+    line = re.sub(r"\s+", " ", message.partition("\n")[0]).strip()
+    return re.sub(r" that was explicitly marked illegal.*", "", line)
+
+
+def _leftover(module: Any, sources: Sequence[Source]) -> LhkitError:
+    """Return the error of the first op that is not of the LLVM dialect: translation would only say 'cannot'."""
+    op = next(op for op in walk(module.operation) if not op.name.startswith(_LOWERED))
+    what = "no lowering for this op"
+    diagnostics = (Diagnostic("error", f"{op.name}: {what}", span_of(op.location)),)
+    message = f"{sources[0].name} cannot be lowered: {what}: {op.name} (stage: lower)"
+    return error_for(failure_in(sources, "lowering", message, diagnostics, stage="lower"))

@@ -1,0 +1,97 @@
+"""Machine code for another x86 CPU than this one, by attributes on the functions of a lowered module."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.parsing import walk
+from lhkit.model.cpu import cpu_flags
+from lhkit.model.errors import usage_error
+from lhkit.model.target import INSTRUCTION_SETS, VECTORS
+
+C_PREFIX = "_mlir_ciface_"
+_X86 = ("x86_64", "amd64")
+_WITHOUT_FMA = ("sse",)
+
+
+def check_target(name: str) -> None:
+    """Refuse a target that the compiler here makes no code for.
+
+    Raises:
+        UsageError: It is one of another architecture, or none.
+    """
+    machine = platform.machine().lower()
+    if name and (name not in INSTRUCTION_SETS or machine not in _X86):
+        known = ", ".join(INSTRUCTION_SETS) if machine in _X86 else "this CPU alone"
+        raise usage_error(f"no code can be made for the target {name!r} on {machine}", f"There is {known}.")
+
+
+def check_executable(name: str) -> None:
+    """Refuse to execute code for a target whose instructions this CPU does not have.
+
+    Raises:
+        UsageError: It lacks some; the message names them.
+    """
+    check_target(name)
+    if name and (missing := INSTRUCTION_SETS[name].missing):
+        advice = f"To look at its code: kernel.assembly(target={name!r}), or kernel.hot_loops(target={name!r})."
+        raise usage_error(f"this CPU cannot execute code for {name}: it has no {', '.join(missing)}", advice)
+
+
+def set_target(module: Any, name: str) -> None:
+    """Have the functions of a module in the LLVM dialect, in place, compiled for a target.
+
+    On a target without fused multiply-adds, vectors are multiplied and added, rounded twice, as ``vector.fma``
+    is there: the alternative is a call of ``fmaf`` for every element.
+
+    Args:
+        module: The module.
+        name: One of ``INSTRUCTION_SETS``, or empty for this CPU.
+
+    Raises:
+        UsageError: No code can be made for it here.
+    """
+    check_target(name)
+    if name:
+        _set_attributes(module, name)
+    if name in _WITHOUT_FMA or (not name and _lacks_fma()):
+        _split_vector_fmas(module)
+
+
+def _set_attributes(module: Any, name: str) -> None:
+    # Without features of its own a function has those of the CPU that the engine was made for.
+    pairs = (
+        ("target-cpu", INSTRUCTION_SETS[name].cpu),
+        ("target-features", ""),
+        ("prefer-vector-width", str(VECTORS[name][0])),
+    )
+    with ir.Location.unknown(module.context):
+        attributes = [ir.ArrayAttr.get([ir.StringAttr.get(word) for word in pair]) for pair in pairs]
+        alone = ir.StringAttr.get("noinline")
+        for op in module.body.operations:
+            if op.operation.name == "llvm.func":
+                # The engine's own wrapper, which has the features of this CPU, would take in what it calls.
+                is_called = ir.StringAttr(op.operation.attributes["sym_name"]).value.startswith(C_PREFIX)
+                op.operation.attributes["passthrough"] = ir.ArrayAttr.get(attributes + [alone] * is_called)
+
+
+def _lacks_fma() -> bool:
+    return platform.machine().lower() in _X86 and bool(cpu_flags()) and "fma" not in cpu_flags()
+
+
+def _split_vector_fmas(module: Any) -> None:
+    fused = [op for op in walk(module.operation) if op.name == "llvm.intr.fma"]
+    for op in fused:
+        if not str(op.results[0].type).startswith("vector<"):
+            continue
+        with ir.InsertionPoint(op), op.location:
+            split = ir.Operation.create(
+                "llvm.intr.fmuladd",
+                results=[op.results[0].type],
+                operands=list(op.operands),
+                attributes={name: op.attributes[name] for name in op.attributes},
+            )
+        op.results[0].replace_all_uses_with(split.results[0])
+        op.erase()

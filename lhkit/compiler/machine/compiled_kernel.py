@@ -1,0 +1,311 @@
+"""Compiled kernels: the whole way from text to a function that can be called."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lhkit.compiler.interpreter.application import Application, apply_schedule, parse_payload
+from lhkit.compiler.ir.bindings import ir, new_context
+from lhkit.compiler.ir.diagnostics import span_of
+from lhkit.compiler.ir.functions import function_ops, function_type, functions_of, symbol_name, unusable
+from lhkit.compiler.ir.resource_constants import Data, check_data, handed_over, put_under, write_out_small
+from lhkit.compiler.ir.sources import Source, failure_in
+from lhkit.compiler.lowering.c_microkernels import CompileC, no_compiler
+from lhkit.compiler.lowering.destination_style import KERNEL_NAME
+from lhkit.compiler.lowering.extent_checks import ExtentCheck, check_extents, extent_checks
+from lhkit.compiler.lowering.microkernel_calls import LinkedMicrokernels, Slot, open_slots
+from lhkit.compiler.lowering.openmp import check_threads, openmp_library
+from lhkit.compiler.lowering.pipeline import (
+    Progress,
+    add_line_tables,
+    ignore_progress,
+    lower_to_buffers,
+    lower_to_llvm,
+    lower_to_loops,
+)
+from lhkit.compiler.lowering.target_attributes import C_PREFIX, check_executable
+from lhkit.compiler.machine.jit import build_engine
+from lhkit.compiler.machine.memref_arguments import PreparedCall, descriptor_of
+from lhkit.compiler.memory.buffer_sizes import refuse_huge_buffers
+from lhkit.model.errors import error_for, usage_error
+from lhkit.model.failure import Diagnostic
+from lhkit.model.knob import THREADS_KNOB
+from lhkit.model.microkernel import Microkernel
+from lhkit.model.printable import shortened
+from lhkit.model.signature import Function
+
+C_ENTRY = f"{C_PREFIX}{KERNEL_NAME}"
+STAGES = ("scheduled", "bufferized", "loops", "llvm")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that decides a kernel: payload, function, schedule, optimization level, microkernels, resources.
+
+    Without ``is_threaded`` it runs on one thread, whatever its knobs say. The target is whose instructions
+    it may use; empty for this CPU. ``compile_c`` runs the C compiler for microkernels: this process may not be
+    allowed to.
+    """
+
+    payload: Source
+    function: str
+    application: Application | None = None
+    opt_level: int = 3
+    microkernels: tuple[Microkernel, ...] = ()
+    resources: Data = field(default_factory=dict)
+    is_threaded: bool = True
+    target: str = ""
+    compile_c: CompileC = no_compiler
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Payload, schedule and libraries."""
+        return (self.payload, *(self.application.sources if self.application else ()))
+
+    @property
+    def threads(self) -> int:
+        """On how many threads parallel loops run: the value of the schedule's knob of that name, else 1."""
+        if self.application is None or not self.is_threaded:
+            return 1
+        value = self.application.knobs.get(THREADS_KNOB, 1)
+        return value if isinstance(value, int) else 1
+
+
+class CompiledKernel:
+    """A function in memory.
+
+    Attributes:
+        function: The signature of the payload's function.
+        compile_ns: Time from text to machine code.
+        threads: On how many threads it runs.
+    """
+
+    def __init__(
+        self,
+        code: tuple[Any, int],
+        linked: LinkedMicrokernels,
+        function: Function,
+        checks: Sequence[ExtentCheck],
+        recipe: Recipe,
+        weights: Sequence[np.ndarray],
+    ) -> None:
+        self._weights = tuple(weights)
+        self._engine, self._address = code
+        self._linked = linked
+        self._checks = tuple(checks)
+        self._sources = recipe.sources
+        self._resources = recipe.resources
+        self.function = function
+        self.compile_ns = 0
+        self.threads = recipe.threads
+
+    def prepare(
+        self,
+        arguments: Sequence[np.ndarray | np.generic],
+        results: Sequence[np.ndarray | np.dtype[Any]],
+    ) -> PreparedCall:
+        """Return a call with these arguments that writes to these results.
+
+        Args:
+            arguments: An array an argument, a NumPy scalar where the function takes one.
+            results: An array a result; for one of dynamic shape, which the call returns, its dtype.
+
+        Raises:
+            UsageError: The extents of the arguments do not fit one another.
+        """
+        check_extents(self._checks, [np.shape(a) for a in arguments], self._sources)
+        passed: list[Any] = []
+        owned: list[Any] = [*results]
+        for value, type_ in zip(arguments, self.function.arguments, strict=True):
+            array = np.asarray(value)
+            owned.append(array)
+            passed.append(array if type_.kind == "scalar" else descriptor_of(array, type_.offset or 0))
+        passed += [descriptor_of(a) for a in (*self._weights, *results) if isinstance(a, np.ndarray)]
+        pairs = zip(results, self.function.results, strict=True)
+        returned = [(len(t.shape), r) for r, t in pairs if isinstance(r, np.dtype)]
+        return PreparedCall(
+            self._address,
+            passed,
+            returned,
+            (self._engine, self._linked, self._resources, owned),
+            self._linked.check,
+        )
+
+
+def build_kernel(
+    recipe: Recipe,
+    progress: Progress = ignore_progress,
+    *,
+    look: Callable[[Any], None] | None = None,
+    symbols: Mapping[str, int] | None = None,
+) -> CompiledKernel:
+    """Compile a recipe to a function that can be called here.
+
+    Args:
+        recipe: What decides the kernel.
+        progress: Is told of each stage.
+        look: Is given the last IR that has memrefs.
+        symbols: Addresses of functions that are to be called in place of the process's own.
+
+    Raises:
+        PayloadError, ScheduleError: A stage fails; the failure names stage, op and place.
+        UsageError: This CPU cannot execute code for the target.
+    """
+    started = time.perf_counter_ns()
+    with new_context():
+        module, function = _scheduled(recipe, progress)
+        kernel = kernel_of(module, function, recipe, progress, look=look, symbols=symbols)
+    kernel.compile_ns = time.perf_counter_ns() - started
+    return kernel
+
+
+def kernel_of(
+    module: Any,
+    function: Function,
+    recipe: Recipe,
+    progress: Progress = ignore_progress,
+    *,
+    look: Callable[[Any], None] | None = None,
+    symbols: Mapping[str, int] | None = None,
+) -> CompiledKernel:
+    """Return the kernel of a scheduled payload, which is used up; how long all of it took is not known here.
+
+    The arguments are those of `build_kernel`.
+    """
+    check_threads(recipe.threads)
+    check_executable(recipe.target)
+    entry = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
+    weights = handed_over(entry, len(function.arguments), recipe.resources, recipe.sources)
+    slots = _buffered(module, recipe, progress)
+    lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
+    refuse_huge_buffers(module, recipe.sources)
+    if look is not None:
+        look(module)
+    lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
+    code, linked = link(module, recipe, slots, progress, symbols)
+    return CompiledKernel(code, linked, function, _extent_checks(recipe, function), recipe, weights)
+
+
+def _extent_checks(recipe: Recipe, function: Function) -> tuple[ExtentCheck, ...]:
+    """Return what the unscheduled payload demands of its arguments' extents, if any of them can differ."""
+    if all(a.is_static for a in function.arguments):
+        return ()
+    return extent_checks(parse_payload(recipe.payload), function.name)
+
+
+def lowered_text(recipe: Recipe, stage: str, progress: Progress = ignore_progress) -> str:
+    """Return the IR of a recipe at a stage: ``scheduled``, ``bufferized``, ``loops`` or ``llvm``.
+
+    Raises:
+        UsageError: There is no such stage.
+    """
+    if stage not in STAGES:
+        raise usage_error(f"there is no stage {stage!r}", f"Stages: {', '.join(STAGES)}.")
+    with new_context():
+        module, _ = lowered_module(recipe, stage, progress)
+        return str(module)
+
+
+def lowered_module(
+    recipe: Recipe, stage: str, progress: Progress = ignore_progress
+) -> tuple[Any, tuple[Slot, ...]]:
+    """Return the module of a recipe at a stage, in the current context, and its open microkernels."""
+    module, _ = _scheduled(recipe, progress)
+    slots: tuple[Slot, ...] = ()
+    if stage != "scheduled":
+        slots = _buffered(module, recipe, progress)
+    if stage in ("loops", "llvm"):
+        lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
+    if stage == "llvm":
+        lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
+    return module, slots
+
+
+def module_with_lines(
+    recipe: Recipe, progress: Progress = ignore_progress
+) -> tuple[Any, tuple[Slot, ...], str]:
+    """Return the module of a recipe in the LLVM dialect with line tables, its microkernels, and the text.
+
+    Lines are those of the bufferized IR's text, which is read again so that every op is where it is written.
+    """
+    buffered, slots = lowered_module(recipe, "bufferized", progress)
+    text = str(buffered)
+    module = ir.Module.parse(text)
+    lower_to_loops(module, recipe.sources, progress, threads=recipe.threads)
+    lower_to_llvm(module, recipe.sources, threads=recipe.threads, target=recipe.target)
+    add_line_tables(module)
+    return module, slots, text
+
+
+def _buffered(module: Any, recipe: Recipe, progress: Progress) -> tuple[Slot, ...]:
+    check_data(module, recipe.resources, recipe.sources)
+    write_out_small(module, recipe.resources)
+    lower_to_buffers(module, recipe.function, recipe.sources, progress)
+    return open_slots(module, recipe.sources)
+
+
+def link(
+    module: Any,
+    recipe: Recipe,
+    slots: Sequence[Slot],
+    progress: Progress = ignore_progress,
+    symbols: Mapping[str, int] | None = None,
+) -> tuple[tuple[Any, int], LinkedMicrokernels]:
+    """Return a lowered module in memory, as (execution engine, address of the entry), and its microkernels.
+
+    Args:
+        module: In the LLVM dialect.
+        recipe: What it was made from.
+        slots: Its open microkernels.
+        progress: Is told of the stage.
+        symbols: Addresses of functions that are to be called in place of the process's own.
+
+    Raises:
+        PayloadError: LLVM refuses the module.
+        UsageError: A microkernel is missing or does not load.
+    """
+    progress("jit", module)
+    put_under(module, recipe.resources)
+    linked = LinkedMicrokernels(slots, recipe.microkernels, recipe.compile_c, recipe.target)
+    called = {**linked.addresses, **(symbols or {})}
+    libraries = [openmp_library()] if recipe.threads > 1 else []
+    code = build_engine(module, recipe.sources, recipe.opt_level, C_ENTRY, called, libraries)
+    return code, linked
+
+
+def _scheduled(recipe: Recipe, progress: Progress) -> tuple[Any, Function]:
+    module, function = unscheduled(recipe)
+    if recipe.application is not None:
+        progress("apply", module)
+        apply_schedule(module, recipe.payload, recipe.application)
+    return module, function
+
+
+def unscheduled(recipe: Recipe) -> tuple[Any, Function]:
+    """Return the module of a recipe's payload, in the current context, and the function of it.
+
+    Raises:
+        PayloadError: No NumPy array stands for an argument or result.
+    """
+    module = parse_payload(recipe.payload)
+    function = next(f for f in functions_of(module) if f.name == recipe.function)
+    _refuse_types(module, recipe)
+    return module, function
+
+
+def _refuse_types(module: Any, recipe: Recipe) -> None:
+    """Refuse a function with an argument or result that no NumPy array stands for."""
+    op = next(op for op in function_ops(module) if symbol_name(op) == recipe.function)
+    type_ = function_type(op)
+    for role, types in (("takes", type_.inputs), ("returns", type_.results)):
+        for t in types:
+            if (reason := unusable(t)) is not None:
+                what = f"@{recipe.function} {role} {shortened(str(t), 120)}: {reason}"
+                message = f"{recipe.payload.name} cannot be called from Python: {what} (stage: parse)"
+                diagnostics = (Diagnostic("error", what, span_of(op.location)),)
+                raise error_for(failure_in(recipe.sources, "lowering", message, diagnostics, stage="parse"))

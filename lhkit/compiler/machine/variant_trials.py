@@ -1,0 +1,255 @@
+"""Variants of a sweep: each one compiled, verified and timed on arguments that stay in place."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe
+from lhkit.compiler.machine.memref_arguments import PreparedCall
+from lhkit.compiler.machine.timing_loops import Repeater
+from lhkit.compiler.machine.timing_runs import python_batches, time_call, without_garbage_collector
+from lhkit.compiler.machine.timings import Argument, Placement
+from lhkit.compiler.machine.variants import Stage, VariantBuilder
+from lhkit.worker.pinning import pinned_to, quietest_core
+from lhkit.worker.shared_arrays import Array
+from lhkit.worker.timing_conditions import timing_sign
+
+# A run of less than this that looks hopeless is repeated: it may have been interrupted.
+_DOUBTFUL_NS = 50_000_000
+_FEWEST_RUNS = 3
+_AGREE = 0.01
+# What is so much slower than the best need not be known to a per cent.
+_BEATEN = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class TimingRules:
+    """How a variant is timed.
+
+    Attributes:
+        batch_ns: A run lasts at least that long; short calls are repeated in it, in machine code.
+        least_runs: Fewer runs are not trusted to have settled.
+        most_runs: After so many there is an end.
+        enough_ns: So long is enough, once there are a few runs.
+        hopeless: A variant whose first run takes so many times the time of the best one is stopped there.
+        pin: Whether to stay on one core.
+    """
+
+    batch_ns: int
+    least_runs: int
+    most_runs: int
+    enough_ns: int
+    hopeless: float
+    pin: bool
+
+
+class VariantBench:
+    """One payload with its arguments, results and reference in place, for variants to be tried on.
+
+    Args:
+        fields: Of the request ``prepare_sweep``.
+        recipe: Payload and schedule.
+        arguments: The arguments, to be copied.
+        expected: What results and then written memrefs have to be, each with what it may differ by (None: not
+            at all).
+        places: Where wrong results are put for the client to look at.
+    """
+
+    def __init__(
+        self,
+        fields: Mapping[str, Any],
+        recipe: Recipe,
+        arguments: Sequence[Argument],
+        expected: Sequence[tuple[Array, Array | None]],
+        places: Sequence[Array],
+    ) -> None:
+        self._rules = TimingRules(**fields["rules"])
+        self._builder = VariantBuilder(recipe)
+        self._known = set(fields["known"])
+        self._repeater = Repeater()
+        self._placement = Placement({**fields, "entries": []}, arguments, {}, self._repeater)
+        self._written = [i for i, is_written in enumerate(fields["written"]) if is_written]
+        self._checks = [ResultCheck(e, allowed) for e, allowed in expected]
+        self._places = places
+        self._core = quietest_core() if self._rules.pin else None
+
+    def try_variant(self, fields: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
+        """Compile, verify and time the variant with the knobs of a request ``try_variant``.
+
+        Returns:
+            ``status`` (``ok``, ``same``, ``stopped-early`` or ``wrong-result``) and what was found out;
+            ``spent_ns`` says how long each part took.
+        """
+
+        def noted(name: str, ir_sha256: str) -> None:
+            self._known.add(ir_sha256)  # whatever comes of it, it need not be tried again
+            stage(name, ir_sha256)
+
+        self._known.update(fields["learned"])
+        built = self._builder.build(fields["knobs"], self._known if fields["is_looked_up"] else (), noted)
+        answer: dict[str, Any] = {"ir_sha256": built.ir_sha256, "spent_ns": {"apply": built.apply_ns}}
+        if built.kernel is None:
+            return {**answer, "status": "same"}
+        answer["compile_ns"] = built.kernel.compile_ns
+        answer["spent_ns"]["compile"] = built.kernel.compile_ns - built.apply_ns
+        # On one core, threads would wait for one another.
+        core = self._core if built.kernel.threads == 1 else None
+        with timing_sign(), pinned_to(core), without_garbage_collector():
+            answer |= self._verify_and_time(built.kernel, fields["best_ns"], stage, answer)
+        started = time.perf_counter_ns()
+        del built  # freeing machine code takes milliseconds
+        answer["spent_ns"]["compile"] += time.perf_counter_ns() - started
+        return answer
+
+    def _verify_and_time(
+        self, kernel: CompiledKernel, best_ns: float | None, stage: Stage, answer: dict[str, Any]
+    ) -> dict[str, Any]:
+        started = time.perf_counter_ns()
+        stage("call", answer["ir_sha256"])
+        prepared = kernel.prepare(self._placement.arguments, self._placement.results)
+        self._placement.restore()
+        for check, place in zip(self._checks, self._placement.results, strict=False):
+            if isinstance(place, np.ndarray):
+                check.spoil(place)
+        first_ns = time_call(prepared)
+        found = self._results(prepared)
+        verdicts = [check.error(r) for check, r in zip(self._checks, found, strict=True)]
+        error = max((e for e in verdicts if e is not None), default=0.0)
+        verified = time.perf_counter_ns()
+        answer["spent_ns"]["verify"] = verified - started
+        if None in verdicts:
+            for place, result in zip(self._places, found, strict=True):
+                if place.shape == result.shape:
+                    place[...] = result
+            return {"status": "wrong-result", "shapes": [list(r.shape) for r in found]}
+        timer = _Timer(self._placement, self._batches(prepared), self._rules)
+        timed = timer.time(prepared, first_ns, best_ns)
+        answer["spent_ns"]["time"] = time.perf_counter_ns() - verified
+        return {**timed, "max_abs_error": error}
+
+    def _results(self, prepared: PreparedCall) -> list[Array]:
+        """Return the results of the last call, and then the memrefs that it may have written to."""
+        returned = iter(prepared.returned())
+        results = [r if isinstance(r, np.ndarray) else next(returned) for r in self._placement.results]
+        return [*results, *(np.asarray(self._placement.arguments[i]) for i in self._written)]
+
+    def _batches(self, prepared: PreparedCall) -> Callable[[int], Callable[[], Any]]:
+        if any(isinstance(r, np.dtype) for r in self._placement.results):
+            # What a call returns is freed before the next one, which a loop in machine code cannot do.
+            return python_batches(prepared, ())[1]
+        return lambda count: self._repeater.repeated(prepared, count)
+
+
+class ResultCheck:
+    """What a result has to be.
+
+    Args:
+        expected: The reference's result.
+        allowed: By how much each element may differ; None where it may not.
+    """
+
+    def __init__(self, expected: Array, allowed: Array | None) -> None:
+        self._expected = expected
+        self._allowed = allowed
+        self._wide = None if allowed is None else _wide(expected)
+
+    def spoil(self, place: Array) -> None:
+        """Make the place of a result wrong everywhere: what the variant before left there is right."""
+        if self._wide is None:
+            place[...] = np.invert(self._expected)
+        else:
+            place[...] = np.where(np.isnan(self._wide), 0.0, np.nan)
+
+    def error(self, result: Array) -> float | None:
+        """Return the largest absolute difference, or None if there is one that is not allowed."""
+        if result.shape != self._expected.shape:
+            return None
+        if self._wide is None or self._allowed is None:
+            return 0.0 if np.array_equal(result, self._expected) else None
+        got = _wide(result)
+        with np.errstate(invalid="ignore", over="ignore"):
+            error = np.abs(got - self._wide)
+        if not (error <= self._allowed).all():
+            same = (got == self._wide) | (np.isnan(got) & np.isnan(self._wide))
+            error = np.where(same, 0.0, error)
+            if not (error <= self._allowed).all():
+                return None
+        return float(error.max(initial=0.0))
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.complex128 if np.issubdtype(array.dtype, np.complexfloating) else np.float64)
+
+
+class _Timer:
+    """Times one kernel by the rules."""
+
+    def __init__(
+        self, placement: Placement, batches: Callable[[int], Callable[[], Any]], rules: TimingRules
+    ) -> None:
+        self._restore, self._batches, self._rules = placement.restore, batches, rules
+
+    def time(self, call: Callable[[], Any], first_ns: int, best_ns: float | None) -> dict[str, Any]:
+        """Return the status and the times of a call whose first run took ``first_ns``."""
+        once: float = first_ns
+        if first_ns < 2 * self._rules.batch_ns:  # the first one may be slow because it is the first
+            self._restore()
+            once = min(once, time_call(call))
+        # Short calls are judged by a batch: a single one would be judged by what it costs to make it.
+        batch, calls, once = self._calibrated(once)
+        if self._is_hopeless(once, best_ns) and once * calls < _DOUBTFUL_NS:
+            self._restore()
+            once = min(once, time_call(batch) / calls)
+        if self._is_hopeless(once, best_ns):
+            return {"status": "stopped-early", "time_ns": _summary([once])}
+        runs: list[float] = []
+        spent = 0
+        while not self._is_settled(runs, spent, best_ns):
+            self._restore()
+            taken = time_call(batch)
+            runs.append(taken / calls)
+            spent += taken
+        return {"status": "ok", "time_ns": _summary(runs)}
+
+    def _is_hopeless(self, once_ns: float, best_ns: float | None) -> bool:
+        return best_ns is not None and once_ns > self._rules.hopeless * best_ns
+
+    def _calibrated(self, once_ns: float) -> tuple[Callable[[], Any], int, float]:
+        """Return a batch of calls that lasts long enough, how many calls it makes, and the time of one."""
+        calls = max(1, math.ceil(self._rules.batch_ns / max(once_ns, 1)))
+        batch = self._batches(calls)
+        while calls > 1:
+            self._restore()
+            taken = time_call(batch)
+            once_ns = taken / calls
+            if taken > self._rules.batch_ns / 2:
+                break
+            calls = min(math.ceil(calls * 1.1 * self._rules.batch_ns / max(taken, 1)), 16 * calls)
+            batch = self._batches(calls)
+        return batch, calls, once_ns
+
+    def _is_settled(self, runs: Sequence[float], spent_ns: int, best_ns: float | None) -> bool:
+        rules = self._rules
+        if len(runs) >= rules.most_runs:
+            return True
+        if len(runs) >= _FEWEST_RUNS:
+            is_beaten = best_ns is not None and min(runs) > _BEATEN * best_ns
+            if is_beaten or spent_ns > rules.enough_ns:
+                return True
+        if len(runs) < rules.least_runs:
+            return False
+        middle = statistics.median(runs)
+        return statistics.median(abs(r - middle) for r in runs) <= _AGREE * middle
+
+
+def _summary(runs: Sequence[float]) -> dict[str, int]:
+    middle = statistics.median(runs)
+    spread = statistics.median(abs(r - middle) for r in runs)
+    return {"median": round(middle), "min": round(min(runs)), "mad": round(spread), "runs": len(runs)}

@@ -1,0 +1,285 @@
+"""From buffered IR to the small program that decides about memory: what is allocated when, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from lhkit.compiler.ir.bindings import ir
+from lhkit.compiler.ir.functions import function_ops, symbol_name
+from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ir.sources import Source
+from lhkit.compiler.lowering.memory_lowering import is_bufferization_copy
+from lhkit.compiler.memory.buffer_sizes import alignment_of, element_bytes, extents_of, static_bytes
+from lhkit.compiler.memory.memory_origins import Origins
+from lhkit.compiler.memory.memory_pruning import prune
+from lhkit.model.memory_program import Instruction, Kind, MemoryProgram, Region
+
+_VIEWS = (
+    "memref.subview",
+    "memref.reinterpret_cast",
+    "memref.expand_shape",
+    "memref.collapse_shape",
+    "memref.transpose",
+    "memref.view",
+    "memref.memory_space_cast",
+    "memref.assume_alignment",
+)
+_ALLOCATIONS: dict[str, Kind] = {"memref.alloc": "alloc", "memref.alloca": "stack"}
+_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_COMPUTED = (
+    *("addi", "subi", "muli", "divsi", "divui", "floordivsi", "ceildivsi", "ceildivui", "remsi", "remui"),
+    *("minsi", "minui", "maxsi", "maxui", "andi", "ori", "xori"),
+)
+_CASTS = ("memref.cast", "arith.index_cast")
+_BUFFERS = (ir.MemRefType, ir.UnrankedMemRefType)
+_DECIDING = (*_BUFFERS, ir.IntegerType, ir.IndexType)
+
+
+def memory_program(module: Any, entry: str, sources: Sequence[Source]) -> MemoryProgram:
+    """Return what a buffered module does with memory.
+
+    Args:
+        module: Its control flow is structured; tensors may be left, and are no memory.
+        entry: Name of the function that is called.
+        sources: The payload first, then the schedule: where ops come from.
+    """
+    origins = Origins(sources)
+    functions = []
+    for function in function_ops(module):
+        if function.regions[0].blocks:
+            slicer = _Slicer(origins)
+            functions.append((symbol_name(function), slicer.function(function)))
+    return MemoryProgram(entry, prune(tuple(functions)), origins.found())
+
+
+class _Slicer:
+    """Turns the ops of a function into instructions; values get numbers as they are seen."""
+
+    def __init__(self, origins: Origins) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._origins = origins
+        self._by_name: dict[str, Callable[[Any], list[Instruction]]] = {
+            **dict.fromkeys(_VIEWS, self._view),
+            **dict.fromkeys(_ALLOCATIONS, self._allocation),
+            **dict.fromkeys((f"arith.{name}" for name in _COMPUTED), self._arithmetic),
+            **dict.fromkeys(_CASTS, self._alias),
+            "arith.select": self._select,
+            "arith.constant": self._constant,
+            "arith.cmpi": self._comparison,
+            "memref.extract_strided_metadata": self._metadata,
+            "memref.dim": self._extent,
+            "memref.extract_aligned_pointer_as_index": self._address,
+            "memref.dealloc": self._free,
+            "memref.copy": self._copy,
+            "scf.for": self._for,
+            "scf.parallel": self._parallel,
+            "scf.while": self._while,
+            "scf.if": self._if,
+            "scf.index_switch": self._switch,
+            "scf.execute_region": self._execute,
+            "memref.alloca_scope": self._execute,
+            "func.call": self._call,
+        }
+
+    def function(self, function: Any) -> Region:
+        return self._region(function.regions[0])
+
+    def _value(self, value: Any) -> int:
+        return self._numbers.setdefault(value, len(self._numbers))
+
+    def _values(self, values: Iterable[Any]) -> tuple[int, ...]:
+        """Return the numbers of those values that can decide something: buffers and integers."""
+        return tuple(self._value(v) for v in values if isinstance(v.type, _DECIDING))
+
+    def _new(self) -> int:
+        """Return a number for a value that is not in the IR."""
+        number = len(self._numbers)
+        self._numbers[object()] = number
+        return number
+
+    def _region(self, region: Any) -> Region:
+        blocks = list(region.blocks)
+        if not blocks:
+            return Region((), (), ())
+        arguments = self._values(blocks[0].arguments)
+        ops = [op.operation for op in blocks[0].operations]
+        body = tuple(i for op in ops for i in self._instructions(op))
+        ends = bool(ops) and ops[-1].name.endswith((".yield", ".return", ".condition"))
+        return Region(arguments, body, self._values(ops[-1].operands) if ends else ())
+
+    def _instructions(self, op: Any) -> list[Instruction]:
+        if (turn := self._by_name.get(op.name)) is not None:
+            return turn(op)
+        inner = [self._region(region) for region in op.regions]
+        if any(i.kind in ("alloc", "free", "stack", "copy") for r in inner for i in r.body):
+            return [i for region in inner for i in region.body]
+        return self._touch(op)
+
+    def _touch(self, op: Any) -> list[Instruction]:
+        """Return the use of all buffers that an op and what is in it read and write."""
+        buffers = self._values(v for v in op.operands if _is_buffer(v))
+        inside = [i for region in op.regions for i in self._region(region).body if i.kind == "touch"]
+        used = dict.fromkeys((*buffers, *(v for i in inside for v in i.operands)))
+        if not used or op.name.endswith((".yield", ".return")):
+            return []
+        return [Instruction("touch", tuple(used), origin=self._origins.of(op))]
+
+    def _allocation(self, op: Any) -> list[Instruction]:
+        type_ = op.results[0].type
+        # The operands after the extents are symbols of a layout, which lowered IR has none of.
+        count = sum(type_.is_dynamic_dim(i) for i in range(type_.rank))
+        return [
+            Instruction(
+                _ALLOCATIONS[op.name],
+                self._values(list(op.operands)[:count]),
+                self._values(op.results),
+                number=static_bytes(type_),
+                alignment=alignment_of(op),
+                extents=extents_of(type_),
+                origin=self._origins.of(op),
+            )
+        ]
+
+    def _free(self, op: Any) -> list[Instruction]:
+        return [Instruction("free", self._values(op.operands), origin=self._origins.of(op))]
+
+    def _copy(self, op: Any) -> list[Instruction]:
+        source, target = list(op.operands)[:2]
+        made, extents = [], []
+        for i in range(source.type.rank):
+            if source.type.is_dynamic_dim(i):
+                extents.append(self._new())
+                made.append(Instruction("extent", (self._value(source),), (extents[-1],), number=i))
+        operands = (self._value(source), self._value(target), *extents)
+        number = static_bytes(source.type)
+        return [*made, Instruction("copy", operands, number=number, origin=self._origins.of(op))]
+
+    def _view(self, op: Any) -> list[Instruction]:
+        type_, sizes = op.results[0].type, list[Any]()
+        extents = extents_of(type_)
+        if op.name == "memref.subview" and type_.rank == op.operands[0].type.rank:
+            _, offsets, count, _ = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])
+            sizes = list(op.operands)[1 + offsets : 1 + offsets + count]
+        if len(sizes) != extents.count(None):
+            sizes, extents = [], ()
+        operands = self._values([op.operands[0], *sizes])
+        return [Instruction("alias", operands, self._values(op.results), name="view", extents=extents)]
+
+    def _metadata(self, op: Any) -> list[Instruction]:
+        """Return base, offset, extents and strides, those of them that decide about memory."""
+        source, rank = self._value(op.operands[0]), op.operands[0].type.rank
+        results = self._values(op.results)
+        extents = results[2 : 2 + rank]
+        return [
+            Instruction("alias", (source,), results[:1], name="view"),
+            *(Instruction("extent", (source,), (r,), number=i) for i, r in enumerate(extents)),
+        ]
+
+    def _alias(self, op: Any) -> list[Instruction]:
+        if not isinstance(op.results[0].type, _DECIDING):
+            return []
+        return [Instruction("alias", self._values(op.operands), self._values(op.results))]
+
+    def _select(self, op: Any) -> list[Instruction]:
+        if not isinstance(op.results[0].type, _DECIDING) or not isinstance(op.operands[0].type, ir.IntegerType):
+            return []
+        return [Instruction("alias", self._values(op.operands), self._values(op.results), name="select")]
+
+    def _extent(self, op: Any) -> list[Instruction]:
+        return [Instruction("extent", self._values(op.operands), self._values(op.results), number=-1)]
+
+    def _address(self, op: Any) -> list[Instruction]:
+        return [Instruction("address", self._values(op.operands), self._values(op.results))]
+
+    def _constant(self, op: Any) -> list[Instruction]:
+        if not isinstance(op.results[0].type, _DECIDING):
+            return []
+        attribute = op.attributes["value"]
+        # A bool counts 0 or 1 where MLIR has 0 or -1.
+        is_bool = isinstance(attribute, ir.BoolAttr)
+        value = int(attribute.value if is_bool else ir.IntegerAttr(attribute).value)
+        return [Instruction("constant", (), self._values(op.results), number=value)]
+
+    def _arithmetic(self, op: Any) -> list[Instruction]:
+        if not isinstance(op.results[0].type, _DECIDING):
+            return []
+        name = op.name.partition(".")[2]
+        return [Instruction("compute", self._values(op.operands), self._values(op.results), name=name)]
+
+    def _comparison(self, op: Any) -> list[Instruction]:
+        if not isinstance(op.results[0].type, ir.IntegerType):
+            return []
+        name = _PREDICATES[ir.IntegerAttr(op.attributes["predicate"]).value]
+        return [Instruction("compare", self._values(op.operands), self._values(op.results), name=name)]
+
+    def _for(self, op: Any) -> list[Instruction]:
+        if is_bufferization_copy(op):
+            return self._written_out_copy(op)
+        return [self._nested("loop", op)]
+
+    def _written_out_copy(self, op: Any) -> list[Instruction]:
+        """Return the copy that a nest of loops from zero by one makes, element by element."""
+        inside = [op, *walk(op)]
+        source, target = (next(o for o in inside if o.name == f"memref.{n}") for n in ("load", "store"))
+        buffers = self._value(source.operands[0]), self._value(target.operands[1])
+        counts = self._values(o.operands[1] for o in inside if o.name == "scf.for")
+        number = element_bytes(source.results[0].type)
+        return [Instruction("copy", (*buffers, *counts), number=number, origin=self._origins.of(op))]
+
+    def _nested(self, kind: Kind, op: Any) -> Instruction:
+        regions = tuple(self._region(region) for region in op.regions)
+        origin = self._origins.of(op)
+        return Instruction(kind, self._values(op.operands), self._values(op.results), regions, origin=origin)
+
+    def _parallel(self, op: Any) -> list[Instruction]:
+        """Return a nest of loops, one a dimension."""
+        region = self._region(op.regions[0])
+        count, origin = len(region.arguments), self._origins.of(op)
+        bounds = self._values(list(op.operands)[: 3 * count])
+        body = region.body
+        for i in reversed(range(count)):
+            inner = Region((region.arguments[i],), body, ())
+            body = (Instruction("loop", bounds[i::count], (), (inner,), origin=origin),)
+        return list(body)
+
+    def _while(self, op: Any) -> list[Instruction]:
+        return [self._nested("while", op)]
+
+    def _if(self, op: Any) -> list[Instruction]:
+        (condition,) = self._values(op.operands)
+        then, other = (self._region(region) for region in op.regions)
+        # As a switch: the region of the number, which for a condition is the other one first.
+        regions, results = (other, then), self._values(op.results)
+        return [Instruction("branch", (condition,), results, regions, origin=self._origins.of(op))]
+
+    def _switch(self, op: Any) -> list[Instruction]:
+        """Return a chain of branches, one a case; the first region is what runs if no case fits."""
+        (selector,), cases = self._values(op.operands), list(ir.DenseI64ArrayAttr(op.attributes["cases"]))
+        default, *regions = (self._region(region) for region in op.regions)
+        origin, chosen, results = self._origins.of(op), default, self._values(op.results)
+        made: list[Instruction] = []
+        for case, region in reversed(list(zip(cases, regions, strict=True))):
+            number, is_case = self._new(), self._new()
+            given = results if case == cases[0] else tuple(self._new() for _ in results)
+            made = [
+                Instruction("constant", (), (number,), number=case),
+                Instruction("compare", (selector, number), (is_case,), name="eq"),
+                Instruction("branch", (is_case,), given, (chosen, region), origin=origin),
+            ]
+            chosen = Region((), tuple(made), given)
+        return made or [*default.body]
+
+    def _execute(self, op: Any) -> list[Instruction]:
+        region = self._region(op.regions[0])
+        pairs = zip(region.yields, self._values(op.results), strict=True)
+        return [*region.body, *(Instruction("alias", (a,), (b,)) for a, b in pairs)]
+
+    def _call(self, op: Any) -> list[Instruction]:
+        name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
+        operands, results = self._values(op.operands), self._values(op.results)
+        return [Instruction("call", operands, results, name=name, origin=self._origins.of(op))]
+
+
+def _is_buffer(value: Any) -> bool:
+    return isinstance(value.type, _BUFFERS)

@@ -1,0 +1,300 @@
+"""The structured ops of a payload as plain data: loops around them, and where their operands stand."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lhkit.compiler.ir.author_names import Names
+from lhkit.compiler.ir.bindings import host_module, ir, new_context
+from lhkit.compiler.ir.extents import Extents, operand_groups, outputs_of
+from lhkit.compiler.ir.functions import function_ops, functions_of, symbol_name
+from lhkit.compiler.ir.loops import is_loop
+from lhkit.compiler.ir.parsing import parse_module, walk
+from lhkit.compiler.ir.sources import Source
+from lhkit.compiler.ir.traffic import element_bytes
+from lhkit.compiler.ir.work_estimate import op_flops
+from lhkit.compiler.tiling.term_reader import IndexTerms, is_slice, kept_dimensions, same_value
+from lhkit.model.tiling import LoopVariable, StructuredOp, TiledOperand, Tilings, View
+
+_TERMINATORS = ("scf.yield", "linalg.yield", "affine.yield", "scf.forall.in_parallel", "scf.reduce")
+_NEW = ("tensor.empty", "bufferization.alloc_tensor")
+_WRITE_SLICES = ("tensor.insert_slice", "tensor.parallel_insert_slice")
+
+
+def tilings_of(payload: Source) -> Tilings:
+    """Return the structured ops of a payload's functions."""
+    with new_context():
+        module = parse_module(payload)
+        functions = tuple(functions_of(module))
+        reader = _Reader(Names([payload]))
+        for function in function_ops(module):
+            for region in function.regions:
+                for block in region.blocks:
+                    reader.read(block, symbol_name(function), (), ())
+        live = _live_ops(module)
+        ops = tuple(dataclasses.replace(record, is_live=op in live) for op, record in reader.found)
+        return Tilings(tuple(reader.terms.terms), tuple(reader.loops), ops, functions)
+
+
+class _Reader:
+    """Walks functions; collects loop variables and structured ops."""
+
+    def __init__(self, names: Names) -> None:
+        self.terms = IndexTerms()
+        self.loops: list[LoopVariable] = []
+        self.found: list[tuple[Any, StructuredOp]] = []
+        self._names = names
+        self._written: dict[Any, str] = {}
+        self._variables: dict[Any, tuple[int, ...]] = {}
+        self._loop_ops = 0
+        self._count = 0
+
+    def read(self, block: Any, function: str, loops: tuple[int, ...], path: tuple[str, ...]) -> None:
+        """Read the ops of a block, and what is inside of them."""
+        for each in block.operations:
+            op = each.operation
+            if op.name.startswith("linalg."):
+                self._structured(op, function, loops, path)
+                continue
+            inner, around = loops, path
+            if is_loop(op):
+                inner, around = (*loops, *self._loop(op)), (*path, op.name)
+            for region in op.regions:
+                for nested in region.blocks:
+                    self.read(nested, function, inner, around)
+
+    def _loop(self, op: Any) -> tuple[int, ...]:
+        bounds = list(self._bounds(op))
+        first = len(self.loops)
+        for variable, (lower, upper, step) in zip(op.regions[0].blocks[0].arguments, bounds, strict=False):
+            self.terms.bind(variable, self.terms.term("loop", value=len(self.loops)))
+            name = self._names.argument(variable)
+            self.loops.append(LoopVariable(name, op.name, self._loop_ops, lower, upper, step))
+        self._loop_ops += 1
+        self._variables[op] = tuple(range(first, len(self.loops)))
+        return self._variables[op]
+
+    def _bounds(self, op: Any) -> Iterator[tuple[int, ...]]:
+        """Yield lower bound, upper bound and step of each variable of a loop."""
+        terms, operands = self.terms, list(op.operands)
+        if op.name == "scf.for":
+            yield tuple(terms.number(o) for o in operands[:3])
+        elif op.name == "scf.forall":
+            groups = operand_groups(op)
+            mixed = ("staticLowerBound", "staticUpperBound", "staticStep")
+            yield from zip(*(terms.mixed(op, m, g) for m, g in zip(mixed, groups, strict=False)), strict=True)
+        elif op.name == "scf.parallel":
+            yield from zip(*([terms.number(o) for o in g] for g in operand_groups(op)[:3]), strict=True)
+        else:  # affine.for
+            lower, upper, _ = operand_groups(op)
+            low = terms.all_of("max", terms.map_results(op.attributes["lowerBoundMap"], lower))
+            high = terms.all_of("min", terms.map_results(op.attributes["upperBoundMap"], upper))
+            yield low, high, terms.constant(int(ir.IntegerAttr(op.attributes["step"]).value))
+
+    def _structured(self, op: Any, function: str, loops: tuple[int, ...], path: tuple[str, ...]) -> None:
+        number, self._count = self._count, self._count + 1
+        maps = None if op.name == "linalg.softmax" else host_module("dialects.linalg").get_indexing_maps(op)
+        if maps is None:
+            return
+        operands, affine_maps = list(op.operands), [m.value for m in maps]
+        extents = self._extents(affine_maps, operands)
+        if extents is None:
+            return
+        first_output = len(operands) - len(outputs_of(op))
+        dimensions = [self.terms.term("dimension", value=d) for d in range(affine_maps[0].n_dims)]
+        results = [None] * first_output + (list(op.results) or [None] * len(operands))
+        described = [
+            self._operand(value, affine_map, dimensions, i >= first_output, result)
+            for i, (value, affine_map, result) in enumerate(zip(operands, affine_maps, results, strict=False))
+            if len(affine_map.results)
+        ]
+        record = StructuredOp(
+            name=op.name,
+            number=number,
+            function=function,
+            loops=loops,
+            path=path,
+            extents=extents,
+            operands=tuple(described),
+            flops=_body_flops(op),
+            is_live=True,
+            source=self._names.place(op.location),
+        )
+        self.found.append((op, record))
+
+    def _extents(self, maps: Sequence[Any], operands: Sequence[Any]) -> tuple[int, ...] | None:
+        """Return the extent of each loop of an op, that of a dimension it alone indexes, or None."""
+        found: dict[int, int] = {}
+        for affine_map, value in zip(maps, operands, strict=True):
+            for expression, extent in zip(affine_map.results, self.terms.shape(value), strict=True):
+                if isinstance(expression, ir.AffineDimExpr):
+                    found.setdefault(ir.AffineDimExpr(expression).position, extent)
+        count = maps[0].n_dims
+        return tuple(found[d] for d in range(count)) if len(found) == count else None
+
+    def _operand(
+        self, value: Any, affine_map: Any, dimensions: Sequence[int], is_output: bool, result: Any
+    ) -> TiledOperand:
+        """Return an operand; ``result`` is the op's result that it is the destination of, if there is one."""
+        indices = tuple(self.terms.affine(e, dimensions) for e in affine_map.results)
+        base, views, writer = self._followed(value)
+        if result is not None:
+            base, views = self._followed_on(result, base, views)
+        return TiledOperand(
+            is_output=is_output,
+            map=indices,
+            views=tuple(views),
+            base=self._name(base),
+            base_op=_maker(base),
+            base_shape=tuple(self.terms.shape(base)),
+            base_loops=self._loops_around(base),
+            writer=writer,
+            element_bytes=element_bytes(value.type.element_type),
+        )
+
+    def _followed(self, value: Any) -> tuple[Any, list[View], str]:
+        """Return the whole value that an operand is a part of, the views between, and the op that wrote it."""
+        views: list[View] = []
+        writer = _writer(value)
+        while True:
+            op = None if isinstance(value, ir.BlockArgument) else ir.OpResult(value).owner.operation
+            if op is not None and is_slice(op):
+                views.append(self._slice(op))
+                value = op.operands[0]
+            elif op is not None and op.name == "tensor.pad":
+                views.append(self._pad(op))
+                value = op.operands[0]
+            elif (same := same_value(value)) is not None:
+                value = same
+            else:
+                return value, views, writer
+
+    def _followed_on(self, result: Any, base: Any, views: list[View]) -> tuple[Any, list[View]]:
+        """Return where a result goes if its destination is new in the loop: the whole it is written into."""
+        if views or isinstance(base, ir.BlockArgument) or base.owner.name not in _NEW:
+            return base, views
+        inserts = [use.owner.operation for use in result.uses if use.owner.operation.name in _WRITE_SLICES]
+        if len(inserts) != 1 or inserts[0].operands[0] != result:
+            return base, views
+        around, more, _ = self._followed(inserts[0].operands[1])
+        return around, [self._slice(inserts[0]), *more]
+
+    def _slice(self, op: Any) -> View:
+        """Return the view of a slice that is taken, or of one that is written."""
+        *ends, offsets, _, strides = operand_groups(op)
+        part = op.results[0] if len(ends) == 1 else op.operands[0]
+        return View(
+            op=op.name,
+            offsets=tuple(self.terms.mixed(op, "static_offsets", offsets)),
+            strides=tuple(self.terms.mixed(op, "static_strides", strides)),
+            kept=tuple(kept_dimensions(op, part)),
+            source_shape=tuple(self.terms.shape(ends[-1][0])),
+        )
+
+    def _pad(self, op: Any) -> View:
+        source, low, _ = operand_groups(op)
+        zero, shape = self.terms.constant(0), self.terms.shape(source[0])
+        return View(
+            op=op.name,
+            offsets=tuple(self.terms.term("sub", (zero, n)) for n in self.terms.mixed(op, "static_low", low)),
+            strides=(self.terms.constant(1),) * len(shape),
+            kept=tuple(range(len(shape))),
+            source_shape=tuple(shape),
+        )
+
+    def _loops_around(self, value: Any) -> tuple[int, ...]:
+        if isinstance(value, ir.BlockArgument):
+            return ()
+        around: tuple[int, ...] = ()
+        op = ir.OpResult(value).owner.operation.parent
+        while op is not None and op.name != "func.func":
+            around = (*self._variables.get(op.operation, ()), *around)
+            op = op.operation.parent
+        return around
+
+    def _name(self, value: Any) -> str:
+        """Return the name of an argument; that of what an op makes tells less than the op, and takes longer."""
+        if not isinstance(value, ir.BlockArgument):
+            return ""
+        if value not in self._written:
+            self._written[value] = self._names.argument(value)
+        return self._written[value]
+
+
+def _maker(value: Any) -> str:
+    if not isinstance(value, ir.BlockArgument):
+        return str(ir.OpResult(value).owner.operation.name)
+    owner = str(ir.BlockArgument(value).owner.owner.operation.name)
+    return "argument" if owner == "func.func" else f"argument of {owner}"
+
+
+def _writer(value: Any) -> str:
+    """Return the linalg op that a value is the result of, the last one where a loop made it; else nothing."""
+    while not isinstance(value, ir.BlockArgument):
+        result = ir.OpResult(value)
+        op = result.owner.operation
+        if op.name.startswith("linalg."):
+            return str(op.name)
+        if op.name == "tensor.cast":
+            value = op.operands[0]
+        elif op.name in ("scf.for", "scf.forall"):
+            yielded = _yielded(op, result.result_number)
+            if yielded is None:
+                return ""
+            value = yielded
+        else:
+            return ""
+    return ""
+
+
+def _yielded(loop: Any, number: int) -> Any:
+    """Return what a loop's body gives for one of its results: the value itself, or the slice that it writes."""
+    last = list(loop.regions[0].blocks[0].operations)[-1].operation
+    if loop.name == "scf.for":
+        value = last.operands[number]
+        owner = None if isinstance(value, ir.BlockArgument) else ir.OpResult(value).owner.operation
+        return owner.operands[0] if owner is not None and owner.name in _WRITE_SLICES else value
+    inserts = [o.operation for o in last.regions[0].blocks[0].operations]
+    return inserts[number].operands[0] if number < len(inserts) else None
+
+
+def _body_flops(op: Any) -> int:
+    """Return the arithmetic of an op's body at one point."""
+    extents = Extents()
+    return sum(op_flops(each, extents) or 0 for region in op.regions for each in _inside(region))
+
+
+def _inside(region: Any) -> Iterator[Any]:
+    """Yield the ops of a region, and what is inside of them."""
+    for block in region.blocks:
+        for each in block.operations:
+            if each.operation.name not in _TERMINATORS:
+                yield each.operation
+            yield from walk(each.operation)
+
+
+def _live_ops(module: Any) -> set[Any]:
+    """Return the ops that something lasting depends on: what is returned, or a buffer that is written to."""
+    live: set[Any] = set()
+    waiting = [op for op in walk(module.operation) if not len(op.results) and op.name not in _TERMINATORS]
+    waiting = [op for op in waiting if op.name not in _WRITE_SLICES]
+    while waiting:
+        op = waiting.pop()
+        if op in live:
+            continue
+        live.add(op)
+        for value in op.operands:
+            owner = ir.BlockArgument(value).owner.owner if isinstance(value, ir.BlockArgument) else value.owner
+            if owner is not None:
+                waiting.append(owner.operation)
+        if op.name.startswith(("scf.", "affine.")):
+            waiting += _given(op)
+    return live
+
+
+def _given(op: Any) -> list[Any]:
+    """Return the ops that say what the blocks of an op give."""
+    last = [list(block.operations)[-1].operation for region in op.regions for block in region.blocks]
+    return last + [each for terminator in last for each in walk(terminator)]

@@ -1,0 +1,167 @@
+"""What a builder has built so far: sequences, blocks and steps, and the text that they make."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from lhkit.compose.form_text import form_text, kind_of_type
+from lhkit.model.op_catalogue import Catalogue, HandleKind
+from lhkit.model.step_form import Form, FormBlock, TypedName
+from lhkit.text.layout import STEP_INDENT, indented
+
+YIELDS = ("transform.yield", "transform.match.structured.yield")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BuiltHandle:
+    """A handle of a schedule that is being built: its name, its type, and the block that defines it."""
+
+    name: str
+    type: str
+    block: Block = field(repr=False)
+
+    @property
+    def kind(self) -> HandleKind | None:
+        """Whether it is a handle to ops, to values, or a parameter."""
+        return kind_of_type(self.type)
+
+    @property
+    def typed(self) -> TypedName:
+        """The handle as forms hold it."""
+        return TypedName(self.name, self.type)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A step: its form without the regions that are built, and those."""
+
+    form: Form
+    blocks: list[Block] = field(default_factory=list)
+
+    def as_form(self) -> Form:
+        """Return the step with all that stands in it."""
+        regions = tuple(b.as_form_block() for b in self.blocks) or self.form.regions
+        return dataclasses.replace(self.form, regions=regions)
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """A block that is being built.
+
+    Attributes:
+        taken: The names that its sequence has used up; inner blocks share it.
+        parent: The block around it whose handles it may read, or None.
+        arguments: What it is given.
+        nodes: Its steps.
+        terminator: The op that ends it.
+    """
+
+    taken: set[str]
+    parent: Block | None = None
+    arguments: tuple[TypedName, ...] = ()
+    nodes: list[Node] = field(default_factory=list)
+    terminator: str = YIELDS[0]
+
+    @property
+    def handles(self) -> tuple[BuiltHandle, ...]:
+        """Its arguments as handles."""
+        return tuple(BuiltHandle(a.name, a.type, self) for a in self.arguments)
+
+    @property
+    def yielded(self) -> tuple[TypedName, ...]:
+        """What its last step hands on."""
+        last = self.nodes[-1].form if self.nodes else None
+        return last.operand_values if last is not None and last.op in YIELDS else ()
+
+    def sees(self, block: Block) -> bool:
+        """Return True if its steps may read what another block defines."""
+        at: Block | None = self
+        while at is not None and at is not block:
+            at = at.parent
+        return at is not None
+
+    def as_form_block(self) -> FormBlock:
+        """Return the block as forms hold it."""
+        return FormBlock(self.arguments, tuple(n.as_form() for n in self.nodes))
+
+
+@dataclass(slots=True, eq=False)
+class BuiltSequence:
+    """A named sequence that is being built.
+
+    Attributes:
+        name: Its name, without ``@``.
+        block: Its body.
+        is_public: False for one that only others of the schedule include.
+        consumes: Names of arguments that are marked as consumed whatever the body does.
+    """
+
+    name: str
+    block: Block
+    is_public: bool = False
+    consumes: tuple[str, ...] = ()
+
+    @property
+    def result_types(self) -> tuple[str, ...]:
+        """The types of what it hands on."""
+        return tuple(v.type for v in self.block.yielded)
+
+
+def schedule_text(sequences: Mapping[str, BuiltSequence], catalogue: Catalogue) -> str:
+    """Return the text of a module with named sequences."""
+    body = "\n\n".join(_sequence_text(s, sequences, catalogue) for s in sequences.values())
+    lines = "\n".join(STEP_INDENT + line if line else "" for line in body.splitlines())
+    return f"module attributes {{transform.with_named_sequence}} {{\n{lines}\n}}\n"
+
+
+def _sequence_text(
+    sequence: BuiltSequence, sequences: Mapping[str, BuiltSequence], catalogue: Catalogue
+) -> str:
+    block = sequence.block
+    consumed = {*consumed_in(block, sequences, catalogue), *(f"%{name}" for name in sequence.consumes)}
+    arguments = ", ".join(
+        f"{a.name}: {a.type} {{transform.{'consumed' if a.name in consumed else 'readonly'}}}"
+        for a in block.arguments
+    )
+    types = sequence.result_types
+    arrow = f" -> {types[0]}" if len(types) == 1 else f" -> ({', '.join(types)})" if types else ""
+    steps = [form_text(n.as_form(), catalogue) for n in block.nodes]
+    if not block.nodes or block.nodes[-1].form.op not in YIELDS:
+        steps.append(YIELDS[0])
+    visibility = "" if sequence.is_public else "private "
+    body = indented("\n".join(steps), STEP_INDENT)
+    return f"transform.named_sequence {visibility}@{sequence.name}({arguments}){arrow} {{\n{body}}}"
+
+
+def consumed_in(block: Block, sequences: Mapping[str, BuiltSequence], catalogue: Catalogue) -> set[str]:
+    """Return the names of the handles that a block consumes, those of blocks around it among them."""
+    found: set[str] = set()
+    for node in block.nodes:
+        inner = [consumed_in(b, sequences, catalogue) for b in node.blocks]
+        found = found.union(*inner)
+        found.update(_consumed_by(node, inner, sequences, catalogue))
+    return found
+
+
+def _consumed_by(
+    node: Node, inner: list[set[str]], sequences: Mapping[str, BuiltSequence], catalogue: Catalogue
+) -> Iterator[str]:
+    """Yield what a step itself consumes: by its effects, or because what it enters consumes its argument."""
+    given = dict(node.form.operands)
+    for spec in catalogue.op(node.form.op).operands:
+        if spec.is_consumed:
+            yield from (v.name for v in given.get(spec.name, ()))
+    entered = [(b.arguments, names) for b, names in zip(node.blocks, inner, strict=True)]
+    callee = sequences.get(str(dict(node.form.attributes).get("target", "")).removeprefix("@"))
+    if node.form.op == "transform.include" and callee is not None:
+        names = consumed_in(callee.block, sequences, catalogue)
+        entered.append((callee.block.arguments, names | {f"%{name}" for name in callee.consumes}))
+    for arguments, names in entered:
+        for value, argument in zip(node.form.operand_values, arguments, strict=False):
+            if argument.name in names:
+                yield value.name

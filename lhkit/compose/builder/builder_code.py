@@ -1,0 +1,329 @@
+"""Python code that builds a schedule: the calls of the builder that write it again."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lhkit.compose.builder.blocks import YIELDS, Block, BuiltSequence, Node
+from lhkit.compose.builder.parameters import BUILT_REGIONS, FAILURES, Parameter, parameters_of
+from lhkit.compose.builder.step_results import automatic_names, default_type, known_types, named_results
+from lhkit.model.op_assembly import SCALABLE
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp
+from lhkit.model.step_form import AttributeValue, Form, FormBlock, TypedName
+from lhkit.text.naming import fresh_name
+
+_INDENT = "    "
+_LIST = re.compile(r"\[-?\d+(?:, -?\d+)*\]")
+_NUMBER = re.compile(r"-?\d+")
+_ANY = "!transform.any_op"
+_KINDS = {_ANY: "op", "!transform.any_value": "value", "!transform.param<i64>": "param"}
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceForms:
+    """A named sequence as data.
+
+    Attributes:
+        name: Its name, without ``@``.
+        arguments: Its arguments.
+        consumes: The names of those that are marked as consumed, without ``%``.
+        steps: Its steps.
+        is_public: Whether others may see it.
+    """
+
+    name: str
+    arguments: tuple[TypedName, ...]
+    consumes: tuple[str, ...]
+    steps: tuple[Form, ...]
+    is_public: bool = False
+
+
+def python_code(
+    sequences: Sequence[SequenceForms], entry: str, bind: Sequence[str], catalogue: Catalogue
+) -> str:
+    """Return the code that builds these sequences; ``s.text`` and ``s.schedule()`` then give the schedule."""
+    built = {s.name: _as_built(s) for s in sequences}
+    main = next(s for s in sequences if s.name == entry)
+    options = [f"bind={list(bind)!r}"] if bind else []
+    options += [] if entry == "__transform_main" else [f"entry={entry!r}"]
+    lines = ["import lhkit", ""]
+    writer = _Writer(catalogue, built, main)
+    head = ", ".join([*options, *writer.head(is_entry=True)])
+    lines.append(f"with lhkit.building({head}) as s:")
+    for sequence in (s for s in sequences if s is not main):
+        inner = _Writer(catalogue, built, sequence)
+        visible = ["is_public=True"] if sequence.is_public else []
+        head = ", ".join([repr(sequence.name), *inner.head(), *visible])
+        names = ", ".join(inner.expressions[a.name] for a in sequence.arguments)
+        body = [f"({names},) = {_identifier(sequence.name)}"] if names else []
+        lines.append(f"{_INDENT}with s.named_sequence({head}) as {_identifier(sequence.name)}:")
+        body += inner.steps(sequence.steps, is_top=True)
+        lines += [_INDENT * 2 + line for line in body or ["pass"]]
+    names = ", ".join(writer.expressions[a.name] for a in main.arguments)
+    body = [f"({names},) = s.arguments", *writer.steps(main.steps, is_top=True)]
+    return "\n".join([*lines, *(_INDENT + line for line in body), "", "schedule = s.schedule()", ""])
+
+
+def _as_built(sequence: SequenceForms) -> BuiltSequence:
+    nodes = [Node(step) for step in sequence.steps if step.op in YIELDS]
+    return BuiltSequence(sequence.name, Block(set(), None, sequence.arguments, nodes))
+
+
+def _identifier(name: str) -> str:
+    text = re.sub(r"\W", "_", name.removeprefix("%"), flags=re.ASCII)
+    text = f"h{text}" if not text[:1].isalpha() and not text.startswith("_") else text
+    return (
+        f"{text}_" if keyword.iskeyword(text) or text in ("s", "lhkit", "body", "choice", "schedule") else text
+    )
+
+
+def _type(type_: str) -> str:
+    typed = re.fullmatch(r'!transform\.op<"([^"]+)">', type_)
+    return _KINDS.get(type_) or (typed[1] if typed else type_)
+
+
+class _Writer:
+    """Writes the calls for one named sequence."""
+
+    def __init__(
+        self, catalogue: Catalogue, sequences: Mapping[str, BuiltSequence], sequence: SequenceForms
+    ) -> None:
+        self._catalogue = catalogue
+        self._sequences = sequences
+        self._sequence = sequence
+        self._taken: set[str] = set()
+        # The Python names of handles: two of a schedule (%a.b and %a_b) may have the same identifier.
+        self._variables: dict[str, str] = {}
+        # The Python expression of each handle, by the name in the schedule.
+        self.expressions: dict[str, str] = {}
+        for argument in sequence.arguments:
+            self._define(argument.name)
+
+    def head(self, *, is_entry: bool = False) -> list[str]:
+        """Return the options that say what the sequence takes."""
+        types = {a.name.removeprefix("%"): _type(a.type) for a in self._sequence.arguments}
+        plain = all(t == "op" for t in types.values())
+        shown = repr(list(types)) if plain else repr(types)
+        options = [] if shown == "['root']" else [f"arguments={shown}" if is_entry else shown]
+        return options + ([f"consumes={list(self._sequence.consumes)!r}"] if self._sequence.consumes else [])
+
+    def _define(self, name: str) -> str:
+        """Take note of a handle; returns the name that it gets, which no other one of the sequence has."""
+        fresh = fresh_name(name, self._taken)
+        self._taken.add(fresh)
+        self.expressions[name] = self._variable(fresh)
+        return fresh
+
+    def _variable(self, fresh: str) -> str:
+        """Return the Python name of a handle, which no other handle of the sequence has."""
+        if fresh not in self._variables:
+            wanted = _identifier(fresh)
+            self._variables[fresh] = fresh_name(wanted, frozenset(self._variables.values()))
+        return self._variables[fresh]
+
+    def steps(self, steps: Sequence[Form], *, is_top: bool = False) -> list[str]:
+        """Return the lines for steps."""
+        return [line for step in steps for line in self._step(step, is_top=is_top)]
+
+    def _step(self, form: Form, *, is_top: bool) -> Iterator[str]:
+        op = self._catalogue.op(form.op)
+        if form.op in YIELDS:
+            yield f"s.yield_({', '.join(self._handles(form.operand_values))})"
+        elif any(r.kind in BUILT_REGIONS for r in op.regions):
+            yield from self._with_body(form, op)
+        else:
+            call = self._knob(form) or self._call(form, op, is_top=is_top)
+            results, target = self._results(form, op)
+            joined = ", ".join(part for part in (call[1], *results) if part)
+            yield f"{target}s.{call[0]}({joined})"
+
+    def _handles(self, values: Sequence[TypedName]) -> list[str]:
+        return [self.expressions[v.name] for v in values]
+
+    def _knob(self, form: Form) -> tuple[str, str] | None:
+        given = dict(form.attributes)
+        options, chosen = (str(given.get(n, "")).replace(" : i64", "") for n in ("options", "selected"))
+        integers = _LIST.fullmatch(options) and (not chosen or _NUMBER.fullmatch(chosen))
+        if form.op != "transform.tune.knob" or not integers:
+            return None
+        return "knob", ", ".join(part for part in (repr(given["name"]), chosen, f"options={options}") if part)
+
+    def _call(self, form: Form, op: CatalogueOp, *, is_top: bool) -> tuple[str, str]:
+        given, operands = dict(form.attributes), dict(form.operands)
+        if op.name == "transform.include":
+            words = [repr(str(given["target"]).removeprefix("@")), *self._handles(form.operand_values)]
+            if given[FAILURES] != "propagate":
+                words.append(f"failures={given[FAILURES]!r}")
+            return "include", ", ".join(words)
+        parts: list[str] = []
+        named = False
+        parameters = parameters_of(op)
+        positional = [p for p in parameters if p.is_positional]
+        first = self._sequence.arguments[:1]
+        for p in parameters:
+            if op.name == "transform.structured.match" and p.name == "target":
+                if not is_top or operands["target"] != first:
+                    parts += self._handles(operands["target"])
+                continue
+            text = self._argument(p, form, op)
+            if text is None:
+                named = named or p.is_positional
+            elif p.is_positional and not named:
+                parts.append(text[1:-1] if p.takes_rest and p is positional[-1] else text)
+            else:
+                parts.append(f"{p.name}={text}")
+        name = "match" if op.name == "transform.structured.match" else op.short_name
+        return name, ", ".join(parts)
+
+    def _argument(self, p: Parameter, form: Form, op: CatalogueOp) -> str | None:
+        """Return the Python text of an argument, None where it is not given."""
+        given = dict(form.attributes)
+        values = dict(form.operands).get(p.operand.name, ()) if p.operand else ()
+        if p.region is not None:
+            block = form.regions[[r.name for r in op.regions].index(p.region.name) :][:1]
+            return self._patterns(block[0]) if block and (block[0].steps or block[0].text) else None
+        if p.attribute is None:
+            shown = self._handles(values)
+            if not shown:
+                return None
+            return f"[{', '.join(shown)}]" if p.takes_rest else shown[0]
+        value = given.get(p.attribute.name)
+        if value is None:
+            return self._handles(values)[0] if values else None
+        if p.name == SCALABLE and isinstance(value, tuple) and not any(value):
+            return None
+        if p.attribute.kind == "dictionary" and isinstance(value, tuple):
+            hidden = self._handles(dict(form.operands).get("dynamic_options", ()))
+            entries = [_entry(v, hidden) for v in value if isinstance(v, tuple)]
+            return f"{{{', '.join(entries)}}}"
+        return _value(value, iter(self._handles(values)) if p.operand else iter(()))
+
+    def _patterns(self, block: FormBlock) -> str:
+        if block.text:
+            return repr(block.text)
+        listed = []
+        for step in block.steps:
+            op = self._catalogue.op(step.op)
+            short = step.op.removeprefix("transform.").partition(".")[2]
+            listed.append(
+                f"s.{op.short_name}({self._call(step, op, is_top=False)[1]})"
+                if step.attributes
+                else repr(short)
+            )
+        return f"[{', '.join(listed)}]"
+
+    def _results(self, form: Form, op: CatalogueOp) -> tuple[list[str], str]:
+        """Return the options that say what the results are, and the left side of the call."""
+        types = [tuple(v.type for v in dict(form.results).get(r.name, ())) for r in op.results]
+        known = known_types(form, op, self._sequences)
+        options = []
+        for spec, found in zip(op.results, types, strict=True):
+            expected = known[spec.name]
+            if spec.count != "one" and (expected is None or len(expected) != len(found)):
+                options.append((spec.name, len(found)))
+        plain = [
+            (known[r.name] or (default_type(form, r),) * len(t))[: len(t)]
+            for r, t in zip(op.results, types, strict=True)
+        ]
+        names, target = self._names(form, op, types)
+        variadic = sum(r.count != "one" for r in op.results)
+        texts = [f"results={options[0][1] if variadic == 1 else dict(options)}"] if options else []
+        texts += names
+        if plain != types:
+            texts.append(f"types={[_type(t) for group in types for t in group]!r}")
+        return texts, target
+
+    def _names(self, form: Form, op: CatalogueOp, types: Sequence[tuple[str, ...]]) -> tuple[list[str], str]:
+        """Return the option for names where the automatic ones are others, and the left side."""
+        values = [v.name for v in form.result_values]
+        if not values:
+            return [], ""
+        automatic = automatic_names(form, op, [len(t) for t in types], self._taken)
+        expected = [v.name for _, group in named_results(op, automatic, types) for v in group]
+        groups = [[v.name for v in group] for _, group in form.results]
+        per_value = any(len(g) > 1 and not g[0].endswith("#0") for g in groups)
+        wanted = (
+            [v.replace("#", "_") for v in values] if per_value else [g[0].partition("#")[0] for g in groups]
+        )
+        given = [fresh_name(n, self._taken) for n in wanted]
+        for name in given:
+            self._taken.add(name)
+        targets = self._targets(values if per_value else wanted, given, [] if per_value else groups)
+        plain = [n.removeprefix("%") for n in given]
+        option = (
+            [] if values == expected else [f"names={plain[0]!r}" if len(plain) == 1 else f"names={plain!r}"]
+        )
+        is_tuple = len(op.results) > 1 or op.results[0].count == "many"
+        tail = "," if is_tuple and len(targets) == 1 and not targets[0].startswith("*") else ""
+        left = targets[0].removeprefix("*") if len(targets) == 1 else ", ".join(targets)
+        return option, f"{left}{tail} = "
+
+    def _targets(
+        self, names: Sequence[str], given: Sequence[str], groups: Sequence[Sequence[str]]
+    ) -> list[str]:
+        """Return what stands left of the call, and take note of how each handle is reached."""
+        targets = []
+        starred = [i for i, g in enumerate(groups) if len(g) > 1]
+        for i, (name, fresh) in enumerate(zip(names, given, strict=True)):
+            variable = self._variable(fresh)
+            group = groups[i] if groups else [name]
+            if len(group) == 1:
+                self.expressions[name] = variable
+                targets.append(variable)
+            elif starred == [i]:
+                self.expressions.update({v: f"{variable}[{j}]" for j, v in enumerate(group)})
+                targets.append(f"*{variable}")
+            else:
+                self.expressions.update({v: f"{variable}_{j}" for j, v in enumerate(group)})
+                targets += [f"{variable}_{j}" for j in range(len(group))]
+        return targets
+
+    def _with_body(self, form: Form, op: CatalogueOp) -> Iterator[str]:
+        """Yield the lines of a step with a body."""
+        name, arguments = self._call(form, op, is_top=False)
+        results = form.result_values
+        is_choice = any(r.kind == "alternatives" for r in op.regions)
+        named = [] if is_choice else self._block_names(form.regions[0])
+        inner = [] if is_choice else self.steps(form.regions[0].steps)
+        regions = []
+        for block in form.regions if is_choice else ():
+            listed = self._block_names(block)
+            regions.append((listed, self.steps(block.steps)))
+        parts = [arguments] if arguments else []
+        parts += [f"arguments={named!r}"] if named else []
+        options, target = self._results(form, op) if results else ([], "")
+        parts += [o for o in options if not o.startswith("results=")]
+        yielded = target.removesuffix(" = ")
+        variable = f"with_{_identifier(results[0].name.partition('#')[0])}" if results else "choice"
+        names = f"({', '.join(self._variable(f'%{n}') for n in named)},)" if named else ""
+        alias = variable if results or is_choice else names
+        yield f"with s.{name}({', '.join(parts)}){f' as {alias}' if alias else ''}:"
+        if results and names:
+            yield f"{_INDENT}{names} = {variable}"
+        for listed, lines in regions:
+            shown = f"({', '.join(self._variable(f'%{n}') for n in listed)},)" if listed else ""
+            alias = f" as {shown}" if shown else ""
+            yield f"{_INDENT}with {variable}.region({', '.join(map(repr, listed))}){alias}:"
+            yield from (_INDENT * 2 + line for line in lines or ["pass"])
+        if not is_choice:
+            yield from (_INDENT + line for line in inner or ["pass"])
+        if results:
+            yield f"{yielded} = {variable}.results"
+
+    def _block_names(self, block: FormBlock) -> list[str]:
+        return [self._define(a.name).removeprefix("%") for a in block.arguments]
+
+
+def _entry(pair: tuple[object, ...], hidden: Sequence[str]) -> str:
+    name, text = pair
+    index = re.fullmatch(r"#transform\.param_operand<index\s*=\s*(\d+)(?: : i64)?>", str(text))
+    return f"{name!r}: {hidden[int(index[1])] if index else repr(text)}"
+
+
+def _value(value: AttributeValue, handles: Iterator[str]) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(next(handles) if v is None else _value(v, handles) for v in value)}]"
+    return repr(value)

@@ -1,0 +1,288 @@
+"""A schedule written by doing: each call adds a step, and the text is there at any time."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from lhkit.compose.builder.blocks import YIELDS, Block, BuiltHandle, BuiltSequence, Node, schedule_text
+from lhkit.compose.builder.bodies import Body, Match, SequenceBody
+from lhkit.compose.builder.building_places import error_here
+from lhkit.compose.builder.call_arguments import read_call
+from lhkit.compose.builder.op_functions import OpFamily, is_pattern, member, members
+from lhkit.compose.builder.parameters import BUILT_REGIONS
+from lhkit.compose.builder.step_results import (
+    asked_argument_names,
+    asked_names,
+    asked_types,
+    known_types,
+    named_results,
+)
+from lhkit.compose.builder.values import handle_name, type_text
+from lhkit.compose.form_text import form_problems
+from lhkit.model.errors import UsageError
+from lhkit.model.knob import Bounds, KnobValue
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp
+from lhkit.model.schedule import DEFAULT_ENTRY
+from lhkit.model.step_form import Form, TypedName, quoted
+from lhkit.text.naming import fresh_name, is_symbol_name
+
+# What steps and bodies call; nobody types them.
+_MACHINERY = {"add", "call", "enter", "leave"}
+_CLOSED = ("transform.alternatives",)
+
+
+class Builder:
+    """Builds a schedule with the names of the ops: ``s.structured.tile_using_for(matmul, tile_sizes=[8, 32])``.
+
+    Handles get readable names (``%matmul``, ``%tiled``, ``%loops#0``); ``names=`` sets others.
+
+    Args:
+        catalogue: The ops that there are.
+        entry: Name of the sequence that is applied.
+        arguments: The entry's arguments, the root first: names, or names with types (``op``, ``value``,
+            ``param``, the name of an op, or MLIR text).
+        consumes: Arguments to be marked as consumed though no step consumes them itself.
+
+    Raises:
+        UsageError: A name that cannot be one, or an argument's type that is none.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        *,
+        entry: str = DEFAULT_ENTRY,
+        arguments: Sequence[str] | Mapping[str, str] = ("root",),
+        consumes: Sequence[str] = (),
+    ) -> None:
+        self.catalogue = catalogue
+        self._sequences: dict[str, BuiltSequence] = {}
+        self._waiting: dict[Body, UsageError] = {}
+        first = self._add_sequence(entry, arguments, consumes, is_public=True)
+        self._blocks = [first.block]
+
+    @property
+    def block(self) -> Block:
+        """The block to which steps are added."""
+        return self._blocks[-1]
+
+    @property
+    def arguments(self) -> tuple[BuiltHandle, ...]:
+        """The arguments of the entry."""
+        return next(iter(self._sequences.values())).block.handles
+
+    @property
+    def root(self) -> BuiltHandle:
+        """The entry's first argument: the payload's root."""
+        return self.arguments[0]
+
+    @property
+    def text(self) -> str:
+        """The schedule as it is now.
+
+        Raises:
+            UsageError: A step with a body was called without ``with``.
+        """
+        for error in self._waiting.values():
+            raise error
+        return schedule_text(self._sequences, self.catalogue)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __getattr__(self, name: str) -> OpFamily:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return member(self, "", name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *members(self, "")} - _MACHINERY)
+
+    @property
+    def match(self) -> Match:
+        """Find payload ops: ``s.match(ops=["linalg.matmul"])``; matchers: ``s.match.structured.rank``."""
+        return Match(self)
+
+    def knob(
+        self,
+        name: str,
+        default: KnobValue | None = None,
+        *,
+        options: Sequence[KnobValue] | Mapping[str, int],
+        names: str | None = None,
+    ) -> Any:
+        """Return a parameter that stands for a choice: ``s.knob("tile_m", 8, options=[4, 8, 16])``.
+
+        Args:
+            name: Its name, which ``knobs={…}`` and sweeps use.
+            default: The value it has in the text; None leaves it open.
+            options: The values it may have, or what they keep to: ``{"divides": 512, "lower_bound": 4}``.
+            names: Name of the handle, if it is to be another one.
+        """
+        allowed = _allowed(options)
+        if default is not None and not allowed(default):
+            message = f"{default!r}, the default of the knob {name!r}, is not among its options {options}"
+            raise error_here(message, argument=1)
+        if isinstance(options, Mapping):
+            text = f"{{{', '.join(f'{key} = {value} : i64' for key, value in options.items())}}}"
+        else:
+            text = f"[{', '.join(_spelled(v) for v in options)}]"
+        chosen = None if default is None else _spelled(default, typed=True)
+        named = {"name": name, "options": text, "selected": chosen, "names": names}
+        return self.call(self.catalogue.op("transform.tune.knob"), (), named)
+
+    def include(
+        self, sequence: BuiltSequence | str, *operands: BuiltHandle, failures: str = "propagate", **named: Any
+    ) -> Any:
+        """Add a step that runs a named sequence on these handles, and return its results.
+
+        Args:
+            sequence: What ``s.named_sequence`` gave, or a name.
+            operands: The sequence's arguments.
+            failures: ``propagate`` or ``suppress``.
+            named: ``names``, ``types``, ``results`` as every step takes them.
+        """
+        named = {"target": sequence, "failures": failures, **named}
+        return self.call(self.catalogue.op("transform.include"), operands, named)
+
+    def yield_(self, *handles: BuiltHandle) -> None:
+        """End a body and hand on these handles."""
+        self.call(self.catalogue.op(self.block.terminator), handles, {})
+
+    @contextlib.contextmanager
+    def named_sequence(
+        self,
+        name: str,
+        arguments: Sequence[str] | Mapping[str, str] = ("root",),
+        *,
+        consumes: Sequence[str] = (),
+        is_public: bool = False,
+    ) -> Iterator[SequenceBody]:
+        """Build another named sequence: ``with s.named_sequence("clean", ["func"]) as clean:``.
+
+        Args:
+            name: Its name.
+            arguments: As of the builder.
+            consumes: As of the builder.
+            is_public: True if it may be applied by itself.
+        """
+        sequence = self._add_sequence(name, arguments, consumes, is_public=is_public)
+        self._blocks.append(sequence.block)
+        try:
+            yield SequenceBody(sequence)
+        except BaseException:
+            del self._sequences[sequence.name]
+            raise
+        finally:
+            self._blocks.pop()
+
+    def call(self, op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
+        """Add a step and return its handles; a pattern's form, or what ``with`` takes for a step with a body.
+
+        Raises:
+            UsageError: Something is wrong with the arguments; with the place in the caller's Python.
+        """
+        ends = bool(self.block.nodes) and self.block.nodes[-1].form.op in YIELDS
+        if ends and not is_pattern(op):
+            raise error_here("nothing can stand behind a yield: it ends its block")
+        form = read_call(self, op, arguments, named)
+        if any(r.kind in BUILT_REGIONS for r in op.regions):
+            body = Body(self, op, form, dict(named))
+            self._waiting[body] = error_here(
+                f"{op.name} has a body", f"Write it: with s.{op.short_name}(…) as …:"
+            )
+            return body
+        if is_pattern(op):
+            return self._checked(op, form)
+        return self.add(op, Node(form), named, known_types(form, op, self._sequences))
+
+    def add(
+        self, op: CatalogueOp, node: Node, named: Mapping[str, Any], known: Mapping[str, tuple[str, ...] | None]
+    ) -> Any:
+        """Add a step with its results and return them: none, a handle, or a tuple of several."""
+        types = asked_types(op, node.form, named, known)
+        wanted = named.get("names") if op.results else None
+        names = asked_names(op, node.form, types, wanted, self.block.taken)
+        results = named_results(op, names, types)
+        node.form = dataclasses.replace(node.form, results=results)
+        self._checked(op, node.as_form())
+        self.block.taken.update(names)
+        self.block.nodes.append(node)
+        handles = tuple(BuiltHandle(v.name, v.type, self.block) for _, values in results for v in values)
+        if not op.results:
+            return None
+        is_single = len(op.results) == 1 and op.results[0].count != "many"
+        return handles[0] if is_single and handles else handles
+
+    def enter(self, body: Body, arguments: tuple[TypedName, ...], asked: Sequence[str] = ()) -> Block:
+        """Begin a block of a step with a body; ``asked`` names its arguments.
+
+        Raises:
+            UsageError: Not a name for each argument, or one that is taken or cannot be a name.
+        """
+        self._waiting.pop(body, None)
+        outer = self.block
+        names = list(asked_argument_names(asked, len(arguments), outer.taken)) if asked else []
+        for argument in arguments[len(names) :]:
+            names.append(fresh_name(argument.name, {*outer.taken, *names}))
+        outer.taken.update(names)
+        named = tuple(TypedName(n, a.type) for n, a in zip(names, arguments, strict=True))
+        # The bodies of alternatives see nothing from outside.
+        block = Block(outer.taken, None if body.op.name in _CLOSED else outer, named)
+        if body.op.name == "transform.match.structured":
+            block.terminator = YIELDS[1]
+        self._blocks.append(block)
+        return block
+
+    def leave(self) -> None:
+        """End the block that was begun last."""
+        self._blocks.pop()
+
+    def _checked(self, op: CatalogueOp, form: Form) -> Form:
+        if problems := form_problems(form, self.catalogue):
+            raise error_here(f"{op.name}: {problems[0]}", "\n".join(problems[1:]) or None)
+        return form
+
+    def _add_sequence(
+        self,
+        name: str,
+        arguments: Sequence[str] | Mapping[str, str],
+        consumes: Sequence[str],
+        *,
+        is_public: bool,
+    ) -> BuiltSequence:
+        name = name.removeprefix("@")
+        if not is_symbol_name(f"@{name}"):
+            raise error_here(f"{name!r} cannot be the name of a sequence", argument=0)
+        if name in self._sequences:
+            raise error_here(f"there is a sequence @{name} already", argument=0)
+        listed = arguments if isinstance(arguments, Mapping) else dict.fromkeys(arguments, "op")
+        try:
+            typed = tuple(TypedName(handle_name(n), type_text(t)) for n, t in listed.items())
+        except ValueError as error:
+            raise error_here(str(error), argument="arguments") from None
+        block = Block({a.name for a in typed}, None, typed)
+        self._sequences[name] = BuiltSequence(name, block, is_public, tuple(consumes))
+        return self._sequences[name]
+
+
+def _allowed(options: Sequence[KnobValue] | Mapping[str, int]) -> Callable[[KnobValue], bool]:
+    """Return what tells whether a knob allows a value."""
+    if not isinstance(options, Mapping):
+        return options.__contains__
+    try:
+        return Bounds(**options).allows
+    except TypeError:
+        known = ", ".join(f.name for f in dataclasses.fields(Bounds))
+        raise error_here(f"a knob's options keep to {known}", argument="options") from None
+
+
+def _spelled(value: KnobValue, *, typed: bool = False) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return f"{value} : i64" if typed else str(value)
+    return f"{value:e} : f64" if isinstance(value, float) else quoted(value)

@@ -1,0 +1,205 @@
+"""The results of a step that is being built: how many, of which types, under which names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from lhkit.compose.builder.blocks import BuiltSequence
+from lhkit.compose.builder.building_places import error_here
+from lhkit.compose.builder.values import handle_name, type_text
+from lhkit.model.op_catalogue import CatalogueOp, ResultSpec
+from lhkit.model.step_form import Form, TypedName
+from lhkit.text.naming import fresh_name
+
+_GENERIC = ("result", "results", "transformed", "output", "outputs", "updated", "matched", "replicated")
+_ENDINGS = ("_linalg_op", "_op", "_list")
+_TILING = {
+    "transform.structured.tile_using_for": "static_sizes",
+    "transform.structured.fuse": "static_tile_sizes",
+}
+_CALLS = {"transform.include": "target", "transform.collect_matching": "matcher"}
+
+
+def known_types(
+    form: Form, op: CatalogueOp, sequences: Mapping[str, BuiltSequence]
+) -> dict[str, tuple[str, ...] | None]:
+    """Return the types of each result, None for one whose number the arguments do not tell."""
+    return {r.name: _types_of(form, op, r, sequences) for r in op.results}
+
+
+def default_type(form: Form, spec: ResultSpec) -> str:
+    """Return the type of a result: where it may be of any kind, that of the first handle that is given."""
+    operands = form.operand_values
+    return operands[0].type if len(spec.kinds) > 1 and operands else spec.type
+
+
+def _types_of(
+    form: Form, op: CatalogueOp, spec: ResultSpec, sequences: Mapping[str, BuiltSequence]
+) -> tuple[str, ...] | None:
+    if spec.count != "many":
+        return (default_type(form, spec),)
+    if op.name == "transform.replicate":
+        return tuple(v.type for v in dict(form.operands).get("handles", ()))
+    if op.name in _CALLS:
+        callee = sequences.get(str(dict(form.attributes).get(_CALLS[op.name])).removeprefix("@"))
+        return None if callee is None else callee.result_types
+    if op.name == "transform.foreach_match":
+        actions = dict(form.attributes).get("actions")
+        names = [str(a).removeprefix("@") for a in actions] if isinstance(actions, tuple) else []
+        found = {sequences[n].result_types if n in sequences else None for n in names}
+        return found.pop() if len(found) == 1 else None
+    if op.name not in _TILING:
+        return None
+    given = dict(form.attributes)
+    sizes = given.get(_TILING[op.name], ())
+    if "packed_tile_sizes" in dict(form.operands) or not isinstance(sizes, tuple):
+        return None
+    count = 1 if given.get("use_forall") else sum(size != 0 for size in sizes)
+    return (spec.type,) * count
+
+
+def automatic_name(form: Form, op: CatalogueOp, spec: ResultSpec, count: int) -> str:
+    """Return a readable name for a result: of what is matched, of the result in the dialect, or of the op."""
+    given = dict(form.attributes)
+    stem = spec.name
+    if op.name == "transform.structured.match":
+        ops, interface = given.get("ops"), given.get("interface")
+        words = str(ops[0]) if isinstance(ops, tuple) and ops else str(interface or "matched")
+        stem = words.rpartition(".")[2]
+    elif op.name in ("transform.tune.knob", "transform.tune.alternatives"):
+        stem = str(given.get("name", stem))
+    elif stem.rstrip("0123456789") in _GENERIC:
+        stem = op.name.rpartition(".")[2]
+    for ending in _ENDINGS:
+        stem = stem.removesuffix(ending) or stem
+    stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", stem).lower()
+    stem = re.sub(r"[^a-z0-9_]", "_", stem)
+    if spec.count == "many" and count == 1 and stem.endswith("s") and not stem.endswith("ss"):
+        stem = stem[:-1]
+    return f"%{stem}" if stem[:1].isalpha() else f"%handle_{stem}"
+
+
+def automatic_names(form: Form, op: CatalogueOp, counts: Sequence[int], taken: Collection[str]) -> list[str]:
+    """Return a free name for each result of an op that stands for handles."""
+    names: list[str] = []
+    for spec, count in zip(op.results, counts, strict=True):
+        if count:
+            names.append(fresh_name(automatic_name(form, op, spec, count), {*taken, *names}))
+    return names
+
+
+def named_results(
+    op: CatalogueOp, names: Sequence[str], types: Sequence[Sequence[str]]
+) -> tuple[tuple[str, tuple[TypedName, ...]], ...]:
+    """Return results as forms hold them.
+
+    Args:
+        op: The op.
+        names: A name for each value, or one for each result: ``%loops`` for ``%loops#0``, ``%loops#1``.
+        types: The types of each result.
+    """
+    left = iter(names)
+    for_values = len(names) == sum(map(len, types))
+    groups = []
+    for spec, group in zip(op.results, types, strict=True):
+        if not group:
+            continue
+        if for_values:
+            listed = [next(left) for _ in group]
+        else:
+            name = next(left)
+            listed = [name] if len(group) == 1 else [f"{name}#{i}" for i in range(len(group))]
+        groups.append((spec.name, tuple(map(TypedName, listed, group))))
+    return tuple(groups)
+
+
+def asked_types(
+    op: CatalogueOp, form: Form, named: Mapping[str, Any], known: Mapping[str, tuple[str, ...] | None]
+) -> list[tuple[str, ...]]:
+    """Return the types of each result of a step, as they are known and as the call sets them.
+
+    Raises:
+        UsageError: Their number is not known, or does not fit what the call sets.
+    """
+    asked = named.get("results") if op.results else None
+    wanted = named.get("types") if op.results else None
+    variadic = [r.name for r in op.results if r.count != "one"]
+    counts = asked if isinstance(asked, Mapping) else dict.fromkeys(variadic[:1], asked)
+    types: list[tuple[str, ...]] = []
+    for spec in op.results:
+        found, count, default = known[spec.name], counts.get(spec.name), default_type(form, spec)
+        if count is not None:
+            found = ((found or (default,))[0],) * int(count)
+        for listed in (wanted, named.get("names")):
+            if found is None and isinstance(listed, list | tuple) and len(variadic) == 1:
+                found = (default,) * (len(listed) - len(op.results) + 1)
+        if found is None:
+            advice = (
+                f"Say how many: results={{{spec.name!r}: 2}}."
+                if len(variadic) > 1
+                else "Say how many: results=2."
+            )
+            raise error_here(
+                f"how many {spec.name!r} {op.name} gives cannot be told from its arguments", advice
+            )
+        types.append(found)
+    return types if wanted is None else _with_types(op, types, wanted)
+
+
+def _with_types(op: CatalogueOp, types: list[tuple[str, ...]], wanted: Any) -> list[tuple[str, ...]]:
+    """Return the types of results as a call sets them: one for all, or one for each."""
+    count = sum(map(len, types))
+    listed = [wanted] * count if isinstance(wanted, str) else list(wanted)
+    if len(listed) != count:
+        raise error_here(f"{op.name} has {count} results, and {len(listed)} types are given", argument="types")
+    try:
+        texts = iter([type_text(t) for t in listed])
+    except ValueError as error:
+        raise error_here(str(error), argument="types") from None
+    return [tuple(next(texts) for _ in group) for group in types]
+
+
+def asked_names(
+    op: CatalogueOp, form: Form, types: Sequence[Sequence[str]], wanted: Any, taken: Collection[str]
+) -> list[str]:
+    """Return the names of the results of a step: those that the call sets, or automatic ones.
+
+    Raises:
+        UsageError: Not one for each result or handle, or one that is taken or cannot be a name.
+    """
+    counts = [len(group) for group in types]
+    if wanted is None:
+        return automatic_names(form, op, counts, taken)
+    given = [wanted] if isinstance(wanted, str) else list(wanted)
+    expected = [r.name for r, count in zip(op.results, counts, strict=True) if count]
+    if len(given) not in (len(expected), sum(counts)):
+        listed = ", ".join(expected) or "none"
+        message = f"{op.name} has {sum(counts)} results to name ({listed}), and {len(given)} names are given"
+        raise error_here(message, argument="names")
+    return _checked_names(given, taken, "names")
+
+
+def asked_argument_names(asked: Sequence[str], count: int, taken: Collection[str]) -> list[str]:
+    """Return the names that a call sets for the arguments of a body.
+
+    Raises:
+        UsageError: Not one for each, or one that is taken or cannot be a name.
+    """
+    if len(asked) != count:
+        message = f"the body has {count} arguments, and {len(asked)} names are given"
+        raise error_here(message, argument="arguments")
+    return _checked_names(list(asked), taken, "arguments")
+
+
+def _checked_names(given: Sequence[str], taken: Collection[str], place: str) -> list[str]:
+    found: list[str] = []
+    for name in given:
+        try:
+            found.append(handle_name(name))
+        except ValueError as error:
+            raise error_here(str(error), argument=place) from None
+        if found[-1] in taken or found[-1] in found[:-1]:
+            raise error_here(f"the name {found[-1]} is taken", argument=place)
+    return found

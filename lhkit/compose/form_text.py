@@ -1,0 +1,207 @@
+"""Steps of a schedule from forms to text, and what is wrong with a form before the compiler sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lhkit.model.errors import usage_error
+from lhkit.model.op_assembly import custom_text
+from lhkit.model.op_catalogue import (
+    AttributeSpec,
+    Catalogue,
+    CatalogueOp,
+    HandleKind,
+    OperandSpec,
+    RegionSpec,
+    ResultSpec,
+)
+from lhkit.model.step_form import (
+    AttributeValue,
+    Form,
+    FormBlock,
+    TypedName,
+    attribute_text,
+    generic_text,
+)
+
+_TERMINATORS = ("transform.yield", "transform.match.structured.yield")
+_YIELD = '"transform.yield"() : () -> ()'
+_INDENT = "  "
+
+
+def form_text(form: Form, catalogue: Catalogue) -> str:
+    """Return a form as people write it: in custom syntax, generic where something set has no known spelling.
+
+    Raises:
+        UsageError: The form is none of its op's: an attribute that there is not, a value of the wrong kind, …
+    """
+    op = catalogue.op(form.op)
+    _check(form, catalogue)
+    regions = _REGIONS_BETWEEN.get(op.name, ", ").join(
+        _custom_region(block, catalogue) for block in form.regions
+    )
+    return custom_text(form, op, regions) or generic_form_text(form, catalogue)
+
+
+def _custom_region(block: FormBlock, catalogue: Catalogue) -> str:
+    steps = block.text or "\n".join(form_text(step, catalogue) for step in block.steps)
+    body = "".join(f"{_INDENT}{line}\n" for line in steps.splitlines())
+    arguments = ", ".join(f"{a.name}: {a.type}" for a in block.arguments)
+    return f"{{\n{f'^bb0({arguments}):{chr(10)}' if arguments else ''}{body}}}"
+
+
+_REGIONS_BETWEEN = {"transform.apply_conversion_patterns": " with type_converter "}
+
+
+def _check(form: Form, catalogue: Catalogue) -> None:
+    if problems := form_problems(form, catalogue):
+        raise usage_error(f"{form.op}: {problems[0]}", "\n".join(problems[1:]) or None)
+
+
+def generic_form_text(form: Form, catalogue: Catalogue) -> str:
+    """Return a form in MLIR's generic syntax, which every op has and which parses as it stands.
+
+    Raises:
+        UsageError: The form is none of its op's: an attribute that there is not, a value of the wrong kind, …
+    """
+    op = catalogue.op(form.op)
+    _check(form, catalogue)
+    operands, results = dict(form.operands), dict(form.results)
+    return generic_text(
+        op.name,
+        [operands.get(o.name, ()) for o in op.operands],
+        dict(_properties(form, op)),
+        [results.get(r.name, ()) for r in op.results],
+        [_region_text(block, spec, catalogue) for block, spec in _with_specs(form.regions, op.regions)],
+        segments=op.segments,
+    )
+
+
+def _properties(form: Form, op: CatalogueOp) -> Iterator[tuple[str, str]]:
+    given = dict(form.attributes)
+    for spec in op.attributes:
+        # A list that is empty by default has to be there: the compiler does not ask before it looks.
+        value = given.get(spec.name, () if spec.default == () else None)
+        if (value is not None and value is not False) or (spec.kind == "bool" and value is False):
+            yield spec.name, attribute_value_text(value, spec)
+
+
+def attribute_value_text(value: AttributeValue, spec: AttributeSpec) -> str:
+    """Return the value of an attribute in MLIR's generic syntax.
+
+    Raises:
+        ValueError: It is no value of that attribute.
+    """
+    if spec.kind == "enum":
+        text = next((c.text for c in spec.cases if c.name == value), None)
+        if text is None:
+            raise ValueError(f"{value!r} is none of {', '.join(c.name for c in spec.cases)}")
+        return text
+    return attribute_text(value, spec.kind, spec.storage)
+
+
+def _with_specs(
+    regions: Sequence[FormBlock], specs: Sequence[RegionSpec]
+) -> Iterator[tuple[FormBlock, RegionSpec]]:
+    """Yield each region with what it is in the catalogue; the last kind may come several times."""
+    for i, region in enumerate(regions):
+        yield region, specs[min(i, len(specs) - 1)]
+
+
+def _region_text(block: FormBlock, spec: RegionSpec, catalogue: Catalogue) -> str:
+    arguments = ", ".join(f"{a.name}: {a.type}" for a in block.arguments)
+    lines = [f"^bb0({arguments}):" if arguments else "^bb0:"]
+    lines += block.text.splitlines() or [generic_form_text(step, catalogue) for step in block.steps]
+    ends = bool(block.steps) and block.steps[-1].op in _TERMINATORS
+    if spec.kind in ("body", "alternatives") and not ends and not block.text:
+        lines.append(_YIELD)
+    inner = "\n".join(lines).replace("\n", f"\n{_INDENT}")
+    return f"{{\n{inner}\n}}"
+
+
+def form_problems(form: Form, catalogue: Catalogue) -> tuple[str, ...]:
+    """Return what can be seen to be wrong with a form without the compiler, in words; empty if nothing.
+
+    Raises:
+        UsageError: There is no such op.
+    """
+    op = catalogue.op(form.op)
+    return (
+        *_handle_problems("operand", form.operands, op.operands),
+        *_attribute_problems(form, op),
+        *_handle_problems("result", form.results, op.results),
+        *_region_problems(form, op),
+    )
+
+
+def _handle_problems(
+    side: str,
+    given: Sequence[tuple[str, Sequence[TypedName]]],
+    specs: Sequence[OperandSpec | ResultSpec],
+) -> Iterator[str]:
+    known = {s.name: s for s in specs}
+    for name, values in given:
+        if name not in known:
+            yield f"there is no {side} {name!r}; there are {', '.join(known) or 'none'}"
+            continue
+        spec = known[name]
+        for value in values:
+            kind = kind_of_type(value.type)
+            if kind is not None and kind not in spec.kinds:
+                wanted = " or ".join(spec.kinds)
+                yield f"{side} {name!r} takes {wanted} handles, and {value.name} is {value.type}"
+    counts = {name: len(values) for name, values in given}
+    for spec in specs:
+        count = counts.get(spec.name, 0)
+        if (spec.count == "one" and count != 1) or (spec.count == "optional" and count > 1):
+            most = "exactly one value" if spec.count == "one" else "at most one value"
+            yield f"{side} {spec.name!r} is {most}, and {count} are given"
+
+
+def kind_of_type(type_: str) -> HandleKind | None:
+    """Return which kind of handle a type is of, or None if it is none that is known."""
+    if type_ == "!transform.any_op" or type_.startswith("!transform.op<"):
+        return "op"
+    if type_ == "!transform.any_param" or type_.startswith("!transform.param<"):
+        return "param"
+    return "value" if type_ == "!transform.any_value" else None
+
+
+def _attribute_problems(form: Form, op: CatalogueOp) -> Iterator[str]:
+    given, operands = dict(form.attributes), dict(form.operands)
+    for name, value in given.items():
+        spec = op.attribute(name)
+        if spec is None:
+            known = ", ".join(a.name for a in op.attributes) or "none"
+            yield f"there is no attribute {name!r}; there are {known}"
+            continue
+        if value is False and spec.kind == "flag":
+            continue
+        try:
+            attribute_value_text(value, spec)
+        except ValueError as error:
+            yield f"attribute {name!r}: {error}"
+    for spec in op.attributes:
+        if spec.is_required and spec.name not in given:
+            yield f"attribute {spec.name!r} is required"
+        if spec.dynamic is not None and spec.kind == "ints":
+            value = given.get(spec.name)
+            open_entries = sum(v is None for v in value) if isinstance(value, tuple) else 0
+            values = len(operands.get(spec.dynamic, ()))
+            if open_entries != values:
+                yield f"{spec.name!r} leaves {open_entries} entries open, and {spec.dynamic!r} gives {values}"
+
+
+def _region_problems(form: Form, op: CatalogueOp) -> Iterator[str]:
+    least = sum(r.count == "one" for r in op.regions)
+    takes_any = any(r.count == "many" for r in op.regions)
+    if len(form.regions) < least or (len(form.regions) > least and not takes_any):
+        yield f"it has {least}{' or more' if takes_any else ''} regions, and {len(form.regions)} are given"
+
+
+def mixed_entries(form: Form, spec: AttributeSpec) -> tuple[int | TypedName, ...]:
+    """Return a list of sizes as one reads it: numbers, and values where a size is given as an operand."""
+    value = dict(form.attributes).get(spec.name, spec.default)
+    values = iter(dict(form.operands).get(spec.dynamic or "", ()))
+    entries = value if isinstance(value, tuple) else ()
+    return tuple(next(values) if entry is None else entry for entry in entries if not isinstance(entry, tuple))  # type: ignore[misc]

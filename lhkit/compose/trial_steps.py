@@ -1,0 +1,284 @@
+"""What can be done with a handle: ops and recipes, tried as one step more on a copy of the payload."""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import functools
+import itertools
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lhkit.compose.places import Place, place_behind
+from lhkit.compose.recipes import Recipe, insert_recipe, own_recipes, recipes_to_copy, recipes_to_declare
+from lhkit.compose.step_candidates import Candidate, candidates_for, recipe_candidates
+from lhkit.load.catalogue_cache import load_catalogue
+from lhkit.load.loader import describe_schedule, describe_sources
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.load.user_code import known_own_ops
+from lhkit.load.verified_edits import read_script
+from lhkit.model.codec import from_json
+from lhkit.model.errors import LhkitError, WorkerError, error_for, usage_error
+from lhkit.model.failure import Failure
+from lhkit.model.op_catalogue import Catalogue
+from lhkit.model.own_catalogue import with_own_ops
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.model.step_form import TypedName
+from lhkit.model.tried import Subject, Tried, TriedStatus
+from lhkit.text.edits_handles import find_definition
+from lhkit.text.handle_scopes import Definition
+from lhkit.text.parser import read_syntax
+from lhkit.text.ranges import type_of
+from lhkit.text.script import SEQUENCE, Script, StepRef
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+from lhkit.worker.workers import shared_worker
+
+# The first results should come at once, and a death costs what was in the batch with it.
+_FIRST_BATCH, _BATCH = 2, 8
+_MARK = "lhkit.given0"
+_MOST_REASON = 160
+_WRONG_NAME = re.compile(r"incompatible payload operation name expected (\S+) vs (\S+)")
+
+
+def trying_worker() -> Worker:
+    """Return the worker in which steps are tried: what takes it down takes nothing else with it.
+
+    It has the ops of one's own that the session's worker has.
+    """
+    worker, wanted = _spare_worker(), shared_worker().preparation
+    if worker.preparation != wanted:
+        worker.restart_with(list(wanted))
+    return worker
+
+
+@functools.cache
+def _spare_worker() -> Worker:
+    worker = Worker()
+    atexit.register(worker.close)
+    return worker
+
+
+def try_ops(
+    payload: Payload,
+    schedule: Schedule,
+    handle: str,
+    at_step: StepRef | None = None,
+    *,
+    seconds: float = 1.0,
+    catalogue: Catalogue | None = None,
+    worker: Worker | None = None,
+) -> Iterator[Tried]:
+    """Try ops and recipes on a handle, and yield what came of each as soon as it is known.
+
+    Ops are those of the catalogue; one that takes another handle is tried with the nearest in sight, once each.
+    Recipes are the named sequences that take handles: those of the schedule, of its libraries, and of the
+    schedules that come with lhkit; `insert_recipe` puts ``text`` and ``sequences`` of one into the schedule.
+
+    Usual ops come first, those that are known to take the compiler down last.
+    Nothing is changed, and whoever stops taking results stops the trying.
+
+    Args:
+        payload: What the schedule is applied to.
+        schedule: The schedule; what is applied behind ``at_step`` is left out.
+        handle: The handle, as it is written (``%tiled``, ``%loops#1``).
+        at_step: The step behind which to try: in the entry, in a sequence that it includes, or in a foreach of
+            these; default the one that defines the handle.
+        seconds: How long one op may take beyond the schedule itself.
+        catalogue: The catalogue; default that of the bindings.
+        worker: Another worker than `trying_worker`.
+
+    Raises:
+        UsageError: There is no such handle or step, it is a parameter, or the entry does not get to the step.
+        ScheduleError: The schedule itself does not apply up to there.
+    """
+    worker = worker or trying_worker()
+    script = read_script(schedule, worker=worker)
+    place = _place(script, schedule, handle, at_step)
+    bench = _Bench(payload, schedule, place, worker, seconds)
+    typed = TypedName(handle, _type_of(script, schedule, handle))
+    started = time.perf_counter()
+    before = bench.begin(typed)
+    bench = dataclasses.replace(bench, usual_seconds=time.perf_counter() - started)
+    ops = candidates_for(typed, before.subject, catalogue or _catalogue(worker), place.in_sight)
+    steady = [c for c in ops if c.text and not c.is_risky]
+    yield from bench.run(steady[:_FIRST_BATCH], before)
+    # Reading the recipes takes a moment, so the first results do not wait for it.
+    known = list(known_recipes(script, schedule, place.around))
+    recipes = list(recipe_candidates(typed, known, place.in_sight))
+    steady += [c for c in recipes if c.text]
+    risky = ([c] for c in ops if c.text and c.is_risky)
+    batches = (steady[at : at + _BATCH] for at in range(_FIRST_BATCH, len(steady), _BATCH))
+    for batch in itertools.chain(batches, risky):
+        yield from bench.run(batch, before)
+    for c in (*ops, *recipes):
+        if c.needs:
+            yield Tried(c.name, "", "not-tried", f"it needs {c.needs}", c.sentence)
+
+
+def known_recipes(script: Script, schedule: Schedule, around: Iterable[str] = ()) -> Iterator[Recipe]:
+    """Yield the recipes that there are: the schedule's, those of its libraries, the shipped ones.
+
+    Args:
+        script: The schedule's text.
+        schedule: The schedule.
+        around: The symbols of the sequences that the step will stand in: what includes them cannot stand there.
+    """
+    yield from own_recipes(script, f"@{schedule.entry}", around)
+    taken = []
+    for library in schedule.libraries:
+        read = Script(library.text, library.source)
+        taken += [op.symbol for op in read.steps if op.name == SEQUENCE]
+        yield from recipes_to_declare(script, read)
+    for path in sorted(shipped_folder("schedules").rglob("*.mlir")):
+        yield from recipes_to_copy(script, Script(path.read_text("utf-8"), str(path)), taken)
+
+
+def _catalogue(worker: Worker) -> Catalogue:
+    return with_own_ops(load_catalogue(worker), known_own_ops(worker))
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The payload before the step that is tried, and the handle in it."""
+
+    counts: Mapping[str, int]
+    digest: str
+    subject: Subject
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """Where candidates are tried: the schedule cut behind a step, with room for one more."""
+
+    payload: Payload
+    schedule: Schedule
+    place: Place
+    worker: Worker
+    seconds: float
+    usual_seconds: float = 0.0
+
+    def begin(self, handle: TypedName) -> _Before:
+        """Apply what is there already, and look at the handle."""
+        mark = ""
+        if not handle.type.startswith("!transform.any_value"):
+            mark = f'transform.annotate {handle.name} "{_MARK}" : {handle.type}'
+        text = self._text(mark) if mark else self.place.script.text
+        (outcome,) = self._ask([text], None)
+        if outcome["failed"] is not None:
+            message = f"{self.schedule.source} does not apply up to there: {outcome['failed']}"
+            raise error_for(Failure("definite", message))
+        subject = from_json(Subject, outcome["given"][0]) if mark else Subject()
+        return _Before(outcome["counts"], outcome["digest"], subject)
+
+    def run(self, candidates: Sequence[Candidate], before: _Before) -> Iterator[Tried]:
+        """Try candidates in one request; one that takes the worker down is left out of the next."""
+        waiting = list(candidates)
+        while waiting:
+            # Nearly all take as long as the schedule does; one may take longer.
+            limits = Limits(self.seconds + 4 * self.usual_seconds * len(waiting))
+            try:
+                outcomes = self._ask([self._text(c.text, c.sequences) for c in waiting], limits)
+            except WorkerError as error:
+                stage = error.failure.stage
+                if stage is None or not stage.isdecimal():  # it did not come to any of them
+                    raise
+                # Those before it are tried again: their answer was lost with the worker.
+                yield _died(waiting.pop(int(stage)), error)
+                # The next worker loads its parts now, so that the first candidate does not pay for them.
+                self._ask([self.place.script.text], None)
+                continue
+            yield from (_tried(c, o, before) for c, o in zip(waiting, outcomes, strict=True))
+            return
+
+    def _text(self, step: str, sequences: str = "") -> str:
+        return insert_recipe(self.place.script, step, sequences, inside=self.place.inside).text
+
+    def _ask(self, texts: list[str], limits: Limits | None) -> list[dict[str, Any]]:
+        described, body = describe_sources([(self.payload.source, self.payload.content)], role="payload")
+        more, more_body, parts = describe_schedule(self.schedule)
+        fields = {"sources": described + more, "schedule": parts, "texts": texts, "depth": self.place.depth}
+        answer = self.worker.request("try_steps", fields, body + more_body, limits=limits)
+        return list(answer.header["outcomes"])
+
+
+def _place(script: Script, schedule: Schedule, handle: str, at_step: StepRef | None) -> Place:
+    """Return the place at which to try: behind a step, or at the beginning of what defines an argument."""
+    definition = _definition(script, schedule, handle)
+    step = definition.op if at_step is None else script.find(at_step)
+    is_body = definition.is_argument and step.start == definition.op.start
+    return place_behind(script, f"@{schedule.entry}", step, inside=is_body or step.name == SEQUENCE)
+
+
+def _definition(script: Script, schedule: Schedule, handle: str) -> Definition:
+    """Return the definition of a handle: the entry's, where other sequences have one of that name."""
+    entry = script.find(f"@{schedule.entry}")
+    name = handle.partition("#")[0]
+    named = [d for d in script.handles.definitions if d.name.text == name]
+    inside = [d for d in named if entry.start <= d.name.start < entry.end]
+    return inside[0] if len(inside) == 1 else find_definition(script, name)
+
+
+def _type_of(script: Script, schedule: Schedule, handle: str) -> str:
+    definition = _definition(script, schedule, handle)
+    if handle not in definition.name.values:
+        listed = ", ".join(definition.name.values)
+        raise usage_error(f"{handle} is no single handle; {script.source} defines {listed}")
+    type_ = type_of(script, definition, handle)
+    if type_.startswith(("!transform.param", "!transform.any_param")):
+        raise usage_error(f"{handle} is a parameter; ops are tried on handles to payload")
+    return type_
+
+
+def _died(candidate: Candidate, error: LhkitError) -> Tried:
+    if error.failure.kind == "crash":
+        return _result(candidate, "crashes", "it takes the compiler down")
+    what = "memory" if error.failure.kind == "memory" else "time"
+    return _result(candidate, "stopped", f"it takes too much {what}")
+
+
+def _result(candidate: Candidate, status: TriedStatus, reason: str) -> Tried:
+    c = candidate
+    return Tried(c.name, c.text, status, reason, c.sentence, sequences=c.sequences)
+
+
+def _tried(candidate: Candidate, outcome: Mapping[str, Any], before: _Before) -> Tried:
+    if outcome["failed"] is not None:
+        wrong = _WRONG_NAME.match(outcome["failed"])
+        reason = f"it takes {wrong[1]}, not {wrong[2]}" if wrong else _short(outcome["failed"])
+        return _result(candidate, "fails", reason)
+    after = outcome["counts"]
+    names = sorted({*after, *before.counts})
+    changed = ((n, after.get(n, 0) - before.counts.get(n, 0)) for n in names)
+    counts = tuple((n, c) for n, c in changed if c)
+    values = read_syntax(candidate.text).ops[-1].values
+    subjects = [from_json(Subject, s) for s in outcome["given"]]
+    gives = tuple((v, _points_to(s)) for v, s in zip(values, subjects, strict=False))
+    has_effect = outcome["digest"] != before.digest
+    reason = _effect(counts) if has_effect else _gift(gives)
+    result = _result(candidate, "effect" if has_effect else "no-effect", reason)
+    return dataclasses.replace(result, counts=counts, gives=gives)
+
+
+def _points_to(subject: Subject) -> str:
+    counted = {name: subject.names.count(name) for name in dict.fromkeys(subject.names)}
+    return ", ".join(f"{count} {name}" for name, count in counted.items())
+
+
+def _effect(counts: Sequence[tuple[str, int]]) -> str:
+    listed = ", ".join(f"{'+' if c > 0 else '−'}{abs(c)} {n}" for n, c in counts)
+    return _short(listed) if listed else "changes ops in place"
+
+
+def _gift(gives: Sequence[tuple[str, str]]) -> str:
+    given = [f"{name}: {points_to}" for name, points_to in gives if points_to]
+    return _short("; ".join(given)) if given else "changes nothing"
+
+
+def _short(text: str) -> str:
+    line = text.strip().partition("\n")[0].rstrip(" :->")
+    return line if len(line) <= _MOST_REASON else line[: _MOST_REASON - 1] + "…"

@@ -1,0 +1,257 @@
+"""A graph that is laid out, as SVG and as text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from lhkit.draw.layered_layout import (
+    DETAIL_SIZE,
+    LABEL_SIZE,
+    TITLE_SIZE,
+    GraphLayout,
+    LabelPlace,
+    NodePlace,
+    Route,
+)
+from lhkit.draw.svg import element, escaped, marks, svg, text_width
+from lhkit.draw.theme import MONO
+from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
+
+_MARK_SIZE = 11.0
+_LEGEND_HEIGHT, _LEGEND_GAP = 22.0, 18.0
+_ARROW = 7.0
+# A share of the scale of a quantity, from hardly there to full in one hue: it reads without colours too.
+_HEAT_ROLE = "consumed"
+_LIGHTEST, _DARKEST = 0.06, 0.45  # texts stay readable in both themes
+
+
+def graph_svg(layout: GraphLayout, *, themed: bool = True) -> str:
+    """Return a graph as one SVG element.
+
+    Args:
+        layout: From `lhkit.draw.layered_layout.layout`.
+        themed: Carry the style sheet that follows the theme; without it the colours are the light ones.
+    """
+    legend, legend_width = _legend(layout.graph.legend)
+    width = max(layout.width, legend_width)
+    height = layout.height + (_LEGEND_HEIGHT if legend else 0.0)
+    boxes = [p for p in layout.nodes if p.is_box]
+    others = [p for p in layout.nodes if not p.is_box]
+    body = element(
+        "g",
+        *[_outline(p) for p in boxes],
+        *[_route(r, layout.graph.edges) for r in layout.routes],
+        *[_node(p) for p in others],
+        *[_texts(p) for p in boxes],
+        *[_label(each, layout.graph.edges) for each in layout.labels],
+        transform=f"translate(0,{_LEGEND_HEIGHT:g})" if legend else None,
+        font_family=MONO,
+    )
+    return svg(width, height, legend, body, label=layout.graph.title, themed=themed)
+
+
+def _node(place: NodePlace) -> str:
+    node = place.node
+    inside = [_outline(place, is_marked=False), _texts(place)]
+    if node.hover:
+        inside.insert(0, element("title", escaped(node.hover)))
+    return element("g", *inside, **_marks(node))
+
+
+def _marks(node: FlowNode) -> dict[str, object]:
+    label = f"{node.sign} {node.title}".strip() + (f", {node.quantity}" if node.quantity else "")
+    return marks(step=node.step, handles=node.handles, ops=node.ops, label=label if _stands_for(node) else "")
+
+
+def _stands_for(node: FlowNode) -> bool:
+    return node.step is not None or bool(node.handles or node.ops)
+
+
+def _outline(place: NodePlace, *, is_marked: bool = True) -> str:
+    """Return the rectangle of a node: its colour, its marks, dashed for a ghost, a second line if folded."""
+    node = place.node
+    rect: dict[str, object] = {
+        "x": place.x,
+        "y": place.y,
+        "width": place.width,
+        "height": place.height,
+        "rx": 6.0 if place.is_box else 4.0,
+        "fill": _paper(place),
+        "stroke": node.role or ("line" if place.is_box else "faint"),
+        "stroke_width": 1.8 if node.role else 1.0,
+        "stroke_dasharray": "5 3" if node.is_ghost else None,
+    }
+    title = [element("title", escaped(node.hover))] if node.hover and is_marked else []
+    drawn = element("rect", *title, **rect, **(_marks(node) if is_marked else {}))
+    inner = {**rect, "x": place.x + 3, "y": place.y + 3, "width": place.width - 6, "height": place.height - 6}
+    if node.heat is not None:
+        strength = _LIGHTEST + node.heat * (_DARKEST - _LIGHTEST)
+        drawn += element("rect", **{**inner, "stroke": "none", "fill": _HEAT_ROLE, "fill_opacity": strength})
+    if node.is_folded:
+        drawn += element("rect", **{**inner, "fill": "none", "stroke_width": 0.8, "rx": 3.0})
+    return drawn
+
+
+def _paper(place: NodePlace) -> str:
+    role = place.node.role
+    if not place.is_box and role in ("created", "changed", "erased", "selected"):
+        return f"{role}-paper"
+    return "panel" if place.is_box and place.depth % 2 == 0 else "paper"
+
+
+def _texts(place: NodePlace) -> str:
+    node = place.node
+    left = place.x + 9.0
+    middle = place.x + place.width / 2
+    common: dict[str, object] = {"pointer_events": "none"}
+    if place.is_box:
+        common |= {"x": left, "stroke": _paper(place), "stroke_width": 3.0, "paint_order": "stroke"}
+    else:
+        common |= {"x": middle, "text_anchor": "middle"}
+    title = element(
+        "text",
+        escaped(place.title),
+        y=place.y + 9.0 + TITLE_SIZE - 1,
+        font_size=TITLE_SIZE,
+        font_weight="bold" if place.is_box or node.sign else None,
+        fill="ink",
+        text_decoration="line-through" if node.is_ghost else None,
+        **common,
+    )
+    if not place.detail:
+        return title
+    y = place.y + 9.0 + TITLE_SIZE + DETAIL_SIZE + 2
+    return title + element(
+        "text",
+        escaped(place.detail),
+        y=y,
+        font_size=DETAIL_SIZE,
+        fill="faint" if node.heat is None else "ink",
+        **common,
+    )
+
+
+def _route(route: Route, edges: Sequence[FlowEdge]) -> str:
+    served = [edges[i] for i in route.edges]
+    edge = served[0]
+    role = edge.role or "faint"
+    handles = dict.fromkeys(h for e in served for h in e.handles)
+    ops = dict.fromkeys(o for e in served for o in e.ops)
+    end = route.points[-1]
+    shown = [*route.points[:-1], (end[0], end[1] + (-_ARROW if _goes_down(route) else _ARROW))]
+    line = element(
+        "path",
+        d=_path(shown if route.arrives else route.points),
+        fill="none",
+        stroke=role,
+        stroke_width=1.2,
+        stroke_dasharray="4 3" if edge.is_dead else None,
+    )
+    inside = [element("title", escaped(edge.hover)), line] if edge.hover else [line]
+    if route.arrives:
+        inside.append(_arrow_head(route, role))
+    if edge.is_dead:
+        inside.append(_strike(route, role))
+    if edge.sign and route.arrives:
+        inside.append(_sign(edge, route, role))
+    return element("g", *inside, **marks(handles=handles, ops=ops))
+
+
+def _goes_down(route: Route) -> bool:
+    return route.points[-1][1] >= route.points[-2][1]
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    """Return a way as a path: straight down, and curves that leave and arrive upright where it goes across."""
+    (x, y), *rest = points
+    parts = [f"M{x:.5g} {y:.6g}"]
+    for to_x, to_y in rest:
+        if to_x == x:
+            parts.append(f"V{to_y:.6g}")
+        else:
+            middle = (y + to_y) / 2
+            parts.append(f"C{x:.6g} {middle:.6g} {to_x:.6g} {middle:.6g} {to_x:.6g} {to_y:.6g}")
+        x, y = to_x, to_y
+    return "".join(parts)
+
+
+def _arrow_head(route: Route, role: str) -> str:
+    x, y = route.points[-1]
+    back = -_ARROW if _goes_down(route) else _ARROW
+    return element("path", d=f"M{x:.6g} {y:.6g}l-3.2 {back:g}h6.4z", fill=role)
+
+
+def _strike(route: Route, role: str) -> str:
+    """Return two short strokes across the middle of a way: what goes here is dead."""
+    points = route.points
+    longest = max(range(len(points) - 1), key=lambda i: abs(points[i + 1][1] - points[i][1]))
+    (x1, y1), (x2, y2) = points[longest], points[longest + 1]
+    x, y = (x1 + x2) / 2, (y1 + y2) / 2
+    d = "".join(f"M{x - 5:.6g} {y + by + 3:.6g}l10 -6" for by in (-2, 2))
+    return element("path", d=d, stroke=role, stroke_width=1.4, fill="none")
+
+
+def _sign(edge: FlowEdge, route: Route, role: str) -> str:
+    x, y = route.points[-1]
+    return element("text", escaped(edge.sign), x=x + 5, y=y - 3, font_size=_MARK_SIZE, fill=role)
+
+
+def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:
+    edge = edges[place.edge]
+    text = escaped(place.text)
+    inside = [element("title", escaped(edge.hover or edge.label)), text]
+    return element(
+        "text",
+        *inside,
+        x=place.x,
+        y=place.y,
+        font_size=LABEL_SIZE,
+        fill=edge.role if edge.is_dead else "faint",
+        text_decoration="line-through" if edge.is_dead else None,
+        **marks(handles=edge.handles, ops=edge.ops, label=edge.label if edge.handles else ""),
+    )
+
+
+def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
+    """Return what signs and colours mean as a row, and how wide it is."""
+    drawn, x = [], 12.0
+    for entry in entries:
+        swatch: dict[str, object] = {"x": x, "y": 6.0, "width": 12.0, "height": 12.0, "rx": 2.0}
+        if entry.heat is not None:
+            strength = _LIGHTEST + entry.heat * (_DARKEST - _LIGHTEST)
+            drawn.append(element("rect", **swatch, fill=_HEAT_ROLE, fill_opacity=strength, stroke="faint"))
+            x += 17
+        elif entry.sign:
+            drawn.append(
+                element("text", escaped(entry.sign), x=x, y=16.0, fill=entry.role or "ink", font_weight="bold")
+            )
+            x += text_width(entry.sign, 12.0) + 6
+        drawn.append(element("text", escaped(entry.text), x=x, y=16.0, font_size=10.5, fill="faint"))
+        x += text_width(entry.text, 10.5, mono=False) + _LEGEND_GAP
+    return element("g", *drawn) if drawn else "", x
+
+
+def graph_text(graph: FlowGraph) -> str:
+    """Return a graph as text: nodes under the boxes that they lie in, with what goes from them where."""
+    leaving: dict[str, list[FlowEdge]] = defaultdict(list)
+    for edge in graph.edges:
+        leaving[edge.source].append(edge)
+    names = {n.id: n.title for n in graph.nodes}
+    lines, depth = [graph.title], {None: 0}
+    for node in graph.nodes:
+        depth[node.id] = depth[node.parent] + 1  # type: ignore[index]
+        indent = "  " * (depth[node.id] - 1)  # type: ignore[index]
+        parts = [f"{node.sign or '·'} {node.title}", node.detail, node.quantity]
+        folded = " (folded)" if node.is_folded else ""
+        lines.append(indent + "  ".join(p for p in parts if p) + folded)
+        ports: dict[tuple[str, bool], list[FlowEdge]] = defaultdict(list)
+        for edge in leaving[node.id]:
+            ports[edge.port, edge.is_dead].append(edge)
+        for (_, is_dead), going in ports.items():
+            targets = ", ".join(
+                dict.fromkeys(f"{names[e.target]}{f' {e.sign}' if e.sign else ''}" for e in going)
+            )
+            dead = " ✕ dead" if is_dead else ""
+            lines.append(f"{indent}    {going[0].label}{dead} → {targets}")
+    return "\n".join(lines) + "\n"

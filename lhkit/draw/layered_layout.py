@@ -1,0 +1,293 @@
+"""Layered layout of graphs with boxes inside of boxes, from the inside out.
+
+A box that is laid out is a vertex of the box around it; an edge enters and leaves it at ports in its top and
+bottom. Nodes stand in layers, and edges cross from side to side between layers only, where no node is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from dataclasses import dataclass
+
+from lhkit.draw.layered_scope import Arc, Net, Placed, Point, Vertex, place, spread
+from lhkit.draw.svg import fitted, text_width
+from lhkit.model.flow_graph import FlowGraph, FlowNode
+
+_MOST_LAYOUTS = 16
+TITLE_SIZE, DETAIL_SIZE, LABEL_SIZE = 11.5, 10.0, 9.5
+_MOST_TITLE, _MOST_DETAIL, _MOST_LABEL = 260.0, 260.0, 80.0
+_TITLE_HEIGHT, _DETAIL_HEIGHT, _PAD = 16.0, 13.0, 9.0
+_LABEL_HEIGHT, _LABEL_LEFT = 13.0, 4.0
+_BOX_PAD, _MARGIN = 12.0, 12.0
+_KEPT_END = 3
+_TITLE = ("title", "")
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlace:
+    """A node with its texts as they fit, and its rectangle in pixels; ``depth`` counts the boxes around it."""
+
+    node: FlowNode
+    title: str
+    detail: str
+    x: float
+    y: float
+    width: float
+    height: float
+    depth: int
+    is_box: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPlace:
+    """The name of what leaves a node, beside the edge: left end of its base line, and an edge that it names."""
+
+    text: str
+    x: float
+    y: float
+    edge: int
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A piece of the way of edges, from top to bottom in general.
+
+    Attributes:
+        points: Its corners. Between two of them it goes straight down, or across between layers.
+        edges: The places in the graph of the edges that go this way.
+        arrives: True if the edges end with it; else it goes on behind the port of a box.
+    """
+
+    points: tuple[Point, ...]
+    edges: tuple[int, ...]
+    arrives: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLayout:
+    """A graph with a place for everything; boxes stand before what is inside of them."""
+
+    graph: FlowGraph
+    width: float
+    height: float
+    nodes: tuple[NodePlace, ...]
+    routes: tuple[Route, ...]
+    labels: tuple[LabelPlace, ...]
+
+
+@functools.lru_cache(maxsize=_MOST_LAYOUTS)
+def layout(graph: FlowGraph) -> GraphLayout:
+    """Return where everything of a graph stands; asked again for an equal graph, the same value.
+
+    Args:
+        graph: The graph. A box has to stand before what is inside of it.
+
+    Returns:
+        A layout in which no two nodes overlap, what is inside of a box lies inside of its rectangle, and no
+        edge crosses a node that it neither touches nor enters. Where edges have tens of thousands of bends the
+        longest are cut: only their ends are drawn, and light with what they come from.
+    """
+    return _Layouter(graph).layout()
+
+
+class _Layouter:
+    def __init__(self, graph: FlowGraph) -> None:
+        self._graph = graph
+        self._nodes = {n.id: n for n in graph.nodes}
+        self._children: dict[str | None, list[str]] = defaultdict(list)
+        for node in graph.nodes:
+            self._children[node.parent].append(node.id)
+        self._nets: dict[str, list[Net]] = defaultdict(list)
+        self._labels: dict[Net, tuple[str, int]] = {}
+        # For each box, its edges between (kind, name) of vertices: nodes, and ports in top and bottom.
+        self._arcs: dict[str | None, dict[tuple[object, object, Net, bool], list[int]]] = defaultdict(dict)
+        self._ports: dict[str | None, dict[tuple[str, Net], None]] = defaultdict(dict)
+        for i in range(len(graph.edges)):
+            self._add_edge(i)
+        for nets in self._nets.values():
+            nets.sort(key=lambda net: (len(net[1]), net))  # type: ignore[index]
+        self._vertices: dict[str, Vertex] = {}
+        self._inside: dict[str | None, tuple[Placed, list[object]]] = {}
+        # For each box the height above what is inside, and how much of the inside is a title beside ports.
+        self._heads: dict[str | None, tuple[float, float]] = {}
+
+    def layout(self) -> GraphLayout:
+        for node in reversed(self._graph.nodes):
+            self._measure(node)
+        placed = self._place(None, Vertex(0.0, 0.0))
+        width, height = placed.width + 2 * _MARGIN, placed.height + 2 * _MARGIN
+        return GraphLayout(self._graph, width, height, *self._gathered())
+
+    # Edges become arcs in the boxes that they pass.
+
+    def _add_edge(self, i: int) -> None:
+        edge = self._graph.edges[i]
+        net = (edge.source, edge.port, edge.is_dead)
+        if net not in self._labels:
+            self._labels[net] = (edge.label, i)
+            self._nets[edge.source].append(net)
+        up, down = self._boxes(edge.source), self._boxes(edge.target)
+        if edge.source in down or edge.target in up:
+            # From a box to what is inside of it, or back: from or to its border.
+            common = edge.source if edge.source in down else edge.target
+        else:
+            common = next(box for box in up if box in down)  # type: ignore[assignment]
+        out = [edge.source, *up[: up.index(common)]] if common in up else []
+        into = [edge.target, *down[: down.index(common)]] if common in down else []
+        is_inside = common in (edge.source, edge.target)
+        for inner, box in zip(out, [*out[1:], common] if common == edge.target else out[1:], strict=False):
+            self._ports[box]["out", net] = None
+            self._join(box, inner, ("out", net), net, False, i)
+        for inner, box in zip(into, [*into[1:], common] if common == edge.source else into[1:], strict=False):
+            self._ports[box]["in", net] = None
+            self._join(box, ("in", net), inner, net, inner != edge.target, i)
+        if not is_inside:
+            self._join(common, out[-1], into[-1], net, into[-1] != edge.target, i)
+
+    def _join(self, box: str | None, a: object, b: object, net: Net, enters: bool, edge: int) -> None:
+        self._arcs[box].setdefault((a, b, net, enters), []).append(edge)
+
+    def _boxes(self, node: str) -> list[str | None]:
+        """Return the boxes around a node, the innermost first and None for the whole graph last."""
+        found: list[str | None] = []
+        at = self._nodes[node].parent
+        while at is not None:
+            found.append(at)
+            at = self._nodes[at].parent
+        return [*found, None]
+
+    # Sizes, from the inside out.
+
+    def _measure(self, node: FlowNode) -> None:
+        title, detail = self._texts(node)
+        text = max(text_width(title, TITLE_SIZE), text_width(detail, DETAIL_SIZE))
+        head = _PAD + _TITLE_HEIGHT + (_DETAIL_HEIGHT if detail else 0.0)
+        nets = self._nets[node.id]
+        labels = [_shortened(self._labels[net][0]) for net in nets]
+        rooms = [text_width(label, LABEL_SIZE) + 2 * _LABEL_LEFT + 4 for label in labels]
+        width = text + 2 * _PAD
+        height = head + _PAD - 4
+        vertex = Vertex(width, height, _LABEL_HEIGHT if any(labels) else 0.0)
+        if node.id in self._children:
+            placed = self._place(node.id, Vertex(text, head))
+            vertex.width = max(width, placed.width + 2 * _BOX_PAD)
+            vertex.height = self._heads[node.id][0] + placed.height + _BOX_PAD
+        vertex.width = max(vertex.width, sum(rooms) if len(rooms) > 1 else 2 * sum(rooms))
+        if node.id in self._children:
+            self._add_ports(node.id, vertex)
+        vertex.exits.update(zip(nets, _exits(vertex.width, rooms, any(labels)), strict=True))
+        self._vertices[node.id] = vertex
+
+    def _texts(self, node: FlowNode) -> tuple[str, str]:
+        title = f"{node.sign} {node.title}" if node.sign else node.title
+        detail = " · ".join(t for t in (node.detail, node.quantity) if t)
+        return fitted(title, _MOST_TITLE, TITLE_SIZE), fitted(detail, _MOST_DETAIL, DETAIL_SIZE)
+
+    def _add_ports(self, box: str, vertex: Vertex) -> None:
+        placed, keys = self._inside[box]
+        left = (vertex.width - placed.width) / 2
+        for key, (x, _) in zip(keys, placed.corners, strict=True):
+            if isinstance(key, tuple) and key != _TITLE:
+                kind, net = key
+                (vertex.entries if kind == "in" else vertex.exits)[net] = left + x + 0.5
+
+    def _place(self, box: str | None, title: Vertex) -> Placed:
+        """Lay out the inside of a box; edges that enter it keep clear of its title, which is a vertex then."""
+        ports = self._ports[box]
+        is_entered = any(kind == "in" for kind, _ in ports)
+        keys: list[object] = [*([_TITLE] if is_entered else []), *self._children[box], *ports]
+        numbers = {key: i for i, key in enumerate(keys)}
+        vertices = [
+            title if k == _TITLE else self._vertices[k] if isinstance(k, str) else Vertex(1.0, 0.0)
+            for k in keys
+        ]
+        arcs = [Arc(numbers[a], numbers[b], net, enters) for a, b, net, enters in self._arcs[box]]
+        first = [numbers[k] for k in keys if isinstance(k, tuple) and k[0] in ("in", "title")]
+        last = [numbers[k] for k in ports if k[0] == "out"]
+        self._heads[box] = (0.0, title.height) if is_entered else (title.height, 0.0)
+        placed = place(vertices, arcs, first, last)
+        self._inside[box] = (placed, keys)
+        return placed
+
+    # Places, from the outside in.
+
+    def _gathered(self) -> tuple[tuple[NodePlace, ...], tuple[Route, ...], tuple[LabelPlace, ...]]:
+        nodes: dict[str, NodePlace] = {}
+        routes: list[Route] = []
+        for box in (None, *[n.id for n in self._graph.nodes if n.id in self._children]):
+            placed, keys = self._inside[box]
+            left, top, depth = _MARGIN, _MARGIN, 0
+            if box is not None:
+                around = nodes[box]
+                left = around.x + (around.width - placed.width) / 2
+                top, depth = around.y + self._heads[box][0], around.depth + 1
+            for key, (x, y) in zip(keys, placed.corners, strict=True):
+                if isinstance(key, str):
+                    nodes[key] = self._node_place(key, left + x, top + y, depth)
+            for ((a, b, _, _), edges), way in zip(self._arcs[box].items(), placed.ways, strict=True):
+                points = [(left + x, top + y) for x, y in way]
+                routes.append(self._route(points, a, b, edges, nodes.get(box or "")))
+        labels = [each for n in self._graph.nodes for each in self._label_places(nodes[n.id])]
+        return tuple([nodes[n.id] for n in self._graph.nodes]), tuple(routes), tuple(labels)
+
+    def _route(
+        self, points: list[Point], source: object, target: object, edges: list[int], box: NodePlace | None
+    ) -> Route:
+        """Return a piece of a way; ports reach to the border of their box."""
+        if box is not None:
+            above, beside = self._heads[box.node.id]
+            top = box.y + above
+            placed = self._inside[box.node.id][0]
+            if points[0][1] <= top + beside and not isinstance(source, str):
+                points.insert(0, (points[0][0], box.y))
+            if points[-1][1] == top + placed.height and not isinstance(target, str):
+                points.append((points[-1][0], box.y + box.height))
+        to = self._graph.edges[edges[0]].target
+        arrives = target == to or (box is not None and box.node.id == to)
+        return Route(tuple(points), tuple(edges), arrives)
+
+    def _node_place(self, node_id: str, x: float, y: float, depth: int) -> NodePlace:
+        vertex = self._vertices[node_id]
+        title, detail = self._texts(self._nodes[node_id])
+        return NodePlace(
+            self._nodes[node_id],
+            title,
+            detail,
+            x,
+            y,
+            vertex.width,
+            vertex.height,
+            depth,
+            node_id in self._children,
+        )
+
+    def _label_places(self, at: NodePlace) -> list[LabelPlace]:
+        found = []
+        for net in self._nets[at.node.id]:
+            label, edge = self._labels[net]
+            if label:
+                x = at.x + self._vertices[at.node.id].exits[net] + _LABEL_LEFT
+                found.append(LabelPlace(_shortened(label), x, at.y + at.height + LABEL_SIZE, edge))
+        return found
+
+
+def _shortened(label: str) -> str:
+    """Return a name that fits beside an edge; it is the end of a name that tells it from its like."""
+    if text_width(label, LABEL_SIZE) <= _MOST_LABEL:
+        return label
+    return (
+        fitted(label, _MOST_LABEL - text_width(label[-_KEPT_END:], LABEL_SIZE), LABEL_SIZE) + label[-_KEPT_END:]
+    )
+
+
+def _exits(width: float, rooms: list[float], is_labelled: bool) -> list[float]:
+    """Return where the edges of ports leave a node, so that the labels on their right have room."""
+    if len(rooms) < 2 or not is_labelled:
+        return spread(len(rooms), width)
+    at = (width - sum(rooms)) / 2
+    found = []
+    for room in rooms:
+        found.append(at + _LABEL_LEFT)
+        at += room
+    return found

@@ -1,0 +1,181 @@
+"""Views: panes of drawings with steps to go through and one selection, as data for the script and as HTML.
+
+What a browser does with a view is written in ``lhkit/draw/static/lhkit.js``, for notebooks and pages alike;
+``parts.js`` beside it has what other widgets need too.
+What is shown without it (a saved notebook, a published one) is `view_html`.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lhkit.draw.ir_style import ir_style
+from lhkit.draw.svg import drawing_id, element, escaped
+from lhkit.draw.theme import theme_style
+
+_STATIC = Path(__file__).parent / "static"
+# Below this many characters, packing costs more than it saves.
+_PACK_FROM = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One of several fragments of a pane; ``at`` is its step, or its number on the pane's own axis."""
+
+    at: int
+    html: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One drawing of a view.
+
+    Attributes:
+        name: What it is called in the page.
+        title: Its heading; empty for none.
+        html: Its fragment, where it has no frames.
+        frames: Fragments to go through, in ascending order of ``at``.
+        axis: What frames go by: ``step``, which all panes share, or something of its own, as ``iteration``.
+        folded: Whether it is closed until it is asked for.
+        picture: An SVG without a style sheet, for readers that strip styles and inline SVG (a notebook that is
+            not trusted); empty where the fragment is text.
+    """
+
+    name: str
+    title: str
+    html: str = ""
+    frames: tuple[Frame, ...] = ()
+    axis: str = "step"
+    folded: bool = False
+    picture: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewStep:
+    """A position of the slider: the index of a step (-1: before the first), its label, how it ended."""
+
+    index: int
+    label: str
+    status: str = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Drawings that share steps and a selection.
+
+    Attributes:
+        key: What views of the same trace have in common; a selection travels between them.
+        panes: The drawings.
+        steps: Positions of the slider, in order; none for a picture without steps.
+        start: The step that is shown first.
+        names: Names of handles by id, for people.
+        ends: At which position each step ended, as a step may contain others, by step.
+        held: What handles point to, by handle: (position, ids of payload ops) wherever that changed.
+    """
+
+    key: str
+    panes: tuple[Pane, ...]
+    steps: tuple[ViewStep, ...] = ()
+    start: int = -1
+    names: tuple[tuple[str, str], ...] = ()
+    ends: tuple[tuple[int, int], ...] = ()
+    held: tuple[tuple[str, tuple[tuple[int, str], ...]], ...] = ()
+
+
+@functools.cache
+def static_text(name: str) -> str:
+    """Return the text of the script or the style sheet that all views share."""
+    return (_STATIC / name).read_text(encoding="utf-8")
+
+
+def script(*names: str) -> str:
+    """Return scripts as one module: what all drawings share, then these files, in order."""
+    return "\n".join(static_text(name) for name in ("parts.js", *names))
+
+
+def view_style() -> str:
+    """Return the style sheet of views, with the colours of the theme."""
+    return f"{theme_style()}\n{ir_style()}\n{static_text('lhkit.css')}"
+
+
+def view_content(view: View) -> dict[str, Any]:
+    """Return a view as JSON data for the script; long fragments are packed."""
+    lookup = {"names": dict(view.names), "ends": dict(view.ends), "held": dict(view.held)}
+    return {
+        "key": view.key,
+        "start": view.start,
+        "steps": [{"index": s.index, "label": s.label, "status": s.status} for s in view.steps],
+        "panes": [_pane_content(pane) for pane in view.panes],
+        "lookup": packed(json.dumps(lookup, separators=(",", ":"))),
+    }
+
+
+def _pane_content(pane: Pane) -> dict[str, Any]:
+    content: dict[str, Any] = {"name": pane.name, "title": pane.title, "axis": pane.axis}
+    if pane.folded:
+        content["folded"] = True
+    if pane.frames:
+        frames = [{"at": f.at, "label": f.label, "html": packed(f.html)} for f in pane.frames]
+        return {**content, "frames": frames}
+    return {**content, "html": packed(pane.html)}
+
+
+def packed(text: str, *, least: int = _PACK_FROM, level: int = 9) -> str | Mapping[str, str]:
+    """Return a text as the script unpacks it: itself, or compressed and in base64 where it is long.
+
+    Args:
+        text: The text.
+        least: How many characters are long.
+        level: How hard to compress, from 1; what is not kept is sent sooner with less.
+    """
+    if len(text) < least:
+        return text
+    return {"z": base64.b64encode(zlib.compress(text.encode(), level)).decode()}
+
+
+def view_id(view: View) -> str:
+    """Return an id that equal views have in common."""
+    panes = [[p.name, p.title, p.html, *[f.html for f in p.frames]] for p in view.panes]
+    return drawing_id(view.key, str(view.start), json.dumps(panes))
+
+
+def view_html(view: View, *, id_: str | None = None) -> str:
+    """Return a view as HTML that needs no script: each pane at the step that is shown first.
+
+    It reads well where styles and inline SVG are stripped too, as notebooks do that are not trusted.
+
+    Args:
+        view: The view.
+        id_: What a live model knows it by; default what equal views have in common.
+    """
+    panes = "".join(_pane_html(pane, view.start) for pane in view.panes)
+    style = element("style", view_style())
+    return element("div", style, panes, class_="lh lh-view", data_lh_view=id_ or view_id(view))
+
+
+def _pane_html(pane: Pane, start: int) -> str:
+    inside = pane.html
+    if pane.frames:
+        at = start if pane.axis == "step" else pane.frames[0].at
+        shown = [f for f in pane.frames if f.at <= at] or [pane.frames[0]]
+        inside = shown[-1].html
+    if pane.picture:
+        # `hidden` is what stays of the drawing where style sheets go; then the image stands for it.
+        prefix = "data:image/svg+xml;base64,"
+        data = base64.b64encode(pane.picture.encode()).decode()
+        style = "background:#fff;max-width:100%"
+        image = f'<img class="lh-unstyled" alt="{escaped(pane.title)}" style="{style}" src="{prefix}{data}">'
+        inside = element("div", inside, class_="lh-picture", hidden="") + image
+    body = element("div", inside, class_="lh-body")
+    if pane.folded:
+        return element("details", element("summary", escaped(pane.title)), body, class_="lh-pane")
+    heading = element("h3", escaped(pane.title)) if pane.title else ""
+    return element("section", heading, body, class_="lh-pane")

@@ -1,0 +1,366 @@
+"""Kernels: compiled payloads that take and return NumPy arrays, and survive the worker they live in."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.kernels.apply_failures import traced_error
+from lhkit.kernels.argument_marshalling import fit_arguments, pack_arguments, pack_result
+from lhkit.kernels.code_listing import CodeListing, list_code
+from lhkit.kernels.hot_loops import find_hot_loops
+from lhkit.kernels.kernel_recipes import describe_recipe
+from lhkit.load.loader import as_payload, as_schedule
+from lhkit.load.microkernels import read_microkernels
+from lhkit.load.random_inputs import generate_arguments
+from lhkit.load.target_choice import code_target
+from lhkit.load.weights import with_weights
+from lhkit.memory.footprint_estimate import predict_footprint
+from lhkit.memory.kernel_memory import call_fields, deciding_values, footprint_name, read_answer
+from lhkit.model.boundary import public
+from lhkit.model.codec import from_json
+from lhkit.model.errors import CrashError, ScheduleError, usage_error
+from lhkit.model.failure import Failure
+from lhkit.model.instructions import HotLoops, MachineCode
+from lhkit.model.knob import KnobValue
+from lhkit.model.memory_footprint import Footprint
+from lhkit.model.microkernel import Microkernel
+from lhkit.model.payload import Payload
+from lhkit.model.printable import printable
+from lhkit.model.schedule import Schedule
+from lhkit.model.showable import Showable
+from lhkit.model.signature import ArrayType
+from lhkit.worker.client import Worker
+from lhkit.worker.framing import Message
+from lhkit.worker.limits import Limits
+from lhkit.worker.shared_arrays import Descriptor, Packing, arrays_in, dtype_named
+from lhkit.worker.worker_questions import Request, record
+from lhkit.worker.workers import shared_worker
+
+Array = NDArray[Any]
+
+
+@public
+def compile_kernel(
+    payload: Payload | str | os.PathLike[str],
+    schedule: Schedule | str | os.PathLike[str] | None = None,
+    knobs: Mapping[str, KnobValue] | None = None,
+    *,
+    function: str | None = None,
+    opt_level: int = 3,
+    target: str | None = None,
+    microkernels: Mapping[str, str | os.PathLike[str]] | None = None,
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> Kernel:
+    """Compile a payload, scheduled or not, for this machine's CPU, or for an older one of its kind.
+
+    Args:
+        payload: What to compile, loaded or a path; it is not changed.
+        schedule: What to apply to it first, loaded or a path.
+        knobs: Values for knobs of the schedule, over those it has.
+        function: Which function of the payload; needed where it has several.
+        opt_level: LLVM's optimization level, 0 to 3.
+        target: Whose instructions it may use: ``sse``, ``avx2``, ``avx512`` or ``host``. Default: the target
+            of the schedule, else what ``LHKIT_TARGET`` names, where this CPU has its instructions; else all
+            that this CPU has. Knobs of the schedule that are not set get their defaults for the target, also
+            where it was loaded for another one.
+        microkernels: What runs for each microkernel that the schedule calls (``lhkit.replace_with_call``), by
+            name: C source (``FILE.c``) or a Python function (``FILE.py:FUNCTION``).
+        worker: Another worker than the session's.
+        limits: Time and memory for each request.
+
+    Returns:
+        The kernel; call it with NumPy arrays.
+
+    Raises:
+        UsageError: No such function, knob or target, or one that this CPU cannot execute; a microkernel that is
+            missing, unknown or does not load.
+        ScheduleError: The schedule does not apply.
+        PayloadError: The payload cannot be lowered; the message names op, place and stage.
+        WorkerError: The compiler crashed, or took too much time or memory.
+
+    Warns:
+        UserWarning: The schedule has the sizes of another target in its text.
+    """
+    if opt_level not in range(4):
+        raise usage_error(f"the optimization level is {opt_level!r}, not 0 to 3")
+    payload = as_payload(payload, worker)
+    if schedule is not None:
+        schedule = as_schedule(schedule, worker, target=target)
+    elif knobs:
+        raise usage_error("knobs were given without a schedule")
+    if schedule is not None and knobs:
+        schedule = schedule.with_knobs(knobs)
+    given = read_microkernels(microkernels)
+    worker = worker or shared_worker()
+    kernel = Kernel(payload, schedule, function, opt_level, worker, limits, given, target=target)
+    kernel.build()
+    return kernel
+
+
+@public
+def empty(shape: int | tuple[int, ...], dtype: str = "float32") -> Array:
+    """Return an uninitialized array that kernels read and write without a copy.
+
+    Args:
+        shape: Extents in elements.
+        dtype: Element type, such as ``float32``.
+
+    Raises:
+        UsageError: An extent is no integer from 0 up, or there is no such dtype.
+        MemoryLimitError: There is no room for it.
+    """
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not all(isinstance(n, int | np.integer) and n >= 0 for n in extents):
+        raise usage_error(f"the extents are {shape!r}, not integers from 0 up")
+    return shared_worker().files.new_array(extents, dtype_named(str(dtype)))
+
+
+class Kernel(Showable):
+    """A compiled payload. Calling it costs about as much as its own work.
+
+    Attributes:
+        payload: What was compiled.
+        schedule: What was applied to it, or None.
+        function: The signature of the compiled function.
+        compile_ns: Time of the last build, from text to machine code.
+        output: What the compiler printed during the last build (``transform.print`` and remarks).
+        worker: The worker that it lives in.
+        microkernels: What runs for the microkernels that the schedule calls.
+        target: The target that it is compiled for; empty for this CPU, with all its instructions.
+    """
+
+    def __init__(
+        self,
+        payload: Payload,
+        schedule: Schedule | None,
+        function: str | None,
+        opt_level: int,
+        worker: Worker,
+        limits: Limits | None,
+        microkernels: tuple[Microkernel, ...] = (),
+        *,
+        target: str | None = None,
+    ) -> None:
+        self.payload = payload
+        self.schedule = schedule
+        self.function = payload.function(function)
+        self.compile_ns = 0
+        self.output = ""
+        self.worker = worker
+        self.microkernels = microkernels
+        self.target = code_target(target, schedule)
+        self._limits = limits
+        self._opt_level = opt_level
+        self._number: int | None = None
+        self._generation = -1
+        self._finalizer: weakref.finalize[Any, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call it in tables: the schedule's source, or ``unscheduled``."""
+        return self.schedule.source if self.schedule else "unscheduled"
+
+    @property
+    def schedule_values(self) -> dict[str, KnobValue]:
+        """The value of every knob of the schedule."""
+        return self.schedule.values if self.schedule else {}
+
+    @public
+    def build(self) -> int:
+        """Compile now if the worker does not hold the kernel (any more); return its number there."""
+        if self._number is not None and self._generation == self.worker.generation:
+            return self._number
+        fields, body = self.recipe()
+        answer = self._ask("compile", fields, body)
+        self._number, self._generation = int(answer.header["kernel"]), self.worker.generation
+        self.compile_ns = int(answer.header["compile_ns"])
+        self.output = str(answer.header["output"])
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        self._finalizer = weakref.finalize(self, self.worker.release, self._number, self._generation)
+        self._finalizer.atexit = False
+        return self._number
+
+    def forget(self) -> None:
+        """Take note that the worker no longer holds the kernel; the next call builds it again."""
+        self._number = None
+
+    def recipe(self, target: str | None = None) -> tuple[dict[str, Any], bytes]:
+        """Return what decides the kernel, or the same for another target, as fields and body of a request."""
+        return describe_recipe(
+            self.payload,
+            self.schedule,
+            self.function.name,
+            self._opt_level,
+            self.worker,
+            self.microkernels,
+            self.target if target is None else code_target(target),
+        )
+
+    @public
+    def ir(self, stage: str = "scheduled") -> str:
+        """Return the IR at a stage: ``scheduled``, ``bufferized``, ``loops`` or ``llvm``."""
+        fields, body = self.recipe()
+        return self._ask("lower", {**fields, "stage": stage}, body).body.decode()
+
+    @public
+    def assembly(self, target: str | None = None) -> str:
+        """Return the machine code of the kernel as assembly, an instruction a line.
+
+        Args:
+            target: Make it for ``sse``, ``avx2``, ``avx512`` or ``host`` instead of the kernel's target.
+                Nothing is executed: this CPU need not have the instructions. Knobs keep their values.
+        """
+        fields, body = self.recipe(target)
+        return self._ask("assembly", fields, body).body.decode()
+
+    @public
+    def hot_loops(self, target: str | None = None) -> HotLoops:
+        """Return what each innermost loop of the machine code does, and what bounds it.
+
+        The target is as in `assembly`.
+        """
+        fields, body = self.recipe(target)
+        answer = self._ask("machine_code", fields, body)
+        return find_hot_loops(from_json(MachineCode, answer.header["code"]))
+
+    @public
+    def listing(self, target: str | None = None) -> CodeListing:
+        """Return the instructions of the innermost loops beside the bufferized IR that they come from.
+
+        The target is as in `assembly`.
+        """
+        fields, body = self.recipe(target)
+        answer = self._ask("machine_code", {**fields, "lines": True}, body)
+        return list_code(from_json(MachineCode, answer.header["code"]))
+
+    @public
+    def footprint(self, *arguments: Any, count: bool = True) -> Footprint:
+        """Return the memory that a call asks for: foretold from the buffers, and counted in a run.
+
+        Args:
+            *arguments: As for a call; they stay as they are. Without any they are generated.
+            count: Whether to run the kernel and count; what it calls in a library or a microkernel is not
+                counted.
+
+        Raises:
+            UsageError: An argument does not fit.
+            WorkerError: The kernel crashed or took too long.
+        """
+        types = self.function.arguments
+        given = arguments or generate_arguments(self.function)
+        arrays = fit_arguments(types, tuple(given), self.function.describe())
+        recipe, sources = self.recipe()
+        packing = Packing(self.worker.files, sources)
+        try:
+            call = call_fields(self.function, arrays, packing) if count else {"arguments": None}
+            answer = self._ask("memory", {**recipe, **call, "stage": "loops"}, packing.body)
+        finally:
+            packing.release()
+        program, counted = read_answer(answer)
+        predicted = predict_footprint(program, deciding_values(types, arrays))
+        return Footprint(footprint_name(self.function, self.schedule), predicted, counted)
+
+    @public
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel.
+
+        Args:
+            *arguments: NumPy arrays with the shapes and dtypes of the function's arguments. Arrays for
+                memrefs are written to in place; those for tensors never change. Those that were constants
+                once may all be left out: the payload has them.
+
+        Returns:
+            The result, a tuple of several, or None. Tensors come as arrays, scalars as NumPy scalars.
+
+        Raises:
+            UsageError: An argument does not fit.
+            WorkerError: The kernel crashed or took too long; the next call works again.
+        """
+        given = with_weights(self.payload, self.function, arguments)
+        arrays = fit_arguments(self.function.arguments, given, self.function.describe())
+        packing = Packing(self.worker.files)
+        try:
+            return self._call(arrays, packing)
+        finally:
+            packing.release()
+
+    def _call(self, arrays: list[Array], packing: Packing) -> Any:
+        taken = list(zip(arrays, self.function.arguments, strict=True))
+        sent = pack_arguments(packing, arrays, self.function.arguments)
+        results = [pack_result(packing, t) for t in self.function.results]
+        fields = {"arguments": [d for d, _ in sent], "results": [d for d, _ in results]}
+        answer = self._run(fields, packing.body)
+        for (array, type_), (_, place) in zip(taken, sent, strict=True):
+            if type_.kind == "memref" and place is not None:
+                array[...] = place
+        return _unpack(answer, self._collect(answer, results, packing), self.function.results, packing)
+
+    def _collect(
+        self, answer: Message, results: list[tuple[Descriptor, Array | None]], packing: Packing
+    ) -> list[tuple[Descriptor, Array | None]]:
+        """Return the results with the shapes that the kernel gave them; large ones are fetched from it."""
+        shaped = [({**d, "shape": s}, p) for (d, p), s in zip(results, answer.header["shapes"], strict=True)]
+        held = [i for i, is_held in enumerate(answer.header["held"]) if is_held]
+        for i in held:
+            descriptor, _ = shaped[i]
+            shaped[i] = packing.reserve(descriptor["shape"], dtype_named(descriptor["dtype"]))
+        if held:
+            self._ask("collect", {"results": [shaped[i][0] for i in held]}, b"")
+        return shaped
+
+    def _run(self, fields: dict[str, Any], body: bytes) -> Message:
+        for _ in range(2):
+            number = self.build()
+            answer = self._ask("call", {"kernel": number, **fields}, body, self._requests_before_a_call)
+            if not answer.header.get("gone"):
+                return answer
+            self.forget()
+        raise CrashError(Failure(kind="crash", message="the worker forgets kernels as soon as they are built"))
+
+    def _requests_before_a_call(self) -> list[Request]:
+        return [record("compile", *self.recipe())]
+
+    def _ask(
+        self,
+        name: str,
+        fields: dict[str, Any],
+        body: bytes,
+        before: Callable[[], Sequence[Request]] = tuple,
+    ) -> Message:
+        good = self.payload.text
+        try:
+            return self.worker.request(
+                name, fields, body, limits=self._limits, before=before, last_good_ir=good
+            )
+        except (ScheduleError, CrashError) as error:
+            if self.schedule is None:
+                raise
+            raise traced_error(error, self.payload, self.schedule, self.worker, self._limits) from None
+
+    def __repr__(self) -> str:
+        words = f"Kernel({self.function.describe()}, {self.name}, compiled in {self.compile_ns / 1e6:.0f} ms)"
+        return printable(words)
+
+
+def _unpack(
+    answer: Message,
+    results: list[tuple[Descriptor, Array | None]],
+    types: tuple[ArrayType, ...],
+    packing: Packing,
+) -> Any:
+    values: list[Any] = []
+    inline = iter(arrays_in(answer.body, [d for d, place in results if place is None]))
+    for (_, place), type_ in zip(results, types, strict=True):
+        array = packing.keep(place) if place is not None else next(inline).copy()
+        values.append(array[()] if type_.kind == "scalar" else array)
+    if not values:
+        return None
+    return values[0] if len(values) == 1 else tuple(values)

@@ -1,0 +1,202 @@
+"""The shipped notebooks as lessons: a private copy of them, and how far its reader is.
+
+What was run is read from the copy itself, and what is solved from the file in the state folder in which
+exercises remember it. Nothing else is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lhkit.lessons.lesson import Lesson, LessonState
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.model.errors import usage_error
+from lhkit.worker.user_folders import state_folder
+
+WORDS_FILE = "lessons.json"
+_SOLVED_SCHEMA = "lhkit.exercises/1"
+_EXERCISE = re.compile(r"""\bexercises\.load\(\s*["'](\w+)["']""")
+_WORDS_A_MINUTE, _MINUTES_A_CELL, _MINUTES_A_QUESTION, _MINUTES_AN_EXERCISE = 120, 0.7, 1.0, 5.0
+_STEP_MINUTES = 5
+_MOST_IDEA = 160
+_SPENT = "before-reset"
+
+
+def shipped_notebooks() -> tuple[Path, ...]:
+    """Return the notebooks that come with lhkit, in the order of ``lessons.json``, others by name."""
+    root = shipped_folder("notebooks")
+    found = (p for p in root.rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+    places = {name: place for place, name in enumerate(_words())}
+
+    def place(path: Path) -> tuple[int, int, str]:
+        below = _below(path)
+        return below.count("/"), places.get(below.removesuffix(".ipynb"), len(places)), below
+
+    return tuple(sorted(found, key=place))
+
+
+def lessons_in(folder: Path | None = None) -> tuple[Lesson, ...]:
+    """Return the shipped notebooks as lessons, in order, those of folders last.
+
+    Args:
+        folder: The private copy whose state they have; without one they are all new.
+    """
+    words = _words()
+    solved = solved_exercises()
+    return tuple(_lesson(source, folder, words, solved) for source in shipped_notebooks())
+
+
+def solved_exercises() -> Mapping[str, str]:
+    """Return the day on which each solved exercise was solved; none where nothing was remembered."""
+    try:
+        data = _json_of(state_folder() / "exercises.json")
+    except OSError:  # no place for state
+        return {}
+    if not isinstance(data, dict) or data.get("schema") != _SOLVED_SCHEMA:
+        return {}
+    solved = data.get("solved")
+    return {str(name): str(day) for name, day in solved.items()} if isinstance(solved, dict) else {}
+
+
+def copy_notebooks(folder: Path) -> list[str]:
+    """Copy shipped notebooks that a folder lacks into it; return their paths below it."""
+    copied = []
+    for source in shipped_notebooks():
+        if not (target := folder / _below(source)).exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            copied.append(_below(source))
+    return copied
+
+
+def reset_notebook(folder: Path, name: str) -> Path | None:
+    """Make a notebook of the copy what it was when it was shipped.
+
+    Args:
+        folder: The private copy.
+        name: Its name, its number, or the start of its name.
+
+    Returns:
+        Where the edited one is kept, with a name of its own; None if nothing had been changed.
+
+    Raises:
+        UsageError: There is no such notebook, or several.
+    """
+    copy_notebooks(folder)
+    path = find_notebook(folder, name)
+    source = shipped_folder("notebooks") / path.relative_to(folder)
+    if path.read_bytes() == source.read_bytes():
+        return None
+    kept = _free(path)
+    path.replace(kept)
+    shutil.copyfile(source, path)
+    return kept
+
+
+def find_notebook(folder: Path, name: str) -> Path:
+    """Return a shipped notebook of the copy by its name, its number, or the start of its name.
+
+    Raises:
+        UsageError: There is no such notebook, or several.
+    """
+    names = [_below(source) for source in shipped_notebooks()]
+    asked = name.removesuffix(".ipynb")
+    found = [n for n in names if n == f"{asked}.ipynb"] or [n for n in names if n.startswith(asked)]
+    if len(found) != 1:
+        raise usage_error(f"no notebook is meant by {name!r}", f"There are: {', '.join(names) or 'none'}.")
+    return folder / found[0]
+
+
+def _below(source: Path) -> str:
+    return source.relative_to(shipped_folder("notebooks")).as_posix()
+
+
+def _free(path: Path) -> Path:
+    """Return a name beside a notebook that is not taken."""
+    for number in range(1, 1000):
+        kept = path.with_name(f"{path.stem}.{_SPENT}-{number}.ipynb")
+        if not kept.exists():
+            return kept
+    raise usage_error(f"{path}: too many copies are kept", "Delete those that you do not need.")
+
+
+def _words() -> Mapping[str, Mapping[str, Any]]:
+    """Return what is said of notebooks beside them: ``idea`` in a line, ``minutes`` where they are known."""
+    data = _json_of(shipped_folder("notebooks") / WORDS_FILE)
+    return data if isinstance(data, dict) else {}
+
+
+def _lesson(
+    source: Path, folder: Path | None, words: Mapping[str, Mapping[str, Any]], solved: Mapping[str, str]
+) -> Lesson:
+    cells = _cells(_json_of(source))
+    path = _below(source)
+    exercises = tuple(dict.fromkeys(name for _, text in cells for name in _EXERCISE.findall(text)))
+    title, first = _opening(cells)
+    said = words.get(path.removesuffix(".ipynb"), {})
+    return Lesson(
+        path=path,
+        title=title or source.stem,
+        idea=said.get("idea", first),
+        minutes=said.get("minutes") or _minutes(cells, len(exercises)),
+        state="new" if folder is None else _state(source, folder / path),
+        exercises=exercises,
+        solved=tuple(name for name in exercises if name in solved),
+    )
+
+
+def _opening(cells: list[tuple[str, str]]) -> tuple[str, str]:
+    """Return the first heading, and after it what is in italics at once or else the first sentence."""
+    text = next((text for kind, text in cells if kind == "markdown"), "")
+    heading, _, rest = text.partition("\n")
+    sentence = re.match(r"\*[^*]+\*(?=\s|$)|[^*].*?[.?!](?=\s|$)", " ".join(rest.split()))
+    words = sentence.group(0) if sentence else ""
+    return heading.lstrip("# ").strip(), words if len(words) <= _MOST_IDEA else ""
+
+
+def _minutes(cells: list[tuple[str, str]], exercises: int) -> int:
+    texts = [text for kind, text in cells if kind == "markdown"]
+    code = sum(kind == "code" for kind, _ in cells)
+    questions = sum(text.count("<details") for text in texts)
+    words = sum(len(text.split()) for text in texts)
+    minutes = words / _WORDS_A_MINUTE + code * _MINUTES_A_CELL + questions * _MINUTES_A_QUESTION
+    minutes += exercises * _MINUTES_AN_EXERCISE
+    return max(_STEP_MINUTES, round(minutes / _STEP_MINUTES) * _STEP_MINUTES)
+
+
+def _state(source: Path, copy: Path) -> LessonState:
+    """Return what was done with a copy; run means all cells of code, without an error in what is saved."""
+    if not copy.exists() or copy.read_bytes() == source.read_bytes():
+        return "new"
+    notebook = _json_of(copy)
+    code = [c for c in _raw_cells(notebook) if c.get("cell_type") == "code" and _text(c).strip()]
+    outputs = [output for cell in code for output in cell.get("outputs", ())]
+    failed = any(output.get("output_type") == "error" for output in outputs)
+    return "run" if code and not failed and all(c.get("execution_count") for c in code) else "begun"
+
+
+def _cells(notebook: Any) -> list[tuple[str, str]]:
+    return [(str(cell.get("cell_type")), _text(cell)) for cell in _raw_cells(notebook)]
+
+
+def _raw_cells(notebook: Any) -> list[dict[str, Any]]:
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    return [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
+
+
+def _text(cell: Mapping[str, Any]) -> str:
+    source = cell.get("source", "")
+    return source if isinstance(source, str) else "".join(source)
+
+
+def _json_of(path: Path) -> Any:
+    """Return what a file holds; None where it is missing or damaged, as a file that others write may be."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None

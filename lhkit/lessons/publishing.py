@@ -1,0 +1,126 @@
+"""Notebooks as web pages: every picture in place, and nothing that asks an address or needs a kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lhkit.model.errors import usage_error
+from lhkit.model.file_io import parse_json, read_text
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+_CELL_SECONDS = 600
+
+_LINK = re.compile(r'href="((?![a-z]+:)[^"#]+)\.ipynb"')
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedNotebook:
+    """A notebook as a page: its name without suffix, its title, the page's text."""
+
+    name: str
+    title: str
+    html: str
+
+
+def publish_notebook(path: Path, *, run_in: Path | None = None) -> PublishedNotebook:
+    """Return a notebook as one HTML page that asks nothing of any address.
+
+    Args:
+        path: The notebook; it is not changed.
+        run_in: Run it first in this folder, in a kernel of its own; None to take it as it is.
+
+    Raises:
+        UsageError: It is no notebook, or one of its cells fails.
+    """
+    notebook = read_notebook(path)
+    if run_in is not None:
+        execute_notebook(notebook, path, run_in)
+    without_widgets(notebook)
+    title = _title(notebook) or path.stem
+    return PublishedNotebook(path.stem, title, _exported(notebook, title))
+
+
+def read_notebook(path: Path) -> Any:
+    """Return the notebook in a file.
+
+    Raises:
+        UsageError: It is none.
+    """
+    import nbformat
+
+    try:
+        text = read_text(path)
+        data = parse_json(text)
+    except OSError as error:
+        raise usage_error(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise usage_error(f"{path} is no notebook: {error}") from None
+    cells = data.get("cells", data.get("worksheets")) if isinstance(data, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise usage_error(f"{path} is no notebook: it has no cells, or one that is none")
+    try:
+        return nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+    except (ValueError, TypeError, AttributeError, KeyError, nbformat.ValidationError) as error:
+        raise usage_error(f"{path} is no notebook: {error}") from None
+
+
+def without_widgets(notebook: Any) -> None:
+    """Take views and states of widgets out of a notebook: what is left of each output is its picture."""
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            output.get("data", {}).pop(WIDGET_VIEW, None)
+
+
+def cells_sha256(notebook: Any) -> str:
+    """Return the hash of the sources of a notebook's cells."""
+    sources = [[cell.cell_type, cell.source] for cell in notebook.cells]
+    return hashlib.sha256(json.dumps(sources).encode()).hexdigest()
+
+
+def execute_notebook(notebook: Any, path: Path, folder: Path) -> None:
+    """Run a notebook in place, in a kernel of its own, without live widgets.
+
+    Args:
+        notebook: What `read_notebook` returned; its outputs are written.
+        path: What to call it in messages.
+        folder: The working directory of the kernel.
+
+    Raises:
+        UsageError: One of its cells fails.
+    """
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    resources = {"metadata": {"path": str(folder)}}
+    client = NotebookClient(notebook, timeout=_CELL_SECONDS, resources=resources, store_widget_state=False)
+    try:
+        client.execute(env={**os.environ, "LHKIT_LIVE": "0"})
+    except CellExecutionError as error:
+        raise usage_error(f"{path}: a cell fails: {error.ename}: {error.evalue}") from None
+
+
+def _exported(notebook: Any, title: str) -> str:
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter()  # type: ignore[no-untyped-call]
+    # What the template would fetch from elsewhere.
+    for address in ("require_js_url", "mathjax_url", "jquery_url", "mermaid_js_url"):
+        setattr(exporter, address, "")
+    html, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": title}})
+    # Notebooks are published side by side: a link from one to another leads to its page.
+    return _LINK.sub(r'href="\1.html"', str(html))
+
+
+def _title(notebook: Any) -> str:
+    for cell in notebook.cells:
+        for line in cell.source.splitlines() if cell.cell_type == "markdown" else ():
+            if line.startswith("# "):
+                return str(line.removeprefix("# ").strip())
+    return ""

@@ -1,0 +1,61 @@
+"""The catalogue of transform ops: made by the worker once for each toolchain, then read from a cache."""
+
+from __future__ import annotations
+
+import functools
+
+from lhkit.model.bindings_host import find_host
+from lhkit.model.errors import UsageError
+from lhkit.model.op_catalogue import Catalogue
+from lhkit.worker.client import Worker
+from lhkit.worker.kept import kept_path, read_or_make
+from lhkit.worker.workers import shared_worker
+
+# What the catalogue is made by: a change there makes another one.
+MAKERS = (
+    "compiler/catalogue*.py",
+    "compiler/forms.py",
+    "model/catalogue.py",
+    "model/forms.py",
+    "model/op_words.py",
+)
+
+
+def load_catalogue(worker: Worker | None = None) -> Catalogue:
+    """Return the catalogue of the bindings that are installed.
+
+    The first time it is made by the worker, which takes seconds; afterwards it is read without one.
+
+    Args:
+        worker: Another worker than the session's.
+
+    Raises:
+        UsageError: No bindings are installed.
+    """
+    host = find_host()
+    return _load(host, worker)
+
+
+def known_help() -> dict[str, str]:
+    """Return what each op does, in a sentence, by its name; nothing where the catalogue was not made yet."""
+    try:
+        host = find_host()
+    except UsageError:
+        return {}  # a trace by a compiler binary needs no bindings
+    if host not in _HELP and kept_path(host, MAKERS).is_file():
+        _HELP[host] = {op.name: op.sentence for op in load_catalogue().ops}
+    return _HELP.get(host, {})
+
+
+# Once it is known it stays: whoever draws asks each time.
+_HELP: dict[str, dict[str, str]] = {}
+
+
+@functools.lru_cache(maxsize=4)
+def _load(host: str, worker: Worker | None) -> Catalogue:
+    from lhkit import __version__
+
+    def ask() -> bytes:
+        return (worker or shared_worker()).request("catalogue", {"lhkit": __version__}).body
+
+    return read_or_make(kept_path(host, MAKERS), Catalogue.from_json, ask)

@@ -1,0 +1,148 @@
+"""Files in an older spelling, rewritten and then parsed, so that what is left to do is known."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from dataclasses import dataclass
+
+from lhkit.load.elementwise_spelling import elementwise_spelling
+from lhkit.load.loader import describe_sources
+from lhkit.load.source_texts import read_source
+from lhkit.model.errors import PayloadError, ScheduleError, usage_error
+from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.span import Span
+from lhkit.text.upgrades.elementwise_ops import Wanted, mentions_elementwise, respelling
+from lhkit.text.upgrades.rule_edits import Change, Hint
+from lhkit.text.upgrades.text_upgrade import has_top_level_sequence, split_parts, upgrade_text
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+from lhkit.worker.workers import shared_worker
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradedFile:
+    """A file before and after its upgrade.
+
+    Attributes:
+        source: Its name, as shown to people.
+        old: Its text.
+        new: The text with today's spellings; the same where there was nothing to do.
+        changes: What was rewritten.
+        hints: What was not, with what to write instead; places are of the new text.
+        lines: For each line of the new text the line of the old one that it comes from.
+        bind: For each extra argument of the sequence, the payload op that ``--bind`` gives it, "" if not known.
+        remaining: The first error of parsing the new text, or None where it parses and verifies.
+    """
+
+    source: str
+    old: str
+    new: str
+    changes: tuple[Change, ...]
+    hints: tuple[Hint, ...]
+    lines: tuple[int, ...]
+    bind: tuple[str, ...]
+    remaining: Failure | None
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff, "" where there is none."""
+        lines = difflib.unified_diff(
+            self.old.splitlines(keepends=True),
+            self.new.splitlines(keepends=True),
+            self.source,
+            f"{self.source} (today)",
+        )
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+        )
+
+    def left(self, *, written: bool) -> Failure | None:
+        """Return what is left to be done by hand, as a failure; None where nothing is.
+
+        Args:
+            written: True if the new text is in the file now, so that places are to be its own.
+        """
+        if not self.hints:
+            return self.remaining
+        places = tuple(
+            Diagnostic("error", f"{h.message}; write instead: {h.instead}", self._place(h, written))
+            for h in self.hints
+        )
+        count = "1 spelling has" if len(places) == 1 else f"{len(places)} spellings have"
+        return Failure(
+            kind="schedule-verify",
+            message=f"{self.source}: {count} no rewriting",
+            diagnostics=places,
+            texts=((self.source, self.new if written else self.old),),
+        )
+
+    def _place(self, hint: Hint, written: bool) -> Span:
+        if written:
+            return Span(self.source, hint.line, hint.column)
+        line = self.lines[hint.line - 1]
+        word = self.new.splitlines()[hint.line - 1][hint.column - 1 :].split()[0]
+        return Span(self.source, line, self.old.splitlines()[line - 1].find(word) + 1)
+
+
+def upgrade_file(
+    source: str | os.PathLike[str],
+    *,
+    elementwise: Wanted = "any",
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> UpgradedFile:
+    """Return a file (or a string that holds MLIR) with its old spellings rewritten to today's.
+
+    A text that parses, and that has no sequence of the kind that is no longer applied, stays as it is, but for
+    elementwise ops.
+
+    Args:
+        source: A path, or MLIR text (a string with a line break or a brace is text).
+        elementwise: How to write elementwise ops of linalg: ``named`` (``linalg.add``), ``elementwise``
+            (``linalg.elementwise <add>``), each where the bindings take it; ``any``: as they are, where the
+            bindings take that.
+        worker: Another worker than the session's.
+        limits: Time and memory for parsing.
+
+    Raises:
+        UsageError: No such file, nothing in it, or bytecode.
+        WorkerError: The compiler did not survive parsing it.
+    """
+    shown, content, _ = read_source(source, "schedules", "<text>")
+    text = _decoded(shown, content)
+    worker = worker or shared_worker()
+    before = _first_error(shown, text, worker, limits)
+    rule = respelling(elementwise_spelling(worker, limits), elementwise)
+    if before is None and not has_top_level_sequence(text) and not mentions_elementwise(text):
+        return UpgradedFile(shown, text, text, (), (), (), (), None)
+    done = upgrade_text(text, rule)
+    remaining = before
+    if done.text != text and (remaining := _first_error(shown, done.text, worker, limits)) is not None:
+        message = f"{remaining.message}; places are those of the text with this rewritten"
+        remaining = dataclasses.replace(remaining, message=message)
+    hints = done.hints if remaining is not None else ()
+    return UpgradedFile(shown, text, done.text, done.changes, hints, done.lines, done.bind, remaining)
+
+
+def _decoded(shown: str, content: bytes) -> str:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = ""
+    if not text or "\0" in text:
+        raise usage_error(f"{shown} is bytecode; it has no spelling", "lhkit upgrade takes MLIR text.")
+    return text
+
+
+def _first_error(shown: str, text: str, worker: Worker, limits: Limits | None) -> Failure | None:
+    """Return the first error of a text, part by part, or None."""
+    for lines_before, part in split_parts(text):
+        # Line breaks in front keep the places those of the whole file.
+        described, body = describe_sources([(shown, b"\n" * lines_before + part.encode())], role="schedule")
+        try:
+            worker.request("load_schedule", {"sources": described}, body, limits=limits)
+        except (ScheduleError, PayloadError) as error:
+            return error.failure
+    return None

@@ -1,0 +1,294 @@
+"""Files and strings to payloads and schedules, verified by the worker."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from lhkit.load.elementwise_spelling import as_bindings_spell
+from lhkit.load.old_spellings import old_spellings_named, top_level_sequence
+from lhkit.load.resource_bytecode import MAGIC
+from lhkit.load.resource_sections import split_resources
+from lhkit.load.session_blobs import Weights, collect_blobs, uses_of
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.load.source_texts import checked_content, read_libraries, read_module
+from lhkit.load.target_choice import schedule_for
+from lhkit.model.blobs import ResourceUse
+from lhkit.model.boundary import public
+from lhkit.model.codec import from_json
+from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
+from lhkit.model.signature import Function
+from lhkit.model.written import WrittenOp
+from lhkit.text.requirements import check_requirements, requirements_of
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+from lhkit.worker.workers import shared_worker
+
+
+@runtime_checkable
+class HasOperation(Protocol):
+    """A module of MLIR's bindings, whichever package they are; its text is what is taken of it."""
+
+    @property
+    def operation(self) -> Any:
+        """The operation."""
+
+
+@public
+def load_payload(
+    source: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    reference: str | None = None,
+    weights: Weights | None = None,
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> Payload:
+    """Return a payload from a file (``.mlir``, ``.mlirbc``) or from a string that holds MLIR.
+
+    A payload may be any module; only what is compiled has to have a function. Ops of dialects that nobody
+    registered are taken in the generic form.
+
+    The data of resources (``dense_resource``) is taken out of the text; it goes to memory-mapped files that
+    kernels read without a copy, see ``blobs`` of `Payload`. Where it is not in the text of a file, it is looked
+    for in the file beside it that ends in ``.npz`` or ``.safetensors`` instead.
+
+    Named sequences that stand in the same module are left out when it is compiled; give the same file to
+    `load_schedule` to apply them.
+
+    Args:
+        source: A path, or MLIR text (a string with a line break or a brace is text). The bare name of a
+            payload that comes with lhkit finds it too.
+        name: What to call a string in messages.
+        reference: ``FILE.py:FUNCTION`` that computes the same with NumPy; shipped payloads have theirs.
+        weights: The data of resources: such a file, or arrays by the names of the resources.
+        worker: Another worker than the session's.
+        limits: Time and memory for loading.
+
+    Raises:
+        UsageError: No such file, or nothing in it; weights that do not fit.
+        PayloadError: It does not parse or does not verify; with file, line, column and carets.
+    """
+    shown, content, path, found = read_module(source, "data", name or "<payload>")
+    content = as_bindings_spell(content, worker, limits)
+    with old_spellings_named(shown, [content]):
+        answer = (worker or shared_worker()).request("load_payload", {"name": shown}, content, limits=limits)
+    functions = tuple(from_json(Function, f) for f in answer.header["functions"])
+    text = answer.header["text"] or content.decode(errors="replace")
+    if found and content.startswith(MAGIC):  # the resources of the bytecode are empty by now
+        content = split_resources(text.encode())[0]
+        text = content.decode()
+    uses = uses_of(functions, [from_json(ResourceUse, u) for u in answer.header["resources"]])
+    return Payload(
+        source=shown,
+        text=text,
+        functions=functions,
+        bytecode=content if content.startswith(MAGIC) else None,
+        reference=reference or _shipped_reference(path),
+        sequences=tuple(s["name"] for s in answer.header["sequences"]),
+        blobs=collect_blobs((shown, text, path), uses, found, weights),
+    )
+
+
+def as_payload(payload: Payload | str | os.PathLike[str], worker: Worker | None = None) -> Payload:
+    """Return a payload as it is, or loaded where it is a path or text; see `load_payload`."""
+    return payload if isinstance(payload, Payload) else load_payload(payload, worker=worker)
+
+
+def as_schedule(
+    schedule: Schedule | str | os.PathLike[str] | HasOperation, worker: Worker | None = None, **how: Any
+) -> Schedule:
+    """Return a schedule as it is, or loaded where it is a path, text or module; see `load_schedule`.
+
+    For a ``target`` the knobs that are not set get its defaults, also in one that was loaded for another.
+    """
+    if not isinstance(schedule, Schedule):
+        return load_schedule(schedule, worker=worker, **how)
+    target = how.get("target")
+    return schedule if target is None else schedule_for(schedule, target)
+
+
+@public
+def load_schedule(
+    source: str | os.PathLike[str] | HasOperation,
+    *,
+    entry: str | None = None,
+    any_entry: bool = False,
+    knobs: Mapping[str, KnobValue] | None = None,
+    bind: Sequence[str] = (),
+    libraries: Sequence[str | os.PathLike[str]] = (),
+    name: str | None = None,
+    target: str | None = None,
+    allow_passes: Sequence[str] = (),
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> Schedule:
+    """Return a schedule from a file or a string; a payload may stand in the same module.
+
+    Args:
+        source: A path, or transform IR (a string with a line break or a brace is text), or a module of MLIR's
+            bindings, such as lighthouse's schedule generators give.
+        entry: The named sequence to apply; default ``__transform_main``, else the only public one.
+        any_entry: Take the first sequence where it is not clear which is the entry.
+        knobs: Values for its knobs; the others keep their defaults.
+        bind: Op names; each binds the next argument of the entry after the root to all payload ops of that
+            name, with ``^`` before it to their results; ``#8;16`` binds integers to a parameter.
+        libraries: Files with named sequences that it includes, besides those that its comments name.
+        name: What to call a string in messages.
+        target: The target that defaults of knobs follow from, where its comments say so, and that kernels are
+            compiled for, where this CPU has its instructions: ``avx512``, ``avx2``, ``neon``, ``sse`` or
+            ``host``. Default: what ``LHKIT_TARGET`` names, else this CPU.
+        allow_passes: Passes that ``transform.apply_registered_pass`` may run in it besides those that only
+            change IR: others write files or start programs, so name them for schedules that you trust only.
+            What the worker's sandbox refuses stays refused.
+        worker: Another worker than the session's.
+        limits: Time and memory for loading.
+
+    Raises:
+        UsageError: No such file, no named sequence, no such entry, knob or target.
+        ScheduleError: It does not parse or does not verify; with file, line, column and carets.
+    """
+    if isinstance(source, HasOperation):
+        source = str(source)
+    # A payload in the same module may have resources; who needs them loads it as a payload.
+    shown, content, _, _ = read_module(source, "schedules", name or "<schedule>")
+    found = _respelled(read_libraries(shown, content, libraries), worker, limits)
+    content = as_bindings_spell(content, worker, limits)
+    parts = [(shown, content), *((library.source, library.text.encode()) for library in found)]
+    answer = _ask_for_schedule(parts, worker, limits)
+    schedule = _schedule(shown, content, found, answer, entry, bind, any_entry=any_entry, target=target)
+    if allow_passes:
+        schedule = dataclasses.replace(schedule, allowed_passes=tuple(sorted(set(allow_passes))))
+    return schedule.with_knobs(knobs) if knobs else schedule
+
+
+def parse_text(
+    schedule: Schedule, text: str, *, worker: Worker | None = None, limits: Limits | None = None
+) -> tuple[Schedule, tuple[WrittenOp, ...]]:
+    """Return a schedule with another text, and its transform ops; name, entry, bindings and libraries stay.
+
+    Settings stay too, of the knobs that it still has and that allow them. One without sequences was no schedule
+    yet: it gets its entry and libraries now.
+
+    Raises:
+        UsageError: No named sequence, or its entry is gone.
+        ScheduleError: It does not parse or does not verify; with file, line, column and carets.
+    """
+    content = checked_content(text.encode(errors="replace"), schedule.source)
+    libraries = schedule.libraries
+    if not schedule.sequences:
+        libraries = _respelled(read_libraries(schedule.source, content), worker, limits)
+    parts = [(schedule.source, as_bindings_spell(content, worker, limits))]
+    parts += [(library.source, library.text.encode()) for library in libraries]
+    answer = _ask_for_schedule(parts, worker, limits, written=True)
+    changed = _schedule(
+        *parts[0], libraries, answer, schedule.entry or None, schedule.bind, target=schedule.target or None
+    )
+    knobs = {knob.name: knob for knob in changed.knobs}
+    kept = {n: v for n, v in schedule.settings if n in knobs and v in (knobs[n].options or (v,))}
+    changed = dataclasses.replace(changed, allowed_passes=schedule.allowed_passes)
+    return changed.with_knobs(kept), tuple(from_json(WrittenOp, op) for op in answer["written"])
+
+
+def _ask_for_schedule(
+    parts: list[tuple[str, bytes]], worker: Worker | None, limits: Limits | None, *, written: bool = False
+) -> dict[str, Any]:
+    described, body = describe_sources(parts, role="schedule")
+    fields = {"sources": described, "written": written}
+    with old_spellings_named(parts[0][0], [content for _, content in parts]):
+        return (worker or shared_worker()).request("load_schedule", fields, body, limits=limits).header
+
+
+def _schedule(
+    shown: str,
+    content: bytes,
+    libraries: tuple[Library, ...],
+    answer: Mapping[str, Any],
+    entry: str | None,
+    bind: Sequence[str],
+    *,
+    any_entry: bool = False,
+    target: str | None = None,
+) -> Schedule:
+    sequences = tuple(from_json(NamedSequence, s) for s in answer["sequences"])
+    if not sequences:
+        raise top_level_sequence(shown, content) or _no_sequence(shown, answer["functions"])
+    schedule = Schedule(
+        source=shown,
+        text=answer["text"] or content.decode(errors="replace"),
+        sequences=sequences,
+        knobs=tuple(from_json(Knob, k) for k in answer["knobs"]),
+        entry=choose_entry(sequences, entry, source=shown, take_first=any_entry),
+        bind=tuple(bind),
+        libraries=libraries,
+    )
+    requirements_of(schedule)  # what cannot be read is said when it is loaded, not when it is applied
+    return schedule_for(schedule, target)
+
+
+def _respelled(
+    libraries: tuple[Library, ...], worker: Worker | None, limits: Limits | None
+) -> tuple[Library, ...]:
+    return tuple(
+        dataclasses.replace(each, text=as_bindings_spell(each.text.encode(), worker, limits).decode())
+        for each in libraries
+    )
+
+
+def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[list[dict[str, Any]], bytes]:
+    """Return sources as a request describes them, and the body that holds their contents."""
+    described = [
+        {"role": role, "label": f"{role}{i or ''}", "name": name, "bytes": len(content)}
+        for i, (name, content) in enumerate(parts)
+    ]
+    return described, b"".join(content for _, content in parts)
+
+
+def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, dict[str, Any]]:
+    """Return a schedule as a request describes it: its sources, their contents, and how it is applied.
+
+    Raises:
+        UsageError: A knob without a value, or values that do not meet what the schedule requires of them.
+    """
+    check_requirements(schedule)
+    parts = [(schedule.source, schedule.text.encode())]
+    parts += [(library.source, library.text.encode()) for library in schedule.libraries]
+    described, body = describe_sources(parts, role="schedule")
+    return (
+        described,
+        body,
+        {
+            "entry": schedule.entry,
+            "knobs": schedule.values,
+            "bind": list(schedule.bind),
+            "allowed_passes": list(schedule.allowed_passes),
+        },
+    )
+
+
+def _shipped_reference(path: Path | None) -> str | None:
+    """Return the NumPy reference of a shipped payload: the function of its name in ``references.py``."""
+    if path is None:
+        return None
+    folder = shipped_folder("data")
+    references = folder / "references.py"
+    if path.resolve().parent != folder.resolve() or f"def {path.stem}(" not in references.read_text("utf-8"):
+        return None
+    return f"{references}:{path.stem}"
+
+
+def _no_sequence(source: str, functions: Sequence[str]) -> UsageError:
+    if functions:
+        listed = ", ".join(f"@{f}" for f in functions)
+        advice = "Give the payload first: lhkit run PAYLOAD SCHEDULE."
+        return usage_error(f"{source} is a payload (it has {listed}), not a schedule", advice)
+    return usage_error(
+        f"{source} has no named sequence",
+        "A schedule is a module with transform.with_named_sequence and a transform.named_sequence.",
+    )

@@ -1,0 +1,185 @@
+"""Sources of payloads and schedules: the contents of files, of strings, and of the libraries they name."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from lhkit.load.payload_content import split_content, split_file
+from lhkit.load.resource_bytecode import MAGIC
+from lhkit.load.resource_sections import CutOffError, FoundBlob
+from lhkit.load.shipped_files import Shipped, find_file, shipped_folder
+from lhkit.model.errors import UsageError, error_for, usage_error
+from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.file_io import read_bytes
+from lhkit.model.printable import one_line
+from lhkit.model.schedule import Library
+from lhkit.model.span import Span
+from lhkit.text.libraries import declared_libraries
+
+T = TypeVar("T")
+
+_LONGEST_NAME = 200
+_TEXT_ADVICE = "A string with a line break or a brace is MLIR text in Python; any other is the path of a file."
+_MLIR_SUFFIXES = (".mlir", ".mlirbc")
+
+
+def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tuple[str, bytes, Path | None]:
+    """Return (name for people, content, path if it is a file) of a source.
+
+    Args:
+        source: A path, or text (a string with a line break or a brace is text).
+        kind: The folder of shipped files in which a bare name is looked for.
+        name: What to call a string in messages.
+
+    Raises:
+        UsageError: No such file, nothing in it, or neither text nor bytecode.
+    """
+    if isinstance(source, str) and _is_text(source):
+        return name, checked_content(source.encode(errors="replace"), name), None
+    path = find_file(_as_path(source, kind), kind)
+    content = _read_file(path, kind, read_bytes)
+    return str(path), checked_content(content, str(path)), path
+
+
+def read_module(
+    source: str | os.PathLike[str], kind: Shipped, name: str
+) -> tuple[str, bytes, Path | None, tuple[FoundBlob, ...]]:
+    """Return (name for people, content without data of resources, path if it is a file, that data).
+
+    Args:
+        source: As for `read_source`.
+        kind: As for `read_source`.
+        name: As for `read_source`.
+
+    Raises:
+        UsageError: As for `read_source`.
+        PayloadError: It ends within the data of a resource.
+    """
+    is_text = isinstance(source, str) and _is_text(source)
+    path = None if is_text else find_file(_as_path(source, kind), kind)
+    shown = name if path is None else str(path)
+    try:
+        if path is None:
+            text, found = split_content(str(source).encode(errors="replace"))
+        else:
+            text, found = _read_file(path, kind, split_file)
+    except CutOffError as error:
+        # The parser of MLIR does not survive this.
+        message = f"{shown} does not parse: it ends within the data of the resource {error}"
+        advice = "It was not written or copied to its end."
+        raise error_for(Failure("payload-parse", message, advice=advice, stage="parse")) from None
+    return shown, checked_content(text, shown), path, found
+
+
+def _is_text(source: str) -> bool:
+    return "\n" in source or "{" in source
+
+
+def _as_path(source: object, kind: Shipped) -> Path:
+    """Return a source that is no text as a path.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    if isinstance(source, str | os.PathLike):
+        return Path(source)
+    word = "payload" if kind == "data" else "schedule"
+    given = "None" if source is None else f"a{'n' if type(source).__name__[0] in 'aeiou' else ''} "
+    given += "" if source is None else type(source).__name__
+    raise usage_error(f"a {word} is a path or MLIR text, not {given}")
+
+
+def read_libraries(
+    shown: str, content: bytes, given: Sequence[str | os.PathLike[str]] = ()
+) -> tuple[Library, ...]:
+    """Return the libraries given for a schedule, and then those that its comments name.
+
+    Args:
+        shown: The schedule's file, or what a string is called; a name without a folder stands for the working
+            directory. What is not in the folder is looked for among the schedules that come with lhkit.
+        content: What it holds.
+        given: Files with named sequences, or transform IR.
+
+    Raises:
+        UsageError: No such file, or nothing in it.
+    """
+    found: dict[Path | str, Library] = {}
+    for library in given:
+        name, text, at = read_source(library, "schedules", "<library>")
+        found[at.resolve() if at else f"{name} {len(found)}"] = Library(name, text.decode(errors="replace"))
+    content = b"" if content.startswith(MAGIC) else content
+    for declared in declared_libraries(content.decode(errors="replace"), shown):
+        folders = (Path(shown).parent, shipped_folder("schedules"))
+        folder = next((f for f in folders if (f / declared.path).is_file()), None)
+        if folder is None:
+            listed = ", ".join(str(folder.resolve()) for folder in folders)
+            message = f"there is no library {declared.path}"
+            raise usage_error(message, f"Looked in {listed}.", at=declared.at, text=content.decode())
+        file = folder / declared.path
+        if not file.resolve().is_relative_to(folder.resolve()):
+            message = f"the library {declared.path} is a link to a file outside of the schedule's folder"
+            advice = f"If you trust it, give it yourself: --library {declared.path}"
+            raise usage_error(message, advice, at=declared.at, text=content.decode())
+        name, text, _ = read_source(file, "schedules", "<library>")
+        found[file.resolve()] = Library(name, text.decode(errors="replace"), declared.path)
+    return tuple(found.values())
+
+
+def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
+    """Return what a function reads from a file.
+
+    Raises:
+        UsageError: There is no such file, or it cannot be read.
+    """
+    shown = one_line(str(path), _LONGEST_NAME)
+    try:
+        return read(path)
+    except FileNotFoundError:
+        raise usage_error(f"no such file: {shown}", _near_misses(path, kind)) from None
+    except IsADirectoryError:
+        raise usage_error(f"{shown} is a directory", _near_misses(path / "x", kind)) from None
+    except OSError as error:
+        is_text = error.errno == errno.ENAMETOOLONG or "\0" in str(path)
+        message = f"{shown} cannot be read: {error.strerror or error}"
+        raise usage_error(message, _TEXT_ADVICE if is_text else None) from None
+
+
+def checked_content(content: bytes, name: str) -> bytes:
+    """Return the content of a source if it is bytecode or text with something in it."""
+    if content.startswith(MAGIC):
+        return content
+    if not content.strip():
+        raise usage_error(f"{name} is empty")
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        raise _not_text(name, content, error.start) from None
+    if b"\0" in content:
+        raise _not_text(name, content, content.index(b"\0"))
+    return content
+
+
+def _not_text(name: str, content: bytes, at: int) -> UsageError:
+    line = content.count(b"\n", 0, at) + 1
+    column = at - (content.rfind(b"\n", 0, at) + 1) + 1
+    what = Diagnostic("error", f"byte 0x{content[at]:02x} is not text", Span(name, line, column))
+    failure = Failure(
+        kind="usage",
+        message=f"{name} is neither MLIR text (UTF-8) nor MLIR bytecode",
+        diagnostics=(what,),
+    )
+    return UsageError(failure)
+
+
+def _near_misses(path: Path, kind: Shipped) -> str | None:
+    """Return the MLIR files in the same folder and among the shipped ones, as advice."""
+    folder = path.parent
+    beside = sorted(p.name for p in folder.iterdir() if p.suffix in _MLIR_SUFFIXES) if folder.is_dir() else []
+    if beside:
+        return f"In {folder}: {', '.join(beside[:12])}."
+    shipped = sorted(p.name for p in shipped_folder(kind).glob("*.mlir"))
+    return f"Files that come with lhkit: {', '.join(shipped)}." if shipped else None

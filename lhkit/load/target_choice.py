@@ -1,0 +1,121 @@
+"""The target that defaults of knobs and machine code follow: this CPU, or one that was asked for."""
+
+from __future__ import annotations
+
+import os
+import platform
+import warnings
+
+from lhkit.load.environment import vector_extensions, widest_vector_bits
+from lhkit.model.cores import available_cores
+from lhkit.model.cpu import cpu_flags
+from lhkit.model.errors import usage_error
+from lhkit.model.schedule import Schedule
+from lhkit.model.target import INSTRUCTION_SETS, VECTORS, Target
+from lhkit.text.defaults import default_rules, exported_target, with_target_defaults
+from lhkit.worker.worker_caches import cache_levels
+
+VARIABLE = "LHKIT_TARGET"
+HOST = "host"
+CHOICES: tuple[str, ...] = (*VECTORS, HOST)
+# Where the system does not say.
+_L1_BYTES, _L2_BYTES = 32 << 10, 512 << 10
+
+
+def find_target(name: str | None = None) -> Target:
+    """Return the target of a name, else the one that ``LHKIT_TARGET`` names, else this CPU.
+
+    Only vectors and instructions are another target's: caches and cores are those of this machine.
+
+    Args:
+        name: ``avx512``, ``avx2``, ``neon``, ``sse``, or ``host`` for this CPU.
+
+    Raises:
+        UsageError: There is no such target.
+    """
+    chosen = _chosen(name)
+    bits, registers = VECTORS[chosen]
+    caches = {level.name: level.size_bytes for level in cache_levels()}
+    return Target(
+        name=chosen,
+        vector_bits=bits,
+        vector_registers=registers,
+        l1_bytes=caches.get("L1", _L1_BYTES),
+        l2_bytes=caches.get("L2", _L2_BYTES),
+        cores=available_cores(),
+    )
+
+
+def code_target(name: str | None = None, schedule: Schedule | None = None) -> str:
+    """Return the target that a kernel is compiled for; empty for this CPU, with all its instructions.
+
+    Without a name it is the target of the schedule, else the one that ``LHKIT_TARGET`` names, if this CPU has
+    its instructions; if not, its vectors are compiled to those of this CPU.
+
+    Args:
+        name: As for `find_target`; it is taken whether or not this CPU can execute it.
+        schedule: What is applied to the payload.
+
+    Raises:
+        UsageError: There is no such target.
+    """
+    if name is not None:
+        return "" if name == HOST else _chosen(name)
+    chosen = _chosen((schedule.target if schedule is not None else None) or None)
+    is_lower = chosen != _host_name() and chosen in INSTRUCTION_SETS and not INSTRUCTION_SETS[chosen].missing
+    return chosen if is_lower else ""
+
+
+def schedule_for(schedule: Schedule, name: str | None) -> Schedule:
+    """Return a schedule with the defaults of a target for the knobs that are not set.
+
+    Args:
+        schedule: A schedule, whatever target its defaults are for.
+        name: As for `find_target`, which decides without a name.
+
+    Warns:
+        UserWarning: Its sizes are those of another target and are written into its text.
+
+    Raises:
+        UsageError: There is no such target, or a default cannot be evaluated for it.
+    """
+    target = find_target(name)
+    before = schedule.target or exported_target(schedule.text)
+    if name is not None and before and before != target.name and not default_rules(schedule):
+        warnings.warn(
+            f"{schedule.source} has the sizes of {before} in its text, and no comment says how they follow from"
+            f" the target: they stay as they are for {target.name}. Load the schedule that it was made from"
+            f" with target={target.name!r}, or add comments such as"
+            f" // lhkit: default KNOB = vector_bits / 32 for its knobs.",
+            stacklevel=2,
+        )
+    return with_target_defaults(schedule, target, is_asked=name is not None)
+
+
+def code_vector_bits(target: str) -> int:
+    """Return the width of the widest vectors of code for a target; of this CPU, for an empty one."""
+    return VECTORS[target][0] if target else widest_vector_bits()
+
+
+def code_has_fma(target: str) -> bool:
+    """Return True if code for a target, or for this CPU, has fused multiply-adds."""
+    if target in INSTRUCTION_SETS:
+        return "fma" in INSTRUCTION_SETS[target].flags
+    return "fma" in cpu_flags() or not cpu_flags() or _host_name() == "neon"
+
+
+def _chosen(name: str | None) -> str:
+    asked = name or os.environ.get(VARIABLE) or HOST
+    if asked not in CHOICES:
+        where = "" if name else f" (in {VARIABLE})"
+        raise usage_error(f"there is no target {asked!r}{where}", f"There are {', '.join(CHOICES)}.")
+    return _host_name() if asked == HOST else asked
+
+
+def _host_name() -> str:
+    if platform.machine().lower() in ("arm64", "aarch64"):
+        return "neon"
+    extensions = vector_extensions()
+    if "avx512f" in extensions:
+        return "avx512"
+    return "avx2" if "avx2" in extensions else "sse"

@@ -1,0 +1,178 @@
+"""What the user trusts: files that were saved here or trusted before are known by keyed digests.
+
+A digest says nothing without the key, which only this user can read: nobody else can write a file that is known
+here. Both are in the folder ``trust`` of the user's state; without such a folder nothing is known, and what is
+trusted is so for one session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lhkit.load.shipped_files import Shipped, find_file, shipped_folder
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Library, Schedule
+from lhkit.worker.user_folders import open_private, state_folder
+
+NOT_TRUSTED = "nothing is traced or run before it is trusted"
+_KEY, _KNOWN = "key", "known"
+_KEY_BYTES = 32
+# One line each. The oldest are forgotten: what they were of then asks again.
+_MOST_KNOWN = 10_000
+_KEPT = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Something that a session was opened from and that is not trusted yet.
+
+    Attributes:
+        name: What it is called on screen.
+        content: What it holds, which is remembered when it is trusted.
+    """
+
+    name: str
+    content: bytes
+
+
+def digest_of(content: bytes) -> str:
+    """Return the keyed digest of a content, in hexadecimal.
+
+    Raises:
+        OSError: There is no key, and none can be made.
+    """
+    return hmac.new(_key(), content, hashlib.sha256).hexdigest()
+
+
+def is_known(content: bytes) -> bool:
+    """Return whether a content was saved by this user, or trusted before."""
+    try:
+        return digest_of(content) in _known()
+    except OSError:
+        return False
+
+
+def remember(contents: Iterable[bytes]) -> None:
+    """Know these contents from now on, as far as there is a place to keep that."""
+    # Who has no folder for state is asked again the next time, which is the safe way to fail.
+    with contextlib.suppress(OSError):
+        known = _known()
+        new = [d for d in dict.fromkeys(map(digest_of, contents)) if d not in known]
+        if not new:
+            return
+        lines = "".join(f"{digest}\n" for digest in new).encode()
+        if len(known) + len(new) > _MOST_KNOWN:
+            _replace(_folder() / _KNOWN, "".join(f"{d}\n" for d in [*known][-_KEPT:]).encode() + lines)
+            return
+        descriptor = open_private(_folder() / _KNOWN, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(lines)
+
+
+# What is remembered of each kind of source.
+
+
+def schedule_content(text: str, libraries: Iterable[Library] = ()) -> bytes:
+    """Return what is remembered of a schedule: its text and those of its libraries."""
+    return b"\0".join((b"schedule", text.encode(errors="replace"), *(b.text.encode() for b in libraries)))
+
+
+def payload_content(payload: Payload) -> bytes:
+    """Return what is remembered of a payload: its IR, not the data of its weights."""
+    return b"payload\0" + payload.content
+
+
+def workbench_content(text: str) -> bytes:
+    """Return what is remembered of a saved workbench: all of its file."""
+    return b"workbench\0" + text.encode(errors="replace")
+
+
+def doubts_of(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:
+    """Return those that are not known."""
+    return tuple(doubt for doubt in doubts if not is_known(doubt.content))
+
+
+def payload_doubt(given: object, payload: Payload) -> Doubt | None:
+    """Return the doubt about a payload that was given as a file from outside of lhkit, else None."""
+    return Doubt(payload.source, payload_content(payload)) if is_foreign_file(given, "data") else None
+
+
+def schedule_doubt(given: object, schedule: Schedule, text: str) -> Doubt | None:
+    """Return the doubt about a schedule that was given as a file from outside of lhkit, else None.
+
+    Args:
+        given: What the user gave: a path, text, a schedule, a module.
+        schedule: What it holds.
+        text: Its text as it is, also where that is no schedule yet.
+    """
+    if not is_foreign_file(given, "schedules"):
+        return None
+    return Doubt(schedule.source, schedule_content(text, schedule.libraries))
+
+
+def is_foreign_file(given: object, kind: Shipped) -> bool:
+    """Return whether something is the path of a file that does not come with lhkit.
+
+    Text typed by the user and values made in Python are the user's own code.
+    """
+    if not isinstance(given, str | os.PathLike) or (isinstance(given, str) and ("\n" in given or "{" in given)):
+        return False
+    file = find_file(Path(given), kind).resolve()
+    return not any(file.is_relative_to(shipped_folder(k).resolve()) for k in ("data", "schedules", "notebooks"))
+
+
+# The folder.
+
+
+def _folder() -> Path:
+    return state_folder("trust")
+
+
+def _known() -> dict[str, None]:
+    """Return the digests, the oldest first."""
+    try:
+        with os.fdopen(open_private(_folder() / _KNOWN, os.O_RDONLY), "rb") as file:
+            lines = file.read(_MOST_KNOWN * 80).decode("ascii", errors="replace").split()
+    except FileNotFoundError:
+        return {}
+    return dict.fromkeys(lines)
+
+
+def _key() -> bytes:
+    path = _folder() / _KEY
+    try:
+        return _read_key(path)
+    except FileNotFoundError:
+        pass
+    # Whole or not at all, and of two processes that make one the first one's stays.
+    beside = path.with_name(f"{_KEY}.{os.getpid()}.{secrets.token_hex(4)}")
+    with os.fdopen(open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+        file.write(secrets.token_bytes(_KEY_BYTES))
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(beside, path)
+    finally:
+        beside.unlink()
+    return _read_key(path)
+
+
+def _read_key(path: Path) -> bytes:
+    with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+        key = file.read(_KEY_BYTES + 1)
+    if len(key) != _KEY_BYTES:
+        raise OSError(f"{path} is damaged; delete it")
+    return key
+
+
+def _replace(path: Path, content: bytes) -> None:
+    beside = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    with os.fdopen(open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+        file.write(content)
+    beside.replace(path)

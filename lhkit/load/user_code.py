@@ -1,0 +1,96 @@
+"""Files with transform ops of one's own, loaded into a worker and into every worker that follows it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from lhkit.model.bindings_host import find_host
+from lhkit.model.boundary import public
+from lhkit.model.codec import from_json
+from lhkit.model.errors import usage_error
+from lhkit.model.file_io import read_bytes
+from lhkit.model.own_op_definition import OwnOp
+from lhkit.model.schedule import Schedule
+from lhkit.worker.client import Worker
+from lhkit.worker.kept import kept_path, read_or_make
+from lhkit.worker.limits import Limits
+from lhkit.worker.worker_questions import Question
+from lhkit.worker.workers import shared_worker
+
+_REQUEST = "load_ops"
+# What lhkit's own ops are made by.
+_MAKERS = ("compiler/own_op*.py", "compiler/ops/*.py", "model/own_ops.py", "own_ops.py")
+_GENERIC_OP = re.compile(r'"(?!transform\.|lhkit\.)[\w.]+"\s*\(')
+
+
+@public
+def load_own_ops(
+    path: str | os.PathLike[str], *, worker: Worker | None = None, limits: Limits | None = None
+) -> tuple[OwnOp, ...]:
+    """Make the transform ops of a Python file ops of schedules; see `lhkit.own_ops` for what is in it.
+
+    The worker starts again with the file, and every worker after it does; kernels are built again when they
+    are next called. A file that was edited is loaded again by a call with the same path. If the file cannot
+    be loaded, everything stays as it was.
+
+    Args:
+        path: The file.
+        worker: Another worker than the session's.
+        limits: Time and memory for loading.
+
+    Returns:
+        What ops it defines.
+
+    Raises:
+        UsageError: No such file, or it does not load; with file, line and caret.
+        WorkerError: Loading it took too long, or did not end well.
+    """
+    worker = worker or shared_worker()
+    file = Path(path).absolute()
+    try:
+        content = read_bytes(file)
+        content.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise usage_error(f"{path} cannot be read: {reason or error}") from None
+    question: Question = (_REQUEST, {"file": str(file)}, content)
+    others = [q for q in worker.preparation if q[1] != question[1]]
+    answers = worker.restart_with([*others, question], limits=limits)
+    return tuple(from_json(OwnOp, op) for op in answers[-1].header["ops"])
+
+
+def known_own_ops(worker: Worker | None = None) -> tuple[OwnOp, ...]:
+    """Return the ops that are defined in Python: lhkit's, and those of the files that a worker has loaded.
+
+    Without such files no worker is asked, but the first time.
+    """
+    asked = worker or shared_worker()
+    if any(question[0] == _REQUEST for question in asked.preparation):
+        return _own_ops(json.loads(_ask(asked)))
+    return read_or_make(kept_path(find_host(), _MAKERS, what="own-ops-"), _own_ops, lambda: _ask(asked))
+
+
+def _ask(worker: Worker) -> bytes:
+    return json.dumps(worker.request("own_ops", {}).header["ops"]).encode()
+
+
+def _own_ops(content: Any) -> tuple[OwnOp, ...]:
+    if not isinstance(content, list):
+        raise ValueError("own ops are a list")
+    return tuple(from_json(OwnOp, op) for op in content)
+
+
+def own_op_texts(worker: Worker, schedule: Schedule) -> tuple[tuple[str, str], ...]:
+    """Return the files with own ops that a schedule may use, each as (path, text).
+
+    All that the worker has loaded, if the schedule has any op in the form that ops without a syntax have.
+    """
+    texts = (schedule.text, *(library.text for library in schedule.libraries))
+    if not any(_GENERIC_OP.search(text) for text in texts):
+        return ()
+    loaded = [q for q in worker.preparation if q[0] == _REQUEST]
+    return tuple((fields["file"], body.decode()) for _, fields, body in loaded)

@@ -1,0 +1,155 @@
+"""The weights of a payload: constants that became arguments, and the data of both as arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from lhkit.load.loader import describe_schedule, describe_sources
+from lhkit.load.session_blobs import array_of, uses_of
+from lhkit.model.blobs import ResourceUse
+from lhkit.model.codec import from_json
+from lhkit.model.errors import usage_error
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import DEFAULT_ENTRY, NamedSequence, Schedule
+from lhkit.model.signature import Function
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+from lhkit.worker.shared_arrays import Descriptor, SharedFiles
+from lhkit.worker.workers import shared_worker
+
+Array = NDArray[Any]
+
+_SCHEDULE = """\
+module attributes {{transform.with_named_sequence}} {{
+  transform.named_sequence @{entry}(%root: !transform.any_op {{transform.readonly}}) {{
+    %functions = "lhkit.convert_const_resources_to_args"(%root){options}
+      : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }}
+}}
+"""
+
+
+def constants_to_arguments(
+    payload: Payload,
+    *,
+    append_untied: bool = False,
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> Payload:
+    """Return a payload with the constants whose data is a resource as arguments of its functions.
+
+    See `lhkit.model.payload_methods`. The data is not copied.
+
+    Args:
+        payload: The payload; it is not changed.
+        append_untied: Append constants that lead to no product and no convolution, instead of refusing.
+        worker: Another worker than the session's.
+        limits: Time and memory.
+
+    Raises:
+        ScheduleError: A constant leads to none; with its name, place and users.
+    """
+    return apply_to_payload(payload, _conversion(append_untied=append_untied), worker=worker, limits=limits)
+
+
+def _conversion(*, append_untied: bool) -> Schedule:
+    """Return the schedule that converts; it is known what is in it, so nobody has to parse it for that."""
+    text = _SCHEDULE.format(entry=DEFAULT_ENTRY, options=" {append_untied = true}" if append_untied else "")
+    main = NamedSequence(DEFAULT_ENTRY, ("!transform.any_op",), 2)
+    return Schedule("<constants to arguments>", text, (main,), (), DEFAULT_ENTRY)
+
+
+def apply_to_payload(
+    payload: Payload, schedule: Schedule, *, worker: Worker | None = None, limits: Limits | None = None
+) -> Payload:
+    """Return what a schedule makes of a payload, as a payload with the blobs that are still used.
+
+    If it changes nothing, that is the payload itself.
+
+    The NumPy reference is that of the payload as long as its functions take the same.
+
+    Raises:
+        ScheduleError: It does not apply.
+    """
+    described, body = describe_sources([(payload.source, payload.content)], role="payload")
+    more, more_body, parts = describe_schedule(schedule)
+    fields = {"sources": described + more, "schedule": parts}
+    answer = (worker or shared_worker()).request(
+        "apply", fields, body + more_body, limits=limits, last_good_ir=payload.text
+    )
+    if not answer.header["is_changed"]:
+        return payload
+    functions = tuple(from_json(Function, f) for f in answer.header["functions"])
+    uses = [from_json(ResourceUse, u) for u in answer.header["resources"]]
+    blobs = {b.name: b for b in payload.blobs}
+    same = [f.arguments for f in functions] == [f.arguments for f in payload.functions]
+    return dataclasses.replace(
+        payload,
+        text=answer.body.decode(),
+        functions=functions,
+        bytecode=None,
+        reference=payload.reference if same else None,
+        sequences=(),
+        blobs=tuple(blobs[name] for name in uses_of(functions, uses) if name in blobs),
+    )
+
+
+def weights_of_payload(payload: Payload, function: str | None = None) -> dict[str, Array]:
+    """Return the data of a payload's arguments that were constants, and of its constants, by name.
+
+    See `lhkit.model.payload_methods`.
+
+    Raises:
+        UsageError: There is no such function, or the choice is not clear.
+    """
+    arrays = {blob.name: array_of(blob) for blob in payload.blobs}
+    having = [f for f in payload.functions if f.weights]
+    if not having and function is None:
+        return arrays
+    chosen = having[0] if function is None and len(having) == 1 else payload.function(function)
+    named = {w.name: arrays[w.resource] for w in chosen.weights if w.resource in arrays}
+    of_arguments = {w.resource for f in having for w in f.weights}
+    return {**named, **{n: a for n, a in arrays.items() if n not in of_arguments}}
+
+
+def with_weights(payload: Payload, function: Function, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the arguments of a call; if those that were constants are left out, with them from the payload.
+
+    Raises:
+        UsageError: The data of one is not there.
+    """
+    weights = {w.argument: w for w in function.weights}
+    if not weights or len(arguments) != len(function.arguments) - len(weights):
+        return tuple(arguments)
+    blobs = {blob.name: blob for blob in payload.blobs}
+    given = iter(arguments)
+    filled: list[Any] = []
+    for i in range(len(function.arguments)):
+        weight = weights.get(i)
+        if weight is not None and weight.resource not in blobs:
+            advice = "Give all arguments, or load the payload with weights=FILE.npz."
+            raise usage_error(f"the data of {weight.name} (resource {weight.resource}) is not there", advice)
+        filled.append(next(given) if weight is None else array_of(blobs[weight.resource]))
+    return tuple(filled)
+
+
+def describe_resources(payload: Payload, files: SharedFiles) -> list[Descriptor]:
+    """Return the blobs of a payload as a request describes them.
+
+    Raises:
+        UsageError: The bytes of one are not in a file.
+    """
+    described = []
+    for blob in payload.blobs:
+        array = array_of(blob)
+        place = files.find(array) if array.size else {"shape": list(array.shape), "dtype": array.dtype.name}
+        if place is None:
+            advice = "Load the payload with weights=…, which puts arrays where kernels can read them."
+            raise usage_error(f"the data of {blob.name} is in no file that a worker can read", advice)
+        described.append({"name": blob.name, **place})
+    return described

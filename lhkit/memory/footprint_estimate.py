@@ -1,0 +1,346 @@
+"""How much memory a kernel asks for, found by running the small program that decides about it.
+
+Where extents and trip counts are known, so is the result. Where control depends on data, all ways are
+followed, and the result is bounded by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lhkit.memory.live_ranges import LiveRanges
+from lhkit.memory.memory_state import NONE, Buffers, Heap, Tally, Value, join
+from lhkit.memory.memory_values import EVALUATIONS, Environment, number_of
+from lhkit.model.intervals import (
+    UNKNOWN,
+    Number,
+    between,
+    compute,
+    count,
+    known,
+    rounded,
+    times,
+)
+from lhkit.model.memory_footprint import Prediction, Range
+from lhkit.model.memory_program import Instruction, MemoryProgram, Region
+
+# Loops whose iterations differ are run one by one, as long as there are not more instructions than this.
+_MOST_STEPS = 300_000
+_MOST_DEPTH = 60
+_ROUNDS = 8
+_ONE = Range(1, 1)
+
+
+def predict_footprint(program: MemoryProgram, arguments: Sequence[tuple[int, ...] | int]) -> Prediction:
+    """Return what a call asks for.
+
+    Args:
+        program: The kernel, reduced to what decides about memory.
+        arguments: The shape of each buffer and the value of each integer that it takes; of those that are
+            left out at the end nothing is known.
+    """
+    machine = _Machine(program)
+    entry = dict(program.functions)[program.entry]
+    values = [machine.argument(a) for a in arguments]
+    values += [machine.argument(None) for _ in entry.arguments[len(values) :]]
+    returned = machine.call(entry, values)
+    return machine.prediction(returned)
+
+
+@dataclass(slots=True)
+class _Moment:
+    """What there is after a number of iterations."""
+
+    heap: Heap
+    values: list[Value]
+    tally: Tally
+
+
+class _Machine:
+    """Runs a program and notes what lives when."""
+
+    def __init__(self, program: MemoryProgram) -> None:
+        self._functions = dict(program.functions)
+        self._ranges = LiveRanges(program)
+        self._heap = Heap()
+        self._tally = Tally()
+        self._merged: dict[int, frozenset[int]] = {}
+        self._count = 0
+        self._steps = 0
+        self._depth = 0
+        self._run: dict[str, Callable[[Instruction, Environment], None]] = {
+            "alloc": self._alloc,
+            "stack": self._stack,
+            "free": self._free,
+            "copy": self._copy,
+            "touch": self._touch,
+            "loop": self._loop,
+            "while": self._while,
+            "branch": self._branch,
+            "call": self._call,
+            **EVALUATIONS,
+        }
+
+    def argument(self, given: tuple[int, ...] | int | None) -> Value:
+        """Return the value of an argument: a number, or the caller's buffer (of any extents for None)."""
+        if isinstance(given, int):
+            return known(given)
+        return Buffers(frozenset({self._new()}), None if given is None else tuple(known(n) for n in given))
+
+    def call(self, function: Region, values: Sequence[Value]) -> list[Value]:
+        return self._region(function, dict(zip(function.arguments, values, strict=True)))
+
+    def prediction(self, returned: Sequence[Value]) -> Prediction:
+        held = frozenset().union(*(v.numbers for v in returned if isinstance(v, Buffers)))
+        sites, points, loops = self._ranges.found(
+            self._originals(frozenset(self._heap.live)), self._originals(held)
+        )
+        tally, heap = self._tally, self._heap
+        return Prediction(
+            allocations=tally.allocations,
+            total_bytes=tally.total_bytes,
+            peak_bytes=heap.peak,
+            left_bytes=heap.bytes,
+            copies=tally.copies,
+            copied_bytes=tally.copied_bytes,
+            stack_bytes=tally.stack_bytes,
+            sites=sites,
+            points=points,
+            loops=loops,
+        )
+
+    def _region(self, region: Region, env: Environment) -> list[Value]:
+        for instruction in region.body:
+            self._steps += 1
+            self._run[instruction.kind](instruction, env)
+        return [env.get(v) for v in region.yields]
+
+    def _new(self) -> int:
+        self._count += 1
+        return self._count
+
+    # Memory
+
+    def _alloc(self, instruction: Instruction, env: Environment) -> None:
+        size, made = self._made(instruction, env)
+        size = rounded(size, instruction.alignment)
+        self._heap.allocate(made, size)
+        self._tally = self._tally.plus(Tally(allocations=_ONE, total_bytes=size))
+        self._ranges.allocated(instruction, made, size, self._heap.bytes)
+
+    def _stack(self, instruction: Instruction, env: Environment) -> None:
+        size, made = self._made(instruction, env)
+        self._tally = self._tally.plus(Tally(stack_bytes=size))
+        self._ranges.allocated(instruction, made, size, self._heap.bytes)
+
+    def _made(self, instruction: Instruction, env: Environment) -> tuple[Range, int]:
+        """Return size and number of a new buffer."""
+        given = [number_of(env.get(v)) for v in instruction.operands]
+        size = self._bytes(instruction.number, given)
+        dynamic = iter(given)
+        extents = tuple(next(dynamic) if n is None else known(n) for n in instruction.extents)
+        made = self._new()
+        env[instruction.results[0]] = Buffers(frozenset({made}), extents)
+        return size, made
+
+    @staticmethod
+    def _bytes(number: int, extents: Sequence[Number]) -> Range:
+        size = Range(number, number)
+        for extent in extents:
+            size = times(size, count(extent))
+        return size
+
+    def _free(self, instruction: Instruction, env: Environment) -> None:
+        buffers = env.get(instruction.operands[0])
+        numbers = buffers.numbers if isinstance(buffers, Buffers) else frozenset(self._heap.live)
+        self._heap.free(numbers if isinstance(buffers, Buffers) else numbers | {0})
+        self._ranges.freed(instruction, self._originals(numbers), self._heap.bytes)
+
+    def _copy(self, instruction: Instruction, env: Environment) -> None:
+        extents = [number_of(env.get(v)) for v in instruction.operands[2:]]
+        size = self._bytes(instruction.number, extents)
+        self._tally = self._tally.plus(Tally(copies=_ONE, copied_bytes=size))
+        self._use(instruction, instruction.operands[:2], env)
+
+    def _touch(self, instruction: Instruction, env: Environment) -> None:
+        self._use(instruction, instruction.operands, env)
+
+    def _use(self, instruction: Instruction, values: Sequence[int], env: Environment) -> None:
+        buffers = [b for b in map(env.get, values) if isinstance(b, Buffers)]
+        used = frozenset().union(*(self._originals(b.numbers) for b in buffers))
+        self._ranges.used(instruction, used, self._heap.bytes)
+
+    def _originals(self, numbers: frozenset[int]) -> frozenset[int]:
+        """Return the buffers that numbers stand for."""
+        while found := numbers & self._merged.keys():
+            numbers = (numbers - found).union(*(self._merged[n] for n in found))
+        return numbers
+
+    # Control
+
+    def _loop(self, loop: Instruction, env: Environment) -> None:
+        (body,) = loop.regions
+        lower, upper, step = (number_of(env.get(v)) for v in loop.operands[:3])
+        carried = [env.get(v) for v in loop.operands[3:]]
+        trips = count(compute("ceildivsi", (compute("subi", (upper, lower)), step)))
+        if trips.high == 0:
+            trips = NONE
+        self._ranges.looped(loop, trips)
+        starts = None if lower.value is None or step.value is None else (lower.value, step.value)
+        left = trips
+        if trips.is_exact and starts is not None:
+            left, carried = self._run_each(body, env, trips.low, starts, carried)
+        if left != NONE:
+            indices = Number(lower.low, None if upper.high is None else upper.high - 1)
+            carried = self._run_some(lambda given: self._iterate(body, env, indices, given), left, carried)
+        env.update(zip(loop.results, carried, strict=True))
+
+    def _iterate(self, body: Region, env: Environment, index: Number, carried: Sequence[Value]) -> list[Value]:
+        env.update(zip(body.arguments, (index, *carried), strict=True))
+        return self._region(body, env)
+
+    def _run_each(
+        self, body: Region, env: Environment, trips: int, starts: tuple[int, int], carried: list[Value]
+    ) -> tuple[Range, list[Value]]:
+        """Run iterations one by one until they repeat; return how many are left for want of steps."""
+        varies = self._ranges.uses(body, body.arguments[0])
+        oldest, seen = self._count, None
+        lower, step = starts
+        for i in range(trips):
+            if self._steps > _MOST_STEPS:
+                return Range(trips - i, trips - i), carried
+            before = self._tally
+            carried = self._iterate(body, env, known(lower + i * step), carried)
+            if varies:
+                continue
+            now = self._signature(carried, oldest)
+            if now == seen:
+                rest = trips - i - 1
+                self._tally = self._tally.plus(self._tally.minus(before).repeated(Range(rest, rest)))
+                break
+            seen = now
+        return NONE, carried
+
+    def _signature(self, carried: Sequence[Value], oldest: int) -> object:
+        """Return what the next iteration depends on; buffers made in the loop are told apart by their sites."""
+
+        def described(number: int) -> object:
+            if number <= oldest:
+                return number
+            return self._ranges.sites_of(self._originals(frozenset({number})))
+
+        values = tuple(
+            (frozenset(map(described, v.numbers)), v.extents) if isinstance(v, Buffers) else v for v in carried
+        )
+        live = sorted(str((described(n), size.low, size.high)) for n, size in self._heap.live.items())
+        return values, tuple(live)
+
+    def _run_some(
+        self, run: Callable[[list[Value]], list[Value]], trips: Range, carried: list[Value]
+    ) -> list[Value]:
+        """Run iterations until they repeat, and join the moments at which the loop may end."""
+        oldest = self._count
+        moments = [_Moment(self._heap.copy(), carried, self._tally)]
+        seen = self._signature(carried, oldest)
+        each: Tally | None = None
+        while len(moments) <= _ROUNDS and (trips.high is None or len(moments) <= trips.high):
+            carried = run(carried)
+            now = self._signature(carried, oldest)
+            if now == seen:
+                # From here on all iterations are alike.
+                each = self._tally.minus(moments[-1].tally)
+                moments[-1].heap.peak = between((moments[-1].heap.peak, self._heap.peak))
+                break
+            moments.append(_Moment(self._heap.copy(), carried, self._tally))
+            seen = now
+        is_whole = trips.high is not None and trips.high < len(moments)
+        ends = moments[min(trips.low, len(moments) - 1) : None if trips.high is None else trips.high + 1]
+        self._tally = _tally_of(moments, each or Tally(), trips)
+        self._heap, carried = self._join([m.heap for m in ends], [m.values for m in ends])
+        if each is None and not is_whole:
+            self._lose_bounds()
+            return [None if isinstance(v, Buffers) else UNKNOWN for v in carried]
+        return carried
+
+    def _lose_bounds(self) -> None:
+        """Note that what lives differs from iteration to iteration, and how often is not known."""
+        heap = self._heap
+        heap.live = {n: Range(0, None) for n in heap.live}
+        heap.measure()
+        heap.peak = Range(heap.peak.low, None)
+        self._tally = self._tally.unbounded()
+
+    def _while(self, loop: Instruction, env: Environment) -> None:
+        before, after = loop.regions
+
+        def ask(given: Sequence[Value]) -> list[Value]:
+            env.update(zip(before.arguments, given, strict=True))
+            return self._region(before, env)
+
+        def iterate(given: Sequence[Value]) -> list[Value]:
+            env.update(zip(after.arguments, given, strict=True))
+            return ask(self._region(after, env))
+
+        trips = 0
+        more, *handed = ask([env.get(v) for v in loop.operands])
+        while number_of(more).value and self._steps <= _MOST_STEPS:
+            more, *handed = iterate(handed)
+            trips += 1
+        if number_of(more).value == 0:
+            self._ranges.looped(loop, Range(trips, trips))
+        else:
+            self._ranges.looped(loop, Range(trips, None))
+            handed = self._run_some(lambda given: iterate(given)[1:], Range(0, None), handed)
+        env.update(zip(loop.results, handed, strict=True))
+
+    def _branch(self, branch: Instruction, env: Environment) -> None:
+        condition = number_of(env.get(branch.operands[0])).value
+        if condition is not None:
+            values = self._region(branch.regions[min(abs(condition), 1)], env)
+            env.update(zip(branch.results, values, strict=False))
+            return
+        tally, heaps, given, tallies = self._tally, [], [], []
+        start = self._heap
+        for region in branch.regions:
+            self._heap, self._tally = start.copy(), tally
+            given.append(self._region(region, env))
+            heaps.append(self._heap)
+            tallies.append(self._tally)
+        self._tally = Tally.one_of(tallies)
+        width = len(branch.results)
+        self._heap, values = self._join(heaps, [g[:width] for g in given])
+        env.update(zip(branch.results, values, strict=True))
+
+    def _join(self, heaps: list[Heap], values: list[list[Value]]) -> tuple[Heap, list[Value]]:
+        merged: dict[int, frozenset[int]] = {}
+        joined, one = join(heaps, values, merged, self._count + 1)
+        self._count += len(merged)
+        self._merged |= merged
+        return joined, one
+
+    def _call(self, call: Instruction, env: Environment) -> None:
+        function = self._functions.get(call.name)
+        if function is None:
+            return
+        if self._depth == _MOST_DEPTH:
+            # A recursion whose end depends on data.
+            self._lose_bounds()
+            return
+        self._depth += 1
+        values = self.call(function, [env.get(v) for v in call.operands])
+        self._depth -= 1
+        env.update(zip(call.results, values, strict=True))
+
+
+def _tally_of(moments: Sequence[_Moment], each: Tally, trips: Range) -> Tally:
+    """Return what was done after a number of iterations; those after the last moment do ``each``."""
+    last = len(moments) - 1
+    fewest = moments[min(trips.low, last)].tally
+    fewest = fewest.plus(each.repeated(Range(max(trips.low - last, 0), max(trips.low - last, 0))))
+    if trips.high is None:
+        most = moments[last].tally.plus(each.repeated(Range(0, None)))
+    else:
+        more = max(trips.high - last, 0)
+        most = moments[min(trips.high, last)].tally.plus(each.repeated(Range(more, more)))
+    return Tally.one_of((fewest, most))

@@ -1,0 +1,173 @@
+"""Machine code as values: instructions with what they access, and what the loops among them do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from lhkit.model.printable import printable
+from lhkit.model.showable import Showable
+
+Architecture = Literal["x86-64", "aarch64"]
+Flow = Literal["next", "call", "jump", "branch", "return", "stop"]
+Bound = Literal[
+    "calls",
+    "spills",
+    "scalar",
+    "fma",
+    "arithmetic",
+    "division",
+    "latency",
+    "loads",
+    "stores",
+    "shuffles",
+    "issue",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What an instruction does to memory.
+
+    Attributes:
+        kind: ``load``, ``store``, or ``both``.
+        address: The address as the assembly writes it, without brackets.
+        registers: Base and index register, those of them that there are.
+    """
+
+    kind: Literal["load", "store", "both"]
+    address: str
+    registers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction.
+
+    Attributes:
+        address: Its offset in the code's section, in bytes.
+        size: Its length in bytes.
+        mnemonic: Its name, as the architecture's manuals write it.
+        operands: Its operands as text.
+        flow: What runs after it: the next instruction, a called function and then the next, the target
+            (``jump``), one of both (``branch``), the caller (``return``), or nothing (``stop``).
+        target: Address that it jumps to or calls, or None if it stands in a register or elsewhere.
+        symbol: The function it calls, or the symbol whose address it takes, where that is known.
+        access: What it does to memory, or None.
+        reads: Registers that it reads, those of addresses too.
+        writes: Registers that it writes.
+        line: Line of the IR that it comes from, from 1, as far as the compiler kept track; None if unknown.
+    """
+
+    address: int
+    size: int
+    mnemonic: str
+    operands: str
+    flow: Flow = "next"
+    target: int | None = None
+    symbol: str | None = None
+    access: Access | None = None
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    line: int | None = None
+
+    @property
+    def end(self) -> int:
+        """Address of the byte after it."""
+        return self.address + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCode:
+    """The instructions of a function, by address, without the padding after its end.
+
+    ``ir`` is the bufferized IR that their lines count in; empty where lines were not asked for.
+    """
+
+    architecture: Architecture
+    function: str
+    instructions: tuple[Instruction, ...]
+    ir: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HotLoop:
+    """What one pass through an innermost loop does: counts of instructions unless said otherwise.
+
+    Attributes:
+        address: Where it begins, in bytes from the start of the section.
+        depth: How many loops it stands in, itself included; 0 for code without any loop.
+        instructions: All of them.
+        code_bytes: Their length.
+        vector_bits: Width of the widest vectors it computes with, loads or stores; 0 if it has none.
+        fmas: Fused multiply-adds, and other instructions that multiply and add, such as dot products.
+        flops: Operations on elements: a fused multiply-add of n lanes counts 2 n, compares and conversions
+            count none.
+        arithmetic: Arithmetic on floats and vectors apart from ``fmas``.
+        scalar_arithmetic: How many of ``fmas`` and ``arithmetic`` work on one element.
+        divisions: Divisions and square roots, which are part of ``arithmetic``.
+        shuffles: Instructions that move elements within and between registers.
+        loads: Loads from elsewhere than the stack's fixed places; an operand in memory is one too.
+        stores: Stores to elsewhere than the stack's fixed places.
+        gathers: Gathers and scatters, which are part of ``loads`` and ``stores``.
+        spill_loads: Loads from fixed places of the stack: values that had no register.
+        spill_stores: Stores to fixed places of the stack.
+        chain_cycles: Estimated cycles of the longest chain of results that one iteration hands to the next.
+        accumulators: How many such chains there are.
+        calls: Called functions and how often, by name; ``?`` where the name is not known.
+        bound: What bounds it, if its data is in the first-level cache.
+        sentence: The same in words, with the counts that say so.
+    """
+
+    address: int
+    depth: int
+    instructions: int
+    code_bytes: int
+    vector_bits: int
+    fmas: int
+    flops: int
+    arithmetic: int
+    scalar_arithmetic: int
+    divisions: int
+    shuffles: int
+    loads: int
+    stores: int
+    gathers: int
+    spill_loads: int
+    spill_stores: int
+    chain_cycles: int
+    accumulators: int
+    calls: tuple[tuple[str, int], ...]
+    bound: Bound
+    sentence: str
+
+    @property
+    def spills(self) -> int:
+        """Loads and stores of fixed places of the stack."""
+        return self.spill_loads + self.spill_stores
+
+
+@dataclass(frozen=True, slots=True)
+class HotLoops(Showable):
+    """The innermost loops of a kernel's machine code, the heaviest first.
+
+    Attributes:
+        architecture: Whose instructions they are.
+        function: The function in the machine code.
+        loops: One entry a loop; a function without loops is one entry of depth 0.
+    """
+
+    architecture: Architecture
+    function: str
+    loops: tuple[HotLoop, ...]
+
+    @property
+    def sentences(self) -> tuple[tuple[str, str], ...]:
+        """Where the loops are, and what bounds them; loops of which the same is said share an entry."""
+        places: dict[str, list[str]] = {}
+        for loop in self.loops:
+            places.setdefault(loop.sentence, []).append(f"{loop.address:#x}")
+        return tuple((", ".join(where), sentence) for sentence, where in places.items())
+
+    def __str__(self) -> str:
+        return printable("\n".join(f"{where}: {sentence}" for where, sentence in self.sentences))

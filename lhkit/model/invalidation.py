@@ -1,0 +1,162 @@
+"""The rule by which handles die, over plain ids: no IR, no names of ops.
+
+Handles have ids of text, payload ops numbers; ``parent_of`` gives the op around an op. The interpreter
+applies the same rule before it runs a transform op, so the verdict is known before the op is applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lhkit.model.trace_record import Cause
+
+HandleId = str
+OpId = int
+
+
+@dataclass(frozen=True, slots=True)
+class PointsTo:
+    """What a handle points to, as far as the rule cares.
+
+    Attributes:
+        ops: The payload ops, with repetitions; for a value handle the ops that define its values, or whose
+            blocks have them as arguments.
+        values: The values of a value handle.
+        roots: For a value handle, the ops that consuming it consumes: the defining op, or all ops
+            of the argument's block.
+        is_value: True for a value handle.
+    """
+
+    ops: tuple[OpId, ...]
+    values: tuple[Hashable, ...] = ()
+    roots: tuple[OpId, ...] = ()
+    is_value: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An operand of the op that is about to run."""
+
+    handle: HandleId
+    consumes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """The death of a handle; the fields are those of `lhkit.model.trace_record.Invalidation`."""
+
+    handle: HandleId
+    cause: Cause
+    by: HandleId
+    payload_op: OpId | None
+    ancestor: OpId | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the rule says of one op.
+
+    Attributes:
+        invalid: The handle whose use is an error because it is invalid, or None.
+        repeated: The handle that is consumed while it lists a payload op twice, or None.
+        deaths: The handles that die of it.
+    """
+
+    invalid: HandleId | None = None
+    repeated: HandleId | None = None
+    deaths: tuple[Death, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the interpreter will refuse the op."""
+        return self.invalid is not None or self.repeated is not None
+
+
+@dataclass(slots=True)
+class _Judging:
+    live: Mapping[HandleId, PointsTo]
+    parent_of: Callable[[OpId], OpId | None]
+    dead: dict[HandleId, Death] = field(default_factory=dict)
+
+    def kill(
+        self, handle: HandleId, cause: Cause, by: HandleId, op: OpId | None, ancestor: OpId | None
+    ) -> None:
+        self.dead.setdefault(handle, Death(handle, cause, by, op, ancestor))
+
+    def consume(self, handle: HandleId) -> None:
+        """Invalidate what dies with a consumed handle."""
+        points_to = self.live[handle]
+        if points_to.is_value:
+            first_op = next(iter(points_to.ops), None)
+            self.kill(handle, "direct", handle, first_op, first_op)
+            values = set(points_to.values)
+            for other, its in self.live.items():
+                if not its.is_value or not values or values.isdisjoint(its.values):
+                    continue
+                op = next(o for o, v in zip(its.ops, its.values, strict=True) if v in values)
+                self.kill(other, "alias", handle, op, op)
+            self._consume_ops(handle, points_to.roots)
+            return
+        first_op = next(iter(points_to.ops), None)
+        self.kill(handle, "direct", handle, first_op, first_op)
+        self._consume_ops(handle, points_to.ops)
+
+    def _consume_ops(self, handle: HandleId, ops: Iterable[OpId]) -> None:
+        roots = set(ops)
+        if not roots:
+            return
+        around: dict[OpId, OpId | None] = {}
+        for other, its in self.live.items():
+            if other in self.dead:
+                continue
+            for op in dict.fromkeys(its.ops):
+                root = self._root_of(op, roots, around)
+                if root is not None:
+                    self.kill(other, "alias" if root == op else "nested", handle, op, root)
+                    break
+
+    def _root_of(self, op: OpId, roots: set[OpId], around: dict[OpId, OpId | None]) -> OpId | None:
+        """Return the innermost of ``roots`` that is or contains an op."""
+        chain = []
+        at: OpId | None = op
+        while at is not None and at not in roots and at not in around:
+            chain.append(at)
+            at = self.parent_of(at)
+        found = at if at is None or at in roots else around[at]
+        around.update(dict.fromkeys(chain, found))
+        return found
+
+
+def judge(
+    uses: Sequence[Use],
+    live: Mapping[HandleId, PointsTo],
+    invalid: Callable[[HandleId], bool],
+    parent_of: Callable[[OpId], OpId | None],
+    *,
+    may_repeat: Callable[[], bool],
+) -> Verdict:
+    """Return the verdict on an op with these operands.
+
+    Args:
+        uses: Its operands in order.
+        live: The valid op and value handles in scope, with what they point to; parameters are not among them.
+        invalid: Whether a handle is invalid already.
+        parent_of: The op around a payload op, None at the root.
+        may_repeat: Whether the op takes operands that alias one another; asked only where it matters.
+    """
+    judging = _Judging(live, parent_of)
+    for use in uses:
+        if invalid(use.handle) or (use.handle in judging.dead and not may_repeat()):
+            return Verdict(invalid=use.handle, deaths=tuple(judging.dead.values()))
+        if use.consumes and use.handle in live:
+            judging.consume(use.handle)
+    for use in uses:
+        if use.consumes and use.handle in live and _lists_twice(live[use.handle]) and not may_repeat():
+            return Verdict(repeated=use.handle, deaths=tuple(judging.dead.values()))
+    return Verdict(deaths=tuple(judging.dead.values()))
+
+
+def _lists_twice(points_to: PointsTo) -> bool:
+    listed = points_to.values if points_to.is_value else points_to.ops
+    return len(set(listed)) != len(listed)

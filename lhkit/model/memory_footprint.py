@@ -1,0 +1,170 @@
+"""The memory a kernel asks for: foretold from its buffers, and counted while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lhkit.model.memory_program import Origin
+from lhkit.model.printable import printable
+from lhkit.model.showable import Showable
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number that is known (``low == high``) or bounded; ``high`` is None where nothing bounds it."""
+
+    low: int
+    high: int | None
+
+    @property
+    def is_exact(self) -> bool:
+        """True if the number is known."""
+        return self.low == self.high
+
+    def contains(self, number: int) -> bool:
+        """Return True if the number may be this one."""
+        return self.low <= number and (self.high is None or number <= self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferSite:
+    """A place in the program that makes buffers, and where the last of them is given back.
+
+    Program points are the instructions that allocate, free, copy or use buffers, in their order in the text.
+
+    Attributes:
+        name: What it is called in drawings: the name of the value it holds, or a number.
+        origin: The op that it comes from.
+        on_stack: True for a place on the stack.
+        size_bytes: Size of one buffer, rounded up as it is asked for.
+        first: Program point that makes it.
+        last: Program point that frees it; the last one of all if the caller gets it, or nothing frees it.
+        last_use: Program point that reads or writes it last.
+        is_returned: True if the caller gets it.
+    """
+
+    name: str
+    origin: Origin
+    on_stack: bool
+    size_bytes: Range
+    first: int
+    last: int
+    last_use: int
+    is_returned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramPoint:
+    """A place in the program.
+
+    Attributes:
+        kind: ``alloc``, ``stack``, ``free``, ``copy`` or ``touch``.
+        origin: The op that it comes from.
+        live_bytes: Most heap bytes that live after it.
+    """
+
+    kind: str
+    origin: Origin
+    live_bytes: Range
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSpan:
+    """A loop around program points ``first`` to ``last``, at a depth from 0, and how often it runs."""
+
+    first: int
+    last: int
+    depth: int
+    trips: Range
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a call of a kernel asks for, from its last IR before LLVM; sizes as asked for, rounded up.
+
+    Attributes:
+        allocations: Buffers on the heap.
+        total_bytes: Their sizes together.
+        peak_bytes: The most that lives at once.
+        left_bytes: What lives when the call is over: what it returns.
+        copies: Copies between buffers that bufferization had to make.
+        copied_bytes: What they copy.
+        stack_bytes: Places on the stack, together; what LLVM itself puts there is not counted.
+        sites: Every place that makes buffers, in order.
+        points: The program points.
+        loops: The loops around them, outer before inner.
+    """
+
+    allocations: Range
+    total_bytes: Range
+    peak_bytes: Range
+    left_bytes: Range
+    copies: Range
+    copied_bytes: Range
+    stack_bytes: Range
+    sites: tuple[BufferSite, ...]
+    points: tuple[ProgramPoint, ...]
+    loops: tuple[LoopSpan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeapCount:
+    """What compiled code asked of the heap in one call.
+
+    Attributes:
+        allocations: How many buffers.
+        frees: How many it gave back.
+        total_bytes: Their sizes together, as asked for.
+        peak_bytes: The most that lived at once.
+        left_bytes: What lived when the call was over.
+    """
+
+    allocations: int
+    frees: int
+    total_bytes: int
+    peak_bytes: int
+    left_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint(Showable):
+    """The memory of a kernel for one call.
+
+    Attributes:
+        kernel: What was compiled: the payload's function and its schedule.
+        predicted: What its buffers foretell.
+        counted: What it asked for when it ran, or None if it did not.
+    """
+
+    kernel: str
+    predicted: Prediction
+    counted: HeapCount | None = None
+
+    @property
+    def pairs(self) -> tuple[tuple[str, Range, int | None], ...]:
+        """What is foretold and what was counted, side by side: (what, foretold, counted)."""
+        names = ("allocations", "total_bytes", "peak_bytes", "left_bytes")
+        return tuple((n, getattr(self.predicted, n), getattr(self.counted, n, None)) for n in names)
+
+    @property
+    def is_exact(self) -> bool:
+        """True if everything that can be counted is foretold exactly; else there are bounds."""
+        return all(foretold.is_exact for _, foretold, _ in self.pairs)
+
+    @property
+    def agrees(self) -> bool:
+        """True if what was counted is what was foretold, or within its bounds; False if nothing was counted."""
+        return all(c is not None and foretold.contains(c) for _, foretold, c in self.pairs)
+
+    def __str__(self) -> str:
+        shown = (("allocations", "heap buffers"), ("peak_bytes", "bytes at the peak"))
+        foretold = ", ".join(f"{_text(getattr(self.predicted, n))} {words}" for n, words in shown)
+        counted = ", ".join(f"{getattr(self.counted, n):,} {words}" for n, words in shown if self.counted)
+        return f"{printable(self.kernel)}: foretold {foretold}{f'; counted {counted}' if counted else ''}"
+
+
+def _text(number: Range) -> str:
+    if number.is_exact:
+        return f"{number.low:,}"
+    return f"at least {number.low:,}" if number.high is None else f"{number.low:,} to {number.high:,}"

@@ -1,0 +1,295 @@
+"""The catalogue of transform ops as data: what a form, a builder and a search need to know of each."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lhkit.model.codec import from_json, to_json
+from lhkit.model.errors import usage_error
+from lhkit.model.op_assembly import Assembly
+from lhkit.model.pass_policy import ALLOWED_PASSES
+from lhkit.model.step_form import AttributeValue, Form
+
+HandleKind = Literal["op", "value", "param"]
+Count = Literal["one", "optional", "many"]
+AttributeKind = Literal[
+    "flag", "bool", "int", "string", "enum", "type", "symbol", "any", "ints", "bools", "strings", "types",
+    "symbols", "attributes", "int-lists", "dictionary",
+]  # fmt: skip
+Role = Literal[
+    "step", "pattern", "conversion-pattern", "type-converter", "structure-matcher", "structural"
+]  # fmt: skip
+RegionKind = Literal["body", "alternatives", "patterns", "conversion-patterns", "type-converter", "payload"]
+
+
+@dataclass(frozen=True, slots=True)
+class OperandSpec:
+    """An operand of a transform op.
+
+    Attributes:
+        name: Its name in the dialect.
+        kinds: What may be given: handles to ops, handles to values, parameters.
+        count: One, at most one, or any number.
+        type: A type that is accepted, ``!transform.any_op`` where nothing narrower is asked for.
+        is_consumed: True if the step invalidates the handle; None where that depends on what the op applies.
+        constraint: What the compiler asks of it, in its words.
+    """
+
+    name: str
+    kinds: tuple[HandleKind, ...]
+    count: Count
+    type: str
+    is_consumed: bool | None
+    constraint: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSpec:
+    """A result of a transform op; fields as of an operand."""
+
+    name: str
+    kinds: tuple[HandleKind, ...]
+    count: Count
+    type: str
+    constraint: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnumCase:
+    """One allowed value of an attribute: its word and how MLIR's generic syntax spells it."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeSpec:
+    """An attribute of a transform op.
+
+    Attributes:
+        name: Its name in the dialect.
+        kind: What a value is as data: a ``flag`` is True or absent; ``ints`` and the other lists are tuples;
+            ``type``, ``any`` and the items of ``types`` and ``attributes`` are MLIR text; ``symbol`` is
+            ``@name``; an ``enum`` is one of ``cases``; a ``dictionary`` is pairs of a name and MLIR text.
+        storage: How MLIR holds integers: ``i64``, ``array<i64>``, ``[i64]``, …
+        is_required: True if the op does not verify without it.
+        default: The value that it has when it is not given, or None.
+        cases: The allowed values of an enumeration.
+        dynamic: The operand that holds those entries of the list that are not known before the payload is
+            there (None in the list), if it has one.
+        constraint: What the compiler asks of it, in its words, where it can be asked.
+    """
+
+    name: str
+    kind: AttributeKind
+    storage: str = ""
+    is_required: bool = False
+    default: AttributeValue = None
+    cases: tuple[EnumCase, ...] = ()
+    dynamic: str | None = None
+    constraint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSpec:
+    """A region of a transform op: what stands in it, and whether there may be any number."""
+
+    name: str
+    kind: RegionKind
+    count: Count = "one"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A valid instance of an op: as data, and as MLIR prints it."""
+
+    form: Form
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueOp:
+    """A transform op.
+
+    Attributes:
+        name: Its full name, such as ``transform.structured.tile_using_for``.
+        extension: The part of the dialect it belongs to, such as ``structured``; ``transform`` for the core.
+        group: What one uses it for (a title of `Catalogue.groups`).
+        role: Where it may stand: as a step, in a region of patterns, in ``transform.match.structured``, or as
+            part of the structure of a file.
+        sentence: What it does, in a sentence.
+        documentation: The dialect's own documentation.
+        operands, attributes, results, regions: What it takes and gives, in the dialect's order.
+        segments: Whether operands and results are written with the sizes of their groups in generic syntax.
+        assembly: The op's custom syntax, where it was learned.
+        examples: The smallest valid instance, then ones with everything set that can be set together.
+        note: Why something here was written by hand, or is not as the dialect says.
+    """
+
+    name: str
+    extension: str
+    group: str
+    role: Role
+    sentence: str
+    documentation: str
+    operands: tuple[OperandSpec, ...] = ()
+    attributes: tuple[AttributeSpec, ...] = ()
+    results: tuple[ResultSpec, ...] = ()
+    regions: tuple[RegionSpec, ...] = ()
+    segments: tuple[bool, bool] = (False, False)
+    assembly: Assembly | None = None
+    examples: tuple[Example, ...] = ()
+    note: str = ""
+
+    @property
+    def short_name(self) -> str:
+        """The name without the dialect's: ``structured.tile_using_for``."""
+        return self.name.removeprefix("transform.")
+
+    def attribute(self, name: str) -> AttributeSpec | None:
+        """Return the attribute of that name, or None."""
+        return next((a for a in self.attributes if a.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class PassOption:
+    """An option of a registered pass, with its default as the pass manager prints it."""
+
+    name: str
+    default: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredPass:
+    """A pass that ``transform.apply_registered_pass`` can run.
+
+    Attributes:
+        name: Its name in pipelines.
+        options: Those of its options that have a default.
+        is_pipeline: True for a name that stands for several passes.
+    """
+
+    name: str
+    options: tuple[PassOption, ...] = ()
+    is_pipeline: bool = False
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether schedules may run it without ``--allow-pass``; see `lhkit.model.pass_policy`."""
+        return self.name in ALLOWED_PASSES
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All transform ops of one toolchain.
+
+    Attributes:
+        toolchain: Bindings, their version and lhkit's, for which this was written down.
+        ops: The ops, by name in order.
+        passes: The registered passes, by name in order.
+    """
+
+    toolchain: tuple[str, ...]
+    ops: tuple[CatalogueOp, ...]
+    passes: tuple[RegisteredPass, ...]
+
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, CatalogueOp]:
+        return {op.name: op for op in self.ops}
+
+    def op(self, name: str) -> CatalogueOp:
+        """Return the op of that name, with or without ``transform.`` before it.
+
+        Raises:
+            UsageError: There is none; with the nearest names.
+        """
+        full = name if name.startswith("transform.") or name in self else f"transform.{name}"
+        if full not in self._by_name:
+            raise usage_error(f"there is no transform op {name!r}", self._nearest(full))
+        return self._by_name[full]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def _nearest(self, name: str) -> str | None:
+        near = difflib.get_close_matches(name, self._by_name, n=3, cutoff=0.6)
+        words = name.rpartition(".")[2]
+        near += [n for n in self._by_name if n.endswith(f".{words}") and n not in near]
+        return f"Near it: {', '.join(near)}." if near else None
+
+    def with_role(self, *roles: Role) -> tuple[CatalogueOp, ...]:
+        """Return the ops that may stand in given places."""
+        return tuple(op for op in self.ops if op.role in roles)
+
+    @property
+    def groups(self) -> Mapping[str, tuple[CatalogueOp, ...]]:
+        """The ops by what one uses them for."""
+        groups: dict[str, tuple[CatalogueOp, ...]] = {}
+        for op in self.ops:
+            groups[op.group] = (*groups.get(op.group, ()), op)
+        return groups
+
+    def search(self, words: str, *, most: int = 20) -> tuple[CatalogueOp, ...]:
+        """Return the ops that all of some words point to, best first.
+
+        A word counts most where it is a part of the name, then in the sentence, then in what the op takes,
+        then in the documentation; the beginning of a word is enough.
+        """
+        asked = _words(words)
+        scored = [(_score(op, asked), op) for op in self.ops]
+        best = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1].name))
+        return tuple(op for _, op in best[:most])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the catalogue as JSON-ready data."""
+        return {f.name: to_json(getattr(self, f.name)) for f in dataclasses.fields(self)}
+
+    @staticmethod
+    def from_json(data: Any) -> Catalogue:
+        """Return the catalogue that `to_json` wrote.
+
+        Raises:
+            ValueError: The data is no catalogue of this version.
+        """
+        return from_json(Catalogue, data)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", text.lower())
+
+
+def _score(op: CatalogueOp, asked: list[str]) -> float:
+    """Return how well words fit an op; 0 if one of them is nowhere."""
+    names = [o.name for o in op.operands] + [a.name for a in op.attributes] + [r.name for r in op.results]
+    arguments = " ".join(names)
+    fields = (
+        (8.0, op.short_name),
+        (4.0, op.sentence),
+        (2.0, f"{op.group} {arguments}"),
+        (1.0, op.documentation),
+    )
+    places = [(weight, _words(text)) for weight, text in fields]
+    total = 0.0
+    for word in asked:
+        found = [weight * _fit(word, there) for weight, there in places]
+        if not any(found):
+            return 0.0
+        total += max(found)
+    # Of two that fit alike, the one that says less besides it.
+    return total - 0.1 * len(places[0][1]) - (0.5 if op.role not in ("step", "structural") else 0.0)
+
+
+def _fit(word: str, there: list[str]) -> float:
+    if word in there:
+        return 1.0
+    return (
+        0.6
+        if len(word) > 2 and any(t.startswith(word) or (word.startswith(t) and len(t) > 3) for t in there)
+        else 0.0
+    )

@@ -1,0 +1,399 @@
+"""The record of one application of a schedule: what every handle was after every step.
+
+Handles and payload ops are identified by ids that mean nothing elsewhere (``h3``, ``o17``); a handle's id
+stands for one dynamic definition, so a loop body defines new handles in every iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, cast
+
+from lhkit.model.failure import Diagnostic
+from lhkit.model.knob import KnobValue
+from lhkit.model.provenance import Provenance
+from lhkit.model.showable import frame
+from lhkit.model.span import Span
+from lhkit.model.trace_methods import TraceMethods
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TRACE_SCHEMA = "lhkit.trace/1"
+
+HandleKind = Literal["op", "value", "param"]
+HandleState = Literal["live", "empty", "invalid"]
+StepStatus = Literal["ok", "failed", "suppressed", "not-run", "crashed"]
+Effect = Literal["read", "consume"]
+Cause = Literal["direct", "alias", "nested"]
+OutcomeStatus = Literal["ok", "failed", "crashed", "timeout", "out-of-memory", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """Which text it was: its name for people and the hash of its content in hexadecimal."""
+
+    source: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRecord:
+    """Which schedule was applied: text, entry, and the value of every knob."""
+
+    source: str
+    sha256: str
+    entry: str
+    knobs: tuple[tuple[str, KnobValue], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """Which bindings applied it (package and version), and on which CPU."""
+
+    bindings: str
+    version: str
+    cpu: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the application ended.
+
+    Attributes:
+        status: ``ok``, or why it ended early.
+        failed_step: Index of the step that failed or died, or None.
+        kind: One of ``FAILURE_KINDS``, None where all went well.
+        message: What went wrong, for people, or None.
+    """
+
+    status: OutcomeStatus = "ok"
+    failed_step: int | None = None
+    kind: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HandleRecord:
+    """One dynamic definition of a handle.
+
+    Attributes:
+        id: Its identity in this trace.
+        name: As the author wrote it (``%matmul``, ``%loops#1``); for display only.
+        kind: What it is a handle to.
+        sequence: The named sequence it is written in, with ``@``.
+        path: Indices of the steps that it lives inside of, outermost first.
+        defined_by: Index of the step that defines it, -1 for an argument of the entry.
+    """
+
+    id: str
+    name: str
+    kind: HandleKind
+    sequence: str
+    path: tuple[int, ...]
+    defined_by: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultReference:
+    """Result number ``result`` of a payload op."""
+
+    op: str
+    result: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentReference:
+    """An argument of a block of a payload op's region."""
+
+    op: str
+    region: int
+    block: int
+    argument: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParamReference:
+    """A parameter, as the attribute that MLIR prints (``16 : i64``)."""
+
+    param: str
+
+
+# A payload op is referred to by its id.
+Reference = str | ResultReference | ArgumentReference | ParamReference
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A use of a handle by a step, and what the use does to it."""
+
+    handle: str
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class HandleChange:
+    """What a handle is after a step that changed it; ``payload`` is empty unless the state is ``live``."""
+
+    handle: str
+    state: HandleState
+    payload: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Invalidation:
+    """The death of a handle.
+
+    Attributes:
+        handle: The handle that died.
+        cause: ``direct``: it was consumed; ``alias``: it had a payload op in common with the consumed
+            one; ``nested``: it had a payload op inside one of the consumed.
+        by: The consumed handle.
+        payload_op: The payload op of the dead handle that ties it to the consumed one, None where the consumed
+            handle was empty.
+        ancestor: The payload op of the consumed handle that is or contains it, None likewise.
+    """
+
+    handle: str
+    cause: Cause
+    by: str
+    payload_op: str | None
+    ancestor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadDelta:
+    """What a step did to payload ops, by id.
+
+    A changed op has other operands, attributes or types, a moved one another parent or another place among
+    its siblings.
+    """
+
+    created: tuple[str, ...] = ()
+    erased: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TraceWarning:
+    """Something about a step that is legal and seldom meant, such as ``zero-match`` and ``no-effect``.
+
+    The kind ``defect`` says that the interpreter and the rule for handles disagree.
+    """
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One execution of one transform op.
+
+    Attributes:
+        index: Order of execution from 0; steps that never ran follow at the end.
+        op: Name of the op.
+        source: Where it is written.
+        depth: How many steps it is inside of.
+        parent: Index of the step that it is directly inside of (include, foreach, sequence, …), or None.
+        iteration: Which iteration of its parent, from 0, or None.
+        alternative: Which region of its parent, from 0, or None.
+        status: How it ended; ``suppressed`` is a failure that an enclosing step swallowed.
+        operands: Its uses of handles in order.
+        results: The handles it defines, those of its regions' arguments not among them.
+        changes: What handles are when it has ended, those only that it changed. The first step of a block says
+            what the arguments of the block are.
+        invalidated: The handles that died of it.
+        payload_delta: What it did to the payload.
+        warnings: What is suspicious about it.
+        diagnostics: What the compiler said while it ran; of alternatives also a note which one was taken, and
+            why those before it failed.
+        time_ns: How long it took, steps inside of it included.
+    """
+
+    index: int
+    op: str
+    source: Span | None
+    depth: int = 0
+    parent: int | None = None
+    iteration: int | None = None
+    alternative: int | None = None
+    status: StepStatus = "ok"
+    operands: tuple[Operand, ...] = ()
+    results: tuple[str, ...] = ()
+    changes: tuple[HandleChange, ...] = ()
+    invalidated: tuple[Invalidation, ...] = ()
+    payload_delta: PayloadDelta = PayloadDelta()
+    warnings: tuple[TraceWarning, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    time_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Elision:
+    """Iterations ``first`` to ``last`` of step ``parent`` ran and are not recorded as steps."""
+
+    parent: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadOp:
+    """One op of the payload, from its creation to its end.
+
+    Attributes:
+        id: Its identity in this trace.
+        name: Name of the op.
+        parent: The op that contained it when it was first seen, or None.
+        derived_from: The ops that it was made from.
+        born: Index of the step that made it, -1 for an op of the payload as given.
+        died: Index of the step that erased it, or None.
+        source: Where it is written; None for an op that was made from others, which have places or origins
+            of their own.
+    """
+
+    id: str
+    name: str
+    parent: str | None
+    derived_from: tuple[str, ...]
+    born: int
+    died: int | None
+    source: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """``count`` lines from line ``first`` (from 1, counted in the base) are replaced by ``lines``."""
+
+    first: int
+    count: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The payload after a step: its text, or edits to the snapshot of step ``base`` in ascending order.
+
+    Step -1 is the payload as given. ``ops`` are the payload ops from outer to inner as `lhkit.model.op_order`
+    writes them, also those that the text leaves out; None where they are those of the base, or not known.
+    """
+
+    step: int
+    text: str | None = None
+    base: int | None = None
+    edits: tuple[Edit, ...] = ()
+    ops: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace(TraceMethods):
+    """The record of one application of a schedule to a payload.
+
+    Attributes:
+        payload: Which payload.
+        schedule: Which schedule.
+        toolchain: Applied by what.
+        outcome: How it ended.
+        handle_records: Every dynamic definition of a handle, in order.
+        step_records: Every execution of a transform op, in order.
+        elided: Iterations that ran and were not recorded.
+        op_records: Every payload op that there ever was, an op after those that it was made from; a tuple, or a
+            sequence that equals one.
+        snapshots: The payload before the first step and after every step that ran, in order of time: a step
+            that contains others comes after them.
+        provenance: What it was made from, None for a trace that was read from JSON.
+    """
+
+    payload: SourceRecord
+    schedule: ScheduleRecord
+    toolchain: Toolchain
+    outcome: Outcome
+    handle_records: tuple[HandleRecord, ...]
+    step_records: tuple[TraceStep, ...]
+    elided: tuple[Elision, ...]
+    op_records: Sequence[PayloadOp]
+    snapshots: tuple[Snapshot, ...]
+    provenance: Provenance | None = field(default=None, repr=False, compare=False)
+    _handles: Mapping[str, HandleRecord] = field(init=False, repr=False, compare=False)
+    _ops: dict[str, PayloadOp] = field(init=False, repr=False, compare=False)
+    _snapshots: Mapping[int, Snapshot] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_handles", {h.id: h for h in self.handle_records})
+        # Thousands, and most uses of a trace need none of them: filled by the first that does.
+        object.__setattr__(self, "_ops", {})
+        object.__setattr__(self, "_snapshots", {s.step: s for s in self.snapshots})
+
+    @property
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """The sources that places point into, each as (file name, text); nothing where they are not known."""
+        return self.provenance.texts if self.provenance else ()
+
+    def handle(self, handle_id: str) -> HandleRecord:
+        """Return the handle of that id; KeyError if there is none."""
+        return self._handles[handle_id]
+
+    def op(self, op_id: str) -> PayloadOp:
+        """Return the payload op of that id; KeyError if there is none."""
+        if not self._ops:
+            self._ops.update({o.id: o for o in self.op_records})
+        return self._ops[op_id]
+
+    def steps(self) -> pd.DataFrame:
+        """Return a frame with a row a step: place, status, handles by name, changes of the payload, time."""
+        return cast("pd.DataFrame", frame(self, "steps"))
+
+    def handles(self) -> pd.DataFrame:
+        """Return a frame with a row a handle: birth, uses, state at the end, death and its cause."""
+        return cast("pd.DataFrame", frame(self, "handles"))
+
+    def ops(self) -> pd.DataFrame:
+        """Return a frame with a row a payload op: origins, and the steps that made and erased it."""
+        return cast("pd.DataFrame", frame(self, "ops"))
+
+    def snapshot_text(self, step: int) -> str | None:
+        """Return the payload after a step (-1: before the first), or None where that is not known."""
+        chain: list[Snapshot] = []
+        at: int | None = step
+        while True:
+            snapshot = self._snapshots.get(at) if at is not None else None
+            if snapshot is None:
+                return None
+            if snapshot.text is not None:
+                break
+            chain.append(snapshot)
+            at = snapshot.base
+        if not chain:
+            return snapshot.text
+        lines = snapshot.text.split("\n")
+        for each in reversed(chain):
+            for edit in reversed(each.edits):
+                lines[edit.first - 1 : edit.first - 1 + edit.count] = edit.lines
+        return "\n".join(lines)
+
+    def last_snapshot_text(self) -> str:
+        """Return the last payload that is known to be good."""
+        return self.snapshot_text(self.snapshots[-1].step) or "" if self.snapshots else ""
+
+    def steps_by_end(self) -> tuple[TraceStep, ...]:
+        """Return the steps in the order in which they ended: what is inside of a step before it."""
+        ended: list[TraceStep] = []
+        open_steps: list[TraceStep] = []
+        for step in self.step_records:
+            while open_steps and open_steps[-1].index != step.parent:
+                ended.append(open_steps.pop())
+            open_steps.append(step)
+        return (*ended, *reversed(open_steps))
+
+    def states_after(self, step: int) -> dict[str, HandleChange]:
+        """Return the last known state of every handle when a step had ended, by handle id."""
+        states: dict[str, HandleChange] = {}
+        if step < 0:
+            return states
+        for each in self.steps_by_end():
+            states.update((c.handle, c) for c in each.changes)
+            if each.index == step:
+                break
+        return states

@@ -1,0 +1,107 @@
+"""Candidates that read another handle: one of a kind that the step takes, rather one that nothing reads yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from lhkit.repairs.candidate import Candidate, candidate
+from lhkit.repairs.repair_context import Located, Situation
+
+_MATCH, _SPLIT, _CAST = "transform.structured.match", "transform.split_handle", "transform.cast"
+_ON_FUNCTIONS = (
+    "transform.apply_patterns",
+    "transform.apply_cse",
+    "transform.apply_dce",
+    "transform.apply_registered_pass",
+    "transform.apply_conversion_patterns",
+)
+_TYPED = re.compile(r'to !transform\.op<"([^"]*)">\s*$')
+_HOLDERS = ("scf.", "func.", "builtin.", "affine.")
+_MOST_OTHERS = 6
+
+Wanted = Callable[[tuple[str, ...]], bool]
+
+
+def other_handles(situation: Situation, given: Located, position: int) -> Iterator[Candidate]:
+    """Yield candidates that read another handle than an operand, if that one is not what the step takes.
+
+    Results of the step that defines the operand come first, then handles that nothing reads.
+
+    Args:
+        situation: The step.
+        given: The operand.
+        position: Its number.
+    """
+    wanted = wanted_by(situation, position)
+    if wanted is None or wanted(given.payload):
+        return
+    for other in _suitable(situation, given, wanted):
+        is_sibling = other.record.defined_by == given.record.defined_by >= 0
+        which = f"the other result of step {other.record.defined_by}" if is_sibling else "another handle"
+        doubt = (0 if is_sibling else 1) if situation.is_unused(other) else (2 if is_sibling else 3)
+        yield from _reading(situation, given, position, other, which, doubt)
+
+
+def unused_handles(situation: Situation, dead: Located, position: int) -> Iterator[Candidate]:
+    """Yield candidates that read a live handle which nothing reads, instead of a dead one.
+
+    Args:
+        situation: The step.
+        dead: The operand.
+        position: Its number.
+    """
+    wanted = wanted_by(situation, position)
+    for other in _suitable(situation, dead, wanted or _anything):
+        if situation.is_unused(other) and (wanted is not None or other.payload == dead.payload):
+            doubt = 2 if wanted is None or wanted(dead.payload) else 1
+            yield from _reading(situation, dead, position, other, "which nothing else reads", doubt)
+
+
+def wanted_by(situation: Situation, position: int) -> Wanted | None:
+    """Return whether payload ops of these names are what a step takes; None where that is not known."""
+    op = situation.op.name
+    if op.startswith("transform.loop.") and "forall" not in op:
+        return lambda names: all(n in ("scf.for", "affine.for") for n in names)
+    if op.startswith(_ON_FUNCTIONS):
+        return lambda names: all(n in ("func.func", "builtin.module") for n in names)
+    if op == "transform.apply_licm" or (op.endswith("fuse_into_containing_op") and position == 1):
+        return lambda names: all(n.startswith(("scf.", "affine.")) for n in names)
+    if op == _SPLIT:
+        return lambda names: len(names) == len(situation.op.values)
+    if op == _CAST:
+        typed = _TYPED.search(situation.text_of(situation.op))
+        return None if typed is None else lambda names: all(n == typed[1] for n in names)
+    if op.startswith("transform.structured.") and op != _MATCH:
+        return lambda names: not any(n.startswith(_HOLDERS) for n in names)
+    return None
+
+
+def _anything(_names: tuple[str, ...]) -> bool:
+    return True
+
+
+def _suitable(situation: Situation, given: Located, wanted: Wanted) -> list[Located]:
+    """Return the live handles that suit a step: unused ones first, then the latest."""
+    read = {situation.trace.handle(o.handle).name for o in situation.step.operands}
+    others = [
+        h
+        for h in situation.live_in_sight()
+        if h.ops and h.value not in read and wanted(h.payload) and not set(h.ops) & set(given.ops)
+    ]
+    siblings = [h for h in others if h.record.defined_by == given.record.defined_by >= 0]
+    ordered = dict.fromkeys([*siblings, *others])
+    return sorted(ordered, key=lambda h: not situation.is_unused(h))[:_MOST_OTHERS]
+
+
+def _reading(
+    situation: Situation, given: Located, position: int, other: Located, which: str, doubt: int
+) -> Iterator[Candidate]:
+    op = situation.op
+    uses = [(u, o) for u, o in situation.uses(given) if o.start == op.start]
+    if len(uses) > 1 and len(op.operands) == len(situation.step.operands):
+        uses = [(op.operands[position], op)]  # the other operand is the same handle, and may be meant
+    edits = situation.replaced_uses(uses, other.value, given.type, other.type)
+    if edits:
+        title = f"Use {other.value}, {which}, instead of {given.value}"
+        yield candidate("other-handle", title, situation.script.text, edits, doubt)

@@ -1,0 +1,283 @@
+"""Candidates for a text that does not parse or does not verify: by what the compiler says of it."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from lhkit.model.failure import Diagnostic
+from lhkit.repairs.candidate import Candidate, candidate, distinct
+from lhkit.repairs.repair_context import type_span
+from lhkit.repairs.results import with_more_results, without_last_results
+from lhkit.text.brackets import CLOSERS, closing
+from lhkit.text.layout import put_after, put_before
+from lhkit.text.naming import fresh_name, names_in
+from lhkit.text.op_tree import Name, OpSyntax, Use
+from lhkit.text.script import SEQUENCE, Replacement, Script
+
+_MARK = "transform.with_named_sequence"
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What the compiler says of a text, and where.
+
+    Attributes:
+        script: The text, without an outline: it was not parsed.
+        diagnostic: The first error.
+        offset: Its place in the text.
+    """
+
+    script: Script
+    diagnostic: Diagnostic
+    offset: int
+
+    @property
+    def op(self) -> OpSyntax | None:
+        """The innermost op around the place."""
+        around = [op for op in self.script.syntax.walk() if op.start <= self.offset < op.end]
+        return around[-1] if around else None
+
+    @property
+    def use(self) -> Use | None:
+        """The use of a handle at the place."""
+        op = self.op
+        return next((u for u in op.operands if u.start <= self.offset < u.end), None) if op else None
+
+
+def candidates_for_text(script: Script, diagnostic: Diagnostic) -> list[Candidate]:
+    """Return the candidates for a text that does not load, in the order in which they should be tried.
+
+    Args:
+        script: The text.
+        diagnostic: The first error that the compiler had, with a place in the text.
+    """
+    span = diagnostic.span
+    starts = script.syntax.line_starts
+    if span is None or not 1 <= span.line <= len(starts):
+        return []
+    complaint = Complaint(script, diagnostic, starts[span.line - 1] + span.column - 1)
+    said = " ".join([diagnostic.message, *(n.message for n in diagnostic.notes)])
+    found: list[Candidate] = []
+    for pattern, make in _RULES.items():
+        if (match := re.search(pattern, said)) is not None:
+            found += make(complaint, match)
+    return distinct(found)
+
+
+def _undeclared(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates for a name that nothing defines: the nearest ones in sight."""
+    script, op, use = complaint.script, complaint.op, complaint.use
+    if op is None or use is None:
+        return
+    seen = script.handles.in_sight(script.handles.scope_at(op.start))
+    before = [d for d in seen.values() if d.name.start < op.start]
+    values = [v for d in before for v in d.name.values]
+    near = difflib.get_close_matches(use.text, values, 3, cutoff=0.5)
+    for i, value in enumerate(dict.fromkeys(near)):
+        title = f"Write {value}: nothing defines {use.text}"
+        yield candidate("spelling", title, script.text, [Replacement(use.start, use.end, value)], min(i, 1))
+
+
+def _unknown_sequence(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates for a sequence that nothing defines: those of the text with names like it."""
+    script, op = complaint.script, complaint.op
+    if op is None:
+        return
+    known = [s.symbol for s in script.steps if s.name == SEQUENCE]
+    inside = (t for t in script.syntax.tokens if t.kind == "symbol" and op.start <= t.start < op.end)
+    for symbol in itertools.islice(inside, 1):
+        for i, name in enumerate(difflib.get_close_matches(symbol.text, known, 2)):
+            edit = Replacement(symbol.start, symbol.end, name)
+            yield candidate("spelling", f"Write {name}: nothing defines {symbol.text}", script.text, [edit], i)
+
+
+def _wrong_type(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield the candidate that casts an operand to the type that the step wants."""
+    script, op = complaint.script, complaint.op
+    number, wanted, given = int(match[1]), f'!transform.op<"{match[2]}">', match[3]
+    if op is None or number >= len(op.operands):
+        return
+    yield from _cast(script, op, op.operands[number], given, wanted)
+
+
+def _other_type(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates for a use that is written with another type than the definition."""
+    script, op, use = complaint.script, complaint.op, complaint.use
+    wanted, given = match[1], match[2]
+    if op is None or use is None:
+        return
+    if (span := type_span(script, op, use)) is not None:
+        title = f"Write {given} for {use.text}, as it is defined"
+        yield candidate("type", title, script.text, [Replacement(*span, given)])
+    yield from _cast(script, op, use, given, wanted)
+
+
+def _cast(script: Script, op: OpSyntax, use: Use, given: str, wanted: str) -> Iterator[Candidate]:
+    span = type_span(script, op, use)
+    if span is None:
+        return
+    new = fresh_name(f"{use.name}_cast", names_in(script.text))
+    line = f"{new} = transform.cast {use.text} : {given} to {wanted}"
+    edits = [
+        put_before(script.text, op, line),
+        Replacement(use.start, use.end, new),
+        Replacement(*span, wanted),
+    ]
+    yield candidate("cast", f"Cast {use.text} to {wanted}, which the step takes", script.text, edits)
+
+
+def _not_marked_consumed(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
+    op = complaint.op
+    if op is not None and op.name == SEQUENCE:
+        yield from _marked(complaint.script, op, int(match[1]), "consumed")
+
+
+def _no_effects(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates for a sequence that is included and does not say what it does to an argument."""
+    script, include = complaint.script, complaint.op
+    if include is None:
+        return
+    symbol = include.symbol
+    for op in script.steps:
+        if op.name == SEQUENCE and op.symbol == symbol:
+            # One that is read-only in truth passes as consumed too, but would kill handles: it is tried last.
+            yield from _marked(script, op, int(match[1]), "readonly")
+            yield from _marked(script, op, int(match[1]), "consumed", doubt=1)
+
+
+def _marked(script: Script, op: OpSyntax, number: int, mark: str, doubt: int = 0) -> Iterator[Candidate]:
+    if number >= len(op.arguments):
+        return
+    argument = op.arguments[number]
+    if argument.type_span is None:
+        return
+    title = f"Mark {argument.text} as {'consumed, which it is' if mark == 'consumed' else 'read-only'}"
+    edit = _with_mark(op, argument, mark)
+    if edit is not None:
+        yield candidate("mark", title, script.text, [edit], doubt)
+
+
+def _with_mark(sequence: OpSyntax, argument: Name, mark: str) -> Replacement | None:
+    """Return the replacement that gives an argument a mark, in the place of the other one if it has it."""
+    if argument.type_span is None:
+        return None
+    end = argument.type_span[1]
+    behind = sequence.tokens_in(end, sequence.end)
+    if not behind or behind[0].text != "{":
+        return Replacement(end, end, f" {{transform.{mark}}}")
+    inside = behind[1 : closing(behind, 0)]
+    other = next((t for t in inside if t.text in ("transform.readonly", "transform.consumed")), None)
+    if other is not None:
+        return Replacement(other.start, other.end, f"transform.{mark}")
+    at = behind[0].end
+    return Replacement(at, at, f"transform.{mark}, " if inside else f"transform.{mark}")
+
+
+def _no_terminator(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candidate]:
+    script = complaint.script
+    for op in script.steps:
+        if op.name != SEQUENCE or not op.regions or not op.regions[-1].ops:
+            continue
+        last = op.regions[-1].ops[-1]
+        if last.name != "transform.yield" and op.start <= complaint.offset < op.end:
+            edit = put_after(script.text, last, "transform.yield")
+            yield candidate("structure", "End the sequence with transform.yield", script.text, [edit])
+
+
+def _no_module_mark(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield the candidate that marks the module around a sequence as one that holds sequences."""
+    script = complaint.script
+    modules = [
+        op
+        for op in script.syntax.walk()
+        if op.name == "builtin.module" and op.start <= complaint.offset < op.end and op.regions
+    ]
+    if not modules:
+        return
+    module = modules[-1]
+    attributes = next((g for g in module.groups if g.keyword == "attributes"), None)
+    if attributes is not None:
+        at = attributes.start + 1
+        has_more = bool(script.text[at : attributes.end - 1].strip())
+        edit = Replacement(at, at, f"{_MARK}, " if has_more else _MARK)
+    else:
+        at = module.regions[0].start
+        edit = Replacement(at, at, f"attributes {{{_MARK}}} ")
+    yield candidate("structure", f"Give the module the attribute {_MARK}", script.text, [edit])
+
+
+def _bound_results(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield the candidate that names as many results as a step has."""
+    script, op = complaint.script, complaint.op
+    there, named = int(match[1]), int(match[2])
+    if op is None or not op.results or sum(n.count for n in op.results) != named or there < 1:
+        return
+    title = f"Name {there} results, as many as the step has"
+    last = op.results[-1]
+    if there > named:
+        # One name for the rest: uses of the last handle still mean the same one.
+        count = last.count + there - named
+        edit = Replacement(last.start, last.end, f"{last.text}:{count}")
+        yield candidate("structure", title, script.text, [edit])
+        return
+    kept, left = [], there
+    for name in op.results:
+        if left > 0:
+            count = min(name.count, left)
+            kept.append(name.text if count == 1 else f"{name.text}:{count}")
+            left -= count
+    edit = Replacement(op.results[0].start, last.end, ", ".join(kept))
+    yield candidate("structure", title, script.text, [edit])
+
+
+def _loop_results(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield the candidate that gives a tiling as many loops as it has sizes that are not 0."""
+    script, op = complaint.script, complaint.op
+    wanted, given = int(match[1]), int(match[2])
+    if op is None:
+        return
+    if given > wanted:
+        edits = without_last_results(script, op, given - wanted)
+    else:
+        taken = names_in(script.text)
+        names: list[str] = []
+        for _ in range(wanted - given):
+            names.append(fresh_name("%loop", taken | set(names)))
+        edits = with_more_results(script, op, names)
+    if edits:
+        title = f"Name {wanted} loops, one for each size that is not 0"
+        yield candidate("structure", title, script.text, edits)
+
+
+def _unknown_word(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates for a word that is none of those that may stand there."""
+    text = complaint.script.text
+    known = [word.strip() for word in match[1].split(",")]
+    at = complaint.offset
+    written = re.compile(r"[\w.]+").search(text, at)
+    if written is None or any(c in text[at : written.start()] for c in CLOSERS.values()):
+        return
+    by_folded = {word.lower(): word for word in known}
+    near = difflib.get_close_matches(written[0].lower(), by_folded, 2, cutoff=0.5)
+    for doubt, word in enumerate(by_folded[n] for n in near):
+        title = f"Write {word} instead of {written[0]}"
+        yield candidate("spelling", title, text, [Replacement(written.start(), written.end(), word)], doubt)
+
+
+_RULES: Mapping[str, Callable[[Complaint, re.Match[str]], Iterator[Candidate]]] = {
+    r"use of undeclared SSA value name": _undeclared,
+    r"does not reference a named transform sequence": _unknown_sequence,
+    r"operand #(\d+) must be Transform IR handle to (\S+) operations, but got '([^']+)'": _wrong_type,
+    r"expects different type than prior uses: '([^']+)' vs '([^']+)'": _other_type,
+    r"argument #(\d+) is consumed in the body but is not marked as such": _not_marked_consumed,
+    r"no effects specified for operand #(\d+)": _no_effects,
+    r"expected 'transform.yield' as terminator": _no_terminator,
+    r"expects the parent symbol table to have the 'transform.with_named_sequence' attribute": _no_module_mark,
+    r"operation defines (\d+) results? but was provided (\d+) to bind": _bound_results,
+    r"expected number of loops to tile \((\d+)\) to match number of `loops` results \((\d+)\)": _loop_results,
+    r"one of the following enum values for attribute '\w+' \[([^\]]*)\]": _unknown_word,
+}

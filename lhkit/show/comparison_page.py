@@ -1,0 +1,128 @@
+"""One self-contained HTML page of a comparison: no kernel, no network, and it says how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lhkit.bench.bar_chart import draw_speed_bars
+from lhkit.draw.figures import figure_svg
+from lhkit.draw.svg import escaped
+from lhkit.draw.tables import Table, comparison_lines, comparison_table, table_html
+from lhkit.draw.theme import PAGE_STYLE
+from lhkit.model.measurement import Comparison
+from lhkit.sweeps.sweep_bundle import draw_knobs
+from lhkit.sweeps.sweep_table import sweep_lines, sweep_table
+from lhkit.sweeps.variant_record import SweepResult
+
+
+@dataclass(frozen=True, slots=True)
+class PageParts:
+    """What a page is made of.
+
+    Attributes:
+        title: Its heading.
+        summary: One paragraph: what is shown.
+        comparison: What was measured.
+        texts: Sources and IR to fold in, as (heading, text).
+        command: The command that makes the page again.
+        links: Pages beside it that say more, as (file, text).
+        sweep: A sweep over the knobs of one of the schedules, or None.
+    """
+
+    title: str
+    summary: str
+    comparison: Comparison
+    texts: tuple[tuple[str, str], ...]
+    command: str
+    links: tuple[tuple[str, str], ...] = ()
+    sweep: SweepResult | None = None
+
+
+def render_page(parts: PageParts) -> str:
+    """Return the page as HTML."""
+    comparison = parts.comparison
+    made = {**dict(comparison.environment), **_inputs(comparison), "command": parts.command}
+    sections = [
+        f"<h1>{escaped(parts.title)}</h1>",
+        f"<p>{escaped(parts.summary)}</p>",
+        _figure(comparison),
+        "<h2>Numbers</h2>",
+        table_html(comparison_table(comparison)),
+        f'<pre class="notes">{escaped(chr(10).join(comparison_lines(comparison)))}</pre>',
+        *([] if parts.sweep is None else _sweep(parts.sweep)),
+        *([] if not parts.links else ["<h2>Step by step</h2>", _linked(parts.links)]),
+        "<h2>Texts</h2>",
+        *[_folded(heading, text) for heading, text in parts.texts],
+        "<h2>How this was made</h2>",
+        f'<div class="facts">{table_html(_facts(made))}</div>',
+    ]
+    return html_document(parts.title, sections)
+
+
+def html_document(title: str, sections: Sequence[str], *, style: str = "") -> str:
+    """Return a page of its own with these sections, in the style of all pages and what is added to it."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(title)}</title>\n<style>\n{PAGE_STYLE}\n{style}</style>\n</head>\n<body>\n"
+        + "\n".join(sections)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def links_page(title: str, links: Sequence[tuple[str, str]]) -> str:
+    """Return a page that links to pages beside it.
+
+    Args:
+        title: Its heading.
+        links: (file, what it is called).
+    """
+    return html_document(title, [f"<h1>{escaped(title)}</h1>", _linked(links)])
+
+
+def _linked(links: Sequence[tuple[str, str]]) -> str:
+    items = (f'<li><a href="{escaped(file)}">{escaped(text)}</a></li>' for file, text in links)
+    return f"<ul>{''.join(items)}</ul>"
+
+
+def _figure(comparison: Comparison) -> str:
+    caption = (
+        f"Speed as a multiple of {comparison.anchor}, median of {comparison.rounds} rounds with 95 % intervals,"
+        " time of a call, and share of the core's limit that is nearer. All entries ran in one process,"
+        " in random order within each round."
+    )
+    svg = figure_svg(draw_speed_bars(comparison))
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{escaped(caption)}"', 1)
+    return f"<figure>\n{svg}\n<figcaption>{escaped(caption)}</figcaption>\n</figure>"
+
+
+def _sweep(result: SweepResult) -> list[str]:
+    """Return the section of a sweep: its heat map, its best variants, and who won."""
+    caption = f"The knobs of {result.schedule.source}: each variant was compiled, checked and timed."
+    table = sweep_table(result)
+    lines = "\n".join(sweep_lines(result))
+    return [
+        "<h2>Tile sizes</h2>",
+        f"<figure>\n{figure_svg(draw_knobs(result))}\n<figcaption>{escaped(caption)}</figcaption>\n</figure>",
+        table_html(table),
+        f'<pre class="notes">{escaped(lines)}</pre>',
+    ]
+
+
+def _folded(heading: str, text: str) -> str:
+    lines = text.count("\n") + 1
+    summary = f"{escaped(heading)} <span class='faint'>({lines} lines)</span>"
+    return f"<details><summary>{summary}</summary><pre>{escaped(text)}</pre></details>"
+
+
+def _inputs(comparison: Comparison) -> dict[str, str]:
+    hashes = {f"sha256 of {m.name}": m.schedule_sha256 for m in comparison.measurements if m.schedule_sha256}
+    payload = {"payload": comparison.payload, "sha256 of the payload": comparison.payload_sha256}
+    environment = {"sha256 of the environment": comparison.environment_sha256}
+    return {**environment, **payload, **hashes, "seed": str(comparison.seed)}
+
+
+def _facts(facts: Mapping[str, str]) -> Table:
+    rows: Sequence[tuple[str, str]] = tuple(facts.items())
+    return Table(("", ""), tuple(rows))

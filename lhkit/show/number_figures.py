@@ -1,0 +1,102 @@
+"""Figures of numbers: bars, rooflines, sizes, op counts, live buffers; in matplotlib, also for papers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lhkit.bench.bar_chart import draw_speed_bars
+from lhkit.bench.roofline import draw_roofline, roofline_table
+from lhkit.bench.roofline import roofline as roofline_record
+from lhkit.bench.size_chart import draw_throughput, throughput_plot, throughput_table
+from lhkit.draw.figure_drawings import figure_drawing
+from lhkit.draw.live_view import Drawing
+from lhkit.draw.tables import comparison_table, table_text
+from lhkit.memory.footprint_text import footprint_text
+from lhkit.memory.live_buffers import draw_live_buffers
+from lhkit.model.boundary import public
+from lhkit.model.measurement import Comparison
+from lhkit.model.trace_record import Trace
+from lhkit.traces.report.op_counts import By, draw_op_counts, op_counts_table
+
+if TYPE_CHECKING:
+    from lhkit.kernels.kernel import Kernel
+
+
+@public
+def speed(comparison: Comparison) -> Drawing:
+    """Return how fast each entry is, as bars with 95 % intervals and shares of the core's limits.
+
+    Args:
+        comparison: What was measured.
+    """
+    return figure_drawing(
+        "speed", "Speed", draw_speed_bars(comparison), table_text(comparison_table(comparison))
+    )
+
+
+@public
+def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Drawing:
+    """Return speed against arithmetic intensity, below what the core can compute and copy.
+
+    Args:
+        comparisons: One, or several by name, of one element type and one machine.
+
+    Raises:
+        UsageError: They do not go together, or operations, bytes or limits are not known.
+    """
+    figure = draw_roofline(comparisons)
+    return figure_drawing(
+        "roofline", "Roofline", figure, table_text(roofline_table(roofline_record(comparisons)))
+    )
+
+
+@public
+def throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "size") -> Drawing:
+    """Return GFLOP/s against size, a line an entry, with the core's peak.
+
+    Args:
+        comparisons: By size.
+        size_label: What the size is, with its unit.
+
+    Raises:
+        UsageError: There are none, or the operations of one cannot be counted.
+    """
+    figure = draw_throughput(comparisons, size_label=size_label)
+    text = table_text(throughput_table(throughput_plot(comparisons), size_label))
+    return figure_drawing("throughput", f"GFLOP/s against {size_label}", figure, text)
+
+
+@public
+def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Drawing:
+    """Return how many ops of each kind the payload has after every step.
+
+    Args:
+        trace: The trace.
+        by: Count by ``dialect`` or by ``name``.
+        most: How many lines there are at most; the kinds with the fewest ops share the last.
+
+    Raises:
+        UsageError: ``by`` is neither, or ``most`` is not from 2 to 6.
+    """
+    figure = draw_op_counts(trace, by=by, most=most)
+    text = table_text(op_counts_table(trace, by=by, most=most))
+    return figure_drawing("op-counts", f"Payload ops by {by}, after each step", figure, text)
+
+
+@public
+def live_buffers(kernel: Kernel) -> Drawing:
+    """Return which buffers a call of a kernel holds from where to where, and the peak.
+
+    Nothing runs: buffers and their sizes are foretold. ``kernel.footprint()`` also counts them in a run.
+
+    Args:
+        kernel: The kernel.
+
+    Raises:
+        WorkerError: It cannot be compiled to buffers.
+    """
+    footprint = kernel.footprint(count=False)
+    return figure_drawing(
+        "live-buffers", "Live buffers", draw_live_buffers(footprint), footprint_text(footprint)
+    )

@@ -1,0 +1,259 @@
+"""A trace as a view: its handles, its steps, and the payload after each of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from lhkit.draw.graph_svg import graph_svg
+from lhkit.draw.layered_layout import layout
+from lhkit.draw.svg import drawing_id, element, escaped
+from lhkit.draw.view_page import page_html
+from lhkit.draw.viewer import Frame, Pane, View, ViewStep
+from lhkit.model.printable import counted
+from lhkit.model.trace_record import (
+    ArgumentReference,
+    ParamReference,
+    PayloadDelta,
+    Reference,
+    ResultReference,
+    Trace,
+)
+from lhkit.show.model_page_facts import PageFacts
+from lhkit.show.value_views import graph_pane, tiles_pane
+from lhkit.traces.diff.ir_html import ir_html
+from lhkit.traces.diff.ir_lines import IrDiff
+from lhkit.traces.diff.op_diff import ir_diff
+from lhkit.traces.graph.schedule_graph import schedule_flow
+from lhkit.traces.record.handle_history import display_names
+from lhkit.traces.report.schedule_html import schedule_html
+from lhkit.traces.report.schedule_lines import schedule_lines
+from lhkit.traces.report.steps_html import steps_html
+from lhkit.traces.report.upstream_module import trace_command
+from lhkit.traces.timeline.handle_timeline import TimelineDrawing, timeline_drawing, timeline_html, timeline_svg
+
+# Payloads to keep in a view: each costs some kilobytes of a page.
+_MOST_FRAMES = 250
+_PAGE_ITERATIONS = 16
+_STATUS_WORDS = {"ok": "", "suppressed": " · failed, suppressed", "not-run": " · not run"}
+
+
+def trace_key(trace: Trace) -> str:
+    """Return an id that equal traces have in common: what was applied to what, and how it ended."""
+    schedule, outcome = trace.schedule, trace.outcome
+    parts = (trace.payload.sha256, schedule.sha256, schedule.entry, repr(schedule.knobs))
+    return drawing_id(*parts, outcome.status, str(outcome.failed_step), str(len(trace.step_records)))
+
+
+def trace_view(trace: Trace, panes: tuple[Pane, ...], start: int | None = None) -> View:
+    """Return a view of drawings of a trace, with its steps to go through.
+
+    Args:
+        trace: The trace.
+        panes: The drawings.
+        start: The step that is shown first; None for the one that failed, else the last that ran.
+    """
+    names = display_names(trace)
+    ends, held = _history(trace)
+    at = start_step(trace) if start is None else start
+    return View(trace_key(trace), panes, view_steps(trace), at, tuple(names.items()), ends, held)
+
+
+def start_step(trace: Trace) -> int:
+    """Return the step to show first: the one that failed, else the last that ran."""
+    ran = [s.index for s in trace.step_records if s.status != "not-run"]
+    failed = trace.outcome.failed_step
+    return failed if failed is not None else (ran[-1] if ran else -1)
+
+
+def view_steps(trace: Trace) -> tuple[ViewStep, ...]:
+    """Return the positions of the slider: the payload as given, then every step."""
+    steps = [ViewStep(-1, "before the first step")]
+    for step in trace.step_records:
+        status = _STATUS_WORDS.get(step.status, f" · {step.status.upper()}")
+        steps.append(ViewStep(step.index, f"step {step.index} · {_short(step.op)}{status}", step.status))
+    return tuple(steps)
+
+
+def _short(op: str) -> str:
+    return op.removeprefix("transform.")
+
+
+def _history(
+    trace: Trace,
+) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[str, tuple[tuple[int, str], ...]], ...]]:
+    """Return when steps ended, and what handles pointed to from when on, as `View` has it."""
+    ends: list[tuple[int, int]] = []
+    held: dict[str, list[tuple[int, str]]] = {}
+    for position, step in enumerate(trace.steps_by_end()):
+        ends.append((step.index, position))
+        for change in step.changes:
+            ops = dict.fromkeys(op for r in change.payload if (op := _op_of(r)) is not None)
+            held.setdefault(change.handle, []).append((position, " ".join(ops)))
+    return tuple(ends), tuple((handle, tuple(entries)) for handle, entries in held.items())
+
+
+def _op_of(reference: Reference) -> str | None:
+    match reference:
+        case str():
+            return reference
+        case ResultReference() | ArgumentReference():
+            return reference.op
+        case ParamReference():
+            return None
+
+
+def failure_pane(trace: Trace) -> tuple[Pane, ...]:
+    """Return what went wrong, or nothing where all went well."""
+    if trace.outcome.message is None:
+        return ()
+    text = element("div", escaped(trace.outcome.message), class_="lh-failure")
+    return (Pane("failure", f"{trace.outcome.status}", text),)
+
+
+def timeline_pane(drawing: TimelineDrawing) -> Pane:
+    """Return what happened to each handle."""
+    return Pane("timeline", "Handles", timeline_html(drawing), picture=timeline_svg(drawing, themed=False))
+
+
+def schedule_panes(trace: Trace, help: Mapping[str, str]) -> tuple[Pane, ...]:
+    """Return the text of the schedule and its libraries, linked to steps and handles; nothing if not known."""
+    given = trace.provenance
+    if given is None:
+        return ()
+    own = schedule_lines(given.schedule.text, trace, help)
+    panes = [Pane("schedule", "Schedule", schedule_html(own, label="schedule"))]
+    for library in given.schedule.libraries:
+        html = schedule_html(schedule_lines(library.text, trace, help, library.source), label="library")
+        panes.append(Pane("library", PurePath(library.source).name, html, folded=True))
+    return tuple(panes)
+
+
+def steps_pane(trace: Trace, *, folded: bool) -> Pane:
+    """Return the steps as a table."""
+    return Pane("steps", "Steps, one by one", steps_html(trace), folded=folded)
+
+
+def payload_pane(trace: Trace) -> Pane:
+    """Return what each step did to the payload; of very many steps those that did something, which it says."""
+    steps = _steps_with_frames(trace)
+    frames = tuple(Frame(step, ir_html(ir_diff(trace, step))) for step in steps)
+    left = len(trace.snapshots) - len(steps)
+    title = "Payload" if not left else f"Payload (without {counted(left, 'step')} that changed little)"
+    return Pane("payload", title, "" if frames else "nothing ran", frames)
+
+
+def against_view(trace: Trace, diff: IrDiff) -> View:
+    """Return a payload against that of any other step, which has no slider."""
+    return dataclasses.replace(trace_view(trace, (Pane("payload", "Payload", ir_html(diff)),)), steps=())
+
+
+def _steps_with_frames(trace: Trace) -> list[int]:
+    """Return the steps with a snapshot, in order; of too many those that changed most of the payload."""
+    steps = [s.step for s in trace.snapshots]
+    if len(steps) > _MOST_FRAMES:
+        kept = {-1, trace.outcome.failed_step, steps[-1]}
+
+        def weight(step: int) -> tuple[bool, int]:
+            delta = trace.step_records[step].payload_delta if step >= 0 else PayloadDelta()
+            changed = sum(map(len, (delta.created, delta.erased, delta.changed, delta.moved)))
+            return (step in kept, changed)
+
+        steps = sorted(steps, key=weight, reverse=True)[:_MOST_FRAMES]
+    return sorted(steps)
+
+
+def whole_trace_view(trace: Trace, help: Mapping[str, str], facts: PageFacts | None = None) -> View:
+    """Return all drawings of a trace as one view.
+
+    Args:
+        trace: The trace.
+        help: What ops do, by their names.
+        facts: What only a worker knows, for graphs of payloads and tiles; None leaves them out.
+    """
+    schedule = schedule_panes(trace, help)
+    panes = (
+        *failure_pane(trace),
+        timeline_pane(timeline_drawing(trace)),
+        *schedule[:1],
+        payload_pane(trace),
+        steps_pane(trace, folded=bool(schedule)),
+        *schedule[1:],
+        graph_pane("schedule-graph", "What flows where in the schedule", schedule_flow(trace), folded=True),
+        *(_panes_of(trace, facts) if facts else ()),
+    )
+    return trace_view(trace, panes)
+
+
+def _panes_of(trace: Trace, facts: PageFacts) -> list[Pane]:
+    """Return the drawings of facts, folded, and why some are not there."""
+    panes = []
+    if facts.flows:
+        frames = tuple(Frame(step, _flow_said(trace, step) + graph_svg(layout(f))) for step, f in facts.flows)
+        panes.append(Pane("payload-graph", "What flows where in the payload", frames=frames, folded=True))
+    if facts.tiles is not None:
+        panes.append(tiles_pane(facts.tiles, _PAGE_ITERATIONS, folded=True))
+    if facts.notes:
+        notes = "".join(element("p", escaped(note), class_="lh-note") for note in facts.notes)
+        panes.append(Pane("left-out", "", notes))
+    return panes
+
+
+def _flow_said(trace: Trace, step: int) -> str:
+    """Return what a graph shows: it stays while later steps change nothing."""
+    said = "The payload as given."
+    if step >= 0:
+        op = _short(trace.step_records[step].op)
+        said = f"After step {step}, {op}, with what it created, changed, moved and erased; the rest is folded."
+    return element("p", escaped(said), class_="lh-note")
+
+
+def trace_page(
+    trace: Trace, help: Mapping[str, str], facts: PageFacts | None = None, *, command: str | None = None
+) -> str:
+    """Return a trace as one HTML file: no kernel, no network, steps to go through, one selection.
+
+    Args:
+        trace: The trace.
+        help: What ops do, by their names.
+        facts: What only a worker knows, for graphs of payloads and tiles; None leaves them out.
+        command: The command line to state instead of the one that repeats the trace.
+    """
+    schedule = trace.schedule
+    files = (PurePath(source).name for source in (schedule.source, trace.payload.source))
+    title = "{}, applied to {}".format(*files)
+    summary = (
+        f"{counted(len(trace.step_records), 'step')}, outcome: {trace.outcome.status}."
+        " Go through them with the slider or ← and →; click a handle, a step or a payload op to see it"
+        " everywhere; Esc lets go."
+        " Ctrl or Shift and the wheel zoom."
+    )
+    view = whole_trace_view(trace, help, facts)
+    return page_html(view, title=title, summary=summary, facts=_facts(trace, command))
+
+
+def _facts(trace: Trace, command: str | None) -> tuple[tuple[str, str], ...]:
+    """Return how a trace was made: inputs with hashes, knobs, versions, the command."""
+    schedule, toolchain = trace.schedule, trace.toolchain
+    knobs = ", ".join(f"{name}={value}" for name, value in schedule.knobs)
+    facts = {
+        "payload": trace.payload.source,
+        "sha256 of the payload": trace.payload.sha256,
+        "schedule": f"{schedule.source}, @{schedule.entry}",
+        "sha256 of the schedule": schedule.sha256,
+        "knobs": knobs,
+        toolchain.bindings: toolchain.version,
+        "cpu": toolchain.cpu,
+        **(dict(trace.provenance.versions) if trace.provenance else {}),
+        "command": command or _repeating(trace),
+    }
+    return tuple((name, value) for name, value in facts.items() if name and value)
+
+
+def _repeating(trace: Trace) -> str:
+    """Return the command line that repeats a trace, or nothing where its texts are not known."""
+    if trace.provenance is None:
+        return ""
+    files = [name for name, _ in trace.provenance.texts]
+    return trace_command(trace.provenance.schedule, files[0], files[1], files[2:])

@@ -1,0 +1,176 @@
+"""The suite: families and shapes that are measured side by side with what a user would pick instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from lhkit.model.failure import FailureKind
+from lhkit.model.measurement import Comparison
+from lhkit.suite.rival import ChosenSetting, Rival
+
+Shape = tuple[int | tuple[int, ...], ...]
+Limit = Literal["fma", "copy"]
+
+# What the kernel of a family is called in its comparisons.
+OURS = "lhkit"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A figure that a family has to reach, and one that it aims at.
+
+    Attributes:
+        of: ``each`` shape, or the geometric ``mean`` of all.
+        must: What has to be reached.
+        aim: What is aimed at.
+        against: Whose speed the figure is a multiple of; empty for a share of the family's limit.
+        shape: The only shape that it is about; empty for all.
+    """
+
+    of: Literal["each", "mean"]
+    must: float
+    aim: float
+    against: str = ""
+    shape: Shape = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFamily:
+    """Payloads of one generator in several shapes, and the schedule for them.
+
+    Attributes:
+        name: Its name, unique in the suite.
+        title: What it is called in headings.
+        payload: The generator in `lhkit.payloads`.
+        schedule: The schedule's file.
+        limit: The limit of the core that it is nearer to.
+        seconds: How long to sample a shape.
+        rivals: What it is measured beside, besides NumPy.
+        shapes: The arguments of the generator.
+        quick: Small ones, to see that all works.
+        goals: What it has to reach.
+    """
+
+    name: str
+    title: str
+    payload: str
+    schedule: str
+    limit: Limit
+    seconds: float
+    rivals: tuple[str, ...]
+    shapes: tuple[Shape, ...]
+    quick: tuple[Shape, ...]
+    goals: tuple[Goal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What belongs into the suite and is not in it, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTable:
+    """What there is to be measured.
+
+    Attributes:
+        rivals: What families are measured beside.
+        families: The families.
+        missing: What belongs into the suite and is not in it.
+        folder: Where its schedules are looked for before those that come with lhkit.
+    """
+
+    rivals: tuple[Rival, ...]
+    families: tuple[SuiteFamily, ...]
+    missing: tuple[Missing, ...] = ()
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An entry of a row that was not measured, or whose times count for nothing.
+
+    Attributes:
+        name: The entry.
+        kind: What kind of failure kept it out.
+        message: Why.
+    """
+
+    name: str
+    kind: FailureKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRow:
+    """What came of one shape.
+
+    Attributes:
+        family: Name of the family.
+        shape: The shape.
+        schedule: The schedule's file.
+        limit: The limit of the core that it is nearer to.
+        comparison: The kernel (named ``OURS``), NumPy and the rivals in one run; None if it came to nothing.
+        left_out: Entries that are not in it.
+        settings: The settings of rivals that have several.
+    """
+
+    family: str
+    shape: Shape
+    schedule: str
+    limit: Limit
+    comparison: Comparison | None
+    left_out: tuple[LeftOut, ...] = ()
+    settings: tuple[ChosenSetting, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Family and shape."""
+        return f"{self.family} {shape_text(self.shape)}"
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether more than a tenth of the samples of an entry were taken beside another timing."""
+        return self.comparison is not None and any(m.is_disturbed for m in self.comparison.measurements)
+
+
+@dataclass(frozen=True, slots=True)
+class RivalVersion:
+    """A rival of a run: its version, or None and the command that adds it."""
+
+    name: str
+    version: str | None
+    add: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """A run of the suite.
+
+    Attributes:
+        is_quick: Whether small shapes were taken.
+        is_complete: Whether it came to its end.
+        threads: How many threads everything had.
+        target: Whose vectors defaults of knobs followed.
+        rivals: The rivals, those too that are not installed.
+        rows: What came of each shape.
+        missing: What belongs into the suite and is not in it.
+    """
+
+    is_quick: bool
+    is_complete: bool
+    threads: int
+    target: str
+    rivals: tuple[RivalVersion, ...]
+    rows: tuple[SuiteRow, ...]
+    missing: tuple[Missing, ...] = ()
+
+
+def shape_text(shape: Sequence[int | tuple[int, ...]]) -> str:
+    """Return a shape as it is shown: ``1024x1024``."""
+    flat = (n for part in shape for n in (part if isinstance(part, tuple) else (part,)))
+    return "x".join(map(str, flat))

@@ -1,0 +1,187 @@
+"""Speeds against rivals as bars on a logarithmic axis: to the right of the line faster, to the left slower."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lhkit.draw.svg import element, escaped, fitted, svg
+from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from lhkit.suite.suite import SuiteFamily, SuiteResult, SuiteRow, shape_text
+from lhkit.suite.suite_results import family_means, rival_ratios
+from lhkit.suite.suite_tables import DISTURBED
+
+_COLORS = (GREY, ORANGE, SKY, PURPLE, GREEN, BLUE, VERMILION)
+# Corners of the mark at the end of a bar, around its middle; told apart without colours.
+_MARKS = (
+    ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+    ((0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)),
+    ((-1.2, 1), (0, -1.2), (1.2, 1)),
+    ((-1.2, -1), (0, 1.2), (1.2, -1)),
+    ((-1.2, -1.2), (0, -0.4), (1.2, -1.2), (0.4, 0), (1.2, 1.2), (0, 0.4), (-1.2, 1.2), (-0.4, 0)),
+    ((-0.5, -1.4), (0.5, -1.4), (0.5, 1.4), (-0.5, 1.4)),
+    ((-1.4, -0.5), (1.4, -0.5), (1.4, 0.5), (-1.4, 0.5)),
+)
+# In pixels.
+_WIDTH, _LABEL, _RIVAL, _TEXT = 880, 140, 160, 190
+_LINE, _HEAD, _GAP, _EDGE = 17, 24, 8, 26
+_LEAST, _MOST = 1 / 8, 64.0
+
+
+@dataclass(frozen=True, slots=True)
+class RatioBar:
+    """One bar: the speed as a multiple of a rival's, with what is drawn around it.
+
+    Attributes:
+        label: What the bar and those below it are about; empty below the first.
+        rival: Whose speed it is a multiple of.
+        value: The multiple.
+        low: Where the whisker begins.
+        high: Where it ends.
+        text: What stands behind it.
+    """
+
+    label: str
+    rival: str
+    value: float
+    low: float
+    high: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BarGroup:
+    """Bars under one heading; without one where it is empty."""
+
+    title: str
+    bars: tuple[RatioBar, ...]
+
+    @property
+    def height(self) -> float:
+        """How high it is drawn, in pixels."""
+        inner = sum(1 for bar in self.bars[1:] if bar.label)
+        return (_HEAD if self.title else 0) + _LINE * len(self.bars) + _GAP * (1 + inner)
+
+
+def row_group(title: str, rows: Sequence[SuiteRow]) -> BarGroup:
+    """Return the bars of the shapes of a family, a bar a rival, with 95 % intervals."""
+    bars = []
+    for row in rows:
+        for i, ratio in enumerate(rival_ratios(row)):
+            speed = ratio.speed
+            text = f"{speed.middle:.3g}×  ({speed.low:.3g} – {speed.high:.3g})"
+            label = f"{DISTURBED} {shape_text(row.shape)}" if row.is_disturbed else shape_text(row.shape)
+            label = label if i == 0 else ""
+            bars.append(RatioBar(label, ratio.rival, speed.middle, speed.low, speed.high, text))
+    return BarGroup(title, tuple(bars))
+
+
+def family_groups(result: SuiteResult, families: Sequence[SuiteFamily]) -> tuple[BarGroup, ...]:
+    """Return the geometric means of each family, a bar a rival, whiskers from the least to the greatest."""
+    groups = []
+    for family in families:
+        bars = []
+        for mean in family_means([row for row in result.rows if row.family == family.name]):
+            shapes = (
+                "1 shape" if mean.shapes == 1 else f"{mean.shapes} shapes, {mean.low:.3g} – {mean.high:.3g}"
+            )
+            text = f"{mean.mean:.3g}×  ({shapes})"
+            bars.append(RatioBar("", mean.rival, mean.mean, mean.low, mean.high, text))
+        if bars:
+            groups.append(BarGroup(family.title, tuple(bars)))
+    return tuple(groups)
+
+
+def rivals_in_order(result: SuiteResult) -> tuple[str, ...]:
+    """Return the names of all that kernels are compared with, so that each looks the same in all drawings."""
+    found = [ratio.rival for row in result.rows for ratio in rival_ratios(row)]
+    known = [rival.name for rival in result.rivals]
+    return tuple(sorted(dict.fromkeys(found), key=lambda n: (n in known, known.index(n) if n in known else 0)))
+
+
+def ratio_svg(groups: Sequence[BarGroup], rivals: Sequence[str], label: str) -> str:
+    """Return groups of bars as one drawing.
+
+    Args:
+        groups: What to draw.
+        rivals: The rivals in the order of their colours and marks.
+        label: What it shows, for a reader that does not see it.
+    """
+    ends = [e for group in groups for bar in group.bars for e in (bar.low, bar.high)]
+    low = max(min([0.5, *ends]), _LEAST)
+    high = min(max([2.0, *ends]), _MOST)
+    indent = _LABEL if any(bar.label for group in groups for bar in group.bars) else 12
+    axis = _Axis(indent + _RIVAL, math.floor(math.log2(low)), math.ceil(math.log2(high)))
+    height = 2 * _EDGE + sum(group.height for group in groups)
+    drawn = [axis.grid(height)]
+    top = float(_EDGE)
+    for group in groups:
+        if group.title:
+            drawn.append(_words(0, top + 15, fitted(group.title, _WIDTH, 12, mono=False), font_weight="bold"))
+            top += _HEAD
+        for i, bar in enumerate(group.bars):
+            top += _GAP if i and bar.label else 0
+            drawn.append(_bar(bar, top, indent, axis, rivals.index(bar.rival)))
+            top += _LINE
+        top += _GAP
+    return svg(_WIDTH, height, *drawn, label=label)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """From one power of two to another, beginning so many pixels from the left."""
+
+    left: float
+    first: int
+    last: int
+
+    def at(self, ratio: float) -> float:
+        """Return where a ratio lies, in pixels from the left; what is beyond an end lies there."""
+        right = _WIDTH - _TEXT - 14
+        place = (math.log2(ratio) - self.first) / (self.last - self.first)
+        return self.left + (right - self.left) * min(max(place, 0.0), 1.0)
+
+    def grid(self, height: float) -> str:
+        """Return lines at the powers of two, with their values above and below."""
+        lines = []
+        for power in range(self.first, self.last + 1):
+            x = self.at(2.0**power)
+            stroke, width = ("ink", 1.2) if power == 0 else ("line", 1.0)
+            lines.append(
+                element("line", x1=x, x2=x, y1=_EDGE - 6, y2=height - _EDGE, stroke=stroke, stroke_width=width)
+            )
+            value = f"{2**power}×" if power >= 0 else f"1/{2**-power}×"
+            for y in (_EDGE - 12.0, height - _EDGE + 16):
+                lines.append(_words(x, y, value, text_anchor="middle", fill="faint", font_size=11))
+        return "".join(lines)
+
+
+def _bar(bar: RatioBar, top: float, indent: float, axis: _Axis, number: int) -> str:
+    color, middle = _COLORS[number % len(_COLORS)], top + _LINE / 2
+    start, end = sorted((axis.at(1.0), axis.at(bar.value)))
+    tip = axis.at(bar.value)
+    points = " ".join(f"{tip + 3.4 * x:.2f},{middle + 3.4 * y:.2f}" for x, y in _MARKS[number % len(_MARKS)])
+    whisker = {"y1": middle, "y2": middle, "stroke": "ink", "stroke_width": 1.0}
+    parts = [
+        _words(8, middle + 4, fitted(bar.label, _LABEL - 8, 12, mono=False)),
+        _words(indent, middle + 4, fitted(bar.rival, _RIVAL - 8, 12, mono=False), fill="faint"),
+        element(
+            "rect",
+            x=start,
+            y=middle - 5,
+            width=max(end - start, 0.5),
+            height=10,
+            fill=color,
+            fill_opacity=0.75,
+        ),
+        element("line", x1=axis.at(bar.low), x2=axis.at(bar.high), **whisker),
+        element("polygon", points=points, fill=color, stroke="ink", stroke_width=0.8),
+        _words(_WIDTH - _TEXT, middle + 4, bar.text, font_size=11),
+    ]
+    return "".join(parts)
+
+
+def _words(x: float, y: float, text: str, **more: object) -> str:
+    attributes: dict[str, object] = {"fill": "ink", **more}
+    return element("text", escaped(text), x=x, y=y, **attributes)

@@ -1,0 +1,127 @@
+"""``lhkit.suite/1``: a run of the suite as JSON and back; each row holds its ``lhkit.bench/1``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lhkit.bench.bench_file import bench_from_json, bench_to_json
+from lhkit.model.codec import from_json, to_json
+from lhkit.model.errors import UsageError, usage_error
+from lhkit.suite.rival import ChosenSetting
+from lhkit.suite.suite import OURS, LeftOut, Limit, Missing, RivalVersion, Shape, SuiteResult, SuiteRow
+
+SCHEMA: Literal["lhkit.suite/1"] = "lhkit.suite/1"
+
+
+@dataclass(frozen=True, slots=True)
+class RowEntry:
+    """A row as the file holds it."""
+
+    family: str
+    shape: Shape
+    schedule: str
+    limit: Limit
+    bench: Any
+    left_out: tuple[LeftOut, ...]
+    settings: tuple[ChosenSetting, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFile:
+    """A file; ``schemas/suite-1.json`` says what each field is."""
+
+    schema: Literal["lhkit.suite/1"]
+    quick: bool
+    complete: bool
+    threads: int
+    target: str
+    rivals: tuple[RivalVersion, ...]
+    missing: tuple[Missing, ...]
+    rows: tuple[RowEntry, ...]
+
+
+def is_suite(data: Any) -> bool:
+    """Return whether JSON says that it is a run of the suite, of whatever version."""
+    schema = data.get("schema") if isinstance(data, dict) else None
+    return isinstance(schema, str) and schema.startswith("lhkit.suite/")
+
+
+def suite_to_json(result: SuiteResult) -> dict[str, Any]:
+    """Return a run of the suite as JSON can hold it."""
+    rows = tuple(
+        RowEntry(
+            family=row.family,
+            shape=row.shape,
+            schedule=row.schedule,
+            limit=row.limit,
+            bench=None if row.comparison is None else bench_to_json(row.comparison),
+            left_out=row.left_out,
+            settings=row.settings,
+        )
+        for row in result.rows
+    )
+    file = SuiteFile(
+        schema=SCHEMA,
+        quick=result.is_quick,
+        complete=result.is_complete,
+        threads=result.threads,
+        target=result.target,
+        rivals=result.rivals,
+        missing=result.missing,
+        rows=rows,
+    )
+    return dict(to_json(file))
+
+
+def suite_from_json(data: Any, source: str) -> SuiteResult:
+    """Return the run of the suite that a file holds.
+
+    Args:
+        data: What `suite_to_json` returned, through JSON.
+        source: What to call the file in messages.
+
+    Raises:
+        UsageError: It is something else, another version, or damaged.
+    """
+    if not is_suite(data):
+        raise usage_error(f"{source} is not a {SCHEMA} file", "lhkit bench --suite --json FILE writes one.")
+    if data["schema"] != SCHEMA:
+        raise usage_error(
+            f"{source} is of version {data['schema']!r}", f"This lhkit reads {SCHEMA}; run the suite again."
+        )
+    try:
+        file = from_json(SuiteFile, data)
+    except (ValueError, TypeError) as error:
+        raise _damaged(source, str(error)) from None
+    names = [(row.family, row.shape) for row in file.rows]
+    if len(set(names)) != len(names):
+        raise _damaged(source, "two rows are of one family and shape")
+    return SuiteResult(
+        is_quick=file.quick,
+        is_complete=file.complete,
+        threads=file.threads,
+        target=file.target,
+        rivals=file.rivals,
+        rows=tuple(_row(entry, source) for entry in file.rows),
+        missing=file.missing,
+    )
+
+
+def _row(entry: RowEntry, source: str) -> SuiteRow:
+    comparison = None if entry.bench is None else bench_from_json(entry.bench, source)
+    if comparison is not None and all(m.name != OURS for m in comparison.measurements):
+        raise _damaged(source, f"a row of {entry.family} has no entry {OURS!r}")
+    return SuiteRow(
+        family=entry.family,
+        shape=entry.shape,
+        schedule=entry.schedule,
+        limit=entry.limit,
+        comparison=comparison,
+        left_out=entry.left_out,
+        settings=entry.settings,
+    )
+
+
+def _damaged(source: str, what: str) -> UsageError:
+    return usage_error(f"{source} is a damaged {SCHEMA} file: {what}")

@@ -1,0 +1,207 @@
+"""Running the suite: a row a shape, everything verified, then sampled in the same rounds."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lhkit.payloads
+from lhkit.bench.sampler import Progress
+from lhkit.bench.side_by_side import measure
+from lhkit.kernels.comparing import compare_results
+from lhkit.kernels.kernel import Kernel, compile_kernel
+from lhkit.kernels.session_work import payload_work
+from lhkit.kernels.verification import expected_results
+from lhkit.load.loader import load_schedule
+from lhkit.load.random_inputs import default_arguments
+from lhkit.load.schedule_export import apply_portable
+from lhkit.model.errors import LhkitError
+from lhkit.model.measurement import Comparison
+from lhkit.model.payload import Payload
+from lhkit.suite.rival import ChosenSetting, Rival, RivalTask
+from lhkit.suite.rivals_client import PreparedRival, RivalProcess, is_installed, version_of
+from lhkit.suite.suite import OURS, LeftOut, RivalVersion, Shape, SuiteFamily, SuiteRow, SuiteTable
+from lhkit.suite.suite_selection import prepare_fastest
+from lhkit.suite.suite_table import find_schedule
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+
+Array = NDArray[Any]
+
+# Other compilers know other named ops, and newer ones fewer.
+_PLAIN = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %named = transform.structured.match ops{[
+        "linalg.abs", "linalg.add", "linalg.broadcast", "linalg.div", "linalg.elementwise", "linalg.erf",
+        "linalg.exp", "linalg.log", "linalg.max", "linalg.min", "linalg.mul", "linalg.negf", "linalg.powf",
+        "linalg.reciprocal", "linalg.rsqrt", "linalg.sqrt", "linalg.square", "linalg.sub",
+        "linalg.tanh"]} in %root
+      : (!transform.any_op) -> !transform.any_op
+    %generic = transform.structured.generalize %named : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}
+"""
+_QUICK_ROUNDS, _QUICK_SECONDS = 6, 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteOptions:
+    """How the suite is run.
+
+    Attributes:
+        is_quick: Small shapes and few rounds: to see that all works, not how fast it is.
+        rounds: How many samples of each entry, at most.
+        seconds: How long to sample a row; None: as the family says.
+        seed: What arguments and order are drawn from.
+        target: Whose vectors defaults of knobs follow; None: as usual.
+        limits: Time and memory of a request to the compiler.
+    """
+
+    is_quick: bool = False
+    rounds: int = 40
+    seconds: float | None = None
+    seed: int = 0
+    target: str | None = None
+    limits: Limits | None = None
+
+
+class SuiteRun:
+    """Processes of the compiler and of the rivals that are installed, for as long as it is open.
+
+    Attributes:
+        versions: The rivals of the table: what is installed, and what adds the others.
+    """
+
+    def __init__(self, table: SuiteTable, options: SuiteOptions) -> None:
+        self._table, self._options = table, options
+        self._worker = Worker(options.limits)
+        installed = {rival.name: rival for rival in table.rivals if is_installed(rival)}
+        self.versions = tuple(_version(rival, rival.name in installed) for rival in table.rivals)
+        self._rivals = {name: RivalProcess(rival) for name, rival in installed.items()}
+
+    def __enter__(self) -> SuiteRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.close()
+        for process in self._rivals.values():
+            process.close()
+
+    def shapes(self, family: SuiteFamily) -> tuple[Shape, ...]:
+        """Return the shapes of a family that are measured."""
+        return family.quick if self._options.is_quick else family.shapes
+
+    def rows(
+        self, families: Sequence[SuiteFamily], progress: Callable[[str], Progress | None] = lambda _name: None
+    ) -> Iterator[SuiteRow]:
+        """Measure the shapes of families, one row after the other; what fails is said in its row.
+
+        Args:
+            families: Which.
+            progress: Called with the name of each row; what it returns is called after each round.
+        """
+        for family in families:
+            for shape in self.shapes(family):
+                row = SuiteRow(family.name, shape, family.schedule, family.limit, None)
+                yield self._measured(row, family, progress(row.name))
+
+    def _measured(self, row: SuiteRow, family: SuiteFamily, progress: Progress | None) -> SuiteRow:
+        left_out: list[LeftOut] = []
+        settings: list[ChosenSetting] = []
+        comparison = None
+        try:
+            payload = getattr(lhkit.payloads, family.payload)(*row.shape)
+            found = find_schedule(self._table, family)
+            schedule = load_schedule(found, target=self._options.target, worker=self._worker)
+            kernel = compile_kernel(payload, schedule, worker=self._worker, limits=self._options.limits)
+            if not self._options.is_quick:
+                # How long the first time takes is how long the compiler loads what it needs.
+                kernel.forget()
+                kernel.build()
+            comparison = self._compared(kernel, family, progress, left_out, settings)
+        except LhkitError as error:
+            left_out.append(LeftOut(OURS, error.failure.kind, _in_a_line(error)))
+        return dataclasses.replace(
+            row, comparison=comparison, left_out=tuple(left_out), settings=tuple(settings)
+        )
+
+    def _compared(
+        self,
+        kernel: Kernel,
+        family: SuiteFamily,
+        progress: Progress | None,
+        left_out: list[LeftOut],
+        settings: list[ChosenSetting],
+    ) -> Comparison | None:
+        """Return the comparison of what is right; what is not goes to a list, settings of rivals to another."""
+        options = self._options
+        inputs = default_arguments(kernel.payload, kernel.function, options.seed)
+        prepared = self._prepared(kernel, family, inputs, left_out, settings)
+        seconds = family.seconds if options.seconds is None else options.seconds
+        comparison = measure(
+            {OURS: kernel},
+            inputs,
+            rounds=min(options.rounds, _QUICK_ROUNDS) if options.is_quick else options.rounds,
+            seconds=_QUICK_SECONDS if options.is_quick and options.seconds is None else seconds,
+            seed=options.seed,
+            limits=options.limits,
+            progress=progress,
+            outsiders=prepared,
+        )
+        for rival in prepared:
+            if rival.failure is not None:
+                left_out.append(LeftOut(rival.name, rival.failure.kind, rival.failure.message))
+        verdict = comparison.measurement(OURS).verification
+        if verdict is not None and not verdict.ok:
+            left_out.append(LeftOut(OURS, "wrong-result", verdict.difference or "its result is wrong"))
+            return None
+        versions = {v.name: v.version for v in self.versions if v.version is not None}
+        beside = tuple((name, version) for name, version in versions.items() if name in family.rivals)
+        return dataclasses.replace(comparison, environment=(*comparison.environment, *beside))
+
+    def _prepared(
+        self,
+        kernel: Kernel,
+        family: SuiteFamily,
+        inputs: Sequence[Array],
+        left_out: list[LeftOut],
+        settings: list[ChosenSetting],
+    ) -> list[PreparedRival]:
+        """Return the rivals whose results are right, each in its fastest setting."""
+        processes = [self._rivals[name] for name in family.rivals if name in self._rivals]
+        if not processes:
+            return []
+        payload, function = kernel.payload, kernel.function.name
+        task = RivalTask(family.payload, self._plain_text(payload), function, 1)
+        expected, against = expected_results(kernel, inputs)
+        shapes = [np.shape(a) for a in inputs]
+        terms = payload_work(payload, function, shapes, self._worker).reduction_length
+        judge = functools.partial(compare_results, expected=expected, reduction_length=terms, against=against)
+        found = []
+        for process in processes:
+            rival, chosen = prepare_fastest(process, task, inputs, judge)
+            if isinstance(rival, LeftOut):
+                left_out.append(rival)
+            else:
+                found.append(rival)
+            if chosen is not None:
+                settings.append(chosen)
+        return found
+
+    def _plain_text(self, payload: Payload) -> str:
+        return apply_portable(payload, load_schedule(_PLAIN, worker=self._worker), worker=self._worker)
+
+
+def _version(rival: Rival, is_there: bool) -> RivalVersion:
+    return RivalVersion(rival.name, version_of(rival) if is_there else None, rival.add)
+
+
+def _in_a_line(error: LhkitError) -> str:
+    return error.failure.message.strip().partition("\n")[0]

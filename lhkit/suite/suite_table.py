@@ -1,0 +1,95 @@
+"""The suite's table, ``data/suite/table.toml``, or another one of the same form."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.model.codec import from_json
+from lhkit.model.errors import usage_error
+from lhkit.suite.suite import SuiteFamily, SuiteTable
+
+
+def load_table(path: Path | None = None) -> SuiteTable:
+    """Return a suite's table; rivals that are given by a bare file stand in ``data/rivals``.
+
+    Args:
+        path: The file; default is the one that comes with lhkit.
+
+    Raises:
+        UsageError: It cannot be read, or is no such table.
+    """
+    file = path or shipped_folder("data") / "suite" / "table.toml"
+    try:
+        table = from_json(SuiteTable, tomllib.loads(file.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise usage_error(f"{file} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise usage_error(f"{file} is no table of a suite: {error}") from None
+    known = {rival.name for rival in table.rivals}
+    for family in table.families:
+        if unknown := set(family.rivals) - known:
+            raise usage_error(f"{file}: family {family.name!r} has no known rival {sorted(unknown)[0]!r}")
+    rivals = tuple(dataclasses.replace(r, place=_place(r.place, file)) for r in table.rivals)
+    return dataclasses.replace(table, rivals=rivals, folder=str(file.parent))
+
+
+def find_schedule(table: SuiteTable, family: SuiteFamily) -> Path:
+    """Return the file of a family's schedule, beside the table or among those that come with lhkit.
+
+    Raises:
+        UsageError: There is none.
+    """
+    folders = (Path(table.folder), shipped_folder("schedules"))
+    found = next((f for folder in folders if (f := folder / family.schedule).is_file()), None)
+    if found is None:
+        raise usage_error(f"there is no schedule {family.schedule} yet")
+    return found
+
+
+def _place(place: str, table: Path) -> str:
+    """Return where a rival's function is: beside the table, else in ``data/rivals``."""
+    name, _, function = place.rpartition(":")
+    beside = table.parent / name
+    return f"{beside if beside.is_file() else shipped_folder('data') / 'rivals' / name}:{function}"
+
+
+def choose_families(table: SuiteTable, names: Sequence[str]) -> tuple[SuiteFamily, ...]:
+    """Return the families of these names, all if there are none.
+
+    Raises:
+        UsageError: There is no such family.
+    """
+    known = {family.name: family for family in table.families}
+    for name in names:
+        if name not in known:
+            raise usage_error(f"the suite has no family {name!r}", f"It has {', '.join(known)}.")
+    return tuple(known[name] for name in dict.fromkeys(names or known))
+
+
+def choose_rivals(table: SuiteTable, names: Sequence[str]) -> SuiteTable:
+    """Return a table with these rivals only, with all if there are none.
+
+    Raises:
+        UsageError: There is no such rival.
+    """
+    known = [rival.name for rival in table.rivals]
+    for name in names:
+        if name not in known:
+            raise usage_error(f"the suite has no rival {name!r}", f"It has {', '.join(known)}.")
+    chosen = set(names or known)
+    families = tuple(
+        dataclasses.replace(family, rivals=tuple(r for r in family.rivals if r in chosen))
+        for family in table.families
+    )
+    rivals = tuple(rival for rival in table.rivals if rival.name in chosen)
+    return dataclasses.replace(table, families=families, rivals=rivals)
+
+
+def with_rivals_of(table: SuiteTable, families: Sequence[SuiteFamily]) -> SuiteTable:
+    """Return a table with the rivals that these families are measured beside."""
+    wanted = {name for family in families for name in family.rivals}
+    return dataclasses.replace(table, rivals=tuple(r for r in table.rivals if r.name in wanted))

@@ -1,0 +1,383 @@
+"""Confirming the winner of a sweep: the best few and the baseline again, side by side, in fresh processes."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from lhkit.bench.side_by_side import REFERENCE_NAME, measure
+from lhkit.kernels.kernel import Kernel, compile_kernel
+from lhkit.model.errors import LhkitError, WrongResultError, error_for, usage_error
+from lhkit.model.failure import Failure
+from lhkit.model.instructions import HotLoops
+from lhkit.model.measurement import Comparison
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.sweeps.confirmation import (
+    Confirmation,
+    ConfirmationEnd,
+    ConfirmingEvent,
+    find_speed_ups,
+    find_throughput,
+)
+from lhkit.sweeps.confirmation_log import ConfirmationLog
+from lhkit.sweeps.keys import sha256_of
+from lhkit.sweeps.variant_record import SweepRecord
+from lhkit.sweeps.winner import Rule, Verdict, contest, judge
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+from lhkit.worker.worker_questions import Question
+from lhkit.worker.workers import shared_worker
+
+BASELINE_NAME = "default knobs"
+DEFAULT_SECONDS = 30.0
+_ROUNDS = 9
+# Of sampling a process, beside its start, compiling and warming up.
+_SECONDS_A_PROCESS = 2.0
+_MOST_FAILURES = 2
+# What is running when it is stopped may still come to its end within this time.
+_GRACE_SECONDS = 0.3
+
+
+class Confirming:
+    """A confirmation run: `run` blocks until it is decided, `stop` ends it from another thread.
+
+    In each process the programs are compiled anew, in an order drawn anew, since where their code comes to lie
+    depends on it. The baseline is sampled in the first few processes only.
+
+    Args:
+        payload: The payload.
+        schedule: The schedule whose knobs were swept.
+        contenders: The records of the best few, all of this payload.
+        rule: When a winner is named.
+        seconds: How long it may take, or None; after the first process none is begun that would take longer.
+        rounds: Samples of each program in a process.
+        seed: What orders, and arguments that are not given, are drawn from.
+        arguments: What to run on.
+        limits: Time and memory for each request.
+        on_event: Called at the beginning and after each process, in the thread that runs.
+        log: Where what processes measure is kept; closed at the end.
+        resume: Whether processes that the log knows of the same contest count.
+        preparation: Requests that a process begins with, such as those that load ops of one's own; those of
+            the session if not given.
+        compiling: More arguments of ``lhkit.compile``: ``function``, ``opt_level``, ``target``,
+            ``microkernels``.
+        measuring: More arguments of ``lhkit.measure``: ``pin``.
+
+    Raises:
+        UsageError: There is no contender.
+    """
+
+    def __init__(
+        self,
+        payload: Payload,
+        schedule: Schedule,
+        contenders: Sequence[SweepRecord],
+        *,
+        rule: Rule | None = None,
+        seconds: float | None = DEFAULT_SECONDS,
+        rounds: int = _ROUNDS,
+        seed: int = 0,
+        arguments: Sequence[NDArray[Any]] | None = None,
+        limits: Limits | None = None,
+        on_event: Callable[[ConfirmingEvent], None] | None = None,
+        log: ConfirmationLog | None = None,
+        resume: bool = False,
+        preparation: tuple[Question, ...] | None = None,
+        compiling: Mapping[str, Any] | None = None,
+        measuring: Mapping[str, Any] | None = None,
+    ) -> None:
+        require_contenders(contenders)
+        self._payload, self._limits, self._on_event = payload, limits, on_event
+        self._rule, self._seconds, self._rounds = rule or Rule(), seconds, rounds
+        self._arguments, self._compiling, self._measuring = arguments, compiling or {}, measuring or {}
+        self._seed = seed
+        self._log, self._preparation = log, preparation
+        known = {knob.name for knob in schedule.knobs}
+        self._records = {_name(record, contenders): record for record in contenders}
+        self._schedules: dict[str, Schedule] = {
+            name: schedule.with_knobs({n: v for n, v in record.knobs if n in known})
+            for name, record in self._records.items()
+        }
+        self._baseline = self._add_baseline(schedule)
+        self._worker: Worker | None = None
+        self._kernels: dict[str, Kernel] = {}
+        self._is_stopped = False
+        self._keeping = threading.Lock()
+        self._contest = self._identity(schedule)
+        self._known = list(log.runs(self._contest)) if log is not None and resume else []
+        self._known_before = len(self._known)
+        self._runs: list[Comparison] = []
+        self._failures: list[Failure] = []
+        self._started = time.monotonic()
+        self._longest_s = 0.0
+
+    def _add_baseline(self, schedule: Schedule) -> str | None:
+        """Return the name of the schedule as it was given, or None where one of its knobs has no value."""
+        set_already = dict(schedule.settings)
+        if any(knob.default is None and knob.name not in set_already for knob in schedule.knobs):
+            return None
+        for name, each in self._schedules.items():
+            if each.values == schedule.values:
+                return name
+        self._schedules[BASELINE_NAME] = schedule
+        return BASELINE_NAME
+
+    def _identity(self, schedule: Schedule) -> str:
+        """Return the hash of what decides the samples of a process."""
+        facts = {
+            "contenders": {name: record.key for name, record in self._records.items()},
+            "baseline": [self._baseline, dict(schedule.values) if self._baseline else None],
+            "rounds": self._rounds,
+            "seed": self._seed,
+            "measuring": dict(self._measuring),
+        }
+        return sha256_of(facts)
+
+    @property
+    def processes(self) -> int:
+        """How many processes are done."""
+        return len(self._runs)
+
+    @property
+    def most_processes(self) -> int:
+        """How many there will be at most."""
+        return self._rule.looks[-1 if len(self._records) > 1 else 0]
+
+    def stop(self) -> None:
+        """End the run, from any thread; what is known stays, and nothing is added to the log any more."""
+        with self._keeping:
+            self._is_stopped = True
+            if self._log is not None:
+                self._log.close()
+        if (worker := self._worker) is not None:
+            worker.cancel()
+
+    def run(self) -> Confirmation:
+        """Sample process after process until the rule decides, time is up, or somebody stops it.
+
+        Raises:
+            LhkitError: No process came to its end.
+        """
+        self._started = time.monotonic()
+        names = tuple(self._records)
+        self._tell(names)
+        try:
+            if len(names) > 1:
+                contest(self._sample, names, self._rule)
+            else:  # nothing to decide, but a speed-up to measure
+                while len(self._runs) < self.most_processes and self._sample(names) is not None:
+                    pass
+            found = self.confirmation()
+            return dataclasses.replace(found, hot_loops=self._look_into(found.verdict.leader.name))
+        finally:
+            self._close_worker()
+            if self._log is not None:
+                self._log.close()
+
+    def confirmation(self) -> Confirmation:
+        """Return what is known so far.
+
+        Raises:
+            LhkitError: Nothing is, since no process came to its end.
+        """
+        runs = tuple(self._runs)
+        self._require_runs()
+        verdict = judge(runs, tuple(self._records), self._rule, is_over=True)
+        leader = verdict.leader.name
+        gflops, of_peak = find_throughput(runs, leader)
+        return Confirmation(
+            verdict=verdict,
+            knobs=tuple((name, record.knobs) for name, record in self._records.items()),
+            keys=tuple((name, record.key) for name, record in self._records.items()),
+            speed_ups=find_speed_ups(runs, leader, [n for n in (self._baseline, REFERENCE_NAME) if n]),
+            gflops=gflops,
+            of_peak=of_peak,
+            hot_loops=None,
+            end=self._end(verdict),
+            seconds=time.monotonic() - self._started,
+            runs=runs,
+            problem=self._failures[0].message if self._failures else None,
+            known=min(self._known_before, len(runs)),
+        )
+
+    def _sample(self, alive: tuple[str, ...]) -> Comparison | None:
+        """Return what another process measured, or None if there will be none."""
+        if self._known and not self._is_stopped:
+            run = self._known.pop(0)
+            if set(alive) <= {m.name for m in run.measurements}:
+                self._runs.append(run)
+                return run
+            self._known.clear()
+            self._known_before = len(self._runs)
+        while not self._is_over():
+            begun = time.monotonic()
+            try:
+                run = self._process(alive)
+            except LhkitError as error:
+                self._failures.append(error.failure)
+                continue
+            finally:
+                self._longest_s = max(self._longest_s, time.monotonic() - begun)
+            if not self._keep(run):
+                break
+            self._tell(alive)
+            return run
+        self._require_runs()
+        return None
+
+    def _keep(self, run: Comparison) -> bool:
+        """Take a process in, unless somebody stopped the run meanwhile."""
+        with self._keeping:
+            if self._is_stopped:
+                return False
+            if self._log is not None:
+                self._log.add_run(self._contest, len(self._runs), run)
+            self._runs.append(run)
+        return True
+
+    def _tell(self, alive: tuple[str, ...]) -> None:
+        if self._on_event is not None:
+            done = len(self._runs) or self._known_before
+            self._on_event(ConfirmingEvent(done, self.most_processes, alive, self._seconds))
+
+    def _is_over(self) -> bool:
+        return self._is_stopped or len(self._failures) > _MOST_FAILURES or self._is_late()
+
+    def _is_late(self) -> bool:
+        """Return whether another process would not end in time; the first of a run always may."""
+        if self._seconds is None or not self._longest_s:
+            return False
+        return time.monotonic() - self._started + self._longest_s >= self._seconds
+
+    def _process(self, alive: tuple[str, ...]) -> Comparison:
+        """Measure contenders, and at first the baseline, in a fresh process."""
+        names = list(alive)
+        if self._baseline not in (None, *names) and len(self._runs) < self._rule.looks[0]:
+            names.append(str(self._baseline))
+        # Drawn from the number of the process, so that a run that goes on draws what it would have drawn.
+        random.Random(f"{self._seed} {len(self._runs)}").shuffle(names)
+        worker = self._fresh_worker()
+        self._kernels = {name: self._compile(name, worker) for name in names}
+        comparison = measure(
+            self._kernels,
+            self._arguments,
+            rounds=self._rounds,
+            seconds=_SECONDS_A_PROCESS,
+            seed=self._seed + len(self._runs),
+            limits=self._limits,
+            **self._measuring,
+        )
+        for m in comparison.measurements:
+            if m.verification is not None and not m.verification.ok:
+                message = f"{m.name} differs from {m.verification.against}: {m.verification.difference}"
+                raise WrongResultError(Failure(kind="wrong-result", message=message))
+        return comparison
+
+    def _fresh_worker(self) -> Worker:
+        self._close_worker()
+        self._worker = worker = Worker(self._limits)
+        # Most often the transform ops that the session loaded.
+        given = self._preparation
+        worker.preparation = shared_worker().preparation if given is None else given
+        return worker
+
+    def _close_worker(self) -> None:
+        """End the last process, if there is one."""
+        worker, self._worker = self._worker, None
+        self._kernels = {}
+        if worker is not None:
+            worker.close()
+
+    def _compile(self, name: str, worker: Worker) -> Kernel:
+        if self._is_stopped:  # while the process started
+            raise error_for(Failure(kind="cancelled", message="the confirmation was stopped"))
+        options = {"worker": worker, "limits": self._limits, **self._compiling}
+        return compile_kernel(self._payload, self._schedules[name], **options)
+
+    def _look_into(self, name: str) -> HotLoops | None:
+        """Return what bounds a contender, or None where nobody can look."""
+        if self._is_stopped:
+            return None
+        if self._log is not None and (known := self._log.hot_loops(self._contest, name)) is not None:
+            return known
+        try:
+            kernel = self._kernels.get(name) or self._compile(name, self._fresh_worker())
+            found = kernel.hot_loops()
+            with self._keeping:
+                if self._log is not None and not self._is_stopped:
+                    self._log.add_hot_loops(self._contest, name, found)
+            return found
+        except LhkitError as error:
+            self._failures.append(error.failure)
+            return None
+
+    def _end(self, verdict: Verdict) -> ConfirmationEnd:
+        is_alone = len(self._records) == 1
+        if is_alone and len(self._runs) >= self.most_processes:
+            return "decided"
+        if not is_alone and (verdict.winner or all(s.state != "open" for s in verdict.standings)):
+            return "decided"
+        if self._is_stopped:
+            return "stopped"
+        if len(self._failures) > _MOST_FAILURES:
+            return "failed"
+        return "out of processes" if len(self._runs) >= self.most_processes else "out of time"
+
+    def _require_runs(self) -> None:
+        if self._runs:
+            return
+        if self._failures and not self._is_stopped:
+            raise error_for(self._failures[0])
+        what = "the confirmation was stopped before its first process was done"
+        raise error_for(Failure(kind="cancelled", message=what))
+
+
+def require_contenders(contenders: Sequence[SweepRecord]) -> None:
+    """Refuse to confirm nothing.
+
+    Raises:
+        UsageError: There is no contender.
+    """
+    if not contenders:
+        raise usage_error("there is nothing to confirm", "No variant was timed; look at the failures.")
+
+
+def _name(record: SweepRecord, contenders: Sequence[SweepRecord]) -> str:
+    """Return a contender's name: its knobs, those left out that all have in common."""
+    shown = [f"{n}={v}" for n, v in record.knobs if any(dict(c.knobs).get(n) != v for c in contenders)]
+    return " ".join(shown) or "the best variant"
+
+
+async def confirm(confirming: Confirming, stop: asyncio.Event | None = None) -> Confirmation:
+    """Run a confirmation in a thread while the event loop stays free.
+
+    Args:
+        confirming: The run.
+        stop: Set to stop it; it ends within half a second, whatever its process is doing.
+
+    Raises:
+        LhkitError: No process came to its end.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(confirming.run))
+    stopping = asyncio.ensure_future((stop or asyncio.Event()).wait())
+    try:
+        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            return running.result()
+        confirming.stop()
+        done, _ = await asyncio.wait({running}, timeout=_GRACE_SECONDS)
+        # A process that is just starting ends as soon as it is there; nobody waits for that.
+        return running.result() if done else confirming.confirmation()
+    finally:
+        stopping.cancel()
+        if not running.done():
+            confirming.stop()
+            running.add_done_callback(lambda r: r.cancelled() or r.exception())

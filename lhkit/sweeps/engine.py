@@ -1,0 +1,266 @@
+"""The engine of sweeps: asks a strategy for points, has them tried, and keeps what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import time
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from lhkit.sweeps.axes import Point
+from lhkit.sweeps.confirmation import ConfirmingEvent
+from lhkit.sweeps.executors import Executor, Trial
+from lhkit.sweeps.record_store import Store
+from lhkit.sweeps.strategies.strategy import Strategy
+from lhkit.sweeps.sweep_task import Task, Variant
+from lhkit.sweeps.variant_record import SCHEMA, SweepEnd, SweepRecord, best_of
+
+# What is running when a sweep is stopped may still come to its end within this time.
+_GRACE_SECONDS = 0.2
+# Variants that are known take no time; in between the event loop gets its turn.
+_KNOWN_AT_A_TIME = 64
+# What the time of a variant is spent on; all beside it is the engine's.
+WORKER_PARTS = ("apply", "compile", "verify", "time")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepEvent:
+    """A variant that is done, a step of the confirmation, or the end of the sweep.
+
+    Attributes:
+        record: What became of the variant; None in other events.
+        is_known: True if it was in the store before.
+        done: How many variants are done.
+        total: How many there will be at most, or None.
+        best: The best variant so far, or None.
+        end: How the sweep ended; None before.
+        confirming: How far the confirmation has come, in events of that.
+    """
+
+    record: SweepRecord | None
+    is_known: bool
+    done: int
+    total: int | None
+    best: SweepRecord | None
+    end: SweepEnd | None = None
+    confirming: ConfirmingEvent | None = None
+
+
+@dataclass(slots=True)
+class SweepProgress:
+    """A sweep as far as it has come.
+
+    Attributes:
+        records: Of the variants asked for, in that order.
+        known: How many of them were in the store before.
+        best: The best variant so far, or None.
+        spent_ns: Time by what it was spent on: ``apply``, ``compile``, ``verify`` and ``time`` in the worker,
+            ``engine`` on everything beside them.
+        end: How it ended, or None while it runs.
+    """
+
+    records: list[SweepRecord] = field(default_factory=list)
+    known: int = 0
+    best: SweepRecord | None = None
+    spent_ns: Counter[str] = field(default_factory=Counter)
+    end: SweepEnd | None = None
+
+
+OnEvent = Callable[[SweepEvent], None]
+
+
+async def run_sweep(
+    task: Task,
+    strategy: Strategy,
+    store: Store,
+    executor: Executor,
+    progress: SweepProgress,
+    *,
+    stop: asyncio.Event,
+    seconds: float | None = None,
+    total: int | None = None,
+    resume: bool = True,
+    on_event: OnEvent | None = None,
+) -> None:
+    """Try the points of a strategy until it has no more, its time is up, or it is stopped.
+
+    What the store knows is not tried again. Each record is in the store before the next variant is begun.
+
+    Args:
+        task: What is tried.
+        strategy: Which points, in which order.
+        store: Where records are kept.
+        executor: What tries them; it is closed at the end.
+        progress: Is filled as the sweep goes on.
+        stop: Set to stop it.
+        seconds: The time it may take.
+        total: How many variants there will be, for events.
+        resume: Whether to use what the store knows already.
+        on_event: Called after every variant.
+
+    Raises:
+        LhkitError: Nothing can be tried, or a record cannot be kept.
+    """
+    started = time.perf_counter_ns()
+    deadline = None if seconds is None else time.monotonic() + seconds
+    run = _Run(task, strategy, store, executor, progress, resume, total, on_event)
+    try:
+        progress.end = await run.go_on(stop, deadline)
+    finally:
+        await run.end()
+        in_worker = sum(progress.spent_ns[part] for part in WORKER_PARTS)
+        progress.spent_ns["engine"] = max(time.perf_counter_ns() - started - in_worker, 0)
+
+
+class _Run:
+    """The state of one run of a sweep."""
+
+    def __init__(
+        self,
+        task: Task,
+        strategy: Strategy,
+        store: Store,
+        executor: Executor,
+        progress: SweepProgress,
+        resume: bool,
+        total: int | None,
+        on_event: OnEvent | None,
+    ) -> None:
+        self._task, self._strategy, self._store, self._executor = task, strategy, store, executor
+        self._progress, self._total, self._on_event = progress, total, on_event
+        self._found: dict[str, SweepRecord] = {}
+        # Of each payload: which variant each program was first seen as, and the best one.
+        self._programs: dict[str, dict[str, str]] = {s.scope: {} for s in task.subjects.values()}
+        self._best: dict[str, SweepRecord] = {}
+        self._trying: dict[asyncio.Task[Trial], tuple[Variant, str]] = {}
+        if resume:
+            for record in task.own(store.records()):
+                self._learn(record)
+
+    async def go_on(self, stop: asyncio.Event, deadline: float | None) -> SweepEnd:
+        """Try points until there is a reason to end."""
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            while not stop.is_set() and not _is_over(deadline):
+                await self._fill(stop)
+                if not self._trying:
+                    return "stopped" if stop.is_set() else "finished"
+                left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+                waiting = {*self._trying, stopping}
+                done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                self._take_in(done)
+            if self._trying:
+                self._take_in((await asyncio.wait(self._trying, timeout=_GRACE_SECONDS))[0])
+            return "stopped" if stop.is_set() else "out of time"
+        finally:
+            stopping.cancel()
+
+    async def end(self) -> None:
+        """End what is still running; it leaves no record."""
+        waiting = [trial for trial in self._trying if not trial.done()]
+        for trial in waiting:
+            trial.cancel()
+        await self._executor.close()
+        for trial in waiting:
+            with contextlib.suppress(asyncio.CancelledError):
+                await trial
+
+    async def _fill(self, stop: asyncio.Event) -> None:
+        """Begin to try points until the executor has enough; known ones are done at once."""
+        done_at_once = 0
+        while len(self._trying) < self._executor.capacity and not stop.is_set():
+            point = self._strategy.ask()
+            if point is None:
+                return
+            variant = self._task.variant(point)
+            record = self._found.get(variant.key)
+            if record is not None or variant.refusal is not None:
+                self._know(variant, record)
+                done_at_once += 1
+                if done_at_once % _KNOWN_AT_A_TIME == 0:
+                    await asyncio.sleep(0)
+                continue
+            self._try(variant)
+
+    def _know(self, variant: Variant, record: SweepRecord | None) -> None:
+        if record is not None:
+            self._progress.known += 1
+            self._done(variant.point, record, is_known=True)
+        else:
+            self._keep(variant, Trial("invalid-config", variant.refusal), _now())
+
+    def _try(self, variant: Variant) -> None:
+        scope = variant.subject.scope
+        best = self._best.get(scope)
+        best_ns = None if best is None or best.time_ns is None else float(best.time_ns.median)
+        known = self._programs[scope].keys() if self._task.deduplicate else None
+        trial = self._executor.try_variant(variant, best_ns, known)
+        self._trying[asyncio.ensure_future(trial)] = (variant, _now())
+
+    def _take_in(self, done: Collection[object]) -> None:
+        for trial in [t for t in self._trying if t in done]:
+            variant, started = self._trying.pop(trial)
+            self._keep(variant, trial.result(), started)
+
+    def _keep(self, variant: Variant, trial: Trial, started: str) -> None:
+        record = self._record(variant, trial, started)
+        self._store.append(record)
+        self._progress.spent_ns.update(trial.spent_ns)
+        self._learn(record)
+        self._done(variant.point, record, is_known=False)
+
+    def _record(self, variant: Variant, trial: Trial, started: str) -> SweepRecord:
+        first = None
+        if trial.status == "same" and trial.ir_sha256 is not None:
+            first = self._programs[variant.subject.scope][trial.ir_sha256]
+        flops, times = variant.subject.flops, trial.time_ns
+        return SweepRecord(
+            schema=SCHEMA,
+            key=variant.key,
+            knobs=variant.recorded,
+            status="same-as" if trial.status == "same" else trial.status,
+            message=trial.message,
+            same_as=first,
+            time_ns=times,
+            compile_ns=trial.compile_ns,
+            gflops=None if flops is None or times is None else round(flops / max(times.median, 1), 4),
+            max_abs_error=trial.max_abs_error,
+            hot_loops=None,
+            ir_sha256=trial.ir_sha256,
+            environment=self._task.environment,
+            started=started,
+        )
+
+    def _learn(self, record: SweepRecord) -> None:
+        """Take note of a record for the variants to come."""
+        self._found[record.key] = record
+        scope = self._task.scope_of(record)
+        if scope is None:
+            return
+        if record.ir_sha256 is not None and record.same_as is None:
+            self._programs[scope].setdefault(record.ir_sha256, record.key)
+        better = best_of(filter(None, (self._best.get(scope), record)))
+        if better is not None:
+            self._best[scope] = better
+
+    def _done(self, point: Point, record: SweepRecord, *, is_known: bool) -> None:
+        progress = self._progress
+        progress.records.append(record)
+        tried = record if record.same_as is None else self._found.get(record.same_as, record)
+        cost = tried.time_ns.median if tried.time_ns is not None else None
+        self._strategy.tell(point, cost)
+        progress.best = best_of(filter(None, (progress.best, record)))
+        if self._on_event is not None:
+            done = len(progress.records)
+            self._on_event(SweepEvent(record, is_known, done, self._total, progress.best))
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,378 @@
+"""A sweep while it runs and afterwards: its state, its confirmation, and what may be asked of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import os
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from lhkit.load.target_choice import code_target
+from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.failure import Failure
+from lhkit.model.payload import Payload
+from lhkit.model.printable import printable
+from lhkit.model.schedule import Schedule
+from lhkit.model.showable import Showable
+from lhkit.sweeps.best_schedule import ConfirmationRun, Confirmer, choose_winner
+from lhkit.sweeps.confirmation import Confirmation, ConfirmingEvent
+from lhkit.sweeps.confirmation_run import DEFAULT_SECONDS, confirm
+from lhkit.sweeps.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
+from lhkit.sweeps.executor_choice import prepare_with_executor
+from lhkit.sweeps.executors import Executor, LocalExecutor
+from lhkit.sweeps.record_store import Store, merge_stores
+from lhkit.sweeps.space import Space
+from lhkit.sweeps.strategies.strategy import Strategy
+from lhkit.sweeps.sweep_subjects import Preparation, environment_hash, first_values, prepare_task
+from lhkit.sweeps.sweep_task import Task
+from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult
+from lhkit.worker.client import Worker
+from lhkit.worker.defects import typed_error
+from lhkit.worker.limits import Limits
+from lhkit.worker.workers import own_worker
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run of a sweep may take; see `lhkit.sweep`.
+
+    Attributes:
+        seconds: For trying variants, or None.
+        resume: Whether to use what is known.
+        is_confirmed: Whether the winner is confirmed.
+        confirm_seconds: For that, or None.
+    """
+
+    seconds: float | None
+    resume: bool
+    is_confirmed: bool
+    confirm_seconds: float | None
+
+
+class Sweep(Showable):
+    """A sweep, while it runs and afterwards.
+
+    ``await`` waits for its end. All else may be asked for at any time.
+
+    Attributes:
+        space: What it chooses from.
+        schedule: The schedule.
+        store_path: The file of its records.
+        total: How many variants there will be at most, or None.
+        failure: Why it broke off, or None.
+        confirmations: What confirmations found, by payload; of a single one by ``""``.
+        confirming: How far a confirmation that is running has come, or None.
+        confirming_failure: Why the winner could not be confirmed, or None.
+    """
+
+    def __init__(
+        self,
+        payloads: Mapping[str, Payload],
+        payload_axis: str | None,
+        schedule: Schedule,
+        space: Space,
+        strategy: Strategy,
+        preparation: Preparation,
+        *,
+        path: Path,
+        limits: Limits,
+        worker: Worker | None,
+        total: int | None,
+        executor: str = "local",
+    ) -> None:
+        self.space, self.schedule, self.total = space, schedule, total
+        self.store_path = path
+        self.failure: Failure | None = None
+        self.confirmations: dict[str, Confirmation] = {}
+        self.confirming: ConfirmingEvent | None = None
+        self.confirming_failure: Failure | None = None
+        self._payloads, self._payload_axis = payloads, payload_axis
+        self._strategy, self._preparation, self._limits = strategy, preparation, limits
+        self._given_worker, self._executor_name = worker, executor
+        self._progress = SweepProgress()
+        self._callbacks: list[OnEvent] = []
+        self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._winner: SweepRecord | None = None
+        self._is_over = False
+        self._is_of_this_machine = True
+        questions = None if worker is None else worker.preparation
+        self._confirmer = Confirmer(payloads, payload_axis, schedule, preparation, path, questions)
+
+    def start(
+        self,
+        *,
+        seconds: float | None = None,
+        resume: bool = True,
+        sync: bool = False,
+        is_confirmed: bool = True,
+        confirm_seconds: float | None = DEFAULT_SECONDS,
+        known: Sequence[str | os.PathLike[str]] = (),
+    ) -> None:
+        """Begin; `sweep` has done that. The arguments are its; ``is_confirmed`` is its ``confirm``."""
+        others = [Store(path, read_only=True) for path in known]
+        store = Store(self.store_path, sync=sync)
+        with _closed_on_error(store):
+            merge_stores(store, others)
+        budget = Budget(seconds, resume, is_confirmed, confirm_seconds)
+        run = self._run(store, budget)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run(run)
+            return
+        self._task = loop.create_task(run)
+        self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    async def _run(self, store: Store, budget: Budget) -> None:
+        stop = asyncio.Event()
+        self._stop = (asyncio.get_running_loop(), stop)
+        try:
+            with store:
+                await self._try_all(store, stop, budget)
+                self._winner = choose_winner(self._progress.records)
+                if budget.is_confirmed and self._winner is not None and not stop.is_set():
+                    await self._confirm_all(stop, budget)
+        except Exception as error:  # noqa: BLE001 - who awaits the sweep gets a typed one
+            typed = typed_error(error, "sweep")
+            self.failure = typed.failure
+            raise typed from (None if typed is error else error)
+        finally:
+            progress = self._progress
+            progress.end = progress.end or "stopped"
+            self._winner = self._winner or choose_winner(progress.records)
+            self._stop, self._is_over = None, True
+            done = len(progress.records)
+            self._send(SweepEvent(None, False, done, self.total, self.best, progress.end))
+
+    async def _try_all(self, store: Store, stop: asyncio.Event, budget: Budget) -> None:
+        started = time.perf_counter_ns()
+        worker = self._given_worker or own_worker()
+        local = LocalExecutor(worker, self._limits, close_worker=self._given_worker is None)
+        preparing = asyncio.to_thread(self._prepare, worker, stop.is_set)
+        try:
+            prepared = await _unless(stop, asyncio.ensure_future(preparing), local)
+            if prepared is None:
+                return
+            task, elsewhere = prepared
+            self._is_of_this_machine = elsewhere is None or elsewhere.is_like_here
+            self._progress.spent_ns["prepare"] = time.perf_counter_ns() - started
+            await run_sweep(
+                task,
+                self._strategy,
+                store,
+                elsewhere or local,
+                self._progress,
+                stop=stop,
+                seconds=budget.seconds,
+                total=self.total,
+                resume=budget.resume,
+                on_event=self._send,
+            )
+        finally:
+            await local.close()
+
+    async def _confirm_all(self, stop: asyncio.Event, budget: Budget) -> None:
+        """Confirm the winner of each payload; they share the time that there is."""
+        started = time.perf_counter_ns()
+        try:
+            if not self._is_of_this_machine:
+                raise usage_error("variants were tried on machines of another kind than this one")
+            names = [name for name in self._payloads if self._confirmer.contenders(self.records, name)]
+            for i, name in enumerate(names):
+                if stop.is_set():
+                    break
+                spent_s = (time.perf_counter_ns() - started) / 1e9
+                seconds = budget.confirm_seconds
+                left_s = None if seconds is None else max(seconds - spent_s, 0) / (len(names) - i)
+                await self._confirm_one(name, stop, seconds=left_s, resume=budget.resume)
+        except LhkitError as error:
+            if error.failure.kind != "cancelled":
+                self.confirming_failure = error.failure
+        finally:
+            self.confirming = None
+            self._progress.spent_ns["confirm"] = time.perf_counter_ns() - started
+
+    async def _confirm_one(
+        self, name: str, stop: asyncio.Event, *, seconds: float | None, resume: bool
+    ) -> None:
+        loop = asyncio.get_running_loop()
+
+        def tell(event: ConfirmingEvent) -> None:
+            loop.call_soon_threadsafe(self._send_confirming, event)
+
+        records = self.records
+        confirming = self._confirmer.prepare(records, name, resume=resume, seconds=seconds, on_event=tell)
+        self._take_confirmation(name, await confirm(confirming, stop))
+
+    def _send_confirming(self, event: ConfirmingEvent) -> None:
+        if not self._is_over:
+            self.confirming = event
+            done = len(self._progress.records)
+            self._send(SweepEvent(None, False, done, self.total, self.best, confirming=event))
+
+    def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, Executor | None]:
+        first = first_values(dict(next(self.space.points())), self._payload_axis)
+        what = (self._payloads, self.schedule, first, self._payload_axis, self._preparation, worker)
+        how = self._preparation
+        target = code_target(how.target, self.schedule)
+        environment = functools.partial(environment_hash, opt_level=how.opt_level, target=target)
+        prepare = functools.partial(prepare_task, *what)
+        return prepare_with_executor(
+            self._executor_name, worker, self._limits, environment, prepare, is_stopped
+        )
+
+    def _send(self, event: SweepEvent) -> None:
+        for callback in tuple(self._callbacks):
+            callback(event)
+
+    def subscribe(self, callback: OnEvent) -> Callable[[], None]:
+        """Have a function called with every event from now on; return the function that ends that."""
+        self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback) if callback in self._callbacks else None
+
+    def stop(self) -> None:
+        """End the sweep within half a second, from any thread; what is done is kept."""
+        if self._stop is not None:
+            loop, event = self._stop
+            loop.call_soon_threadsafe(event.set)
+
+    @property
+    def is_running(self) -> bool:
+        """True until it has ended."""
+        return not self._is_over
+
+    @property
+    def end(self) -> SweepEnd | None:
+        """How it ended, or None while it runs."""
+        return self._progress.end if self._is_over else None
+
+    @property
+    def confirmation(self) -> Confirmation | None:
+        """What the confirmation of the only payload found, or None."""
+        return self.confirmations.get("")
+
+    @property
+    def records(self) -> tuple[SweepRecord, ...]:
+        """The variants that are done, in order."""
+        return tuple(self._progress.records)
+
+    @property
+    def best(self) -> SweepRecord | None:
+        """The best variant so far; at the end the winner."""
+        return self._progress.best if self._winner is None else self._winner
+
+    def result(self) -> SweepResult:
+        """Return what was found so far, as a value.
+
+        Raises:
+            LhkitError: The sweep broke off; its records are in the store.
+        """
+        if self._task is not None and self._task.done() and not self._task.cancelled():
+            self._task.result()
+        axes = tuple((axis.name, axis.values) for axis in self.space.axes)
+        return SweepResult(
+            payloads=tuple(p.source for p in self._payloads.values()),
+            schedule=self.schedule,
+            axes=axes,
+            records=self.records,
+            best=self.best,
+            known=self._progress.known,
+            end=self.end,
+            spent_ns=tuple(self._progress.spent_ns.items()),
+            store=str(self.store_path),
+            confirmations=tuple(self.confirmations.items()),
+            unconfirmed=self.confirming_failure.message if self.confirming_failure else None,
+            signatures=self._signatures(),
+        )
+
+    def _signatures(self) -> tuple[tuple[str, str], ...]:
+        """Return what each payload takes."""
+        functions = {name: p.function(self._preparation.function) for name, p in self._payloads.items()}
+        return tuple(
+            (name, ", ".join(t.describe() for t in function.arguments)) for name, function in functions.items()
+        )
+
+    def confirm(self, *, payload: str | None = None, resume: bool = False, **options: Any) -> ConfirmationRun:
+        """Time the best few and the schedule as it was given again, side by side in fresh processes.
+
+        A sweep does that by itself at its end, unless told not to. Where an event loop is running it returns at
+        once; ``await`` gives the `Confirmation`. The one that is ahead in the end is `best` from then on,
+        whether it won or cannot be told from others; what was cut short before that changes nothing.
+
+        Args:
+            payload: Which payload, where there are several.
+            resume: Whether processes that were measured before count; else it begins anew.
+            **options: ``seconds`` it may take (30, or None), ``rule``, ``rounds``, ``limits`` and ``on_event``;
+                see `Confirming`.
+
+        Raises:
+            UsageError: The sweep still runs, no variant was timed, or there are several payloads.
+        """
+        if self.is_running:
+            raise usage_error("the sweep still runs", "Wait for its end (await sweep) or stop it first.")
+        name = "" if self._payload_axis is None else payload
+        if name is None or name not in self._payloads:
+            advice = f"Say which: payload={', '.join(map(repr, self._payloads))}."
+            raise usage_error("what is best for one payload may not be for another", advice)
+        confirming = self._confirmer.prepare(self.records, name, resume=resume, **options)
+        run = ConfirmationRun(confirming, functools.partial(self._take_confirmation, name))
+        run.start()
+        return run
+
+    def _take_confirmation(self, name: str, found: Confirmation) -> None:
+        self.confirmations[name] = found
+        self.confirming_failure = None
+        # Who is ahead after the first look or two at an open race says less than the sweep itself.
+        says_more = found.verdict.winner is not None or found.is_settled
+        if self._payload_axis is None and says_more:
+            self._winner = next(r for r in self.records if r.key == found.leader_key)
+
+    def best_schedule(self) -> str:
+        """Return the best schedule so far; see `SweepResult.best_schedule`."""
+        return self.result().best_schedule()
+
+    def __await__(self) -> Generator[Any, None, Sweep]:
+        if self._task is not None:
+            yield from self._task
+        return self
+
+    def __repr__(self) -> str:
+        progress = self._progress
+        of = f" of {self.total}" if self.total is not None else ""
+        how = "broke off" if self.failure else self.end or ("confirming" if self.confirming else "running")
+        best = f", best {_shown(self.best)}" if self.best else ""
+        name = printable(PurePath(self.schedule.source).name)
+        return f"Sweep({name}: {len(progress.records)}{of} variants, {how}{best})"
+
+
+def _shown(record: SweepRecord) -> str:
+    values = " ".join(f"{name}={value}" for name, value in record.knobs)
+    return f"{values} at {record.time_ns.median / 1e3:.4g} µs" if record.time_ns else values
+
+
+@contextlib.contextmanager
+def _closed_on_error(store: Store) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        store.close()
+        raise
+
+
+async def _unless(stop: asyncio.Event, work: asyncio.Future[Any], executor: Executor) -> Any:
+    """Return what comes of some work, or None if it is stopped before; then the executor is closed."""
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        return work.result() if work.done() else None
+    finally:
+        stopping.cancel()
+        if not work.done() or work.cancelled() or work.exception() is not None:
+            work.cancel()
+            await executor.close()

@@ -1,0 +1,237 @@
+"""The space of a sweep: axes, and the constraints between their values."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from lhkit.model.errors import usage_error
+from lhkit.model.knob import KnobValue
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.sweeps.axes import Axis, Point, payload_axis, payload_facts
+from lhkit.sweeps.constraints import Constraint, Predicate, as_constraint
+from lhkit.sweeps.narrowing import Narrowing, knob_axes
+from lhkit.sweeps.space_plan import Count, Places, Plan
+from lhkit.text.requirements import requirements_of
+
+# After so many draws in a row without a new point, sampling by rejection walks the points in order.
+_MOST_MISSES = 2_000
+
+
+@dataclass(frozen=True)
+class Space:
+    """The points that a sweep may try.
+
+    What is counted is kept, so that a space is best made once; it has no ``__slots__`` for that.
+
+    Attributes:
+        axes: The choices.
+        constraints: What a point has to meet.
+
+    Raises:
+        UsageError: Two axes have a name in common, or an axis has no values.
+    """
+
+    axes: tuple[Axis, ...]
+    constraints: tuple[Constraint, ...] = ()
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for axis in self.axes:
+            if not axis.values:
+                raise usage_error(f"the axis {axis.name!r} has no values")
+            for name in axis.columns():
+                if name in seen:
+                    raise usage_error(f"two axes of the space have the name {name!r}", "Rename one of them.")
+                seen.add(name)
+
+    @functools.cached_property
+    def plan(self) -> Plan:
+        """How it is counted and drawn from."""
+        return Plan(self.axes, self.constraints)
+
+    def count(self) -> Count:
+        """Return how many points there are; exactly if ``is_exact``, else as an estimate with its interval.
+
+        Raises:
+            UsageError: A constraint raised.
+        """
+        return self.plan.count
+
+    def points(self) -> Iterator[Point]:
+        """Yield every point, in the order of a grid: the last axis changes first.
+
+        Raises:
+            UsageError: A constraint raised.
+        """
+        return map(self.point_of, self.plan.points())
+
+    def sample(self, rng: Random, count: int) -> tuple[Point, ...]:
+        """Return different points, each set of them as likely as any other; all where there are fewer.
+
+        Where constraints take too long to count, points are drawn without them and rejected; if next to none
+        meets them, the rest is taken in the order of a grid.
+
+        Raises:
+            UsageError: A constraint raised.
+        """
+        return tuple(map(self.point_of, itertools.islice(self.shuffled(rng), count)))
+
+    def shuffled(self, rng: Random) -> Iterator[Places]:
+        """Yield every point once, in random order, as the places of values on their axes; see ``sample``."""
+        plan, total = self.plan, self.plan.counted
+        if not plan.residual:
+            yield from map(plan.counter.point_at, _permuted(total, rng))
+            return
+        seen: set[Places] = set()
+        misses = 0
+        while total and misses < _MOST_MISSES:
+            places = plan.counter.point_at(rng.randrange(total))
+            if places in seen or not plan.meets_residual(places):
+                misses += 1
+                continue
+            misses = 0
+            seen.add(places)
+            yield places
+        yield from (places for places in plan.points() if places not in seen)
+
+    def contains(self, point: Point) -> bool:
+        """Return whether a point has the axes of the space in their order, and meets its constraints.
+
+        Raises:
+            UsageError: A constraint raised.
+        """
+        places = self.places_of(point)
+        return places is not None and self.plan.holds(places)
+
+    def point_of(self, places: Places) -> Point:
+        """Return the point of the places of values on their axes."""
+        return tuple((axis.name, axis.values[i]) for axis, i in zip(self.axes, places, strict=True))
+
+    def places_of(self, point: Point) -> Places | None:
+        """Return the places of a point's values on their axes, or None where it is of another space."""
+        if [name for name, _ in point] != [axis.name for axis in self.axes]:
+            return None
+        found = [axis.index_of(value) for axis, (_, value) in zip(self.axes, point, strict=True)]
+        return tuple(i for i in found if i is not None) if None not in found else None
+
+    def nearest(self, values: Mapping[str, KnobValue] | None = None) -> Point | None:
+        """Return a point near to some values: for each axis in turn the nearest one that the others allow.
+
+        Args:
+            values: Values by the names of axes; for the others, and without it, the defaults.
+
+        Returns:
+            None if the space is empty, or if constraints that are not counted prevent it.
+        """
+        wanted = {axis.name: axis.values[0] if axis.default is None else axis.default for axis in self.axes}
+        wanted |= values or {}
+        places = self.plan.nearest([axis.nearest_first(wanted[axis.name]) for axis in self.axes])
+        return None if places is None else self.point_of(places)
+
+    def why_empty(self) -> str | None:
+        """Return which constraints leave no point, in a sentence, or None where there are points."""
+        count = self.count()
+        if count or not count.is_exact:
+            return None
+        core = list(self.constraints)
+        for constraint in self.constraints:
+            fewer = [c for c in core if c is not constraint]
+            if self._without(fewer) == 0:
+                core = fewer
+        if len(core) == 1:
+            return f"no point meets {core[0].sentence!r}"
+        listed = ", ".join(repr(c.sentence) for c in core[:-1]) + f" and {core[-1].sentence!r}"
+        return f"no point meets {listed} together"
+
+    def _without(self, fewer: Sequence[Constraint]) -> int:
+        """Return how many points fewer constraints leave; not 0 where that is not known."""
+        count = Space(self.axes, tuple(fewer)).count()
+        return int(count) if count.is_exact else max(1, int(count))
+
+    def require_points(self) -> None:
+        """Check that there are points.
+
+        Raises:
+            UsageError: There are none; the message names the constraints that leave none.
+        """
+        why = self.why_empty()
+        if why is not None:
+            given = ", ".join(f"{axis.name}: {_listed(axis.values)}" for axis in self.axes)
+            raise usage_error(
+                f"the space is empty: {why}", f"Its axes: {given}. Widen one, or drop a constraint."
+            )
+
+    def describe(self) -> str:
+        """Return how many points it has, of how many combinations, and its axes."""
+        combinations = 1
+        for axis in self.axes:
+            combinations *= len(axis.values)
+        lines = [f"{self.count().describe()} of {combinations:,} combinations"]
+        lines += [f"  {axis.name}: {_listed(axis.values)}" for axis in self.axes]
+        return "\n".join([*lines, *(f"  requires {c.sentence}" for c in self.constraints)])
+
+
+def space_of(
+    schedule: Schedule,
+    *,
+    knobs: Mapping[str, Narrowing] | None = None,
+    constraints: Sequence[str | Predicate | Constraint] = (),
+    payload: Payload | None = None,
+    payloads: Mapping[str, Payload] | None = None,
+    function: str | None = None,
+) -> Space:
+    """Return the space of a schedule's knobs.
+
+    Args:
+        schedule: Its applied knobs are axes; those that are set keep their values unless narrowed.
+        knobs: What is left of knobs, by name: a list, or a text such as ``4,8,16``, ``1..64``, ``8..256*2``.
+        constraints: Beside what the schedule itself requires: expressions as text, Python functions of knobs
+            by name, and constraints of ``lhkit.sweeps.fitting``.
+        payload: The payload whose extents and dtypes constraints may name: ``arg0_dim0``, ``arg0_dtype``.
+        payloads: Several, by the names that stand in the results: an axis of its own, before the knobs.
+        function: The function of the payloads that is meant, where they have several.
+
+    Raises:
+        UsageError: No such knob or value, a constraint that cannot be read or that raised, both kinds of
+            payload, or constraints that leave no point.
+    """
+    if payload is not None and payloads is not None:
+        raise usage_error("payload and payloads exclude one another", "Give payloads={NAME: PAYLOAD, …} alone.")
+    axes = knob_axes(schedule, knobs or {})
+    if payloads is not None:
+        axes = (payload_axis(payloads, function=function), *axes)
+    columns = [name for axis in axes for name in axis.columns()]
+    constants = dict(payload_facts(payload, function)) if payload is not None else {}
+    fixed = {name: value for name, value in constants.items() if name not in columns}
+    known = [*columns, *fixed]
+    # Knobs that no applied sequence has have no values, and nothing is required of them.
+    required = [r for r in requirements_of(schedule) if set(r.names) <= set(known)]
+    read = [as_constraint(each, known) for each in (*required, *constraints)]
+    space = Space(axes, tuple(c.given(fixed) for c in read))
+    space.require_points()
+    return space
+
+
+def _permuted(total: int, rng: Random) -> Iterator[int]:
+    """Yield the numbers below a total in random order; of them only those that changed places are kept."""
+    moved: dict[int, int] = {}
+    left = total
+    while left:
+        i = rng.randrange(left)
+        left -= 1
+        last = moved.pop(left, left)
+        if i == left:
+            yield last
+        else:
+            yield moved.get(i, i)
+            moved[i] = last
+
+
+def _listed(values: Sequence[KnobValue], most: int = 8) -> str:
+    shown = ", ".join(map(str, values[:most]))
+    return shown if len(values) <= most else f"{shown}, … ({len(values):,} values)"

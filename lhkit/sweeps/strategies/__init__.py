@@ -1,0 +1,49 @@
+"""Strategies: in which order the points of a space are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lhkit.model.errors import UsageError, usage_error
+from lhkit.sweeps.space import Space
+from lhkit.sweeps.strategies.coordinate_descent import CoordinateDescent
+from lhkit.sweeps.strategies.fixed_orders import Grid
+from lhkit.sweeps.strategies.latin_hypercube import LatinHypercube
+from lhkit.sweeps.strategies.random_order import RandomOrder
+from lhkit.sweeps.strategies.strategy import Proposer, Strategy
+from lhkit.sweeps.strategies.tpe import Tpe
+
+STRATEGIES: Mapping[str, type[Proposer]] = {
+    "coordinate-descent": CoordinateDescent,
+    "grid": Grid,
+    "latin-hypercube": LatinHypercube,
+    "random": RandomOrder,
+    "tpe": Tpe,
+}
+
+
+def why_missing(name: str) -> str | None:
+    """Return why a strategy cannot be used here and what adds it, or None if it can."""
+    try:
+        STRATEGIES[name].require()
+    except UsageError as error:
+        return f"{error.failure.message}: {error.failure.advice}"
+    return None
+
+
+def make_strategy(name: str, space: Space, *, seed: int = 0, budget: int | None = None) -> Strategy:
+    """Return a strategy by its name.
+
+    Args:
+        name: One of ``STRATEGIES``.
+        space: The points.
+        seed: What its random choices follow from; the same seed gives the same order in every process.
+        budget: How many points it proposes at most; None: all.
+
+    Raises:
+        UsageError: No such strategy, a budget that is not positive, an extra that is not installed, or a
+            constraint that raised.
+    """
+    if name not in STRATEGIES:
+        raise usage_error(f"there is no strategy {name!r}", f"There are {', '.join(STRATEGIES)}.")
+    return STRATEGIES[name](space, seed=seed, budget=budget)

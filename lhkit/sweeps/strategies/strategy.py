@@ -1,0 +1,123 @@
+"""What a strategy is, and what all of them share: budget, and no point twice."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from random import Random
+from typing import Protocol
+
+from lhkit.model.errors import usage_error
+from lhkit.sweeps.axes import Point
+from lhkit.sweeps.space import Space
+from lhkit.sweeps.space_plan import Places
+
+# Of so many random points the one that suits best is taken where constraints forbid what was wanted.
+_POOL = 48
+
+
+class Strategy(Protocol):
+    """An order in which to try the points of a space."""
+
+    def ask(self) -> Point | None:
+        """Return the next point to try, or None where the budget is spent or no point is left."""
+
+    def tell(self, point: Point, cost: float | None) -> None:
+        """Take note of what a point costs; None where it failed."""
+
+
+class Proposer(ABC):
+    """A strategy that proposes valid points only, and none that it proposed or was told of before.
+
+    The order follows from the space, the seed and the calls, in every process.
+
+    Args:
+        space: The points.
+        seed: What its random choices follow from.
+        budget: How many points it proposes at most; None: all.
+
+    Raises:
+        UsageError: The budget is no positive number.
+    """
+
+    def __init__(self, space: Space, *, seed: int = 0, budget: int | None = None) -> None:
+        if budget is not None and budget < 1:
+            raise usage_error(
+                f"a budget of {budget} variants", "Give a positive number, or none for all of them."
+            )
+        self.space = space
+        self.rng = Random(seed)
+        self.seen: set[Places] = set()
+        self._left = budget
+        self._shuffled = space.shuffled(self.rng)
+        self._pool: list[Places] = []
+
+    @classmethod
+    def require(cls) -> None:
+        """Refuse a strategy of which something is not installed.
+
+        Raises:
+            UsageError: It says what adds it.
+        """
+        return
+
+    def ask(self) -> Point | None:
+        """Return the next point to try, or None where the budget is spent or no point is left.
+
+        Raises:
+            UsageError: A constraint raised.
+        """
+        if self._left == 0:
+            return None
+        places = self.propose()
+        if places is None:
+            return None
+        self.seen.add(places)
+        if self._left is not None:
+            self._left -= 1
+        return self.space.point_of(places)
+
+    def tell(self, point: Point, cost: float | None) -> None:
+        """Take note of what a point costs; None where it failed. It may be one that was not asked for.
+
+        Raises:
+            UsageError: The point is none of the space.
+        """
+        places = self.space.places_of(point)
+        if places is None:
+            shown = ", ".join(f"{name}={value}" for name, value in point)
+            axes = ", ".join(axis.name for axis in self.space.axes)
+            raise usage_error(f"{shown} is no point of the space", f"Its axes, in this order: {axes}.")
+        self.seen.add(places)
+        self.learn(places, cost)
+
+    @abstractmethod
+    def propose(self) -> Places | None:
+        """Return a valid point that was not seen, or None where there is none left."""
+
+    def learn(self, places: Places, cost: float | None) -> None:  # noqa: B027 - some orders need no costs
+        """Take note of what a point costs; None where it failed."""
+
+    def is_new(self, places: Places) -> bool:
+        """Return whether a point is valid and was not seen."""
+        return places not in self.seen and self.space.plan.holds(places)
+
+    def draw(self) -> Places | None:
+        """Return a random point that was not seen, or None where there is none left."""
+        while self._pool:
+            places = self._pool.pop()
+            if places not in self.seen:
+                return places
+        return next((places for places in self._shuffled if places not in self.seen), None)
+
+    def draw_best(self, score: Callable[[Places], float]) -> Places | None:
+        """Return the one with the highest score of some random points that were not seen; None: none left."""
+        self._pool = [places for places in self._pool if places not in self.seen]
+        fresh = (places for places in self._shuffled if places not in self.seen)
+        self._pool += itertools.islice(fresh, _POOL - len(self._pool))
+        if not self._pool:
+            return None
+        best = max(self._pool, key=score)
+        self._pool.remove(best)
+        return best

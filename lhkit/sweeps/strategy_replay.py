@@ -1,0 +1,182 @@
+"""Strategies on a stored grid: how many variants each would have tried, without running one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import quantiles
+from typing import TYPE_CHECKING
+
+from lhkit.model.errors import usage_error
+from lhkit.model.knob import KnobValue
+from lhkit.sweeps.axes import Axis, Point
+from lhkit.sweeps.constraints import Constraint
+from lhkit.sweeps.space import Space
+from lhkit.sweeps.strategies import STRATEGIES, make_strategy, why_missing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SEEDS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRow:
+    """What one strategy needs.
+
+    Attributes:
+        strategy: Its name.
+        median: How many variants it tries until one is close to the best, median of the seeds; None: more than
+            the budget.
+        low: The lower quartile, likewise.
+        high: The upper quartile, likewise.
+        reached: With how many seeds it came close within the budget.
+        seeds: How many seeds there were.
+        share: The median as a share of the grid, or None.
+        missing: Why it was not replayed and what adds it, or None.
+    """
+
+    strategy: str
+    median: float | None
+    low: float | None
+    high: float | None
+    reached: int
+    seeds: int
+    share: float | None
+    missing: str | None = None
+
+
+def replay(
+    costs: Mapping[Point, float | None],
+    *,
+    strategies: Sequence[str] = tuple(STRATEGIES),
+    seeds: int = SEEDS,
+    within: float = 0.05,
+    budget: int | None = None,
+    space: Space | None = None,
+    defaults: Mapping[str, KnobValue] | None = None,
+) -> tuple[ReplayRow, ...]:
+    """Return for each strategy how many variants it tries until one is close to the best of a grid.
+
+    Args:
+        costs: The cost of every point, None where it failed.
+        strategies: Their names.
+        seeds: Each is run with the seeds from 0 below this.
+        within: How much more than the best a variant may cost to count as close to it.
+        budget: How many variants a strategy may try; None: all.
+        space: The space of the grid; without it the one that has just its points.
+        defaults: Where searches begin, if no space is given; without it at the first values.
+
+    Returns:
+        One row for each strategy, in the order of their names here; one that is not installed says so.
+
+    Raises:
+        UsageError: The grid is empty, no point of it has a cost, it lacks a point of the space, its points
+            do not have the same names, or there is no such strategy.
+    """
+    if seeds < 1:
+        raise usage_error(f"a replay with {seeds} seeds", "Give at least one.")
+    known = [cost for cost in costs.values() if cost is not None]
+    if not known:
+        raise usage_error(
+            "the grid has no point with a cost", "Replay a grid of which at least one variant ran."
+        )
+    ground = grid_space(costs, defaults) if space is None else space
+    goal = min(known) * (1 + within)
+    rows = []
+    for name in strategies:
+        if name in STRATEGIES and (missing := why_missing(name)) is not None:
+            rows.append(ReplayRow(name, None, None, None, 0, 0, None, missing))
+            continue
+        tried = [_variants(costs, name, ground, seed, goal, budget) for seed in range(seeds)]
+        rows.append(_row(name, tried, len(costs)))
+    return tuple(rows)
+
+
+def grid_space(points: Iterable[Point], defaults: Mapping[str, KnobValue] | None = None) -> Space:
+    """Return the space that has just some points; numbers in ascending order, other values as they come.
+
+    Args:
+        points: The points, all with the same names in the same order.
+        defaults: Where searches begin, by name; without it at the first values.
+
+    Raises:
+        UsageError: There are no points, or their names differ.
+    """
+    every = list(points)
+    if not every:
+        raise usage_error("a grid without points")
+    names = [name for name, _ in every[0]]
+    for point in every:
+        if [name for name, _ in point] != names:
+            other = ", ".join(name for name, _ in point)
+            raise usage_error(f"the points of the grid have different names: {', '.join(names)}, and {other}")
+    rows = [tuple(value for _, value in point) for point in every]
+    axes = tuple(
+        _axis(name, list(dict.fromkeys(column)), (defaults or {}).get(name))
+        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    )
+    if math.prod(len(axis.values) for axis in axes) == len(set(rows)):
+        return Space(axes)
+    return Space(axes, tuple(_begins(names[:n], rows) for n in range(2, len(names) + 1)))
+
+
+def replay_frame(rows: Sequence[ReplayRow]) -> pd.DataFrame:
+    """Return the rows of a replay as a table with one line for each strategy; ``missing`` only where one is."""
+    import pandas as pd
+
+    columns = [name for name in ReplayRow.__slots__ if name != "missing" or any(row.missing for row in rows)]
+    return pd.DataFrame([[getattr(row, name) for name in columns] for row in rows], columns=columns)
+
+
+def _axis(name: str, values: list[KnobValue], default: KnobValue | None) -> Axis:
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    return Axis(name, tuple(sorted(numbers) if len(numbers) == len(values) else values), default)
+
+
+def _begins(names: Sequence[str], rows: Sequence[tuple[KnobValue, ...]]) -> Constraint:
+    """Return the constraint that some point of a grid begins with the values of these names."""
+    allowed = {row[: len(names)] for row in rows}
+
+    def predicate(**values: KnobValue) -> bool:
+        return tuple(values[name] for name in names) in allowed
+
+    return Constraint(f"the grid has {', '.join(names)}", tuple(names), predicate, evaluations=1)
+
+
+def _variants(
+    costs: Mapping[Point, float | None], name: str, space: Space, seed: int, goal: float, budget: int | None
+) -> float:
+    """Return how many variants a strategy tries until one costs no more than the goal; infinity: never."""
+    strategy = make_strategy(name, space, seed=seed, budget=budget)
+    tried = 0
+    while (point := strategy.ask()) is not None:
+        tried += 1
+        if point not in costs:
+            shown = ", ".join(f"{knob}={value}" for knob, value in point)
+            raise usage_error(
+                f"the grid has no cost for {shown}", "Replay a full grid, or leave the space out."
+            )
+        cost = costs[point]
+        if cost is not None and cost <= goal:
+            return tried
+        strategy.tell(point, cost)
+    return math.inf
+
+
+def _row(name: str, tried: Sequence[float], points: int) -> ReplayRow:
+    finite = [n for n in tried if n < math.inf]
+    # Of two seeds or more; infinities stand for themselves, and so does what lies between one and a number.
+    low, median, high = _quartiles(tried)
+    return ReplayRow(
+        name, median, low, high, len(finite), len(tried), None if median is None else median / points
+    )
+
+
+def _quartiles(tried: Sequence[float]) -> list[float | None]:
+    # A large number instead of infinity: differences of infinities are no numbers.
+    most = 1e300
+    values = [min(n, most) for n in tried]
+    found = quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+    return [None if n > most / 1e6 else n for n in found]

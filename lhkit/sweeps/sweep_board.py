@@ -1,0 +1,123 @@
+"""A running sweep in a notebook: progress, best so far, a heat map that fills, and a button that stops it."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from lhkit.draw.tables import format_ns
+from lhkit.draw.view import is_live
+from lhkit.sweeps.engine import SweepEvent
+from lhkit.sweeps.live_sweep import Sweep
+from lhkit.sweeps.sweep_heat import MOST_KNOBS, HeatMap, heat_map
+from lhkit.sweeps.sweep_summary import FAILED
+from lhkit.sweeps.variant_record import SweepRecord
+
+_STATIC = Path(__file__).parents[1] / "draw" / "static"
+# What is sent takes the kernel's time, and nobody reads faster.
+_SECONDS_BETWEEN = 0.2
+# Of larger spaces no map is drawn while they run.
+_MOST_CELLS = 2_000
+
+
+def board_state(sweep: Sweep) -> dict[str, Any]:
+    """Return what the board shows of a sweep, as JSON can hold it."""
+    heat = _heat(sweep)
+    records = sweep.records
+    failed = {status: sum(r.status == status for r in records) for status in FAILED}
+    return {
+        "done": len(records),
+        "total": sweep.total,
+        "end": "broke off" if sweep.failure else sweep.end,
+        "best": _best_words(sweep, sweep.best),
+        "confirming": _confirming(sweep),
+        "failures": [[status, count] for status, count in failed.items() if count],
+        "heat": None if heat is None else dataclasses.asdict(heat),
+    }
+
+
+def _confirming(sweep: Sweep) -> dict[str, Any] | None:
+    """Return how far the confirmation has come; at the end what it found, in a sentence a payload."""
+    if (step := sweep.confirming) is not None:
+        return {"done": step.processes, "total": step.most, "words": f"{len(step.contenders)} in the race"}
+    found = [
+        f"{name}: {c.verdict.reason}" if name else c.verdict.reason for name, c in sweep.confirmations.items()
+    ]
+    return {"done": 0, "total": 0, "words": "; ".join(found)} if found else None
+
+
+def _heat(sweep: Sweep) -> HeatMap | None:
+    varied = {axis.name: axis.values for axis in sweep.space.axes if len(axis.values) > 1}
+    cells = 1
+    for values in varied.values():
+        cells *= len(values)
+    if not 0 < len(varied) <= MOST_KNOBS or cells > _MOST_CELLS:
+        return None
+    return heat_map(sweep.records, values=varied)
+
+
+def _best_words(sweep: Sweep, best: SweepRecord | None) -> str | None:
+    if best is None or best.time_ns is None:
+        return None
+    own = best.values
+    knobs = ", ".join(f"{axis.name} = {own[axis.name]}" for axis in sweep.space.axes)
+    return f"{knobs}: {format_ns(best.time_ns.median)}"
+
+
+class SweepBoard(anywidget.AnyWidget):
+    """What a running sweep has come to, with a button that stops it; the kernel stays free.
+
+    ``SweepBoard(lhkit.sweep(…))`` at the end of a cell shows it, as does the sweep itself while it runs.
+
+    Attributes:
+        state: What is shown; see `board_state`.
+    """
+
+    _esm = _STATIC / "sweep_board.js"
+    _css = _STATIC / "sweep_board.css"
+    state = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, sweep: Sweep) -> None:
+        super().__init__(state=board_state(sweep))
+        self._sweep = sweep
+        self._shown_at = time.monotonic()
+        self._unsubscribe = sweep.subscribe(self._show)
+        self.on_msg(self._hear)
+
+    def _show(self, event: SweepEvent) -> None:
+        """Show what happened, at most a few times a second; the end in any case."""
+        now = time.monotonic()
+        if event.end is None and event.confirming is None and now - self._shown_at < _SECONDS_BETWEEN:
+            return
+        self._shown_at = now
+        self.state = board_state(self._sweep)
+        if event.end is not None:
+            self._unsubscribe()
+
+    def _hear(self, _widget: object, content: object, _buffers: Sequence[bytes]) -> None:
+        if content == {"kind": "stop"}:
+            self._sweep.stop()
+
+
+# One board serves all outputs of a sweep.
+_BOARDS: weakref.WeakKeyDictionary[Sweep, SweepBoard] = weakref.WeakKeyDictionary()
+
+
+def sweep_bundle(sweep: Sweep) -> dict[str, Any]:
+    """Return a sweep as a MIME bundle: its board while it runs under a kernel, else its result."""
+    if not sweep.is_running:
+        return dict(sweep.result()._repr_mimebundle_())
+    if not is_live():
+        return {"text/plain": repr(sweep)}
+    board = _BOARDS.get(sweep)
+    if board is None:
+        board = _BOARDS[sweep] = SweepBoard(sweep)
+    view = {"version_major": 2, "version_minor": 0, "model_id": board.model_id}
+    return {"application/vnd.jupyter.widget-view+json": view, "text/plain": repr(sweep)}

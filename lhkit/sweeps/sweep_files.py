@@ -1,0 +1,154 @@
+"""Stores of sweeps on disk: where they lie if nobody says, and what they hold for other programs."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import importlib.util
+import io
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from lhkit.model.errors import usage_error
+from lhkit.model.file_io import open_input, parse_json, read_bytes
+from lhkit.model.files import write_file
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.sweeps.keys import schedule_facts, sha256_of
+from lhkit.sweeps.record_store import Store
+from lhkit.sweeps.sweep_frames import frame_of_records
+from lhkit.sweeps.sweep_payloads import payload_rows
+from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepResult, record_from_json
+from lhkit.worker.user_folders import state_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The first record says what it is within so many bytes.
+_LOOKED_AT = 200
+
+PathLike = str | os.PathLike[str]
+
+
+def default_store(payloads: Mapping[str, Payload], schedule: Schedule) -> Path:
+    """Return where the records of a sweep go if no store is named: always the same file for the same sweep.
+
+    Raises:
+        UsageError: There is no place for it.
+    """
+    decides = {"payloads": [p.sha256 for p in payloads.values()], "schedule": schedule_facts(schedule)}
+    names = [_stem(next(iter(payloads.values())).source), _stem(schedule.source)]
+    try:
+        folder = state_folder("sweeps")
+    except OSError as error:
+        raise usage_error(
+            f"the store of this sweep cannot be placed at {error.filename}: {error.strerror or error}",
+            "Name one (--store FILE, or store=…), or set LHKIT_STATE_DIR to another folder.",
+        ) from None
+    return folder / f"{'-'.join(names)}-{sha256_of(decides)[:12]}.jsonl"
+
+
+def _stem(source: str) -> str:
+    return re.sub(r"[^\w.-]+", "", PurePath(source).stem)[:40] or "unnamed"
+
+
+def store_frame(path: PathLike) -> pd.DataFrame:
+    """Return the records of a store as a pandas frame, a row a variant.
+
+    Raises:
+        UsageError: No such file, or it is no store.
+    """
+    return frame_of_records(_read(path).records())
+
+
+def export_store(path: PathLike, target: PathLike) -> None:
+    """Write the records of a store as a table: CSV, or Parquet where the name ends in ``.parquet``.
+
+    Raises:
+        UsageError: No such store, a name that ends otherwise, no pyarrow for Parquet, or a full disk.
+    """
+    check_table(target)
+    _write_frame(store_frame(path), Path(target))
+
+
+def save_result(result: SweepResult, path: PathLike) -> Path:
+    """Write a row a variant; see `SweepResult.save`."""
+    check_table(path)
+    _write_frame(result.frame(), Path(path))
+    return Path(path)
+
+
+def check_table(path: PathLike) -> None:
+    """Refuse the name of a table that cannot be written.
+
+    Raises:
+        UsageError: It ends neither in ``.csv`` nor in ``.parquet``, or the latter needs pyarrow.
+    """
+    target = Path(path)
+    if target.suffix not in (".csv", ".parquet"):
+        raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.parquet.")
+    if target.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        advice = "pip install pyarrow, or name a file that ends in .csv."
+        raise usage_error("Parquet needs pyarrow, which is not installed", advice)
+
+
+def _write_frame(frame: pd.DataFrame, target: Path) -> None:
+    try:
+        if target.suffix == ".csv":
+            frame.to_csv(target, index=False)
+        else:
+            frame.to_parquet(target, index=False)
+    except OSError as error:
+        raise usage_error(f"{target} cannot be written: {error.strerror or error}") from None
+
+
+def save_by_payload(result: SweepResult, path: PathLike) -> Path:
+    """Write the table from size to knobs; see `SweepResult.save_by_payload`."""
+    target, rows = Path(path), payload_rows(result)
+    if target.suffix == ".json":
+        text = json.dumps(rows, indent=1) + "\n"
+    elif target.suffix == ".csv":
+        file = io.StringIO()
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        text = file.getvalue()
+    else:
+        raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.json.")
+    write_file(target, text.encode())
+    return target
+
+
+def is_sweep_file(path: Path) -> bool:
+    """Return whether a file begins as a store does, or as what ``lhkit sweep --json`` writes."""
+    try:
+        with open_input(path) as file:
+            start = file.read(_LOOKED_AT)
+    except OSError:
+        return False
+    return f'"{SCHEMA}"'.encode() in start
+
+
+def load_records(path: PathLike) -> list[SweepRecord]:
+    """Return the records of a store, or of what ``lhkit sweep --json`` wrote.
+
+    Raises:
+        UsageError: No such file, or it is neither.
+    """
+    content = b""
+    with contextlib.suppress(OSError):
+        content = read_bytes(path)
+    if not content.startswith(b"["):
+        return _read(path).records()
+    try:
+        return [record_from_json(each) for each in parse_json(content)]
+    except ValueError as error:
+        raise usage_error(f"{path} is a damaged file of records: {error}") from None
+
+
+def _read(path: PathLike) -> Store:
+    return Store(path, read_only=True)

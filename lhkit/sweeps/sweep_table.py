@@ -1,0 +1,128 @@
+"""The result of a sweep as tables and lines of text."""
+
+from __future__ import annotations
+
+from lhkit.draw.tables import Table, format_ns, format_share
+from lhkit.model.errors import UsageError
+from lhkit.sweeps.confirmation import describe_confirmation
+from lhkit.sweeps.sweep_payloads import choices_of, payload_rows
+from lhkit.sweeps.sweep_summary import PAYLOAD_AXIS
+from lhkit.sweeps.variant_record import SweepRecord, SweepResult, best_of
+
+_MOST_ROWS = 10
+_MOST_FAILURES = 3
+_PARTS = {
+    "apply": "applying schedules",
+    "compile": "compiling",
+    "verify": "verifying",
+    "time": "timing",
+    "engine": "everything else",
+}
+
+
+def sweep_table(result: SweepResult, *, most_rows: int = _MOST_ROWS) -> Table:
+    """Return the best variants: knobs that were swept, time, spread, speed against the best, throughput.
+
+    Of several payloads it is the table from payload to best knobs.
+    """
+    if len(dict(result.axes).get(PAYLOAD_AXIS, ())) > 1 and any(r.status == "ok" for r in result.records):
+        return _payload_table(result)
+    timed = [(r.time_ns, r) for r in result.records if r.status == "ok" and r.time_ns is not None]
+    timed.sort(key=lambda pair: pair[0].median)
+    swept = [name for name, values in result.axes if len(values) > 1] or [name for name, _ in result.axes]
+    has_gflops = any(r.gflops is not None for _, r in timed)
+    rows = []
+    for time, record in timed[:most_rows]:
+        values = record.values
+        rows.append(
+            (
+                *(str(values.get(name, "")) for name in swept),
+                format_ns(time.median),
+                format_ns(time.mad),
+                f"{timed[0][0].median / time.median:.3g}×",
+                *([f"{record.gflops:.3g}" if record.gflops is not None else ""] if has_gflops else []),
+                format_ns(record.compile_ns) if record.compile_ns is not None else "",
+            )
+        )
+    rate = ["GFLOP/s"] if has_gflops else []
+    return Table((*swept, "median", "± MAD", "speed vs first row", *rate, "compile"), tuple(rows))
+
+
+def _payload_table(result: SweepResult) -> Table:
+    rows = payload_rows(result)
+    knobs = [name for name, values in result.axes if len(values) > 1 and name != PAYLOAD_AXIS]
+    shown = []
+    for row in rows:
+        regret, values = row["regret_of_one_choice"], [str(row.get(name, "")) for name in knobs]
+        cells = (str(row[PAYLOAD_AXIS]), *values, format_ns(float(row["median_ns"] or 0)))
+        shown.append(
+            (*cells, "" if regret is None else format_share(float(regret)), str(row["confirmed"] or ""))
+        )
+    return Table((PAYLOAD_AXIS, *knobs, "median", "regret of one choice", "confirmed"), tuple(shown))
+
+
+def _choice_lines(result: SweepResult) -> list[str]:
+    """Return which one choice is best for several payloads, and what it costs."""
+    try:
+        choice = choices_of(result)[0]
+    except UsageError:
+        return []
+    knobs = ", ".join(f"{name} = {value}" for name, value in choice.knobs)
+    worst = max(choice.regrets, key=lambda pair: pair[1])
+    mean, most = format_share(choice.mean_regret), format_share(worst[1])
+    regret = f"slower than the best of each by {mean} on average, at most by {most} ({worst[0]})"
+    return [f"one choice for all: {knobs}, {regret}"]
+
+
+def sweep_lines(result: SweepResult) -> list[str]:
+    """Return what belongs under the table: the course of the sweep, then who won."""
+    return [*course_lines(result), *confirmation_lines(result)]
+
+
+def course_lines(result: SweepResult) -> list[str]:
+    """Return counts, failures with a reason each, knobs without effect, and where the time went."""
+    counts: dict[str, int] = {}
+    for record in result.records:
+        counts[record.status] = counts.get(record.status, 0) + 1
+    listed = ", ".join(f"{n} {status}" for status, n in counts.items()) or "none"
+    lines = [f"variants: {len(result.records)} ({listed}); {result.known} of them known before"]
+    for status, failed in result.failures.items():
+        lines += [f"  {status}: {_shown(r)}: {r.message}" for r in failed[:_MOST_FAILURES]]
+        if len(failed) > _MOST_FAILURES:
+            lines.append(f"  {status}: {len(failed) - _MOST_FAILURES} more")
+    lines += _choice_lines(result)
+    for name in result.knobs_without_effect:
+        lines.append(f"knob {name!r} made no difference: variants that differ in it alone are one program")
+    if result.end != "finished":
+        lines.append(f"the sweep was not finished ({result.end}); run again, it goes on where it was")
+    return [*lines, *_time_lines(result)]
+
+
+def confirmation_lines(result: SweepResult) -> list[str]:
+    """Return who won when the best few were timed again, or that nobody did that."""
+    if result.unconfirmed is not None:
+        return [f"the best few were not timed again: {result.unconfirmed}"]
+    lines = []
+    for name, found in result.confirmations:
+        own = describe_confirmation(found)
+        lines += own if not name else [f"{name}: {own[0]}", *(f"  {line}" for line in own[1:])]
+    first, confirmed = best_of(result.records), result.confirmation
+    if confirmed is not None and first is not None and confirmed.leader_key != first.key:
+        lines.append("the table is in the order of the first timings; those side by side tell more")
+    if not lines and result.best is not None:
+        lines.append("the best few were not timed again: whether the first is really the fastest is not known")
+    return lines
+
+
+def _time_lines(result: SweepResult) -> list[str]:
+    spent = dict(result.spent_ns)
+    total = sum(spent.get(part, 0) for part in _PARTS)
+    tried = len(result.records) - result.known
+    if not tried or not total:
+        return []
+    shares = ", ".join(f"{format_share(spent.get(part, 0) / total)} {name}" for part, name in _PARTS.items())
+    return [f"time: {total / 1e9:.3g} s, {tried / (total / 1e9):.3g} variants a second: {shares}"]
+
+
+def _shown(record: SweepRecord) -> str:
+    return " ".join(f"{name}={value}" for name, value in record.knobs) or "the only variant"

@@ -1,0 +1,285 @@
+"""Variants as a sweep found them: one record each, a line of the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from lhkit.model.knob import KnobValue
+from lhkit.model.schedule import Schedule
+from lhkit.model.showable import Printable, call, frame
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    import pandas as pd
+
+    from lhkit.sweeps.confirmation import Confirmation
+    from lhkit.sweeps.sweep_payloads import Choice
+
+SCHEMA: Literal["lhkit.sweep/1"] = "lhkit.sweep/1"
+SweepStatus = Literal[
+    "ok",
+    "same-as",
+    "stopped-early",
+    "invalid-config",
+    "schedule-failed",
+    "compile-failed",
+    "wrong-result",
+    "crashed",
+    "timeout",
+    "out-of-memory",
+]
+SWEEP_STATUSES: tuple[SweepStatus, ...] = get_args(SweepStatus)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepTime:
+    """The times of one variant.
+
+    Attributes:
+        median: Median time of a call in ns.
+        min: The shortest one.
+        mad: Median absolute deviation from the median.
+        runs: How many runs there were; a run is a call, or the mean of a batch of short ones.
+    """
+
+    median: int
+    min: int
+    mad: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRecord:
+    """What became of one variant; ``schemas/sweep-1.json`` says the same of its line in a store.
+
+    Attributes:
+        schema: ``lhkit.sweep/1``.
+        key: Hash of payload, schedule, knobs, toolchain, machine and pipeline: what decides the rest.
+        knobs: The value of every knob.
+        status: ``ok``; ``same-as`` another variant, as a program; ``stopped-early``, being much slower than
+            the best; or how it failed.
+        message: Why it failed, or None.
+        same_as: The key of the variant that is the same program, or None.
+        time_ns: Its times, or None where it was not timed; of one stopped early those of its only run.
+        compile_ns: Time from text to machine code, or None.
+        gflops: 10^9 floating-point operations a second, or None if they are not counted.
+        max_abs_error: The largest difference from the reference, or None where it did not run, or where
+            only one of both is finite.
+        hot_loops: What bounds its loops, or None if nobody looked.
+        ir_sha256: Hash of the scheduled payload, or None if the schedule did not apply.
+        environment: Hash of machine, toolchain and pipeline; times of different ones do not mix.
+        started: When it was tried, in ISO 8601.
+    """
+
+    schema: Literal["lhkit.sweep/1"]
+    key: str
+    knobs: tuple[tuple[str, KnobValue], ...]
+    status: SweepStatus
+    message: str | None
+    same_as: str | None
+    time_ns: SweepTime | None
+    compile_ns: int | None
+    gflops: float | None
+    max_abs_error: float | None
+    hot_loops: Mapping[str, Any] | None
+    ir_sha256: str | None
+    environment: str
+    started: str
+
+    @property
+    def values(self) -> dict[str, KnobValue]:
+        """The value of every knob, by name."""
+        return dict(self.knobs)
+
+
+SweepEnd = Literal["finished", "stopped", "out of time"]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult(Printable):
+    """What a sweep found, as a value.
+
+    Attributes:
+        payloads: What the payloads are called.
+        schedule: The schedule, its knobs as they were given.
+        axes: The knobs that were swept and their values; a payload axis is among them.
+        records: Of the variants asked for, in that order.
+        best: The best variant, or None.
+        known: How many of the variants were in the store before.
+        end: How it ended, or None while it runs.
+        spent_ns: Time by what it was spent on: ``prepare``, then ``apply``, ``compile``, ``verify`` and
+            ``time`` of variants, ``engine`` for everything beside them, and ``confirm``.
+        store: The file of the records.
+        confirmations: What the best few were found to be when they were timed again, by payload; of a single
+            one by ``""``.
+        unconfirmed: Why they could not be timed again, or None.
+        signatures: What each payload takes, as (payload, types of its arguments).
+    """
+
+    payloads: tuple[str, ...]
+    schedule: Schedule
+    axes: tuple[tuple[str, tuple[KnobValue, ...]], ...]
+    records: tuple[SweepRecord, ...]
+    best: SweepRecord | None
+    known: int
+    end: SweepEnd | None
+    spent_ns: tuple[tuple[str, int], ...]
+    store: str
+    confirmations: tuple[tuple[str, Confirmation], ...] = ()
+    unconfirmed: str | None = None
+    signatures: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def confirmation(self) -> Confirmation | None:
+        """What the confirmation of the only payload found, or None."""
+        return dict(self.confirmations).get("")
+
+    @property
+    def failures(self) -> dict[SweepStatus, tuple[SweepRecord, ...]]:
+        """The variants that failed, by how; not those that are the same program as one of them."""
+        kinds = SWEEP_STATUSES[SWEEP_STATUSES.index("invalid-config") :]
+        listed = {kind: tuple(r for r in self.records if r.status == kind) for kind in kinds}
+        return {kind: found for kind, found in listed.items() if found}
+
+    @property
+    def knobs_without_effect(self) -> tuple[str, ...]:
+        """The knobs that made no difference: every two variants that differ in one alone are one program."""
+        return tuple(call(self, "knobs_without_effect"))
+
+    def best_schedule(self) -> str:
+        """Return the schedule of the best variant for other programs: MLIR text with the knobs folded in.
+
+        Raises:
+            UsageError: No variant is ok, or something prevents the export.
+        """
+        return str(call(self, "best_schedule"))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table of `frame` and return its path: CSV, or Parquet where the name ends in ``.parquet``.
+
+        Raises:
+            UsageError: A name that ends otherwise, no pyarrow for Parquet, or a file that cannot be written.
+        """
+        written: Path = call(self, "save", path)
+        return written
+
+    def choices(self) -> tuple[Choice, ...]:
+        """Return the choices of knobs that were timed on every payload, the least mean regret first.
+
+        Raises:
+            UsageError: There were not several payloads, or no choice was timed on all of them.
+        """
+        ranked: tuple[Choice, ...] = call(self, "choices")
+        return ranked
+
+    def by_payload(self) -> pd.DataFrame:
+        """Return the table from size to knobs: a row a payload, its best knobs, and the regret of one choice.
+
+        The one choice is the first of `choices`; its regret is how much longer it takes than the best (0.1 is
+        10 %). ``confirmed`` says whether the knobs won when they were timed again.
+
+        Raises:
+            UsageError: There were not several payloads, or no variant was timed.
+        """
+        table: pd.DataFrame = frame(self, "payloads")
+        return table
+
+    def save_by_payload(self, path: str | os.PathLike[str]) -> Path:
+        """Write the table of `by_payload` for other programs and return its path: CSV, or JSON by its name.
+
+        Raises:
+            UsageError: As for `by_payload`; a name that ends otherwise, or a file that cannot be written.
+        """
+        written: Path = call(self, "save_by_payload", path)
+        return written
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row a variant: its knobs, status, times, and what else its record holds."""
+        records: pd.DataFrame = frame(self, "records")
+        return records
+
+
+def record_to_json(record: SweepRecord) -> dict[str, Any]:
+    """Return a record as JSON can hold it."""
+    time = record.time_ns
+    data = {name: getattr(record, name) for name in _FIELDS}
+    data["knobs"] = dict(record.knobs)
+    if time is not None:
+        data["time_ns"] = {"median": time.median, "min": time.min, "mad": time.mad, "runs": time.runs}
+    return data
+
+
+def record_to_line(record: SweepRecord) -> str:
+    """Return a record as a line of a store, without the line break."""
+    return json.dumps(record_to_json(record), allow_nan=False)
+
+
+def record_from_json(data: Any) -> SweepRecord:
+    """Return the record that a line holds, decoded.
+
+    Written out by hand because stores have a hundred thousand lines.
+
+    Raises:
+        ValueError: It is something else; the message names the field.
+    """
+    if not isinstance(data, dict) or data.keys() != _NAMES or data["schema"] != SCHEMA:
+        raise ValueError(f"it is no record of {SCHEMA}")
+    for name, (types, is_optional) in _TYPES.items():
+        value = data[name]
+        if not (isinstance(value, types) or (value is None and is_optional)) or isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}")
+    knobs, time, status = data["knobs"], data["time_ns"], data["status"]
+    if status not in SWEEP_STATUSES or (data["same_as"] is None) == (status == "same-as"):
+        raise ValueError(f"same_as is {data['same_as']!r} where the status is {status!r}")
+    if not all(isinstance(v, int | float | str) for v in knobs.values()):
+        raise ValueError(f"knobs is {knobs!r}")
+    if time is not None and not (time.keys() == _TIME_NAMES and _is_time(**time)):
+        raise ValueError(f"time_ns is {time!r}")
+    if any(data[name] is not None and data[name] < 0 for name in ("compile_ns", "gflops", "max_abs_error")):
+        raise ValueError("compile_ns, gflops or max_abs_error is negative")
+    return SweepRecord(
+        **{**data, "knobs": tuple(knobs.items()), "time_ns": None if time is None else SweepTime(**time)}
+    )
+
+
+def _is_time(median: object, min: object, mad: object, runs: object) -> bool:
+    """Return whether values are times of runs: a record with other ones would be the best of its sweep."""
+    values = (median, min, mad, runs)
+    return all(type(v) is int and v >= 0 for v in values) and runs != 0
+
+
+def originals(records: Iterable[SweepRecord]) -> dict[str, SweepRecord]:
+    """Return for each key the record that was tried: itself, or the one that is the same program."""
+    by_key = {r.key: r for r in records}
+    return {key: by_key.get(r.same_as or key, r) for key, r in by_key.items()}
+
+
+def best_of(records: Iterable[SweepRecord]) -> SweepRecord | None:
+    """Return the record with the shortest median time among those that are ``ok``, or None."""
+    timed = [(r.time_ns.median, r) for r in records if r.status == "ok" and r.time_ns is not None]
+    return min(timed, key=lambda pair: pair[0])[1] if timed else None
+
+
+_FIELDS = tuple(SweepRecord.__dataclass_fields__)
+_NAMES, _TIME_NAMES = frozenset(_FIELDS), frozenset(SweepTime.__dataclass_fields__)
+# What each field is, and whether it may be null; booleans are none of these.
+_TYPES: Mapping[str, tuple[type | tuple[type, ...], bool]] = {
+    "key": (str, False),
+    "knobs": (dict, False),
+    "status": (str, False),
+    "message": (str, True),
+    "same_as": (str, True),
+    "time_ns": (dict, True),
+    "compile_ns": (int, True),
+    "gflops": ((int, float), True),
+    "max_abs_error": ((int, float), True),
+    "hot_loops": (dict, True),
+    "ir_sha256": (str, True),
+    "environment": (str, False),
+    "started": (str, False),
+}

@@ -1,0 +1,360 @@
+"""Expressions over knobs or facts of a target, as texts: a small arithmetic language of its own grammar.
+
+Numbers, strings, ``True``, ``False`` and names; ``+ - * / // % **``, ``& | ^ ~ << >>``, comparisons (chained
+as in Python), ``in`` and ``not in`` of strings, ``and``, ``or``, ``not``, ``A if CONDITION else B``, and the
+functions ``abs``, ``divides``, ``max`` and ``min``. Operators bind as in Python; `arithmetic` says what they
+compute.
+
+A text may come from anybody's file: its length is bounded, and reading it does not recurse.
+Operator-precedence parsing turns it into code for a stack machine: each operand is the list of instructions
+that computes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.knob import KnobValue
+from lhkit.model.span import Span
+from lhkit.text.expression_arithmetic import FUNCTIONS, Instruction, checked_number, evaluate
+
+_MOST_CHARACTERS = 10_000
+_MOST_TOKENS = 2_000
+_MOST_SHOWN = 80
+_LONGEST_NUMBER = 200
+
+_TOKEN = re.compile(
+    r"""(?P<number>0[xXbBoO][0-9a-fA-F_]+|(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9][0-9_]*)?)
+    |(?P<name>[^\W\d]\w*)
+    |(?P<string>'[^'\\\n]*'|"[^"\\\n]*")
+    |(?P<mark>\*\*|//|<<|>>|<=|>=|==|!=|[-+*/%&|^~<>(),])""",
+    re.VERBOSE,
+)
+_SPACE = re.compile(r"\s*")
+_WORDS = frozenset(("and", "or", "not", "if", "else", "in"))
+_LITERALS: Mapping[str, bool] = {"True": True, "False": False}
+
+# How tightly operators bind. All are read from the left, but ``**`` and ``if``.
+_OPEN, _TERNARY, _OR, _AND, _NOT, _COMPARISON, _SIGN, _POWER = 0, 1, 2, 3, 4, 5, 12, 13
+_BINARY: Mapping[str, int] = {
+    **{"or": _OR, "and": _AND, "**": _POWER, "|": 6, "^": 7, "&": 8, "<<": 9, ">>": 9, "+": 10, "-": 10},
+    **dict.fromkeys(("*", "/", "//", "%"), 11),
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!=", "in", "not in"), _COMPARISON),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression that was read and whose names are known.
+
+    Attributes:
+        text: As it is written.
+        names: The names in it that are no functions, sorted.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    _code: tuple[Instruction, ...]
+
+    def holds(self, values: Mapping[str, KnobValue]) -> bool:
+        """Return whether it is true of values, one for each of its names.
+
+        Raises:
+            ValueError: It cannot be evaluated, with the reason.
+        """
+        return bool(self.value(values))
+
+    def value(self, values: Mapping[str, KnobValue]) -> KnobValue:
+        """Return what it is for values, one for each of its names.
+
+        Raises:
+            ValueError: It cannot be evaluated, with the reason.
+        """
+        return evaluate(self._code, values)
+
+
+def parse_expression(
+    text: str, known: Collection[str], *, owner: str, at: Span, source: str, named: str = "knob"
+) -> Expression:
+    """Return the expression that a text is.
+
+    Args:
+        text: The expression.
+        known: The names that it may use.
+        owner: Whose names they are, for messages.
+        at: Where the expression begins.
+        source: The text that ``at`` points into.
+        named: What a name stands for, for messages.
+
+    Raises:
+        UsageError: It is no expression, too long, or uses an unknown name; with its place.
+    """
+    place = _Place(text, at, source)
+    tokens = _tokens(place)
+    code = _Parser(place, tokens).parse()
+    names = {t.text: t for t in reversed(tokens) if t.kind == "name"}
+    for name, token in sorted(names.items(), key=lambda item: item[1].start):
+        if name not in known:
+            have = ", ".join(sorted(known)) or "none"
+            message = f"{owner} has no {named} {name!r}"
+            raise usage_error(message, f"Its {named}s: {have}.", at=place.span(token.start), text=source)
+    return Expression(text, tuple(sorted(names)), tuple(code))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A text, and where it is in its source."""
+
+    text: str
+    at: Span
+    source: str
+
+    def span(self, offset: int) -> Span:
+        """Return the place of an offset into the text."""
+        lines = self.text.count("\n", 0, offset)
+        start = self.text.rfind("\n", 0, offset) + 1
+        column = offset - start + (1 if lines else self.at.column)
+        return Span(self.at.file, self.at.line + lines, column)
+
+    def refused(self, reason: str, offset: int) -> UsageError:
+        """Return the error for a text that is no expression for a reason, seen at an offset."""
+        shown = self.text if len(self.text) <= _MOST_SHOWN else f"{self.text[:_MOST_SHOWN]}…"
+        return usage_error(f"{shown!r} is no expression: {reason}", at=self.span(offset), text=self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """One word of an expression; ``kind`` is number, name, function, string, mark or end."""
+
+    kind: str
+    text: str
+    start: int
+
+
+def _tokens(place: _Place) -> list[_Token]:
+    """Return the words of a text, an end marker last."""
+    text = place.text
+    if len(text) > _MOST_CHARACTERS:
+        raise place.refused(f"it is longer than {_MOST_CHARACTERS:,} characters", 0)
+    found: list[_Token] = []
+    offset = _space_end(text, 0)
+    while offset < len(text):
+        match = _TOKEN.match(text, offset)
+        if match is None or match.lastgroup is None:
+            what = (
+                "a string without an end, or with an escape" if text[offset] in "'\"" else f"{text[offset]!r}"
+            )
+            raise place.refused(f"it has {what}", offset)
+        if len(found) == _MOST_TOKENS:
+            raise place.refused(f"it has more than {_MOST_TOKENS:,} words", offset)
+        kind, start, offset = match.lastgroup, offset, _space_end(text, match.end())
+        if kind == "name" and match[0] in _WORDS:
+            kind = "mark"
+        elif kind == "name" and text.startswith("(", offset):
+            kind = "function"
+            if match[0] not in FUNCTIONS:
+                message = f"there is no function {match[0]!r} in expressions"
+                advice = f"Their functions: {', '.join(FUNCTIONS)}."
+                raise usage_error(message, advice, at=place.span(start), text=place.source)
+        elif kind == "name" and match[0] in _LITERALS:
+            kind = "literal"
+        found.append(_Token(kind, match[0], start))
+    return [*found, _Token("end", "the end", len(text))]
+
+
+def _space_end(text: str, offset: int) -> int:
+    found = _SPACE.match(text, offset)
+    return found.end() if found else offset
+
+
+@dataclass(slots=True)
+class _Operand:
+    """The instructions that compute a value.
+
+    Attributes:
+        code: The instructions.
+        links: For a comparison that is not in parentheses: where its code skips to its end from.
+    """
+
+    code: list[Instruction]
+    links: list[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Operator:
+    """An operator, or an opening parenthesis, that waits for what is behind it.
+
+    Attributes:
+        text: The operator; ``(`` for a parenthesis, of a function too.
+        binds: How tightly.
+        start: Its offset.
+        operands: How many operands it has.
+        function: For a parenthesis, the function that it calls.
+        arguments: How many of the function's arguments have a comma behind them.
+    """
+
+    text: str
+    binds: int
+    start: int
+    operands: int = 2
+    function: str = ""
+    arguments: int = 0
+
+
+class _Parser:
+    """Reads one expression from the left to the right, with what is pending on two stacks."""
+
+    def __init__(self, place: _Place, tokens: list[_Token]) -> None:
+        self._place = place
+        self._tokens = tokens
+        self._operands: list[_Operand] = []
+        self._operators: list[_Operator] = []
+        self._at = 0
+
+    def parse(self) -> list[Instruction]:
+        wants_operand = True
+        while True:
+            token = self._tokens[self._at]
+            self._at += 1
+            if wants_operand:
+                wants_operand = self._operand(token)
+            elif token.kind == "end":
+                self._reduce(_OPEN + 1)
+                if self._operators:
+                    raise self._place.refused("a parenthesis is not closed", self._operators[-1].start)
+                return self._operands.pop().code
+            else:
+                wants_operand = self._operator(token)
+
+    def _operand(self, token: _Token) -> bool:
+        """Read a token where an operand begins; return whether an operand is still to come."""
+        if token.kind == "number":
+            self._operands.append(_Operand([("constant", self._number(token))]))
+        elif token.kind == "string":
+            self._operands.append(_Operand([("constant", token.text[1:-1])]))
+        elif token.kind == "literal":
+            self._operands.append(_Operand([("constant", _LITERALS[token.text])]))
+        elif token.kind == "name":
+            self._operands.append(_Operand([("name", token.text)]))
+        elif token.kind == "function":
+            self._at += 1  # its parenthesis
+            self._operators.append(_Operator("(", _OPEN, token.start, function=token.text))
+            return True
+        elif token.text == "(":
+            self._operators.append(_Operator("(", _OPEN, token.start))
+            return True
+        elif token.text in ("-", "+", "~"):
+            self._operators.append(_Operator(token.text, _SIGN, token.start, 1))
+            return True
+        elif token.text == "not" and (not self._operators or self._operators[-1].binds <= _NOT):
+            self._operators.append(_Operator("not", _NOT, token.start, 1))
+            return True
+        elif token.text == ")" and self._operators and self._operators[-1].arguments:
+            self._close(self._operators.pop(), 0)  # a comma behind the last argument
+        else:
+            raise self._place.refused(f"expected a value, found {token.text}", token.start)
+        return False
+
+    def _operator(self, token: _Token) -> bool:
+        """Read a token behind an operand; return whether another operand has to follow."""
+        text = token.text
+        if text == "not" and self._tokens[self._at].text == "in":
+            self._at += 1
+            text = "not in"
+        if text == ")":
+            self._reduce(_OPEN + 1)
+            if not self._operators:
+                raise self._place.refused("a parenthesis is closed that was not opened", token.start)
+            self._close(self._operators.pop(), 1)
+            return False
+        if text == ",":
+            self._reduce(_OPEN + 1)
+            if not self._operators or not self._operators[-1].function:
+                raise self._place.refused("a comma outside of a function's arguments", token.start)
+            self._operators[-1] = replace(self._operators[-1], arguments=self._operators[-1].arguments + 1)
+        elif text == "if":
+            self._reduce(_TERNARY + 1)
+            if self._operators and self._operators[-1].text == "if":
+                raise self._place.refused("put the condition in parentheses", token.start)
+            self._operators.append(_Operator("if", _TERNARY, token.start))
+        elif text == "else":
+            self._reduce(_TERNARY + 1)
+            if not self._operators or self._operators[-1].text != "if":
+                raise self._place.refused("'else' without 'if'", token.start)
+            self._operators[-1] = _Operator("else", _TERNARY, token.start, 3)
+        elif token.kind == "mark" and text in _BINARY:
+            binds = _BINARY[text]
+            self._reduce(binds + (text == "**"))
+            if text in ("and", "or"):
+                self._operands[-1].code.append((text, 0))
+            self._operators.append(_Operator(text, binds, token.start))
+        else:
+            raise self._place.refused(f"expected an operator, found {token.text}", token.start)
+        return True
+
+    def _reduce(self, binds: int) -> None:
+        """Apply the pending operators that bind at least so tightly."""
+        while self._operators and self._operators[-1].binds >= binds:
+            self._apply(self._operators.pop())
+
+    def _apply(self, applied: _Operator) -> None:
+        """Replace the operands of an operator by what it makes of them."""
+        symbol = applied.text
+        if symbol == "if":
+            raise self._place.refused("'if' without 'else'", applied.start)
+        right = self._operands.pop() if applied.operands > 1 else _Operand([])
+        if symbol == "else":
+            condition, then = self._operands.pop(), self._operands.pop()
+            skipped, behind = [("unless", len(then.code) + 1)], [("jump", len(right.code))]
+            code = [*condition.code, *skipped, *then.code, *behind, *right.code]
+            self._operands.append(_Operand(code))
+            return
+        left = self._operands[-1]
+        links = left.links
+        left.links = None
+        if applied.operands == 1:
+            left.code.append(("unary", (symbol, 1)))
+        elif symbol in ("and", "or"):
+            left.code[-1] = (symbol, len(right.code))
+            left.code += right.code
+        elif applied.binds != _COMPARISON:
+            left.code += [*right.code, ("binary", (symbol, 2))]
+        else:
+            left.links = links or []
+            if links is not None:
+                left.links.append(len(left.code) - 1)
+            left.code += [*right.code, ("compare", (symbol, 2))]
+            for link in left.links:
+                compared = left.code[link][1][0]
+                left.code[link] = ("chain", (compared, len(left.code) - 1 - link))
+
+    def _close(self, opened: _Operator, more: int) -> None:
+        """End a parenthesis: of a group, or of a function's arguments with so many behind the last comma."""
+        name = opened.function
+        if not name:
+            self._operands[-1].links = None
+            return
+        count = opened.arguments + more
+        _, least, most = FUNCTIONS[name]
+        if count < least or (most is not None and count > most):
+            wanted = "at least two arguments" if most is None else f"{least} argument{'s' * (least > 1)}"
+            raise self._place.refused(f"{name} takes {wanted}, not {count}", opened.start)
+        arguments = self._operands[-count:]
+        del self._operands[-count:]
+        code = [instruction for argument in arguments for instruction in argument.code]
+        self._operands.append(_Operand([*code, ("call", (name, count))]))
+
+    def _number(self, token: _Token) -> KnobValue:
+        text = token.text
+        is_float = text[:2].lower() not in ("0x", "0b", "0o") and any(c in text for c in ".eE")
+        try:
+            if len(text) > _LONGEST_NUMBER:
+                raise ValueError("a number is too long")
+            return checked_number(float(text) if is_float else int(text, 0))
+        except ValueError as error:
+            said = str(error)
+            reason = f"{text} is no number" if "literal" in said or "convert" in said else said
+            raise self._place.refused(reason, token.start) from None

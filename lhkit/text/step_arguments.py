@@ -1,0 +1,129 @@
+"""Arguments of a step as they are written: lists and values behind words, entries of dictionaries, types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lhkit.text.brackets import closing, outside_brackets, split_list
+from lhkit.text.lexer import Token
+from lhkit.text.op_tree import Group, OpSyntax
+
+# Words of the syntax that are no names of arguments.
+_SYNTAX_WORDS = ("attributes", "in", "to", "into", "from", "failures", "loc", "num", "by")
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a step: its name and where its value stands.
+
+    Attributes:
+        name: ``tile_sizes``, ``factor``.
+        start: Where the value begins; where the name ends for a flag without a value.
+        end: Where the value ends.
+        form: ``list`` for ``tile_sizes [8]``, ``braces`` for ``ops{…}``, ``word`` for ``after 4``, ``entry`` in
+            a dictionary.
+        name_start: Where its name begins.
+    """
+
+    name: str
+    start: int
+    end: int
+    form: str
+    name_start: int
+
+
+def arguments_of(op: OpSyntax) -> tuple[Argument, ...]:
+    """Return the arguments of a step in the order of the text; operands that stand alone are none."""
+    found: list[Argument] = []
+    tokens = _outside_groups(op)
+    by_start = {g.start: g for g in op.groups}
+    for i, token in enumerate(tokens):
+        if token.kind != "word" or token.text in _SYNTAX_WORDS:
+            continue
+        at = i + 1
+        if at < len(tokens) and tokens[at].text == "=":
+            at += 1
+        if at < len(tokens) and any(token.end <= r.start < tokens[at].start for r in op.regions):
+            continue  # the word introduces a region
+        group = by_start.get(tokens[at].start) if at < len(tokens) else None
+        if group is not None and group.opener in "[{":
+            form = "list" if group.opener == "[" else "braces"
+            found.append(Argument(token.text, group.start, group.end, form, token.start))
+        elif at < len(tokens) and (end := _value_end(tokens, at, is_assigned=at > i + 1)) is not None:
+            found.append(Argument(token.text, tokens[at].start, end, "word", token.start))
+    for group in dictionaries_of(op):
+        found += _entries(op, group)
+    return tuple(sorted(found, key=lambda a: a.start))
+
+
+def dictionaries_of(op: OpSyntax) -> tuple[Group, ...]:
+    """Return the attribute dictionaries of an op."""
+    return tuple(g for g in op.groups if g.opener == "{" and g.keyword in ("", "attributes"))
+
+
+def elements_of(op: OpSyntax, start: int, end: int) -> tuple[tuple[int, int], ...]:
+    """Return where the elements of a bracketed list of an op stand, brackets included in the span given."""
+    return _spans(op.tokens_in(start + 1, end - 1))
+
+
+def types_of(op: OpSyntax) -> tuple[tuple[int, int], ...]:
+    """Return where the types of an op's operands stand in its trailing types."""
+    tokens = op.tokens_in(*op.signature) if op.signature is not None else ()
+    if not tokens or tokens[0].text == "->":
+        return ()
+    tokens = tokens[1:]
+    if tokens and tokens[0].text == "(":
+        return _spans(tokens[1 : closing(tokens, 0)])
+    stop = next((i for i, t in enumerate(tokens) if t.text in ("->", "to")), len(tokens))
+    return _spans(tokens[:stop])
+
+
+def result_types_of(op: OpSyntax) -> tuple[tuple[int, int], ...]:
+    """Return where the types of an op's results stand, nothing where they are not behind an arrow."""
+    tokens = op.tokens_in(*op.signature) if op.signature is not None else op.head
+    arrow = max((i for i in outside_brackets(tokens) if tokens[i].text == "->"), default=len(tokens))
+    types = tokens[arrow + 1 :]
+    if types and types[0].text == "(":
+        return _spans(types[1 : closing(types, 0)])
+    stop = next((i for i, token in enumerate(types) if token.text == "attributes"), len(types))
+    return _spans(types[:stop])
+
+
+def _spans(tokens: Sequence[Token]) -> tuple[tuple[int, int], ...]:
+    return tuple((piece[0].start, piece[-1].end) for piece in split_list(tokens))
+
+
+def _outside_groups(op: OpSyntax) -> list[Token]:
+    """Return the tokens of an op outside its brackets; of a bracket, the first token only."""
+    ends = {group.start: group.end for group in op.groups}
+    tokens: list[Token] = []
+    behind = 0
+    for token in op.tokens:
+        if token.start >= behind:
+            tokens.append(token)
+            behind = ends.get(token.start, behind)
+    return tokens
+
+
+def _value_end(tokens: Sequence[Token], i: int, *, is_assigned: bool) -> int | None:
+    """Return where the value that begins at a token ends, None where no value does."""
+    if tokens[i].text == "-" and i + 1 < len(tokens):
+        i += 1
+    kinds = ("number", "string", "attribute", "value", "symbol")
+    if tokens[i].kind not in (*kinds, "word") or (tokens[i].kind == "word" and not is_assigned):
+        return None
+    end, angles = i + 1, 0
+    while end < len(tokens) and (tokens[end].text == "<" or angles):
+        angles += {"<": 1, ">": -1}.get(tokens[end].text, 0)
+        end += 1
+    return tokens[end - 1].end
+
+
+def _entries(op: OpSyntax, group: Group) -> Iterator[Argument]:
+    for piece in split_list(op.tokens_in(group.start + 1, group.end - 1)):
+        name = piece[0].text.strip('"')
+        if len(piece) > 2 and piece[1].text == "=":
+            yield Argument(name, piece[2].start, piece[-1].end, "entry", piece[0].start)
+        elif len(piece) == 1:
+            yield Argument(name, piece[0].end, piece[0].end, "entry", piece[0].start)

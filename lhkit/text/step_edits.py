@@ -1,0 +1,244 @@
+"""Edits of whole steps: insert, replace, remove, duplicate."""
+
+from __future__ import annotations
+
+import textwrap
+
+from lhkit.text.handle_scopes import Definition
+from lhkit.text.layout import (
+    STEP_INDENT,
+    cut,
+    indent_of,
+    indented,
+    lines_of,
+    put_after,
+    put_before,
+)
+from lhkit.text.naming import fresh_name, names_in, with_names
+from lhkit.text.op_tree import OpSyntax
+from lhkit.text.parser import read_syntax
+from lhkit.text.script import (
+    SEQUENCE,
+    Edited,
+    Replacement,
+    Script,
+    StepRef,
+    is_terminator,
+    renamed,
+)
+
+
+def insert_step(
+    script: Script,
+    lines: str,
+    *,
+    before: StepRef | None = None,
+    after: StepRef | None = None,
+    inside: StepRef | None = None,
+) -> Edited:
+    """Insert one step or several, as text, at the indentation of where they go.
+
+    Handles that the new steps define and whose names are taken in the sequence get a number behind them.
+
+    Args:
+        script: The schedule.
+        lines: Transform IR, comments included.
+        before: The step to put them before.
+        after: The step to put them behind.
+        inside: The step at the end of whose last block they go, before the terminator; a sequence for one.
+
+    Raises:
+        UsageError: Not exactly one place, no step in the text, or a place where none can stand.
+    """
+    if sum(place is not None for place in (before, after, inside)) != 1:
+        raise script.refusal("say where to insert: exactly one of before, after and inside")
+    lines = textwrap.dedent(lines).strip("\n")
+    if not read_syntax(lines).ops:
+        raise script.refusal("the text to insert has no op in it")
+    if inside is not None:
+        owner = script.find(inside)
+        inner = owner.regions[-1].start + 1 if owner.regions else owner.start
+        lines, notes = _with_fresh_names(script, lines, inner)
+        place = _end_of_block(script, owner, lines)
+    else:
+        target = script.find(before if before is not None else after)  # type: ignore[arg-type]
+        if before is None and is_terminator(target):
+            raise script.refusal(
+                f"nothing can stand behind {script.describe(target)}: it ends its block", target
+            )
+        lines, notes = _with_fresh_names(script, lines, target.start)
+        place = (put_after if before is None else put_before)(script.text, target, lines)
+    names = ", ".join(op.name for op in read_syntax(lines).ops[:3])
+    return script.edited([place], f"insert {names}", notes)
+
+
+def replace_step(script: Script, step: StepRef, lines: str) -> Edited:
+    """Write a step anew, from its results to its types; the comments around it stay.
+
+    Raises:
+        UsageError: There is no such step, or the text is not one op.
+    """
+    op = script.find(step)
+    lines = textwrap.dedent(lines).strip()
+    new = read_syntax(lines).ops
+    if not new or (new[0].start, new[0].end) != (0, len(lines)):
+        raise script.refusal("the text to put there must be one op", op)
+    indent = indent_of(script.text, op.start)
+    text = textwrap.indent(lines, indent).removeprefix(indent)
+    return script.edited([Replacement(op.start, op.end, text)], f"replace {script.describe(op)}")
+
+
+def dependents_of(script: Script, step: StepRef) -> tuple[OpSyntax, ...]:
+    """Return the steps that cannot stay without a step: those that use its results, and so on.
+
+    For a named sequence, these are the steps that name it.
+    """
+    op = script.find(step)
+    found: dict[int, OpSyntax] = {}
+    waiting = [op]
+    while waiting:
+        gone = waiting.pop()
+        span = range(gone.start, gone.end)
+        for definition in script.handles.definitions:
+            if definition.op.start in span and not definition.is_argument:
+                for _, user in definition.uses:
+                    if user.start not in span and user.start not in found:
+                        found[user.start] = user
+                        waiting.append(user)
+    for user in _users_of_symbol(script, op):
+        found.setdefault(user.start, user)
+    inside = range(op.start, op.end)
+    return tuple(found[start] for start in sorted(found) if start not in inside)
+
+
+def remove_step(script: Script, step: StepRef, *, with_dependents: bool = False) -> Edited:
+    """Remove a step with the comments that belong to it.
+
+    Args:
+        script: The schedule.
+        step: The step.
+        with_dependents: True to remove the steps that depend on it too; they are listed in the notes.
+
+    Raises:
+        UsageError: It ends a block, or others depend on it; they are listed.
+    """
+    op = script.find(step)
+    refuse_terminator(script, op, "removed")
+    dependents = check_dependents(script, op, allowed=with_dependents, done="removed")
+    gone = outermost([op, *dependents])
+    notes = [f"removed {script.describe(d)} too" for d in dependents]
+    return script.edited([cut(script.text, o, o) for o in gone], f"remove {script.describe(op)}", notes)
+
+
+def duplicate_step(script: Script, step: StepRef) -> Edited:
+    """Put a copy of a step right behind it; the handles of the copy get fresh names.
+
+    Raises:
+        UsageError: It ends a block.
+    """
+    op = script.find(step)
+    refuse_terminator(script, op, "duplicated")
+    taken = names_in(script.text)
+    names: dict[str, str] = {}
+    for name in op.results:
+        names[name.text] = fresh_name(name.text, {*taken, *names.values()})
+    piece = Script(lines_of(script.text, op, op))
+    own = [d for d in piece.handles.definitions if d.scope == 0]
+    copy = piece.edited([r for d in own for r in _renamed_later(d, names[d.name.text])], "").text
+    if op.name == SEQUENCE:
+        symbol = op.symbol
+        names[symbol] = fresh_name(symbol, taken)
+        copy = with_names(copy, {symbol: names[symbol]})
+    notes = [f"{old} of the copy is called {new}" for old, new in names.items()]
+    place = put_after(script.text, op, copy)
+    return script.edited([place], f"duplicate {script.describe(op)}", notes)
+
+
+def refuse_terminator(script: Script, op: OpSyntax, done: str) -> None:
+    """Refuse to do something to the op that ends a block.
+
+    Raises:
+        UsageError: The op is one.
+    """
+    if is_terminator(op):
+        raise script.refusal(f"{script.describe(op)} cannot be {done}: it ends its block", op)
+
+
+def check_dependents(script: Script, op: OpSyntax, *, allowed: bool, done: str) -> tuple[OpSyntax, ...]:
+    """Return the steps that depend on one that is to go.
+
+    Raises:
+        UsageError: There are some and they are not to go too, or one of them ends a block.
+    """
+    dependents = dependents_of(script, script.number_of(op))
+    if not dependents:
+        return ()
+    listed = ", ".join(script.describe(d) for d in dependents)
+    if not allowed:
+        advice = "Pass with_dependents=True to take them along, or change them first."
+        raise script.refusal(f"{script.describe(op)} cannot be {done}: {listed} depend on it", op, advice)
+    for dependent in dependents:
+        if is_terminator(dependent):
+            raise script.refusal(
+                f"{script.describe(op)} cannot be {done}: a terminator hands on its results", dependent
+            )
+    return dependents
+
+
+def outermost(ops: list[OpSyntax]) -> list[OpSyntax]:
+    """Return the ops that lie in no other one of them."""
+    return [o for o in ops if not any(p.start < o.start and o.end <= p.end for p in ops)]
+
+
+def _users_of_symbol(script: Script, op: OpSyntax) -> list[OpSyntax]:
+    symbol = op.symbol if op.name == SEQUENCE else ""
+    if not symbol:
+        return []
+    places = [t.start for t in script.syntax.tokens if t.kind == "symbol" and t.text == symbol]
+    innermost = []
+    for place in places:
+        around = [s for s in script.steps if s.name_start < place < s.end]
+        if around and around[-1].start != op.start:
+            innermost.append(around[-1])
+    return innermost
+
+
+def _with_fresh_names(script: Script, lines: str, at: int) -> tuple[str, list[str]]:
+    """Return lines that define no handle whose name is taken where they go, and what was renamed."""
+    around = [op for op in script.steps if op.name == SEQUENCE and op.start <= at < op.end]
+    taken = names_in(script.text[around[-1].start : around[-1].end]) if around else set()
+    seen = set(script.handles.in_sight(script.handles.scope_at(at)))
+    piece = Script(lines)
+    given: dict[str, str] = {}
+    replacements: list[Replacement] = []
+    for definition in piece.handles.definitions:
+        # In a region of a step, only what that region sees is taken.
+        name = definition.name.text
+        if name in (taken if definition.scope == 0 else seen):
+            new = given.setdefault(name, fresh_name(name, taken | names_in(lines) | set(given.values())))
+            replacements += _renamed_later(definition, new)
+    notes = [f"{old} is called {new} here, since the name is taken" for old, new in given.items()]
+    return piece.edited(replacements, "").text, notes
+
+
+def _renamed_later(definition: Definition, new: str) -> list[Replacement]:
+    """Return the replacements that rename a handle; a use before its definition means another one."""
+    after = definition.name.end if definition.is_argument else definition.op.end
+    kept = {u.start for u, _ in definition.uses if u.start < after}
+    return [r for r in renamed(definition, new) if r.start not in kept]
+
+
+def _end_of_block(script: Script, owner: OpSyntax, lines: str) -> Replacement:
+    """Return the replacement that puts lines at the end of an op's last block."""
+    if not owner.regions:
+        raise script.refusal(f"{script.describe(owner)} has no steps inside", owner)
+    region = owner.regions[-1]
+    if region.ops and is_terminator(region.ops[-1]):
+        return put_before(script.text, region.ops[-1], lines)
+    if region.ops:
+        return put_after(script.text, region.ops[-1], lines)
+    closing = region.end - 1
+    outer = indent_of(script.text, owner.start)
+    head = script.text[region.start : closing]
+    kept = len(head.rstrip()) + region.start
+    return Replacement(kept, closing, "\n" + indented(lines, outer + STEP_INDENT) + outer)

@@ -1,0 +1,266 @@
+"""Tile pictures: what an iteration of the loops around a structured op touches of each operand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from lhkit.model.caches import CacheLevel
+from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.index_terms import TermValues
+from lhkit.model.signature import Function
+from lhkit.model.tile_picture import (
+    OperandTile,
+    Part,
+    PicturedLoop,
+    PicturedOperand,
+    TileFrame,
+    TilePicture,
+    WorkingSet,
+)
+from lhkit.model.tiling import StructuredOp, TiledOperand, Tilings
+from lhkit.tiles.loop_nests import LoopNest
+from lhkit.tiles.operand_region import Footprint
+from lhkit.tiles.tile_labels import axis_labels, loop_factors, loop_labels, operand_letters, operand_name
+from lhkit.tiles.visited_elements import Sweeper
+
+Shape = tuple[int | None, ...]
+
+
+def tile_picture(
+    tilings: Tilings,
+    op: StructuredOp,
+    *,
+    shapes: Sequence[Sequence[int]] | None = None,
+    argument_names: Sequence[str] = (),
+    caches: Sequence[CacheLevel] = (),
+    first: int = 0,
+) -> TilePicture:
+    """Return the picture of a structured op.
+
+    Args:
+        tilings: The payload's structured ops.
+        op: One of them.
+        shapes: The shape of each argument of its function, ``()`` for a scalar; needed where they are dynamic.
+        argument_names: What the function's arguments are called, where the text no longer says it.
+        caches: The machine's caches, smallest first.
+        first: The iteration that a still picture shows, from 0.
+
+    Raises:
+        UsageError: An extent is not known, or there is no such iteration.
+    """
+    given = argument_shapes(tilings, op, shapes)
+    values = TermValues(tilings.terms, given)
+    nest = LoopNest(op.loops, tilings.loops, values)
+    try:
+        total = nest.count()
+    except UsageError:
+        raise _unknown(op, given) from None
+    if total == 0:
+        raise usage_error(f"{op.name} never runs: one of the loops around it has no iteration")
+    nest.iteration(first)
+    start = nest.iteration(0)
+    extents = _numbers(op.extents, values, start, op, given)
+    loops = _loops(op, tilings, nest, values, start)
+    around = dict(zip(op.loops, loops, strict=True))
+    letters = operand_letters(op)
+    operands = tuple(
+        _operand(o, letter, around, values, argument_names, _numbers(o.base_shape, values, start, op, given))
+        for o, letter in zip(op.operands, letters, strict=True)
+    )
+    return TilePicture(
+        op=op.name,
+        loops=loops,
+        operands=operands,
+        iterations=total,
+        extents=extents,
+        caches=tuple(caches),
+        first=first,
+        tilings=tilings,
+        structured_op=op,
+        shapes=given,
+    )
+
+
+def tile_frame(picture: TilePicture, number: int | None = None) -> TileFrame:
+    """Return what one iteration touches.
+
+    Args:
+        picture: The picture.
+        number: Which iteration, from 0; default the one that a still picture shows.
+
+    Raises:
+        UsageError: There are not so many.
+    """
+    number = picture.first if number is None else number
+    op, tilings = picture.structured_op, picture.tilings
+    values = TermValues(tilings.terms, picture.shapes)
+    nest = LoopNest(op.loops, tilings.loops, values)
+    iteration = nest.iteration(number)
+    tiles = tuple(
+        _tile(Sweeper(o, op, nest, values), iteration, pictured.shown)
+        for o, pictured in zip(op.operands, picture.operands, strict=True)
+    )
+    labels = ["tile", *(loop.label for loop in reversed(picture.loops))]
+    sets = []
+    for i, label in enumerate(labels):
+        parts = [t.tile if i == 0 else t.passes[-i] for t in tiles]
+        sets.append(_working_set(label, parts, picture))
+    return TileFrame(number, tuple(iteration[n] for n in op.loops), tiles, tuple(sets))
+
+
+def work_of(
+    tilings: Tilings, op: StructuredOp, shapes: Sequence[Sequence[int]] | None = None
+) -> tuple[int, int]:
+    """Return an op's arithmetic and its points, over all iterations; what is not known counts as 1."""
+    function = _function(tilings, op)
+    given = (
+        shapes
+        if shapes is not None and not _misfit(function, shapes)
+        else [a.shape for a in function.arguments]
+    )
+    values = TermValues(tilings.terms, given)
+    nest = LoopNest(op.loops, tilings.loops, values)
+    try:
+        iterations = nest.count()
+        start = nest.iteration(0) if iterations else {}
+    except UsageError:  # bounds that sizes do not say
+        iterations, start = 1, {}
+    points = iterations * math.prod(n if (n := values.value(e, start)) is not None else 1 for e in op.extents)
+    return points * op.flops, points
+
+
+def argument_shapes(
+    tilings: Tilings, op: StructuredOp, shapes: Sequence[Sequence[int]] | None
+) -> tuple[Shape, ...]:
+    """Return the shapes of the arguments of an op's function: those given, else those of the types.
+
+    Raises:
+        UsageError: They do not fit the types.
+    """
+    function = _function(tilings, op)
+    if shapes is None:
+        return tuple(a.shape for a in function.arguments)
+    if misfit := _misfit(function, shapes):
+        raise usage_error(misfit)
+    return tuple(tuple(int(n) for n in shape) for shape in shapes)
+
+
+def _misfit(function: Function, shapes: Sequence[Sequence[int]]) -> str:
+    """Return why shapes do not fit a function's arguments, nothing if they do."""
+    if len(shapes) != len(function.arguments):
+        return f"{len(shapes)} shapes given, {len(function.arguments)} arguments taken by {function.describe()}"
+    for i, (type_, shape) in enumerate(zip(function.arguments, shapes, strict=True)):
+        fits = len(shape) == len(type_.shape)
+        if not fits or any(n not in (None, m) for n, m in zip(type_.shape, shape, strict=True)):
+            return f"shape {tuple(shape)} does not fit argument {i}, which is {type_.text}"
+    return ""
+
+
+def _function(tilings: Tilings, op: StructuredOp) -> Function:
+    return next(f for f in tilings.functions if f.name == op.function)
+
+
+def _numbers(
+    terms: Sequence[int], values: TermValues, start: Mapping[int, int], op: StructuredOp, given: Sequence[Shape]
+) -> tuple[int, ...]:
+    numbers = [values.value(t, start) for t in terms]
+    known = [n for n in numbers if n is not None]
+    if len(known) < len(numbers):
+        raise _unknown(op, given)
+    return tuple(known)
+
+
+def _unknown(op: StructuredOp, given: Sequence[Shape]) -> UsageError:
+    message = f"how large {op.name} in @{op.function} is does not follow from what is known"
+    dynamic = [i for i, shape in enumerate(given) if None in shape]
+    if not dynamic:
+        return usage_error(message, "It is computed from data: there is no picture of that.")
+    which = ", ".join(f"argument {i}" for i in dynamic)
+    return usage_error(f"{message}: {which} of dynamic shape", "Say how large: shapes=((512, 512), …).")
+
+
+def _loops(
+    op: StructuredOp, tilings: Tilings, nest: LoopNest, values: TermValues, start: Mapping[int, int]
+) -> tuple[PicturedLoop, ...]:
+    found = []
+    labels = loop_labels(op, tilings.loops, values)
+    for number, label in zip(op.loops, labels, strict=True):
+        variable, runs = tilings.loops[number], nest.range_of(number, start)
+        found.append(PicturedLoop(label, variable.name, variable.op, runs.start, runs.step, len(runs)))
+    return tuple(found)
+
+
+def _operand(
+    operand: TiledOperand,
+    letter: str,
+    loops: Mapping[int, PicturedLoop],
+    values: TermValues,
+    argument_names: Sequence[str],
+    shape: tuple[int, ...],
+) -> PicturedOperand:
+    factors = [loop_factors(operand, axis, values) for axis in range(len(shape))]
+    order = [n for n, loop in loops.items() if loop.count > 1]
+    moving = [{n for n in order if f is None or n in f} for f in factors]
+    relevant = set(operand.base_loops).union(*moving)
+    last = max((at for at, n in enumerate(order) if n in relevant), default=-1)
+    counts = {n: loops[n].count for n in order}
+    new_in = [loops[n].label for n in operand.base_loops if n in order]
+    return PicturedOperand(
+        letter=letter,
+        name=operand_name(operand, argument_names),
+        is_output=operand.is_output,
+        shape=shape,
+        axes=axis_labels(operand, values),
+        element_bytes=operand.element_bytes,
+        shown=_shown(shape, [bool(m) for m in moving]),
+        stays=math.prod(counts[n] for n in order[last + 1 :]),
+        returns=math.prod(counts[n] for n in order[: last + 1] if n not in relevant),
+        new_in=new_in[-1] if new_in else None,
+    )
+
+
+def _shown(shape: Sequence[int], moves: Sequence[bool]) -> tuple[int, ...]:
+    """Return the axes to draw: those that the tile moves along before others, long ones before short ones.
+
+    What is at least half as long as the longest counts as long; of equal axes the first are taken.
+    """
+    if len(shape) <= 2:
+        return tuple(range(len(shape)))
+    longest = max(shape)
+    ranked = sorted(
+        range(len(shape)), key=lambda a: (not (moves[a] and shape[a] > 1), 2 * shape[a] < longest, a)
+    )
+    return tuple(sorted(ranked[:2]))
+
+
+def _tile(sweeper: Sweeper, iteration: Mapping[int, int], shown: Sequence[int]) -> OperandTile:
+    row, rows, trend, coarse = sweeper.way(iteration, shown)
+    return OperandTile(
+        tile=_part(sweeper.at(iteration)),
+        visited=tuple(_part(p) for p in sweeper.visited(iteration)),
+        passes=tuple(_part(p) for p in sweeper.passes(iteration)),
+        row=row,
+        rows=rows,
+        trend=trend,
+        coarse_rows=coarse,
+    )
+
+
+def _part(found: Footprint) -> Part:
+    counts = tuple(len(points) for points in found.axes)
+    steps = tuple(points.step if isinstance(points, range) else 0 for points in found.axes)
+    return Part(found.box, counts, steps, found.elements, found.is_exact)
+
+
+def _working_set(label: str, parts: Sequence[Part], picture: TilePicture) -> WorkingSet:
+    sizes = [
+        None if o.element_bytes is None else p.elements * o.element_bytes
+        for p, o in zip(parts, picture.operands, strict=True)
+    ]
+    # The same of the same argument is in a cache once.
+    arguments = [o.base if o.base_op == "argument" else i for i, o in enumerate(picture.structured_op.operands)]
+    distinct = {(argument, part): n for argument, part, n in zip(arguments, parts, sizes, strict=True)}
+    total = sum(n for n in distinct.values() if n is not None)
+    fits = next((c for c in picture.caches if total <= c.size_bytes), None)
+    return WorkingSet(label, tuple(sizes), total, fits)

@@ -1,0 +1,215 @@
+"""Where a tile picture puts what: operands to one scale, a product as one writes it on a blackboard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lhkit.draw.svg import fitted, text_width
+from lhkit.model.tile_picture import PicturedOperand, TileFrame, TilePicture
+from lhkit.tiles.tile_text import extents_text, hidden_text, reuse_text, tile_text
+
+WIDTH = 680.0
+LINE = 15.0
+FONT = 12.0
+_GAP = 26.0
+_LEAST = 14.0
+_STRIP = 22.0
+_SHEET = 4.0
+_AXIS = 20.0
+_WIDEST_CAPTION = 290.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """An operand as it is drawn, in pixels.
+
+    Attributes:
+        operand: Its number.
+        x: Left edge of the rectangle.
+        y: Upper edge of the rectangle.
+        width: Of the rectangle.
+        height: Of the rectangle.
+        caption: Lines of text above it: letter and name first.
+        caption_width: How wide the lines may be.
+        down: What runs along its left edge, empty for a strip.
+        across: What runs along its lower edge.
+        behind: How many sheets are hinted at behind it.
+        is_to_scale: False where an edge would be too short to see.
+    """
+
+    operand: int
+    x: float
+    y: float
+    width: float
+    height: float
+    caption: tuple[str, ...]
+    caption_width: float
+    down: str
+    across: str
+    behind: int
+    is_to_scale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TileLayout:
+    """Where everything goes.
+
+    Attributes:
+        sheets: One an operand.
+        corner: Left and upper edge, width and height of the free corner of a product, None for other layouts.
+        height: How far down it goes.
+        width: How far right.
+    """
+
+    sheets: tuple[Sheet, ...]
+    corner: tuple[float, float, float, float] | None
+    height: float
+    width: float
+
+
+def lay_out(picture: TilePicture, frame: TileFrame, *, top: float = 0.0, small: bool = False) -> TileLayout:
+    """Return where the operands of a picture go.
+
+    Args:
+        picture: The picture.
+        frame: The iteration.
+        top: Where to begin.
+        small: For one of several small pictures: without captions.
+    """
+    shape = _product(picture.operands)
+    flat = all(len(o.shown) == 1 for o in picture.operands)
+    blocks = [_Block(i, o, frame, small=small, flat=flat) for i, o in enumerate(picture.operands)]
+    return _as_product(blocks, shape, top, small=small) if shape else _in_rows(blocks, top, small=small)
+
+
+class _Block:
+    """An operand and its caption, before it has a place."""
+
+    def __init__(
+        self, number: int, operand: PicturedOperand, frame: TileFrame, *, small: bool, flat: bool
+    ) -> None:
+        self.number, self.operand, self.is_flat = number, operand, flat
+        tile = frame.tiles[number]
+        lines = [f"{operand.letter} {operand.name}", extents_text(operand.shape)]
+        if operand.shape:
+            lines += [f"tile {tile_text(operand, tile.tile)}", reuse_text(operand)]
+        if hidden := hidden_text(operand, tile):
+            lines.append(hidden)
+        if flat:  # strips one above the other: a line each
+            lines = [f"{lines[0]}, {', '.join(lines[1:])}"]
+        self.lines = () if small else tuple(lines)
+        shown = [operand.shape[a] for a in operand.shown]
+        self.rows = shown[0] if len(shown) == 2 else None
+        self.columns = shown[-1] if shown else 1
+        hidden_extents = [n for a, n in enumerate(operand.shape) if a not in operand.shown and n > 1]
+        self.behind = 2 if hidden_extents else 0
+
+    def size(self, scale: float) -> tuple[float, float]:
+        height = _STRIP if self.rows is None else max(self.rows * scale, _LEAST)
+        return max(self.columns * scale, _LEAST), height
+
+    @property
+    def caption_height(self) -> float:
+        return LINE * len(self.lines) + (4 if self.lines else 0) + self.behind * _SHEET
+
+    @property
+    def caption_width(self) -> float:
+        # A little more, so that what just fits is not cut.
+        wide = max((text_width(line, FONT, mono=i == 0) + 2 for i, line in enumerate(self.lines)), default=0.0)
+        return min(wide, WIDTH - 2 * _AXIS if self.is_flat else _WIDEST_CAPTION)
+
+    def placed(self, x: float, y: float, scale: float, room: float) -> Sheet:
+        """Return the operand with its rectangle's upper left corner at a place."""
+        width, height = self.size(scale)
+        names = [self.operand.axes[a] for a in self.operand.shown]
+        exact = self.columns * scale >= _LEAST and (self.rows is None or self.rows * scale >= _LEAST)
+        return Sheet(
+            operand=self.number,
+            x=x,
+            y=y,
+            width=width,
+            height=height,
+            caption=tuple(fitted(line, room, FONT, mono=i == 0) for i, line in enumerate(self.lines)),
+            caption_width=room,
+            down=names[0] if len(names) == 2 else "",
+            across=names[-1] if names else "",
+            behind=self.behind,
+            is_to_scale=exact,
+        )
+
+
+def _product(operands: Sequence[PicturedOperand]) -> tuple[int, int, int] | None:
+    """Return the operands that stand left, above and in the corner between, if they are those of a product."""
+    outputs = [i for i, o in enumerate(operands) if o.is_output]
+    if len(outputs) != 1 or len(operands) != 3 or any(len(o.shown) != 2 for o in operands):
+        return None
+    names = [tuple(o.axes[a] for a in o.shown) for o in operands]
+    down, across = names[outputs[0]]
+    left = [i for i, (d, a) in enumerate(names) if i not in outputs and d == down and a != across]
+    above = [i for i, (d, a) in enumerate(names) if i not in outputs and a == across and d != down]
+    if len(left) != 1 or len(above) != 1 or names[left[0]][1] != names[above[0]][0]:
+        return None
+    return left[0], above[0], outputs[0]
+
+
+def _as_product(blocks: list[_Block], shape: tuple[int, int, int], top: float, *, small: bool) -> TileLayout:
+    left, above, output = (blocks[i] for i in shape)
+    room, most = (150.0, 150.0) if small else (WIDTH - 2 * _AXIS - _GAP, 430.0)
+    rows = (above.rows or 1) + (output.rows or 1)
+    scale = min(room / (left.columns + output.columns), most / rows)
+    gap = 8.0 if small else _GAP
+    axis = 0.0 if small else _AXIS
+    left_width, left_height = left.size(scale)
+    above_width, above_height = above.size(scale)
+    # Captions may be wider than what they stand above.
+    first_width = max(left_width, left.caption_width)
+    second_width = max(above_width, above.caption_width, output.caption_width)
+    x0, y0 = axis, top + above.caption_height
+    x1 = x0 + first_width + gap + axis
+    y1 = y0 + above_height + axis + max(left.caption_height, output.caption_height) + (gap if small else 0)
+    sheets = (
+        left.placed(x0, y1, scale, first_width),
+        above.placed(x1, y0, scale, second_width),
+        output.placed(x1, y1, scale, second_width),
+    )
+    ordered = tuple(sorted(sheets, key=lambda s: s.operand))
+    corner = (x0, top, first_width + gap, y1 - left.caption_height - top)
+    bottom = y1 + max(left_height, output.size(scale)[1]) + axis
+    return TileLayout(ordered, corner, bottom, x1 + second_width)
+
+
+def _in_rows(blocks: list[_Block], top: float, *, small: bool) -> TileLayout:
+    flat = all(b.rows is None for b in blocks)
+    room = 150.0 if small else WIDTH - 2 * _AXIS
+    most = room if flat else (64.0 if small else 172.0)
+    longest = max((max(b.columns, b.rows or 1) for b in blocks), default=1)
+    scale = most / longest
+    gap, axis = (8.0, 0.0) if small else (_GAP, _AXIS)
+    sheets: list[Sheet] = []
+    y, width = top, 0.0
+    for row in _wrapped(blocks, scale, room, gap + axis):
+        caption = max(b.caption_height for b in row)
+        x = axis
+        for block in row:
+            wide = max(block.size(scale)[0], block.caption_width) if block.lines else block.size(scale)[0]
+            wide = min(wide, room)
+            sheets.append(block.placed(x, y + caption, scale, wide))
+            x += wide + gap + axis
+        width = max(width, x - gap - axis)
+        y += caption + max(b.size(scale)[1] for b in row) + axis + gap / 2
+    return TileLayout(tuple(sheets), None, y, width)
+
+
+def _wrapped(blocks: list[_Block], scale: float, room: float, gap: float) -> list[list[_Block]]:
+    rows: list[list[_Block]] = []
+    used = 0.0
+    for block in blocks:
+        wide = max(block.size(scale)[0], block.caption_width)
+        if rows and used + gap + wide <= room:
+            rows[-1].append(block)
+            used += gap + wide
+        else:
+            rows.append([block])
+            used = wide
+    return rows

@@ -1,0 +1,210 @@
+"""Tile pictures of payloads and traces: the facts come from the worker, the rest is computed here."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+from lhkit.load.loader import describe_sources
+from lhkit.model.caches import CacheLevel
+from lhkit.model.codec import from_json
+from lhkit.model.errors import usage_error
+from lhkit.model.payload import Payload
+from lhkit.model.tile_picture import TilePicture
+from lhkit.model.tiling import StructuredOp, Tilings
+from lhkit.model.trace_record import Trace
+from lhkit.tiles.argument_names import argument_names
+from lhkit.tiles.tile_choice import (
+    handles_to,
+    last_step_of_handle,
+    last_step_of_op,
+    most_work,
+    ops_by_id,
+    steps_to_look_at,
+    total_work,
+)
+from lhkit.tiles.tile_facts import tile_picture
+from lhkit.traces.explain.handle_explanation import find_handle
+from lhkit.worker.client import Worker
+from lhkit.worker.worker_caches import cache_levels
+from lhkit.worker.workers import shared_worker
+
+Shapes = Sequence[Sequence[int]] | None
+_MOST_KEPT = 64
+_MISSING = "A tile picture is of a structured op: a linalg op that says by maps which elements it touches."
+
+
+def tile_picture_of(
+    shown: Trace | Payload,
+    *,
+    op: str | int | None = None,
+    step: int | None = None,
+    iteration: int = 0,
+    shapes: Shapes = None,
+    caches: Sequence[CacheLevel] | None = None,
+    worker: Worker | None = None,
+) -> TilePicture:
+    """Return the tile picture of a structured op, in a trace or in a payload.
+
+    Args:
+        shown: A trace, or a payload as it stands.
+        op: Which op: a handle by name or id (``%tiled``, ``h3``), a payload op by id (``o12``) or by name
+            (``linalg.matmul``, the one with most work), or a number among the linalg ops of the text, from 0.
+            Default: the one with most work.
+        step: The step of the trace after which to look, -1 for the payload as given. Default: the last one at
+            which most of the payload's work, or the op that is asked for, was still in structured ops.
+        iteration: The iteration that a still picture shows, from 0.
+        shapes: The shape of each argument, ``()`` for a scalar; needed where they are dynamic.
+        caches: Caches to compare with, smallest first; default this machine's.
+        worker: Another worker than the session's.
+
+    Returns:
+        The picture, an immutable value that shows itself.
+
+    Raises:
+        UsageError: There is no such op, step or iteration, no structured op at all, or an extent is not known.
+    """
+    source = _Source(shown, shapes, worker or shared_worker())
+    at, chosen, op_id, notes = source.choose(op, step)
+    tilings = source.read(at)
+    function = next(f for f in tilings.functions if f.name == chosen.function)
+    picture = tile_picture(
+        tilings,
+        chosen,
+        shapes=shapes,
+        argument_names=argument_names(source.written_text, function.name, len(function.arguments)),
+        caches=cache_levels() if caches is None else caches,
+        first=iteration,
+    )
+    if not isinstance(shown, Trace):
+        return picture
+    handles = handles_to(shown, at, op_id) if op_id else ()
+    ids = (op_id,) if op_id else ()
+    return dataclasses.replace(picture, step=at, op_ids=ids, handles=handles, notes=notes)
+
+
+@functools.lru_cache(maxsize=_MOST_KEPT)
+def read_tilings(name: str, content: bytes, worker: Worker) -> Tilings:
+    """Return the structured ops of a payload's text, as the worker reads them."""
+    described, body = describe_sources([(name, content)], role="payload")
+    return from_json(Tilings, worker.request("tilings", {"sources": described}, body).header["tilings"])
+
+
+Choice = tuple[int, StructuredOp, str | None, tuple[str, ...]]
+
+
+class _Source:
+    """Where the op is looked for: the snapshots of a trace, or one payload."""
+
+    def __init__(self, shown: Trace | Payload, shapes: Shapes, worker: Worker) -> None:
+        self._shown, self._shapes, self._worker = shown, shapes, worker
+
+    @property
+    def written_text(self) -> str:
+        """The payload as its author wrote it, as far as that is known."""
+        if isinstance(self._shown, Payload):
+            return self._shown.text
+        provenance = self._shown.provenance
+        return provenance.payload.text if provenance else ""
+
+    def read(self, step: int) -> Tilings:
+        """Return the structured ops after a step."""
+        if isinstance(self._shown, Payload):
+            return read_tilings(self._shown.source, self._shown.content, self._worker)
+        text = self._shown.snapshot_text(step)
+        if text is None:
+            raise usage_error(
+                f"the payload after step {step} is not known", "See trace.snapshots for those that are."
+            )
+        return read_tilings(self._shown.payload.source, text.encode(), self._worker)
+
+    def choose(self, op: str | int | None, step: int | None) -> Choice:
+        """Return the step to look at, the op there, its id where that is known, and what to say with it."""
+        if isinstance(self._shown, Payload):
+            if step is not None:
+                raise usage_error("a payload has no steps; give a trace to choose one")
+            return -1, self._pick(self.read(-1), op, f"in {self._shown.source}"), None, ()
+        trace = self._shown
+        if not trace.snapshots:
+            raise usage_error("this trace knows no payload: it ended before the first step")
+        op_id = None
+        if isinstance(op, str) and not op.startswith("linalg."):
+            step, op_id = self._identified(trace, op, step)
+        notes: tuple[str, ...] = ()
+        if step is None:
+            step = self._last_step(trace, op)
+            notes = self._farewell(trace, step)
+        tilings = self.read(step)
+        ids = ops_by_id(trace, step, tilings)
+        if op_id is not None:
+            if op_id not in ids:
+                raise usage_error(f"{trace.op(op_id).name} ({op_id}) is not found after step {step}", _MISSING)
+            return step, ids[op_id], op_id, notes
+        chosen = self._pick(tilings, op, f"after step {step}")
+        return step, chosen, next((i for i, o in ids.items() if o is chosen), None), notes
+
+    @staticmethod
+    def _identified(trace: Trace, op: str, step: int | None) -> tuple[int, str]:
+        """Return the step to look at and the op's id, for an op or a handle that is named."""
+        if any(o.id == op for o in trace.op_records):
+            return (last_step_of_op(trace, op) if step is None else step), op
+        record = find_handle(trace, op)
+        if step is not None:
+            change = trace.states_after(step).get(record.id)
+            held = (
+                [r for r in change.payload if isinstance(r, str)] if change and change.state == "live" else []
+            )
+            found = next((r for r in held if trace.op(r).name.startswith("linalg.")), None)
+            if found is None:
+                raise usage_error(f"{record.name} holds no structured op after step {step}", _MISSING)
+            return step, found
+        last = last_step_of_handle(trace, record.id)
+        if last is None:
+            raise usage_error(f"{record.name} never held a structured op", _MISSING)
+        return last
+
+    def _pick(self, tilings: Tilings, op: str | int | None, where: str) -> StructuredOp:
+        if isinstance(op, int):
+            numbered = [o for o in tilings.ops if o.number == op]
+            if not numbered:
+                known = ", ".join(f"{o.number} ({o.name})" for o in tilings.ops[:12]) or "none"
+                raise usage_error(f"there is no structured op {op} {where}", f"There are: {known}.")
+            return numbered[0]
+        named = [o for o in tilings.ops if op in (None, o.name)]
+        found = most_work(tilings, [o for o in named if o.is_live] or named, self._shapes)
+        if found is None:
+            raise usage_error(f"there is no {op or 'structured op'} {where}", _MISSING)
+        return found
+
+    def _last_step(self, trace: Trace, op: str | int | None) -> int:
+        """Return the last step after which half of the payload's work, or an op that is named, was there."""
+        if isinstance(op, int):
+            return trace.snapshots[-1].step
+        given = self.read(trace.snapshots[0].step)
+        work = total_work(given, self._shapes)
+        for step in steps_to_look_at(trace):
+            if "linalg." not in (trace.snapshot_text(step) or ""):
+                continue
+            tilings = self.read(step)
+            if op is not None and any(o.is_live and o.name == op for o in tilings.ops):
+                return step
+            if op is None and total_work(tilings, self._shapes) >= (
+                work[0] / 2,
+                work[1] / 2 if not work[0] else 0,
+            ):
+                return step
+        return trace.snapshots[0].step
+
+    @staticmethod
+    def _farewell(trace: Trace, step: int) -> tuple[str, ...]:
+        """Return what to say where the op is gone by the end."""
+        steps = [s.step for s in trace.snapshots]
+        following = steps[steps.index(step) + 1 :]
+        if not following:
+            return ()
+        name = trace.step_records[following[0]].op
+        is_left = "linalg." in (trace.snapshot_text(steps[-1]) or "")
+        left = "this op is not left" if is_left else "no structured op is left"
+        where = "the payload as given" if step < 0 else f"the payload after step {step}"
+        return (f"At the end {left}: shown is {where}, before step {following[0]} ({name}).",)

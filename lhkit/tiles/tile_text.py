@@ -1,0 +1,136 @@
+"""A tile picture in words: what its captions say, and all of it as plain text."""
+
+from __future__ import annotations
+
+from lhkit.draw.byte_sizes import format_bytes
+from lhkit.model.tile_picture import (
+    OperandTile,
+    Part,
+    PicturedLoop,
+    PicturedOperand,
+    TileFrame,
+    TilePicture,
+    WorkingSet,
+)
+from lhkit.tiles.tile_facts import tile_frame
+
+
+def extents_text(extents: tuple[int, ...], times: str = "×") -> str:
+    """Return extents as ``64×64``."""
+    return times.join(map(str, extents))
+
+
+def iteration_text(picture: TilePicture, frame: TileFrame) -> str:
+    """Return which iteration it is, with the loops' values."""
+    if not picture.loops:
+        return "no loop around it: one execution touches everything"
+    values = ", ".join(f"{x.label} = {v}" for x, v in zip(picture.loops, frame.values, strict=True))
+    return f"iteration {frame.number + 1:,} of {picture.iterations:,}: {values}"
+
+
+def loop_text(loop: PicturedLoop, value: int) -> str:
+    """Return a loop with where it is: ``scf.for k = 64 (2/8 by 64)``, the second of eight values 64 apart."""
+    run = (value - loop.first) // loop.step + 1
+    order = ", in any order" if loop.op in ("scf.forall", "scf.parallel") else ""
+    return f"{loop.op} {loop.label} = {value} ({run}/{loop.count} by {loop.step}{order})"
+
+
+def tile_text(operand: PicturedOperand, part: Part) -> str:
+    """Return the tile's size: ``64×64, 16 KiB``."""
+    size = "" if operand.element_bytes is None else f", {format_bytes(part.elements * operand.element_bytes)}"
+    most = "" if part.is_exact else " at most"
+    pairs = zip(part.counts, part.steps, strict=True)
+    gaps = ", with gaps" if any(count > 1 and step != 1 for count, step in pairs) else ""
+    return f"{extents_text(part.counts)}{most}{gaps}{size}"
+
+
+def place_text(part: Part) -> str:
+    """Return where a part stands, as slices: ``0:16, 1:32:2``."""
+    said = []
+    for (low, high), count, step in zip(part.box, part.counts, part.steps, strict=True):
+        gaps = "" if count < 2 or step == 1 else f":{step}" if step else " in part"
+        said.append(f"{low}:{high}{gaps}")
+    return ", ".join(said)
+
+
+def reuse_text(operand: PicturedOperand) -> str:
+    """Return how often a tile is used again: in a row, and after others."""
+    said = []
+    if operand.stays > 1:
+        said.append(f"stays for {operand.stays:,} iterations")
+    if operand.returns > 1:
+        said.append(f"visited {operand.returns:,} times")
+    if operand.new_in is not None:
+        said.append(f"made anew for each {operand.new_in}")
+    return ", ".join(said) or "each tile once"
+
+
+def hidden_text(operand: PicturedOperand, tile: OperandTile) -> str:
+    """Return where the tile stands along the axes that are not drawn; empty where all are."""
+    said = []
+    for axis, (low, high) in enumerate(tile.tile.box):
+        if axis in operand.shown or operand.shape[axis] == 1:
+            continue
+        name = operand.axes[axis] or f"axis {axis}"
+        extent = operand.shape[axis]
+        if high - low == extent:
+            said.append(f"{name}: all {extent}")
+        elif high - low == 1:
+            said.append(f"{name}: {low} of {extent}")
+        else:
+            said.append(f"{name}: {low}…{high - 1} of {extent}")
+    return ", ".join(said)
+
+
+def pass_text(working_set: WorkingSet) -> str:
+    """Return what a working set is of."""
+    return "one tile" if working_set.label == "tile" else f"a pass of {working_set.label}"
+
+
+def fits_text(working_set: WorkingSet, picture: TilePicture) -> str:
+    """Return which caches hold a working set."""
+    if not picture.caches:
+        return "the machine's caches are not known"
+    small = [c.name for c in picture.caches if c.size_bytes < working_set.total_bytes]
+    said = [f"does not fit {small[-1]}"] if small else []
+    if working_set.fits is not None:
+        said.append(f"fits {working_set.fits.name}")
+    return ", ".join(said)
+
+
+def working_sets_shown(picture: TilePicture, frame: TileFrame, most: int = 5) -> tuple[WorkingSet, ...]:
+    """Return the working sets to show: those of loops that run once, or add nothing, are left out."""
+    counts = [1, *(loop.count for loop in reversed(picture.loops))]
+    kept: list[WorkingSet] = []
+    for each, count in zip(frame.working_sets, counts, strict=True):
+        if not kept or (count > 1 and each.total_bytes != kept[-1].total_bytes):
+            kept.append(each)
+    return tuple(kept[:most])
+
+
+def tiles_text(picture: TilePicture, iteration: int | None = None) -> str:
+    """Return a tile picture as plain text.
+
+    Args:
+        picture: The picture.
+        iteration: Which iteration, from 0; default the one that a still picture shows.
+    """
+    frame = tile_frame(picture, iteration)
+    lines = [picture.op, *picture.notes, iteration_text(picture, frame)]
+    for depth, (loop, value) in enumerate(zip(picture.loops, frame.values, strict=True)):
+        lines.append(f"{'  ' * (depth + 1)}{loop_text(loop, value)}")
+    for operand, tile in zip(picture.operands, frame.tiles, strict=True):
+        at = place_text(tile.tile)
+        size = (
+            ""
+            if operand.element_bytes is None
+            else f", {format_bytes(tile.tile.elements * operand.element_bytes)}"
+        )
+        most = "" if tile.tile.is_exact else "at most "
+        what = f"tile of {operand.letter}: {most}{extents_text(tile.tile.counts, 'x')} of"
+        lines.append(
+            f"{what} {extents_text(operand.shape, 'x')}{size}  {operand.name}[{at}], {reuse_text(operand)}"
+        )
+    for each in working_sets_shown(picture, frame):
+        lines.append(f"{pass_text(each)}: {format_bytes(each.total_bytes)}, {fits_text(each, picture)}")
+    return "\n".join(lines)

@@ -1,0 +1,206 @@
+"""IR as HTML: a payload, a payload against another, a schedule; and a diff as text with the same signs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lhkit.draw.mlir_html import mlir_html
+from lhkit.draw.svg import element, escaped, marks
+from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrDiff, IrLine, Sign
+from lhkit.traces.diff.op_diff import plain_lines
+
+_CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "»": " m"}
+_WORDS: dict[Sign, str] = {"": "unchanged", "+": "created", "−": "erased", "~": "changed", "»": "moved"}
+# Fewer unchanged lines than this are shown; of more lines with one sign the middle is folded.
+_FEWEST_FOLDED = 3
+_LONGEST_RUN = 120
+_ENDS_OF_RUN = (60, 20)
+# A fold with more lines than this shows its first ones when it is opened: the page would grow with every step.
+_MOST_IN_FOLD = 200
+_MOST_LABELS = 3
+_MOST_CHANGES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Lines that are folded away, with what their fold is called."""
+
+    label: str
+    lines: tuple[IrLine, ...]
+
+
+def fold_lines(lines: Sequence[IrLine]) -> tuple[IrLine | Fold, ...]:
+    """Return lines with those folded that did not change, and the middle of long runs that did."""
+    made: list[IrLine | Fold] = []
+    for run in _runs(lines):
+        sign = run[0].sign
+        if not run[0].is_shown and len(run) >= _FEWEST_FOLDED:
+            made.append(Fold(f"{len(run):,} unchanged lines", run))
+        elif sign and len(run) > _LONGEST_RUN:
+            head, tail = _ENDS_OF_RUN
+            middle = run[head : len(run) - tail]
+            folded = Fold(f"{len(middle):,} more {_WORDS[sign]} lines", middle)
+            made += [*run[:head], folded, *run[len(run) - tail :]]
+        else:
+            made += run
+    return tuple(made)
+
+
+def _runs(lines: Iterable[IrLine]) -> Iterator[tuple[IrLine, ...]]:
+    """Yield lines that follow one another and are of the same sort."""
+    run: list[IrLine] = []
+    for line in lines:
+        if run and (line.sign, line.is_context) != (run[-1].sign, run[-1].is_context):
+            yield tuple(run)
+            run = []
+        run.append(line)
+    if run:
+        yield tuple(run)
+
+
+def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
+    """Return a diff as HTML; ``lhkit.draw.ir_style`` has its style.
+
+    Selecting and copying gives the new payload's lines alone, without numbers, signs and labels.
+
+    Args:
+        diff: The diff.
+        folded: Fold what did not change.
+        most_lines: Lines outside of folds to write; what is left is counted.
+    """
+    parts = fold_lines(diff.lines) if folded else diff.lines
+    body = [_fold_html(p) if isinstance(p, Fold) else _line_html(p) for p in parts[:most_lines]]
+    if len(parts) > most_lines:
+        left = sum(len(p.lines) if isinstance(p, Fold) else 1 for p in parts[most_lines:])
+        body.append(_left_out(left))
+    return f"{_title_html(diff)}{_box(body, diff.title or 'payload')}"
+
+
+def payload_html(payload: IrDiff | str, *, most_lines: int = 2000) -> str:
+    """Return a payload as HTML, nothing folded.
+
+    Args:
+        payload: Its text, or its lines at a step of a trace (`lhkit.traces.diff.op_diff.ir_at`), which are linked
+            to ops and handles.
+        most_lines: Lines to write; what is left is counted.
+    """
+    shown = plain_lines(payload) if isinstance(payload, str) else payload
+    return ir_html(shown, folded=False, most_lines=most_lines)
+
+
+def ir_text(diff: IrDiff, *, folded: bool = True) -> str:
+    """Return a diff as text: sign, line number, line, and the handles that point to its op."""
+    parts = fold_lines(diff.lines) if folded else diff.lines
+    width = len(str(max((line.new or line.old or 0 for line in diff.lines), default=0)))
+    lines = [*([diff.title] if diff.title else []), *([diff.note] if diff.note else [])]
+    for part in parts:
+        if isinstance(part, Fold):
+            lines.append(f"  {'⋯':>{width}} {part.label}")
+            continue
+        labels = f"  ⟵ {', '.join(_by_name(part.handles))}" if part.handles else ""
+        number = part.new or part.old
+        lines.append(f"{part.sign or ' '} {number:>{width}} {part.text}{_changes_text(part)}{labels}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _changes_text(line: IrLine) -> str:
+    """Return what changed in a line, to stand behind it; nothing if that is too much to be read."""
+    if not 0 < len(line.parts) <= _MOST_CHANGES:
+        return ""
+    said = []
+    for part in line.parts:
+        now = line.text[part.start : part.end]
+        is_same = part.was == now
+        said.append(f"{now} of another op" if is_same else f"{part.was.strip() or '∅'} → {now.strip() or '∅'}")
+    return f"  ~ {'; '.join(said)}"
+
+
+def _by_name(handles: Sequence[HandleMark]) -> dict[str, list[HandleMark]]:
+    """Return handles by their name: one that an include was given has two that are the same to a reader."""
+    found: dict[str, list[HandleMark]] = {}
+    for handle in handles:
+        found.setdefault(handle.name, []).append(handle)
+    return found
+
+
+def _box(body: Sequence[str], label: str) -> str:
+    # A region that scrolls can be reached by the keyboard.
+    return element("div", element("div", *body), class_="lh-ir", tabindex=0, role="region", aria_label=label)
+
+
+def _title_html(diff: IrDiff) -> str:
+    counted = ", ".join(f"{sign} {count:,} {_WORDS[sign]}" for sign, count in diff.counts)
+    pieces = [f"<b>{escaped(diff.title)}</b>" if diff.title else "", escaped(counted), escaped(diff.note)]
+    said = " · ".join(p for p in pieces if p)
+    return f"<p class=lh-irt>{said}</p>" if said else ""
+
+
+def _left_out(count: int) -> str:
+    return f"<div class=u>⋯ {count:,} more lines are left out here</div>"
+
+
+def _fold_html(fold: Fold) -> str:
+    inside = [_line_html(line) for line in fold.lines[:_MOST_IN_FOLD]]
+    if (left := len(fold.lines) - _MOST_IN_FOLD) > 0:
+        inside.append(_left_out(left))
+    return f"<details><summary><span>⋯ {fold.label}</span></summary>{''.join(inside)}</details>"
+
+
+def _line_html(line: IrLine) -> str:
+    if line.parts and line.old_text is not None and _is_mostly_new(line):
+        was = _row(f"l{_CLASSES[line.sign]} q", line.old, mlir_html(line.old_text), line)
+        return was + _row(f"l{_CLASSES[line.sign]}", line.new, _changed_html(line, with_old=False), line)
+    sort = f"l{_CLASSES[line.sign]}{'' if line.new else ' q'}"
+    content = _changed_html(line, with_old=True) if line.parts else mlir_html(line.text)
+    return _row(sort, line.new or line.old, content + _labels_html(line.handles), line)
+
+
+def _row(sort: str, number: int | None, content: str, line: IrLine) -> str:
+    ops = " ".join(((line.op,) if line.op else ()) + line.inside)
+    said = f"{_WORDS[line.sign]}: {line.remark}" if line.sign and line.remark else line.remark
+    marked = f' data-op="{escaped(ops)}"' if ops else ""
+    title = f' title="{escaped(said)}"' if said else ""
+    return f'<pre class="{sort}" data-n={number}{marked}{title}>{content}</pre>'
+
+
+def _is_mostly_new(line: IrLine) -> bool:
+    """Return True for a line that reads better below the old one than with old words in between."""
+    changed = sum(len(p.was) + p.end - p.start for p in line.parts)
+    return len(line.parts) > 6 or changed > len(line.text.lstrip())
+
+
+def _changed_html(line: IrLine, *, with_old: bool) -> str:
+    made = []
+    at = 0
+    for part in line.parts:
+        made.append(mlir_html(line.text[at : part.start]))
+        made.append(_part_html(part, line.text[part.start : part.end], with_old=with_old))
+        at = part.end
+    return "".join(made) + mlir_html(line.text[at:])
+
+
+def _part_html(part: ChangedPart, now: str, *, with_old: bool) -> str:
+    if part.was == now:
+        said = "operand: of the same name, and another op gives it now"
+    else:
+        said = f"{part.kind}: was {part.was.strip()}" if part.was.strip() else f"{part.kind}: new"
+    was = f"<del>{escaped(part.was)}</del>" if with_old and part.was.strip() and part.was != now else ""
+    return f'{was}<ins title="{escaped(said)}">{mlir_html(now)}</ins>' if now else was
+
+
+def _labels_html(handles: Sequence[HandleMark]) -> str:
+    if not handles:
+        return ""
+    named = list(_by_name(handles).items())
+    labels = [_label_html(name, name, those) for name, those in named[:_MOST_LABELS]]
+    if rest := named[_MOST_LABELS:]:
+        those = [h for _, more in rest for h in more]
+        labels.append(_label_html(f"+{len(rest)}", ", ".join(name for name, _ in rest), those))
+    sort = "h w" if any(h.is_new for h in handles) else "h"
+    return f'<span class="{sort}">⟵ {"".join(labels)}</span>'
+
+
+def _label_html(shown: str, names: str, handles: Sequence[HandleMark]) -> str:
+    found = marks(handles=[h.id for h in handles], label=f"handle {names}")
+    return element("span", escaped(shown), title=None if shown == names else names, **found)

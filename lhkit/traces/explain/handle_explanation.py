@@ -1,0 +1,307 @@
+"""Why a handle is dead, empty or refused: one sentence, and the places of definition, consumption and use."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+
+from lhkit.model.errors import usage_error
+from lhkit.model.explanation import Explanation
+from lhkit.model.failure import Diagnostic
+from lhkit.model.printable import counted
+from lhkit.model.span import Span
+from lhkit.model.trace_record import HandleChange, HandleRecord, Reference, Trace, TraceStep
+from lhkit.traces.explain.erased_targets import explain_erased_target
+from lhkit.traces.explain.lost_producers import explain_lost_producer
+from lhkit.traces.explain.near_misses import near_misses
+from lhkit.traces.record.handle_history import (
+    Death,
+    death_in_words,
+    deaths,
+    display_names,
+    payload_in_words,
+    rolled_back,
+    states_at_end,
+    states_before,
+)
+from lhkit.traces.record.payload_history import PayloadHistory
+from lhkit.traces.record.payload_places import op_in_words, source_place
+from lhkit.traces.record.schedule_text import ScheduleText
+
+_MOST_USES = 3
+
+
+def explain(trace: Trace, handle: str | None = None) -> Explanation:
+    """Return why a handle is what it is at the end; without a handle, why the schedule failed.
+
+    Args:
+        trace: The trace.
+        handle: Its name as written (the last that was defined under it), or its id.
+
+    Raises:
+        UsageError: There is no such handle.
+    """
+    return explain_failure(trace) if handle is None else explain_handle(trace, handle)
+
+
+def explain_handle(trace: Trace, handle: str) -> Explanation:
+    """Return why a handle is what it is at the end of a trace.
+
+    Args:
+        trace: The trace.
+        handle: Its name as written (the last that was defined under it), or its id.
+
+    Raises:
+        UsageError: There is no such handle; the message names near ones.
+    """
+    record = find_handle(trace, handle)
+    died = deaths(trace).get(record.id)
+    if (failed := rolled_back(trace).get(record.id)) is not None:
+        return _explain_rollback(trace, record, failed, died)
+    if died is not None:
+        return _explain_death(trace, record, died)
+    state = states_at_end(trace).get(record.id)
+    if state is None:
+        name, maker = display_names(trace)[record.id], trace.step_records[record.defined_by]
+        why = "was never defined: the step that defines it did not succeed"
+        if maker.status == "ok" and record.id not in maker.results:
+            why = f"is the argument of a block of step {maker.index} ({maker.op}) in which no step ran"
+        return _explanation(trace, f"{name} {why}", record)
+    return _explain_empty(trace, record) if state.state == "empty" else _explain_live(trace, record, state)
+
+
+def explain_failure(trace: Trace) -> Explanation:
+    """Return why a schedule failed: which handle the failed step may not use, else what was said."""
+    outcome = trace.outcome
+    if outcome.kind is None:
+        ran = sum(s.status != "not-run" for s in trace.step_records)
+        return Explanation(f"nothing failed: {counted(ran, 'step')} ran.", texts=trace.texts)
+    step = None if outcome.failed_step is None else trace.step_records[outcome.failed_step]
+    if step is not None and outcome.kind == "invalidated-handle":
+        found = deaths(trace)
+        for operand in step.operands:
+            if operand.handle in found and found[operand.handle].step < step.index:
+                return _explain_death(trace, trace.handle(operand.handle), found[operand.handle], step)
+        if (clash := _explain_clash(trace, step)) is not None:
+            return clash
+    if step is not None and outcome.kind == "repeated-payload":
+        before = states_before(trace, step.index)
+        for operand in step.operands:
+            if operand.effect == "consume" and (again := repeated(before.get(operand.handle))):
+                return _explain_repeated(trace, trace.handle(operand.handle), again, step)
+    for explain_cause in (explain_erased_target, explain_lost_producer):
+        if (cause := explain_cause(trace)) is not None:
+            return cause
+    said = (outcome.message or f"{trace.schedule.source} failed").partition("\n")[0]
+    places = () if step is None else tuple(d for d in step.diagnostics if d.severity == "error")
+    return Explanation(said, places, step=outcome.failed_step, texts=trace.texts)
+
+
+def repeated(change: HandleChange | None) -> tuple[Reference, ...]:
+    """Return what a handle lists more than once."""
+    counts = Counter(change.payload if change else ())
+    return tuple(r for r, n in counts.items() if n > 1 and (isinstance(r, str) or not hasattr(r, "param")))
+
+
+def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
+    """Return where a handle is defined: its op, or its name among the arguments of the entry."""
+    if record.defined_by >= 0:
+        return trace.step_records[record.defined_by].source
+    if trace.provenance is None:
+        return None
+    schedule = trace.provenance.schedule
+    entry = next((s for s in schedule.sequences if s.name == trace.schedule.entry), None)
+    lines = schedule.text.splitlines()
+    for number in range(entry.line if entry else len(lines) + 1, len(lines) + 1):
+        if match := re.search(rf"{re.escape(record.name)}\s*:", lines[number - 1]):
+            return Span(schedule.source, number, match.start() + 1)
+    return None
+
+
+def find_handle(trace: Trace, handle: str) -> HandleRecord:
+    """Return a handle by its name as written, or by its id.
+
+    Raises:
+        UsageError: There is no such handle; the message names near ones.
+    """
+    names = display_names(trace)
+    for record in reversed(trace.handle_records):
+        if handle in (record.id, names[record.id]) or f"%{handle.removeprefix('%')}" == record.name:
+            return record
+    known = list(dict.fromkeys(h.name for h in trace.handle_records))
+    near = difflib.get_close_matches(handle, known, 3) or known[:12]
+    raise usage_error(
+        f"no handle {handle!r} in this trace",
+        f"Nearest names: {', '.join(near)}." if near else "No step has run.",
+    )
+
+
+def _explanation(
+    trace: Trace, sentence: str, record: HandleRecord, *places: Diagnostic, step: int | None = None
+) -> Explanation:
+    name = display_names(trace)[record.id]
+    by = f"step {record.defined_by}" if record.defined_by >= 0 else f"@{trace.schedule.entry} as an argument"
+    span = definition_of(trace, record)
+    defined = (Diagnostic("note", f"{name} is defined here, by {by}", span),) if span else ()
+    return Explanation(sentence + ".", (*defined, *places), record.id, step, trace.texts)
+
+
+def _use(trace: Trace, step: TraceStep, name: str) -> Diagnostic:
+    severity = "error" if step.index == trace.outcome.failed_step else "note"
+    return Diagnostic(severity, f"step {step.index} ({step.op}) uses {name} here", step.source)
+
+
+def _explain_death(
+    trace: Trace, record: HandleRecord, died: Death, user: TraceStep | None = None
+) -> Explanation:
+    names, killer = display_names(trace), trace.step_records[died.step]
+    name, by = names[record.id], names[died.invalidation.by]
+    sentence = death_in_words(trace, died.step, died.invalidation, names)
+    if user is not None:
+        sentence = sentence.replace(" died here:", " is dead:")
+    before = states_before(trace, died.step).get(record.id)
+    if before is not None and before.state == "empty":
+        sentence += "; it was empty by then"
+    what = f"step {died.step} ({killer.op}) consumes {by} here"
+    what += "" if by == name else f", and {name} dies with it"
+    places = [Diagnostic("note", what, killer.source)]
+    if died.invalidation.cause != "direct" and died.invalidation.payload_op is not None:
+        op = trace.op(died.invalidation.payload_op)
+        if (place := source_place(trace, op)) is not None:
+            places.append(Diagnostic("note", f"the {op.name} that {name} pointed to", place))
+    later = [s for s in trace.step_records if s.index > died.step and _uses(s, record.id)]
+    places += [_use(trace, s, name) for s in ([user] if user else later[:_MOST_USES])]
+    return _explanation(trace, sentence, record, *places, step=died.step)
+
+
+def _explain_rollback(trace: Trace, record: HandleRecord, failed: TraceStep, died: Death | None) -> Explanation:
+    name = display_names(trace)[record.id]
+    alternatives = trace.step_records[failed.parent or 0]
+    which = f"alternative {failed.alternative or 0} of step {alternatives.index} ({alternatives.op})"
+    sentence = (
+        f"{name} went with {which}: it failed at step {failed.index} ({failed.op}), and the copy that it worked"
+        " on was erased"
+    )
+    places = []
+    if died is not None:
+        killer = trace.step_records[died.step]
+        what = f"step {died.step} ({killer.op}) had consumed {display_names(trace)[died.invalidation.by]} here"
+        places.append(Diagnostic("note", what, killer.source))
+    said = next((d.message for d in failed.diagnostics if d.severity == "error"), "it gave no reason")
+    why = f"step {failed.index} ({failed.op}) fails here: {said.partition(chr(10))[0]}"
+    places.append(Diagnostic("note", why, failed.source))
+    return _explanation(trace, sentence, record, *places, step=failed.index)
+
+
+def _uses(step: TraceStep, handle: str) -> bool:
+    return any(o.handle == handle for o in step.operands)
+
+
+def _explain_clash(trace: Trace, step: TraceStep) -> Explanation | None:
+    """Explain a step that consumes a handle and uses it again, or another to the same op or one inside."""
+    names, before = display_names(trace), states_before(trace, step.index)
+    for i, first in enumerate(step.operands):
+        for second in step.operands[i + 1 :] if first.effect == "consume" else ():
+            tie = _tie(trace, before.get(first.handle), before.get(second.handle))
+            record = trace.handle(second.handle)
+            one, two = names[first.handle], names[second.handle]
+            if first.handle == second.handle:
+                sentence = f"step {step.index} consumes {one} and then uses it again"
+            elif tie is not None:
+                sentence = f"step {step.index} consumes {one} and then uses {two}, {tie}"
+            else:
+                continue
+            return _explanation(trace, sentence, record, _use(trace, step, two), step=step.index)
+    return None
+
+
+def _tie(trace: Trace, consumed: HandleChange | None, used: HandleChange | None) -> str | None:
+    roots = {r for r in consumed.payload if isinstance(r, str)} if consumed else set()
+    for reference in used.payload if used else ():
+        op: str | None = reference if isinstance(reference, str) else getattr(reference, "op", None)
+        if op is None:
+            continue
+        if op in roots:
+            return f"which points to the same {trace.op(op).name}"
+        at = trace.op(op).parent
+        while at is not None and at not in roots:
+            at = trace.op(at).parent
+        if at is not None:
+            return f"and the {trace.op(op).name} that it points to lies inside that {trace.op(at).name}"
+    return None
+
+
+def _explain_repeated(
+    trace: Trace, record: HandleRecord, again: tuple[Reference, ...], step: TraceStep | None
+) -> Explanation:
+    name = display_names(trace)[record.id]
+    since = next(
+        (s for s in trace.steps_by_end() if any(c.handle == record.id and repeated(c) for c in s.changes)), None
+    )
+    sentence = f"{name} lists one op twice ({_reference(trace, again[0])})"
+    if step is not None:
+        sentence += f", and step {step.index} consumes it: an op can be consumed once only"
+    places = []
+    if since is not None and since.index != record.defined_by:
+        places.append(
+            Diagnostic("note", f"step {since.index} ({since.op}) makes two of them one", since.source)
+        )
+    if step is not None:
+        places.append(_use(trace, step, name))
+    return _explanation(trace, sentence, record, *places, step=None if since is None else since.index)
+
+
+def _reference(trace: Trace, reference: Reference) -> str:
+    if isinstance(reference, str):
+        return f"a {op_in_words(trace, reference)}"
+    return (
+        f"a value of a {op_in_words(trace, op)}" if (op := getattr(reference, "op", None)) else str(reference)
+    )
+
+
+def _explain_empty(trace: Trace, record: HandleRecord) -> Explanation:
+    name = display_names(trace)[record.id]
+    had: tuple[Reference, ...] = ()
+    since: TraceStep | None = None
+    for step in trace.steps_by_end():
+        for change in step.changes:
+            if change.handle == record.id:
+                since = step if change.state == "empty" else None
+                had = had if change.state == "empty" else change.payload
+    if had and since is not None:
+        lost = trace.op(had[0]).name if isinstance(had[0], str) else "value"
+        more = f" and {len(had) - 1} more" if len(had) > 1 else ""
+        sentence = f"{name} is empty, not dead: step {since.index} erased the {lost}{more} that it pointed to"
+        place = [Diagnostic("note", f"step {since.index} ({since.op}) erases it here", since.source)]
+    else:
+        reason, place = _why_never_filled(trace, record)
+        sentence = f"{name} is empty, not dead: {reason}"
+    uses = [_use(trace, s, name) for s in trace.step_records if _uses(s, record.id)]
+    sentence += "; it may be used, and what uses it does nothing"
+    at = record.defined_by if since is None else since.index
+    return _explanation(trace, sentence, record, *place, *uses[:_MOST_USES], step=at)
+
+
+def _why_never_filled(trace: Trace, record: HandleRecord) -> tuple[str, list[Diagnostic]]:
+    """Return why a handle has been empty from the start, and where that is seen."""
+    if record.defined_by < 0:
+        return "its caller found nothing for it", []
+    step, names = trace.step_records[record.defined_by], display_names(trace)
+    before = states_before(trace, step.index)
+    given = [(o.handle, before.get(o.handle)) for o in step.operands if trace.handle(o.handle).kind != "param"]
+    if given and all(change is not None and change.state == "empty" for _, change in given):
+        listed = " and ".join(dict.fromkeys(names[handle] for handle, _ in given))
+        return f"step {step.index} ({step.op}) was given {listed}, which had nothing in it", []
+    texts = {name: ScheduleText(name, text) for name, text in trace.texts}
+    why = near_misses(trace, PayloadHistory(trace), step, texts)
+    place = [Diagnostic("note", why, step.source)] if why is not None else []
+    return f"{step.op} found nothing for it", place
+
+
+def _explain_live(trace: Trace, record: HandleRecord, state: HandleChange) -> Explanation:
+    if again := repeated(state):
+        return _explain_repeated(trace, record, again, None)
+    name = display_names(trace)[record.id]
+    verb = "holds" if record.kind == "param" else "points to"
+    return _explanation(trace, f"{name} is live: it {verb} {payload_in_words(trace, state)}", record)

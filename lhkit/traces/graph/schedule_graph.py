@@ -1,0 +1,181 @@
+"""The dataflow of a schedule that ran: its steps as nodes, inside of one another, and handles between them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
+from lhkit.model.trace_record import HandleRecord, Operand, StepStatus, Trace, TraceStep
+from lhkit.traces.record.handle_history import death_in_words, display_names
+
+_STATUS: dict[StepStatus, tuple[str, str, str]] = {
+    "ok": ("", "", ""),
+    "failed": ("✕", "dead", "failed"),
+    "suppressed": ("~", "changed", "failed, and a step around it went on"),
+    "not-run": ("…", "empty", "never ran"),
+    "crashed": ("✕", "dead", "the compiler died in it"),
+}
+_LEGEND = (
+    LegendEntry("reads", "○", "read"),
+    LegendEntry("consumes", "●", "consumed"),
+    LegendEntry("dies here of what the step consumed", "✕", "dead"),
+)
+
+
+def schedule_flow(trace: Trace) -> FlowGraph:
+    """Return the dataflow of a schedule as it ran.
+
+    Every step is a node, a box if it contains others; every use of a handle is an edge from the step that made
+    it. A handle that died without being consumed itself has an edge, dead, to the step that it died of; the
+    uses of a handle that was dead are dead too.
+
+    Args:
+        trace: What was recorded.
+    """
+    return _Schedule(trace).graph()
+
+
+class _Schedule:
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._names = display_names(trace)
+        self._died: dict[str, int] = {}
+        self._ended = {s.index: i for i, s in enumerate(trace.steps_by_end())}
+        for step in trace.step_records:
+            for death in step.invalidated:
+                self._died.setdefault(death.handle, step.index)
+
+    def graph(self) -> FlowGraph:
+        nodes = [self._node(s) for s in self._trace.step_records]
+        edges = [e for s in self._trace.step_records for e in self._edges(s)]
+        used = {e.source for e in edges}
+        arguments = [self._argument(h) for h in self._trace.handle_records if self._source(h.id) == _id_of(h)]
+        shown = [n for n in arguments if n.id in used]
+        title = f"{self._trace.schedule.source} {_at(self._trace.schedule.entry)}: its steps and handles"
+        signs = {e.sign for e in edges}
+        legend = tuple(entry for entry in _LEGEND if entry.sign in signs)
+        return FlowGraph(title, tuple(_sorted(shown, nodes)), tuple(edges), legend)
+
+    def _node(self, step: TraceStep) -> FlowNode:
+        sign, role, said = _STATUS[step.status]
+        source = f"line {step.source.line}" if step.source else ""
+        delta = step.payload_delta
+        counts = (("+", delta.created), ("−", delta.erased), ("~", delta.changed), ("↕", delta.moved))
+        changed = " ".join(f"{s}{len(ids)}" for s, ids in counts if ids)
+        hover = [f"step {step.index}: {step.op}"]
+        hover += [str(step.source)] if step.source else []
+        hover += [said] if said else []
+        hover += [w.message for w in step.warnings] + [d.message for d in step.diagnostics]
+        return FlowNode(
+            id=_step_id(step.index),
+            title=f"{step.index} {step.op.removeprefix('transform.')}",
+            detail=" · ".join(p for p in (_where(step), source, changed) if p),
+            parent=None if step.parent is None else _step_id(step.parent),
+            sign=sign,
+            role=role,
+            hover="\n".join(hover),
+            step=step.index,
+            is_ghost=step.status == "not-run",
+        )
+
+    def _argument(self, handle: HandleRecord) -> FlowNode:
+        inside = handle.path[-1] if handle.path else None
+        words = "argument of the entry" if inside is None else f"argument of a block of step {inside}"
+        return FlowNode(
+            id=_id_of(handle),
+            title=f"◂ {handle.name}",
+            parent=None if inside is None else _step_id(inside),
+            hover=f"{handle.name}: {words}",
+            handles=(handle.id,),
+        )
+
+    def _source(self, handle: str) -> str:
+        """Return the node that a handle comes from: the step whose result it is, or a node of its own."""
+        record = self._trace.handle(handle)
+        if record.defined_by >= 0:
+            step = self._trace.step_records[record.defined_by]
+            if handle in step.results:
+                return _step_id(step.index)
+        return _id_of(record)
+
+    def _port(self, handle: str) -> str:
+        record = self._trace.handle(handle)
+        if record.defined_by >= 0 and handle in (
+            results := self._trace.step_records[record.defined_by].results
+        ):
+            return str(results.index(handle))
+        return "0"
+
+    def _edges(self, step: TraceStep) -> list[FlowEdge]:
+        found: dict[tuple[str, bool], FlowEdge] = {}
+        used = {o.handle for o in step.operands}
+        for operand in step.operands:
+            edge = self._use(step, operand)
+            known = found.get((operand.handle, edge.is_dead))
+            if known is None or operand.effect == "consume":
+                found[operand.handle, edge.is_dead] = edge
+        for death in step.invalidated:
+            if death.handle in used:
+                continue
+            why = death_in_words(self._trace, step.index, death, self._names)
+            found[death.handle, True] = self._edge(step, death.handle, "dead", "✕", True, why)
+        return [e for e in found.values() if e.source != e.target]
+
+    def _use(self, step: TraceStep, operand: Operand) -> FlowEdge:
+        name = self._names[operand.handle]
+        died = self._died.get(operand.handle)
+        if died is not None and died != step.index and self._is_over(died, step.index):
+            why = f"{name} is dead: step {died} invalidated it"
+            return self._edge(step, operand.handle, "dead", "✕", True, why)
+        if operand.effect == "consume":
+            return self._edge(
+                step, operand.handle, "consumed", "●", False, f"step {step.index} consumes {name}"
+            )
+        return self._edge(step, operand.handle, "read", "○", False, f"step {step.index} reads {name}")
+
+    def _is_over(self, died: int, step: int) -> bool:
+        return died < step and self._ended[died] < self._ended[step]
+
+    def _edge(self, step: TraceStep, handle: str, role: str, sign: str, is_dead: bool, why: str) -> FlowEdge:
+        return FlowEdge(
+            source=self._source(handle),
+            target=_step_id(step.index),
+            port=self._port(handle),
+            label=""
+            if self._source(handle) == _id_of(self._trace.handle(handle))
+            else self._trace.handle(handle).name,
+            role=role,
+            sign=sign,
+            is_dead=is_dead,
+            hover=why,
+            handles=(handle,),
+        )
+
+
+def _sorted(arguments: list[FlowNode], steps: list[FlowNode]) -> list[FlowNode]:
+    """Return nodes with the arguments of a box right behind it."""
+    inside: dict[str | None, list[FlowNode]] = defaultdict(list)
+    for node in arguments:
+        inside[node.parent].append(node)
+    found = inside[None]
+    for step in steps:
+        found += [step, *inside[step.id]]
+    return found
+
+
+def _step_id(index: int) -> str:
+    return f"step {index}"
+
+
+def _id_of(handle: HandleRecord) -> str:
+    return f"argument {handle.id}"
+
+
+def _at(entry: str) -> str:
+    return entry if entry.startswith("@") else f"@{entry}"
+
+
+def _where(step: TraceStep) -> str:
+    if step.iteration is not None:
+        return f"iteration {step.iteration}"
+    return "" if step.alternative is None else f"alternative {step.alternative}"

@@ -1,0 +1,227 @@
+"""A schedule with probes written into its text, for compilers that can only be run.
+
+Probes stand behind a step in its own line, so that the places of all steps stay what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lhkit.model.errors import usage_error
+from lhkit.model.trace_record import HandleKind
+from lhkit.text.brackets import source_of
+from lhkit.text.naming import symbol_name
+from lhkit.text.op_tree import OpSyntax
+from lhkit.text.parser import read_syntax
+from lhkit.text.script import SEQUENCE, Replacement, is_terminator, with_replacements
+from lhkit.text.upgrades.rule_edits import inserted
+from lhkit.text.upgrades.signatures import arguments_in, collect_types, signature_of, values_of
+
+PRINTED = "lhkit"
+ENDED = "lhkit step ended"
+_SCRATCH = "__lhkit_effects_"
+_MARKED = re.compile(r"transform\.(consumed|readonly)")
+
+
+@dataclass(frozen=True, slots=True)
+class OptHandle:
+    """A handle as the text defines it: its name, its type, and the step that defines it (-1: an argument)."""
+
+    name: str
+    type: str
+    defined_by: int
+
+    @property
+    def kind(self) -> HandleKind:
+        """What it is a handle to, by its type."""
+        if "param" in self.type:
+            return "param"
+        return "value" if "value" in self.type else "op"
+
+
+@dataclass(frozen=True, slots=True)
+class OptStep:
+    """A step of the entry, with its operands and results as indices of handles."""
+
+    op: OpSyntax
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OptEntry:
+    """The steps of a schedule's entry, as far as its text shows them."""
+
+    text: str
+    name: str
+    sequence: OpSyntax
+    sequences: tuple[OpSyntax, ...]
+    handles: tuple[OptHandle, ...]
+    steps: tuple[OptStep, ...]
+
+
+def find_sequences_by_name(text: str) -> dict[str, OpSyntax]:
+    """Return the named sequences of a text that have a body, by name without ``@``."""
+    found = (op for op in read_syntax(text).walk() if op.name == SEQUENCE and op.regions)
+    return {symbol_name(op.symbol): op for op in found}
+
+
+def read_entry(text: str, entry: str) -> OptEntry:
+    """Return the entry of a schedule's text.
+
+    Raises:
+        UsageError: The text has no such sequence.
+    """
+    sequences = tuple(op for op in read_syntax(text).walk() if op.name == SEQUENCE)
+    found = next((op for op in sequences if symbol_name(op.symbol) == entry and op.regions), None)
+    if found is None:
+        raise usage_error(f"no named sequence @{entry} was found in the text of the schedule")
+    types = collect_types([found])
+    arguments = [(a.text, a.type_span) for a in found.arguments]
+    handles = [OptHandle(name, text[slice(*span)], -1) for name, span in arguments if span is not None]
+    ids = {h.name: i for i, h in enumerate(handles)}
+    steps = []
+    for index, op in enumerate(op for op in found.regions[0].ops if not is_terminator(op)):
+        operands = tuple(ids[v.text] for v in values_of(op, signature_of(op)) if v.text in ids)
+        first = len(handles)
+        for result in op.results:
+            known = types.get(result.text, ())
+            for number, name in enumerate(result.values):
+                type_ = known[number] if number < len(known) else "!transform.any_op"
+                ids[name] = len(handles)
+                handles.append(OptHandle(name, type_, index))
+        steps.append(OptStep(op, operands, tuple(range(first, len(handles)))))
+    return OptEntry(text, entry, found, sequences, tuple(handles), tuple(steps))
+
+
+def tag(step: int, handle: int) -> str:
+    """Return the attribute that marks the payload ops of a handle after a step."""
+    return f"{PRINTED}.s{step + 1}.h{handle}"
+
+
+def with_probes(entry: OptEntry, valid: Mapping[int, Sequence[int]], steps: int | None = None) -> str:
+    """Return the schedule's text with its payload printed after every step.
+
+    Args:
+        entry: The schedule's entry.
+        valid: For steps whose handles are to be marked, those that are valid when it has ended; -1 is the
+            beginning.
+        steps: How many steps to apply; all if not given. The rest is cut off.
+    """
+    region = entry.sequence.regions[0]
+    edits = [inserted(region.start + 1, _probe(entry, -1, valid.get(-1, ())))]
+    for index, step in enumerate(entry.steps[:steps]):
+        edits.append(inserted(step.op.end, _probe(entry, index, valid.get(index, ()))))
+    if steps is not None and steps < len(entry.steps) and region.is_closed:
+        edits.append(Replacement(entry.steps[steps].op.start, region.end - 1, "transform.yield\n"))
+    return with_replacements(entry.text, edits)
+
+
+def suppressing_text(entry: OptEntry, name: str) -> str | None:
+    """Return the schedule's text with a sequence that applies the entry and suppresses its failures.
+
+    None where the entry's arguments do not say what becomes of them: nothing may include it then.
+    """
+    arguments = [source_of(part) for part in arguments_in(entry.sequence.head)]
+    if not all(_MARKED.search(a) for a in arguments):
+        return None
+    handles = [h for h in entry.handles if h.defined_by == -1]
+    names, types = (", ".join(h.name for h in handles), ", ".join(h.type for h in handles))
+    sequence = (
+        f"\ntransform.named_sequence @{name}({', '.join(arguments)}) {{\n"
+        f"transform.include @{entry.name} failures(suppress) ({names}) : ({types}) -> ()\ntransform.yield\n}}"
+    )
+    return with_replacements(entry.text, [inserted(entry.sequence.end, sequence)])
+
+
+def _probe(entry: OptEntry, step: int, handles: Sequence[int]) -> str:
+    marks = []
+    for i in handles:
+        handle = entry.handles[i]
+        if handle.kind == "op":
+            marks.append(f' transform.annotate {handle.name} "{tag(step, i)}" : {handle.type}')
+        elif handle.kind == "param" and handle.defined_by == step:
+            marks.append(
+                f' transform.debug.emit_param_as_remark {handle.name}, "{tag(step, i)}" : {handle.type}'
+            )
+    # Prints wait in a buffer that a crash takes with it; remarks do not.
+    number = f"%{PRINTED}_ended_{step + 1}"
+    marks.append(f" {number} = transform.param.constant {step + 1} : i64 -> !transform.param<i64>")
+    marks.append(f' transform.debug.emit_param_as_remark {number}, "{ENDED}" : !transform.param<i64>')
+    return "".join([*marks, f' transform.print {{name = "{PRINTED} {step + 1}"}} '])
+
+
+def effects_text(entry: OptEntry) -> str:
+    """Return a module that asks which operands each step consumes: for each a sequence that takes them."""
+    lines = ["module attributes {transform.with_named_sequence} {", *_declarations(entry)]
+    for index, step in enumerate(entry.steps):
+        arguments: list[tuple[str, str]] = []
+        edits: list[Replacement] = []
+        captured: dict[str, str] = {}
+        op = step.op
+        regions = [region for inner in op.walk() for region in inner.regions]
+        own = {name.text for inner in op.walk() for name in inner.results}
+        own |= {name.text for region in regions for block in region.blocks for name in block.arguments}
+        inside = {t.start for t in values_of(op, signature_of(op))}
+        tokens = [t for inner in op.walk() for t in inner.tokens if t.kind == "value"]
+        for token in tokens:
+            if token.text in own:
+                continue
+            name = f"%lhkit{len(arguments)}"
+            if token.start in inside:
+                arguments.append((name, _type(entry, token.text)))
+            elif token.text not in captured:
+                captured[token.text] = name
+                arguments.append((name, _type(entry, token.text)))
+            else:
+                name = captured[token.text]
+            edits.append(Replacement(token.start, token.end, name))
+        start, end = op.start, op.end
+        body = with_replacements(entry.text[:end], edits)[start:]
+        listed = ", ".join(f"{n}: {t}" for n, t in arguments)
+        lines.append(
+            f"transform.named_sequence private @{_SCRATCH}{index}({listed}) {{\n{body}\ntransform.yield\n}}"
+        )
+    return "\n".join([*lines, "}\n"])
+
+
+def _declarations(entry: OptEntry) -> list[str]:
+    lines = []
+    for sequence in entry.sequences:
+        arguments = [source_of(p[2:]) for p in arguments_in(sequence.head)]
+        if not all(_MARKED.search(a) for a in arguments):
+            continue
+        arrow = next((i for i, t in enumerate(sequence.head) if t.text == "->"), None)
+        results = "" if arrow is None else f" {source_of(sequence.head[arrow:])}"
+        lines.append(f"transform.named_sequence private {sequence.symbol}({', '.join(arguments)}){results}")
+    return lines
+
+
+def _type(entry: OptEntry, value: str) -> str:
+    return next((h.type for h in entry.handles if h.name == value), "!transform.any_op")
+
+
+def read_effects(entry: OptEntry, printed: str) -> list[tuple[bool, ...]]:
+    """Return, for each step, which of its operands it consumes, from what the compiler printed."""
+    consumed: dict[str, tuple[bool, ...]] = {}
+    for top in read_syntax(printed).ops:
+        for sequence in top.walk():
+            if sequence.spelling.endswith("named_sequence"):
+                consumed[symbol_name(sequence.symbol)] = tuple(
+                    "consumed" in source_of(p) for p in arguments_in(sequence.head)
+                )
+    return [
+        consumed.get(f"{_SCRATCH}{i}", ())[: len(step.operands)] or (False,) * len(step.operands)
+        for i, step in enumerate(entry.steps)
+    ]
+
+
+def without_sequences(text: str) -> str:
+    """Return a payload's text without the named sequences that stand in it; lines stay where they are."""
+    gone: list[Replacement] = []
+    for op in read_syntax(text).walk():
+        if op.name == SEQUENCE and not (gone and op.start < gone[-1].end):
+            gone.append(Replacement(op.start, op.end, "\n" * text.count("\n", op.start, op.end)))
+    return with_replacements(text, gone)

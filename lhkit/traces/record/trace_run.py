@@ -1,0 +1,149 @@
+"""Tracing: a schedule applied step by step, as a value that says what every handle was."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from lhkit.load.environment import cpu_name
+from lhkit.load.loader import as_payload, as_schedule, describe_schedule, describe_sources
+from lhkit.load.user_code import own_op_texts
+from lhkit.model.boundary import public
+from lhkit.model.codec import from_json
+from lhkit.model.errors import WorkerError
+from lhkit.model.failure import Failure
+from lhkit.model.knob import KnobValue
+from lhkit.model.payload import Payload
+from lhkit.model.provenance import Provenance
+from lhkit.model.schedule import Schedule
+from lhkit.model.trace_record import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
+from lhkit.model.warning_kinds import check_kinds
+from lhkit.traces.explain.knob_effects import knobs_without_effect, with_knob_warnings
+from lhkit.traces.explain.silent_mistakes import with_warnings, without_warnings
+from lhkit.traces.opt.opt_binary import opt_host
+from lhkit.traces.opt.opt_trace import trace_with_opt
+from lhkit.traces.record.journal_reader import read_journal
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
+from lhkit.worker.workers import shared_worker
+
+_STATUS: Mapping[str, OutcomeStatus] = {
+    "crash": "crashed",
+    "timeout": "timeout",
+    "memory": "out-of-memory",
+    "cancelled": "cancelled",
+}
+
+
+@public
+def trace_schedule(
+    payload: Payload | str | os.PathLike[str],
+    schedule: Schedule | str | os.PathLike[str],
+    knobs: Mapping[str, KnobValue] | None = None,
+    *,
+    no_warnings: Collection[str] = (),
+    check_knobs: bool = False,
+    worker: Worker | None = None,
+    limits: Limits | None = None,
+) -> Trace:
+    """Apply a schedule to a payload and record what every handle is after every step.
+
+    A schedule that fails, a compiler that crashes and a limit that is broken give a trace up to there:
+    ``outcome`` says why and in which step.
+
+    Args:
+        payload: What to apply it to, loaded or a path; it is not changed.
+        schedule: What to apply, loaded or a path.
+        knobs: Values for knobs of the schedule, over those it has.
+        no_warnings: Kinds of warnings to leave out, of those in `lhkit.model.warning_kinds`.
+        check_knobs: Also look for knobs without effect, which applies the schedule again for their options.
+        worker: Another worker than the session's.
+        limits: Time and memory for each run.
+
+    Returns:
+        The trace, an immutable value.
+
+    Raises:
+        UsageError: No such knob or kind of warning, or arguments of the entry that nothing is bound to.
+
+    Where the environment names a compiler binary in ``LHKIT_OPT``, and no worker is given, that applies the
+    schedule: see `lhkit.traces.opt.opt_trace` for what such a trace leaves out.
+    """
+    switched_off = check_kinds(no_warnings)
+    payload, schedule = as_payload(payload, worker), as_schedule(schedule, worker)
+    if knobs:
+        schedule = schedule.with_knobs(knobs)
+    if worker is None and (host := opt_host()) is not None:
+        # Without changes of single payload ops, warnings about them would be guesses.
+        trace = trace_with_opt(host, payload, schedule, limits=limits)
+        versions = _versions((host.name, host.version))
+        return dataclasses.replace(trace, provenance=Provenance(payload, schedule, versions))
+    trace = with_warnings(_run(payload, schedule, worker, limits))
+    if check_knobs and trace.outcome.status == "ok":
+
+        def apply(variant: Schedule) -> str | None:
+            run = _run(payload, variant, worker, limits)
+            return run.last_snapshot_text() if run.outcome.status == "ok" else None
+
+        trace = with_knob_warnings(trace, knobs_without_effect(schedule, apply))
+    return without_warnings(trace, switched_off)
+
+
+def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Limits | None) -> Trace:
+    described, body = describe_sources([(payload.source, payload.content)], role="payload")
+    more, more_body, parts = describe_schedule(schedule)
+    worker = worker or shared_worker()
+    with tempfile.TemporaryDirectory(prefix="trace-", dir=worker.files.journals) as folder:
+        journal = Path(folder) / "journal"
+        fields = {"sources": described + more, "schedule": parts, "journal": str(journal)}
+        header: dict[str, Any] = {}
+        death: Failure | None = None
+        try:
+            content = body + more_body
+            header = worker.request("trace", fields, content, limits=limits, last_good_ir=payload.text).header
+        except WorkerError as error:
+            if not journal.exists():
+                raise
+            death = error.failure
+        records = read_journal(journal, died=death is not None)
+    failure = death or (from_json(Failure, header["failed"]) if header.get("failed") else None)
+    failed_step = records.died_in if death else header.get("failed_step")
+    return Trace(
+        payload=SourceRecord(payload.source, payload.sha256),
+        schedule=ScheduleRecord(
+            schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
+        ),
+        toolchain=Toolchain(records.toolchain[0], records.toolchain[1], cpu_name()),
+        outcome=_outcome(failure, failed_step),
+        handle_records=records.handles,
+        step_records=records.steps,
+        elided=records.elided,
+        op_records=records.ops,
+        snapshots=records.snapshots,
+        provenance=Provenance(
+            payload,
+            schedule,
+            _versions(records.toolchain),
+            own_op_texts(worker, schedule),
+        ),
+    )
+
+
+def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    from lhkit import __version__
+
+    system = f"{platform.system()} {platform.machine()}"
+    return (("lhkit", __version__), toolchain, ("python", platform.python_version()), ("system", system))
+
+
+def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
+    if failure is None:
+        return Outcome()
+    status = _STATUS.get(failure.kind, "failed")
+    shown = dataclasses.replace(failure, last_good_ir=None)
+    return Outcome(status, failed_step, failure.kind, shown.describe())

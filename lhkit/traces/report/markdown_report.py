@@ -1,0 +1,147 @@
+"""A trace as a report for an issue thread: what failed and why first, all that is long folded."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from lhkit.model.errors import UsageError
+from lhkit.model.printable import counted
+from lhkit.model.trace_record import Trace
+from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.report.compiler_explorer import trace_url
+from lhkit.traces.report.trace_text import plain_text, trace_lines
+from lhkit.traces.report.upstream_module import short_names, shorten, trace_command
+
+# A comment on an issue may have 65,536 characters. The parts, a link and what stands around them stay below.
+MOST_BYTES = 60_000
+_CAUSE, _STEPS, _SCHEDULE, _PAYLOAD, _BEFORE, _COMMAND = 5_000, 10_000, 15_000, 10_000, 8_000, 1_000
+_LONGEST_NAME = 80
+
+
+def trace_markdown(trace: Trace, *, command: str | None = None) -> str:
+    """Return a trace as Markdown of less than 60,000 bytes; long texts lose their middle and say so.
+
+    Args:
+        trace: The trace.
+        command: The command line to state instead of the one that repeats the trace.
+    """
+    names = short_names(trace)
+    parts = [_heading(trace, names), _cause(trace, names)]
+    if trace.step_records:
+        parts.append(_folded("Steps", "text", shorten(plain_text(trace_lines(trace)), names), _STEPS))
+    parts += _texts(trace, names)
+    parts.append(_how(trace, names, command))
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def _heading(trace: Trace, names: dict[str, str]) -> str:
+    outcome = trace.outcome
+    schedule, payload = (code_span(_short(s, names)) for s in (trace.schedule.source, trace.payload.source))
+    if outcome.kind is None:
+        return f"### {schedule} applies to {payload}"
+    step = None if outcome.failed_step is None else trace.step_records[outcome.failed_step]
+    at = "" if step is None else f" at step {step.index}, {code_span(step.op)}"
+    return f"### {schedule} on {payload}: {outcome.kind}{at}"
+
+
+def _cause(trace: Trace, names: dict[str, str]) -> str:
+    failure = failure_of(trace)
+    if failure is None:
+        ran = sum(s.status != "not-run" for s in trace.step_records)
+        warned = [
+            f"step {s.index} ({s.op}): {w.kind}: {w.message}" for s in trace.step_records for w in s.warnings
+        ]
+        listed = fenced("text", cut_middle("\n".join(warned), _CAUSE)) if warned else "No warnings."
+        return f"{counted(ran, 'step')} ran.\n\n{shorten(listed, names)}"
+    return fenced("text", cut_middle(shorten(failure.describe(), names), _CAUSE))
+
+
+def _texts(trace: Trace, names: dict[str, str]) -> list[str]:
+    """Return the folded texts: schedule, payload, and the payload before the step that failed."""
+    parts = []
+    given = trace.provenance
+    payload = given.payload.text if given else trace.snapshot_text(-1)
+    if given is not None:
+        shown = given.schedule.text + "".join(
+            f"\n// {_short(library.source, names)}\n{library.text}" for library in given.schedule.libraries
+        )
+        title = f"Schedule {html_code(_short(given.schedule.source, names))}"
+        parts.append(_folded(title, "mlir", shown, _SCHEDULE))
+    else:
+        parts.append("This trace does not hold the text of its schedule.")
+    if payload:
+        parts.append(
+            _folded(f"Payload {html_code(_short(trace.payload.source, names))}", "mlir", payload, _PAYLOAD)
+        )
+    last = trace.last_snapshot_text()
+    if trace.outcome.kind is not None and last and last != trace.snapshot_text(-1):
+        parts.append(_folded("Payload as the last step that ended well left it", "mlir", last, _BEFORE))
+    return parts
+
+
+def _how(trace: Trace, names: dict[str, str], command: str | None) -> str:
+    given = trace.provenance
+    lines = []
+    if command is None and given is not None:
+        files = [_short(name, names) for name, _ in given.texts]
+        command = trace_command(given.schedule, files[0], files[1], files[2:])
+    if command is not None:
+        lines.append(fenced("sh", cut_middle(command, _COMMAND)))
+    bindings = (trace.toolchain.bindings, trace.toolchain.version)
+    versions = given.versions if given else (bindings,) if all(bindings) else ()
+    listed = ", ".join(
+        f"{name} {version}" for name, version in (*versions, ("CPU", trace.toolchain.cpu)) if version
+    )
+    if listed:
+        lines.append(code_span(listed, longest=400))
+    if given is not None:
+        try:
+            lines.append(f"[Open in Compiler Explorer]({trace_url(trace)})")
+        except UsageError as error:
+            lines.append(f"No link to Compiler Explorer: {code_span(error.failure.message, longest=200)}")
+    return "\n\n".join(lines)
+
+
+def _short(name: str, names: dict[str, str]) -> str:
+    return names.get(name, name)
+
+
+def code_span(text: str, *, longest: int = _LONGEST_NAME) -> str:
+    """Return text as inline code that nothing in it can end: no markup, no mention, no HTML."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    shown = shown if len(shown) <= longest else shown[: longest - 1] + "…"
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
+    return f"{ticks}{pad}{shown or ' '}{pad}{ticks}"
+
+
+def html_code(text: str) -> str:
+    """Return text as HTML code for a place where Markdown is not read."""
+    shown = "".join(c if c.isprintable() else " " for c in text)[:_LONGEST_NAME]
+    escaped = html.escape(shown).replace("`", "&#96;")
+    return f"<code>{escaped}</code>"
+
+
+def fenced(language: str, text: str) -> str:
+    """Return a block of code with a fence longer than any run of backticks in it."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _folded(title: str, language: str, text: str, most_bytes: int) -> str:
+    body = fenced(language, cut_middle(text, most_bytes))
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
+
+
+def cut_middle(text: str, most_bytes: int) -> str:
+    """Return a text of at most so many bytes: the middle of a longer one gives way to a line that says so."""
+    data = text.encode(errors="replace")
+    if len(data) <= most_bytes:
+        return text
+    room = most_bytes - 80
+    head = data[: room * 2 // 3].decode(errors="ignore")
+    tail = data[len(data) - room // 3 :].decode(errors="ignore")
+    head, tail = head[: head.rfind("\n") + 1] or head, tail[tail.find("\n") + 1 :]
+    left = len(data) - len(head.encode(errors="replace")) - len(tail.encode(errors="replace"))
+    return f"{head.rstrip()}\n// … {left:,} of {len(data):,} bytes left out here …\n{tail}"

@@ -1,0 +1,159 @@
+"""Op counts a step: how many ops of each dialect or name the payload has after every step."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from lhkit.draw.tables import Table
+from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from lhkit.model.errors import usage_error
+from lhkit.model.trace_record import Trace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+By = Literal["dialect", "name"]
+REST = "all others"
+# Told apart by marks and dashes where colours are not.
+_LOOKS = (
+    (BLUE, "o", "-"),
+    (ORANGE, "s", "--"),
+    (GREEN, "^", "-."),
+    (VERMILION, "D", ":"),
+    (SKY, "v", "-"),
+    (PURPLE, "P", "--"),
+)
+_FEW_STEPS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class OpCounts:
+    """What to draw.
+
+    Attributes:
+        by: What ops are counted by.
+        steps: Indices of the steps in the order in which they ended, -1 for the payload as given.
+        lines: Each dialect's or op's name, and how many there are after each of the steps.
+        failed_step: The step that failed, or None.
+    """
+
+    by: By
+    steps: tuple[int, ...]
+    lines: tuple[tuple[str, tuple[int, ...]], ...]
+    failed_step: int | None
+
+
+def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> OpCounts:
+    """Return how many ops of each kind the payload has before the first step and after each that ran.
+
+    Ops that the printed text leaves out count too: the body of a ``linalg.add``, terminators.
+
+    Args:
+        trace: The trace.
+        by: Count by ``dialect`` or by ``name``.
+        most: How many lines there are at most; the kinds with the fewest ops share the last.
+
+    Raises:
+        UsageError: ``by`` is neither, or ``most`` is not from 2 to 6.
+    """
+    if by not in ("dialect", "name"):
+        raise usage_error(f"ops are counted by dialect or by name, not by {by!r}")
+    if not 2 <= most <= len(_LOOKS):
+        raise usage_error(f"{most} lines cannot be told apart", f"Ask for 2 to {len(_LOOKS)}.")
+    steps = (-1, *(s.index for s in trace.steps_by_end() if s.status != "not-run"))
+    place = {step: i for i, step in enumerate(steps)}
+    changes: dict[str, Counter[int]] = {}
+    for op in trace.op_records:
+        kind = op.name.partition(".")[0] if by == "dialect" else op.name
+        change = changes.setdefault(kind, Counter())
+        change[place.get(op.born, 0)] += 1
+        if op.died is not None and op.died in place:
+            change[place[op.died]] -= 1
+    lines = [(kind, _summed(change, len(steps))) for kind, change in changes.items()]
+    lines.sort(key=lambda line: (-max(line[1]), line[0]))
+    if len(lines) > most:
+        rest = tuple(map(sum, zip(*(counts for _, counts in lines[most - 1 :]), strict=True)))
+        lines = [*lines[: most - 1], (REST, rest)]
+    return OpCounts(by, steps, tuple(lines), trace.outcome.failed_step)
+
+
+def _summed(change: Counter[int], steps: int) -> tuple[int, ...]:
+    counts, now = [], 0
+    for step in range(steps):
+        now += change[step]
+        counts.append(now)
+    return tuple(counts)
+
+
+def op_counts_table(trace: Trace, *, by: By = "dialect", most: int = 6) -> Table:
+    """Return op counts as a table, a row a step; arguments as of `op_counts`.
+
+    Raises:
+        UsageError: As `op_counts`.
+    """
+    plot = op_counts(trace, by=by, most=most)
+    rows = tuple(
+        ("before" if step < 0 else f"step {step}", *(str(counts[at]) for _, counts in plot.lines))
+        for at, step in enumerate(plot.steps)
+    )
+    return Table(("after", *(kind for kind, _ in plot.lines)), rows)
+
+
+def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure:
+    """Return a figure of op counts after every step; what failed is marked.
+
+    Args:
+        trace: The trace.
+        by: Count by ``dialect`` or by ``name``.
+        most: How many lines there are at most.
+
+    Raises:
+        UsageError: As `op_counts`.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    plot = op_counts(trace, by=by, most=most)
+    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    figure.patch.set_alpha(0)
+    axes = figure.add_subplot()
+    axes.patch.set_alpha(0)
+    places = range(len(plot.steps))
+    ticks = ["before" if s < 0 else str(s) for s in plot.steps]
+    is_short = len(plot.steps) <= _FEW_STEPS
+    for (kind, counts), (color, marker, dashes) in zip(plot.lines, _LOOKS, strict=False):
+        every = max(1, len(places) // _FEW_STEPS)
+        axes.plot(
+            places,
+            counts,
+            label=kind,
+            color=GREY if kind == REST else color,
+            marker=marker,
+            linestyle=dashes,
+            drawstyle="steps-post",
+            markevery=every,
+            markersize=5,
+            linewidth=1.6,
+        )
+    if plot.failed_step in plot.steps:
+        at = plot.steps.index(plot.failed_step)
+        axes.axvline(at, color=VERMILION, linewidth=1.2)
+        words = f"step {plot.failed_step} failed "
+        axes.text(at, 0.98, words, transform=axes.get_xaxis_transform(), ha="right", va="top", color=VERMILION)
+    if is_short:
+        axes.set_xticks(places, ticks)
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
+        axes.xaxis.set_major_formatter(lambda x, _: ticks[int(x)] if 0 <= x < len(ticks) else "")
+    axes.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.set_ylim(0, 1.12 * max((n for _, counts in plot.lines for n in counts), default=1))
+    is_nested = any(a > b for a, b in itertools.pairwise(plot.steps))
+    axes.set_xlabel("after step (what is inside of a step ends before it)" if is_nested else "after step")
+    axes.set_ylabel(f"payload ops by {plot.by}")
+    if plot.lines:
+        figure.legend(frameon=False, loc="outside right upper")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure

@@ -1,0 +1,65 @@
+"""The files of a folder that repeats a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lhkit.model.errors import UsageError
+from lhkit.model.provenance import Provenance
+from lhkit.model.trace_record import Trace
+from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.report.upstream_module import (
+    combined,
+    interpreter_options,
+    provenance_of,
+    shorten,
+    trace_command,
+)
+
+PAYLOAD, SCHEDULE, COMBINED = "payload.mlir", "schedule.mlir", "combined.mlir"
+
+
+def reproducer_files(trace: Trace) -> tuple[tuple[str, str], ...]:
+    """Return (name, text) of each file: payload, schedule, what they need, both in one, commands, versions.
+
+    Raises:
+        UsageError: The texts are not known.
+    """
+    provenance = provenance_of(trace)
+    schedule = provenance.schedule
+    libraries = [b.declared or f"library{i}.mlir" for i, b in enumerate(schedule.libraries, start=1)]
+    ops = [f"ops{i}.py" for i in range(1, len(provenance.own_ops) + 1)]
+    given = [n for n, library in zip(libraries, schedule.libraries, strict=True) if not library.declared]
+    command = trace_command(schedule, PAYLOAD, SCHEDULE, given, ops)
+    parts = [(PAYLOAD, provenance.payload.text), (SCHEDULE, schedule.text)]
+    parts += [(name, library.text) for name, library in zip(libraries, schedule.libraries, strict=True)]
+    parts += [(name, text) for name, (_, text) in zip(ops, provenance.own_ops, strict=True)]
+    try:
+        parts.append((COMBINED, combined(provenance)))
+        outside = f"mlir-opt {interpreter_options(schedule)} {COMBINED}"
+    except UsageError as error:
+        outside = f"# not with mlir-opt alone: {error.failure.message}"
+    versions = "".join(f"{name} {version}\n" for name, version in provenance.versions)
+    parts.append(("commands.txt", f"{command}\n{outside}\n"))
+    parts.append(("versions.txt", versions))
+    parts.append(("README.md", _readme(trace, provenance, (*libraries, *ops), command, outside)))
+    return tuple(parts)
+
+
+def _readme(trace: Trace, provenance: Provenance, others: Sequence[str], command: str, outside: str) -> str:
+    files = (PAYLOAD, SCHEDULE, *others)
+    names = {source: file for (source, _), file in zip(provenance.texts, files, strict=True)}
+    failure = failure_of(trace)
+    went = "it goes well" if failure is None else f"it ends like this ({failure.kind})"
+    said = "" if failure is None else _indented(shorten(failure.describe(), names))
+    versions = "\n".join(f"- {name} {version}" for name, version in provenance.versions)
+    return (
+        "# A schedule applied step by step\n\n"
+        f"In this folder:\n\n    {command}\n\n"
+        f"With `mlir-opt` of a version that has its ops:\n\n    {outside}\n\n"
+        f"With these versions {went}:\n\n{versions}\n"
+    ) + (f"\n{said}\n" if said else "")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

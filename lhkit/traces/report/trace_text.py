@@ -1,0 +1,250 @@
+"""A trace as text: a row a step, deaths in words, what is left at the end.
+
+Everything that colour says is said by a mark or a word too: ``●`` live, ``○`` empty, ``✗`` invalid or failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lhkit.draw.tables import format_ns
+from lhkit.model.explanation import Explanation
+from lhkit.model.printable import counted
+from lhkit.model.trace_record import (
+    Elision,
+    HandleChange,
+    HandleState,
+    Invalidation,
+    ParamReference,
+    PayloadDelta,
+    StepStatus,
+    Trace,
+    TraceStep,
+)
+from lhkit.traces.explain.handle_explanation import explain_failure
+from lhkit.traces.record.handle_history import death_in_words, display_names, rolled_back, states_at_end
+
+Role = Literal["plain", "faint", "title", "live", "empty", "invalid", "failed", "warning"]
+
+MARKS: dict[HandleState, str] = {"live": "●", "empty": "○", "invalid": "✗"}
+STATUS: dict[StepStatus, tuple[str, Role]] = {
+    "ok": ("", "plain"),
+    "failed": ("✗ FAILED", "failed"),
+    "suppressed": ("✗ failed, suppressed", "warning"),
+    "not-run": ("– not run", "faint"),
+    "crashed": ("✗ CRASHED", "failed"),
+}
+_LEGEND = "● live  ○ empty  ✗ invalid · in the payload: + created  − erased  ~ changed  ↷ moved"
+_HEADER = ("step", "line", "op", "uses", "gives", "payload", "time")
+_WIDEST_CELL = 44
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A run of text and what it is, for whoever colours it."""
+
+    text: str
+    role: Role = "plain"
+
+
+Line = tuple[Piece, ...]
+
+
+def plain_text(lines: Sequence[Line]) -> str:
+    """Return lines without colours."""
+    return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines) + "\n"
+
+
+def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> tuple[Line, ...]:
+    """Return a trace as lines.
+
+    Args:
+        trace: The trace.
+        most_steps: Steps to show; the middle of a longer trace is folded, the failed step is not.
+        most_deaths: Deaths to show for one step.
+    """
+    names = display_names(trace)
+    shown = shown_steps(trace, most_steps)
+    rows = {i: _cells(trace.step_records[i], names, _states(trace.step_records[i])) for i in shown}
+    widths = [max(len(row[c]) for row in (_HEADER, *rows.values())) for c in range(len(_HEADER))]
+    lines: list[Line] = [*_title(trace), (), (Piece(_aligned(_HEADER, widths), "title"),)]
+    last = -1
+    for index in shown:
+        if index > last + 1:
+            lines.append((Piece(f"      … {counted(index - last - 1, 'step')} folded …", "faint"),))
+        step = trace.step_records[index]
+        lines.append(_row(step, rows[index], widths))
+        lines += _below(trace, step, names, most_deaths)
+        lines += [
+            (Piece(f"      … iterations {e.first} to {e.last} ran and are not recorded …", "faint"),)
+            for e in trace.elided
+            if _last_before(trace, e) == index
+        ]
+        last = index
+    return (*lines, (), *_ending(trace, names), (Piece(_LEGEND, "faint"),))
+
+
+def explanation_bundle(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation as a MIME bundle: its text."""
+    return {"text/plain": explanation.describe()}
+
+
+def _title(trace: Trace) -> list[Line]:
+    knobs = ", ".join(f"{name}={value}" for name, value in trace.schedule.knobs)
+    what = f"@{trace.schedule.entry} of {trace.schedule.source}, applied to {trace.payload.source}"
+    return [(Piece(what, "title"),), *([(Piece(f"knobs: {knobs}"),)] if knobs else [])]
+
+
+def shown_steps(trace: Trace, most: int) -> list[int]:
+    """Return which steps to show of a trace: all, or its beginning, its end, and what led to its failure."""
+    count = len(trace.step_records)
+    if count <= most:
+        return list(range(count))
+    chosen = {*range(most // 2), *range(count - (most - most // 2), count)}
+    if trace.outcome.failed_step is not None:
+        chosen |= set(range(max(0, trace.outcome.failed_step - 3), trace.outcome.failed_step + 1))
+    return sorted(chosen)
+
+
+def _last_before(trace: Trace, elision: Elision) -> int:
+    """Return the index of the last recorded step before iterations that are not."""
+    steps, last = trace.step_records, elision.parent
+    for step in steps[elision.parent + 1 :]:
+        if step.depth <= steps[elision.parent].depth:
+            break
+        if step.parent == elision.parent and (step.iteration or 0) >= elision.first:
+            break
+        last = step.index
+    return last
+
+
+def _states(step: TraceStep) -> dict[str, HandleChange]:
+    return {c.handle: c for c in step.changes}
+
+
+def _cells(step: TraceStep, names: dict[str, str], states: dict[str, HandleChange]) -> tuple[str, ...]:
+    place = f"{step.source.line}:{step.source.column}" if step.source else ""
+    name = "  " * step.depth + step.op.removeprefix("transform.")
+    if step.iteration is not None:
+        name += f" [{step.iteration}]"
+    if step.alternative is not None:
+        name += f" [alternative {step.alternative}]"
+    results = ", ".join(_result(names[r], states.get(r)) for r in step.results)
+    time = format_ns(step.time_ns) if step.status != "not-run" else ""
+    cells = (str(step.index), place, name, _uses(step, names), results, delta_text(step.payload_delta), time)
+    return tuple(_cut(cell) for cell in cells)
+
+
+def _uses(step: TraceStep, names: dict[str, str]) -> str:
+    parts = []
+    for effect, verb in (("consume", "consumes"), ("read", "reads")):
+        if used := [names[o.handle] for o in step.operands if o.effect == effect]:
+            parts.append(f"{verb} {', '.join(dict.fromkeys(used))}")
+    return "; ".join(parts)
+
+
+def _result(name: str, change: HandleChange | None) -> str:
+    if change is None:
+        return name
+    return f"{MARKS[change.state]} {name}{_held(change)}"
+
+
+def _held(change: HandleChange) -> str:
+    """Return to how much a live handle points; of a parameter, what it holds."""
+    if change.state != "live":
+        return ""
+    held = [r.param.removesuffix(" : i64") for r in change.payload if isinstance(r, ParamReference)]
+    return f" = {', '.join(held)}" if held else f" {len(change.payload)}"
+
+
+def delta_text(delta: PayloadDelta) -> str:
+    """Return how many payload ops a step created, erased, changed and moved, each behind its sign."""
+    counted = (("+", delta.created), ("−", delta.erased), ("~", delta.changed), ("↷", delta.moved))
+    return " ".join(f"{sign}{len(ops)}" for sign, ops in counted if ops)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    right = (0, len(cells) - 1)
+    return "  ".join(
+        cell.rjust(width) if i in right else cell.ljust(width)
+        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+
+
+def _row(step: TraceStep, cells: tuple[str, ...], widths: Sequence[int]) -> Line:
+    word, role = STATUS[step.status]
+    line = (Piece(_aligned(cells, widths), role if step.status != "suppressed" else "plain"),)
+    return (*line, Piece(f"  {word}", role)) if word else line
+
+
+def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> list[Line]:
+    """Return what stands under a step: deaths, why it failed, what the compiler said, what is suspicious."""
+    shown: Sequence[Invalidation] = step.invalidated[:most]
+    lines: list[Line] = [
+        (Piece(f"      ✗ {death_in_words(trace, step.index, each, names)}", "invalid"),) for each in shown
+    ]
+    if more := len(step.invalidated) - len(shown):
+        lines.append((Piece(f"      ✗ … and {more} more handles died here", "invalid"),))
+    if step.index == trace.outcome.failed_step:
+        lines += [(Piece(f"      ✗ {reason}", "failed"),) for reason in failure_reasons(trace, step)[:most]]
+    lines += [(Piece(f"      » {remark}", "plain"),) for remark in _remarks(step, most)]
+    lines += [(Piece(f"      ! {w.kind}: {w.message}", "warning"),) for w in step.warnings]
+    return lines
+
+
+def failure_reasons(trace: Trace, step: TraceStep) -> list[str]:
+    """Return why a step failed: which handle it may not use, else the first line of each error."""
+    if (cause := explain_failure(trace)).handle is not None:
+        return [cause.sentence]
+    errors = (d.message.strip() for d in step.diagnostics if d.severity == "error")
+    return [message.partition("\n")[0] for message in errors if message]
+
+
+def _remarks(step: TraceStep, most: int) -> list[str]:
+    """Return what the compiler remarked, and the reasons of a failure that was suppressed."""
+    said = [d for d in step.diagnostics if d.severity != "error" or step.status == "suppressed"]
+    lines = []
+    for diagnostic in said[:most]:
+        message, _, rest = diagnostic.message.strip().partition("\n")
+        place = f" ({diagnostic.span})" if diagnostic.span else ""
+        lines.append(f"{diagnostic.severity}: {message}{' …' if rest else ''}{place}")
+    return lines + ([f"… and {len(said) - most} more messages"] if len(said) > most else [])
+
+
+def _ending(trace: Trace, names: dict[str, str], *, most: int = 12) -> list[Line]:
+    """Return how it ended, and which handles are what at the end."""
+    outcome = trace.outcome
+    ran = sum(s.status != "not-run" for s in trace.step_records)
+    if outcome.status == "ok":
+        lines: list[Line] = [(Piece(f"ok: {counted(ran, 'step')}", "title"),)]
+    else:
+        at = "" if outcome.failed_step is None else f" at step {outcome.failed_step}"
+        kind = "" if outcome.kind in (None, outcome.status) else f" ({outcome.kind})"
+        lines = [
+            (
+                Piece(
+                    f"{outcome.status}{at}{kind}: {ran} of {counted(len(trace.step_records), 'step')} ran",
+                    "failed",
+                ),
+            )
+        ]
+    states, gone = states_at_end(trace), rolled_back(trace)
+    for state, mark in MARKS.items():
+        these = [names[h] for h, change in states.items() if change.state == state and h not in gone]
+        if these:
+            lines.append((Piece(f"{mark} {len(these)} {state}: {_listed(these, most)}", state),))
+    if gone:
+        these = [names[h.id] for h in trace.handle_records if h.id in gone]
+        what = f"– {len(gone)} of alternatives that were rolled back: {_listed(these, most)}"
+        lines.append((Piece(what, "faint"),))
+    return lines
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    return ", ".join(names[:most]) + (f", … {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,159 @@
+"""Payload and schedule as other programs take them: one module with knobs set, command lines, short names."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from lhkit.model.errors import usage_error
+from lhkit.model.knob import attribute_text
+from lhkit.model.provenance import Provenance
+from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
+from lhkit.model.trace_record import Trace
+
+# What a knob has as default in the text: a string, or anything else up to the list of its options.
+_DEFAULT = r'(?:"(?:[^"\\\n]|\\.)*"|[^\[\]"\n]*?)'
+_ALIAS = re.compile(r"[#!][\w$.-]+\s*=")
+_ROOT_TAG = "payload"
+
+
+def provenance_of(trace: Trace) -> Provenance:
+    """Return what a trace was made from.
+
+    Raises:
+        UsageError: It was read from JSON, which does not hold the texts.
+    """
+    if trace.provenance is None:
+        raise usage_error(
+            "the texts of payload and schedule are not known: the JSON of a trace does not hold them",
+            "Trace again, with lhkit.trace or lhkit trace.",
+        )
+    return trace.provenance
+
+
+def short_names(trace: Trace) -> dict[str, str]:
+    """Return the names of the files without their folders, by full name: paths are nobody else's business."""
+    names = [trace.payload.source, trace.schedule.source, *(name for name, _ in trace.texts)]
+    return {name: name if name.startswith("<") else PurePath(name).name for name in names}
+
+
+def shorten(text: str, names: Mapping[str, str]) -> str:
+    """Return a text in which files go by their short names."""
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, names[name])
+    return text
+
+
+def trace_command(
+    schedule: Schedule,
+    payload_file: str,
+    schedule_file: str,
+    libraries: Sequence[str],
+    ops: Sequence[str] = (),
+) -> str:
+    """Return the command line that repeats a trace on these files."""
+    words = ["lhkit", "trace", payload_file, schedule_file]
+    if schedule.entry != DEFAULT_ENTRY:
+        words += ["--entry", schedule.entry]
+    for name, value in schedule.settings:
+        words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+    if schedule.target:
+        words += ["--target", schedule.target]
+    for name in schedule.bind:
+        words += ["--bind", name]
+    for library in libraries:
+        words += ["--library", library]
+    for file in ops:
+        words += ["--ops", file]
+    return shlex.join(words)
+
+
+def interpreter_options(schedule: Schedule) -> str:
+    """Return the option with which ``mlir-opt`` applies a schedule to the payload in one `combined` module."""
+    options = [f"debug-payload-root-tag={_ROOT_TAG}"]
+    if schedule.entry != DEFAULT_ENTRY:
+        options.append(f"entry-point={schedule.entry.rpartition('::')[2]}")
+    if schedule.bind:
+        options.append(f"debug-bind-trailing-args={','.join(schedule.bind)}")
+    return f'--transform-interpreter="{" ".join(options)}"'
+
+
+def combined(provenance: Provenance) -> str:
+    """Return one module with payload and schedule, each in a module of its own, the knobs as they are set.
+
+    The schedule comes first: of two entries of a name the first is applied.
+
+    Raises:
+        UsageError: The schedule has libraries, ops that only lhkit knows, or a knob whose value cannot be
+            written into its text.
+    """
+    schedule = provenance.schedule
+    if schedule.libraries:
+        listed = ", ".join(library.source for library in schedule.libraries)
+        raise usage_error(f"{schedule.source} includes from {listed}, which one module cannot hold")
+    if provenance.own_ops or '"lhkit.' in schedule.text:
+        owners = ", ".join(file for file, _ in provenance.own_ops) or "lhkit"
+        raise usage_error(f"{schedule.source} may use ops of {owners}, which others do not have")
+    aliases, payload = _without_aliases(provenance.payload.text)
+    more, body = _without_aliases(with_knobs_set(schedule))
+    for name, definition in more.items():
+        if aliases.get(name, definition) != definition:
+            renamed = f"{name[0]}schedule_{name[1:]}"
+            body = _renamed(body, name, renamed)
+            more = {n: _renamed(d, name, renamed) for n, d in more.items()}
+    definitions = [*aliases.values(), *(d for n, d in more.items() if d != aliases.get(n))]
+    return "\n".join(
+        [
+            *definitions,
+            "module attributes {transform.with_named_sequence} {",
+            "// The schedule.",
+            body.strip("\n"),
+            "// The payload.",
+            f'module attributes {{transform.target_tag = "{_ROOT_TAG}"}} {{',
+            payload.strip("\n"),
+            "}",
+            "}",
+            "",
+        ]
+    )
+
+
+def with_knobs_set(schedule: Schedule) -> str:
+    """Return the text of a schedule in which knobs that were set, or follow from a target, have that default.
+
+    Raises:
+        UsageError: A knob's value cannot be written into its text.
+    """
+    text = schedule.text
+    for name, value in {**dict(schedule.target_defaults), **dict(schedule.settings)}.items():
+        head = rf'(tune\.knob\s*<\s*"{re.escape(name)}"\s*>)'
+        written = f" = {attribute_text(value)} from options"
+        before = re.compile(rf"{head}(?:\s*=\s*{_DEFAULT}\sfrom)?\s*options")
+        text, count = before.subn(lambda match, written=written: match[1] + written, text)  # type: ignore[misc]
+        if count == 0:
+            message = f"the value of {name!r} cannot be written into {schedule.source}"
+            raise usage_error(message, "Only a transform.tune.knob with a list of options holds its value.")
+    return text
+
+
+def _without_aliases(text: str) -> tuple[dict[str, str], str]:
+    """Return the definitions of aliases, which may stand in no module, and the text without them."""
+    aliases: dict[str, str] = {}
+    kept: list[str] = []
+    name, depth = "", 0
+    for line in text.split("\n"):
+        if not depth:
+            match = _ALIAS.match(line)
+            name = match[0].removesuffix("=").strip() if match else ""
+        if not name:
+            kept.append(line)
+            continue
+        aliases[name] = f"{aliases[name]}\n{line}" if depth else line
+        depth += sum(line.count(c) for c in "([{") - sum(line.count(c) for c in ")]}")
+    return aliases, "\n".join(kept)
+
+
+def _renamed(text: str, name: str, new: str) -> str:
+    return re.sub(rf"(?<![\w$.]){re.escape(name)}(?![\w$.-])", new, text)

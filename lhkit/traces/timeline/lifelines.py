@@ -1,0 +1,259 @@
+"""The life of every handle over the moments of a trace: birth, uses, states, deaths, in the order of nesting.
+
+A moment is what a column of a picture shows. A step that contains others has a moment where it begins, one
+where each iteration or alternative begins, and one where it ends, which is when it gives results and kills.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lhkit.model.trace_record import (
+    Elision,
+    HandleChange,
+    HandleRecord,
+    HandleState,
+    Invalidation,
+    Trace,
+    TraceStep,
+)
+
+MomentKind = Literal["start", "step", "turn", "end", "elided"]
+EventKind = Literal["made", "read", "consumed", "dead"]
+Turn = tuple[int | None, int | None]  # iteration, alternative
+_NO_TURN: Turn = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A column of time.
+
+    Attributes:
+        kind: ``start``: the entry's arguments; ``step``: a step, or the beginning of one with others inside;
+            ``turn``: an iteration or alternative begins; ``end``: a step with others inside ends; ``elided``:
+            iterations that ran and were not recorded.
+        step: Index of the step; of the step around it for a turn; -1 for the start.
+        turn: (iteration, alternative) that begins; for what was elided, the first and last iteration.
+    """
+
+    kind: MomentKind
+    step: int
+    turn: Turn = _NO_TURN
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that a step did with a handle; a death says why."""
+
+    moment: int
+    kind: EventKind
+    step: int
+    death: Invalidation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A handle in one state, from within moment ``first`` to within ``last``; ``change`` is the last of it."""
+
+    first: int
+    last: int
+    change: HandleChange
+
+    @property
+    def state(self) -> HandleState:
+        """Live, empty or invalid."""
+        return self.change.state
+
+
+@dataclass(frozen=True, slots=True)
+class Lifeline:
+    """A handle's life; ``stretches`` is empty where the step that should have made it did not."""
+
+    handle: HandleRecord
+    events: tuple[Event, ...]
+    stretches: tuple[Stretch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """The moments of a step with others inside, both ends included; ``turns`` has those of each turn."""
+
+    step: int
+    first: int
+    last: int
+    depth: int
+    turns: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifelines:
+    """All lives of a trace, in order of definition, over its moments."""
+
+    moments: tuple[Moment, ...]
+    brackets: tuple[Bracket, ...]
+    lines: tuple[Lifeline, ...]
+
+
+def lifelines(trace: Trace) -> Lifelines:
+    """Return the life of every handle of a trace.
+
+    Moments follow the nesting of steps. That is the order of execution, but for steps that never ran: they
+    stand where they would have.
+    """
+    order = _Order(trace)
+    order.place_all()
+    life = _Lives(trace, order)
+    life.live()
+    lines = tuple(
+        Lifeline(h, tuple(life.events.get(h.id, ())), life.stretches(h)) for h in trace.handle_records
+    )
+    return Lifelines(tuple(order.moments), tuple(sorted(order.brackets, key=lambda b: b.first)), lines)
+
+
+@dataclass
+class _Order:
+    """Puts steps in the order of nesting, and remembers where each begins, ends, and has its turns."""
+
+    trace: Trace
+    moments: list[Moment] = field(default_factory=list)
+    brackets: list[Bracket] = field(default_factory=list)
+    begins: dict[int, int] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)
+    # Moment at which (step, turn) begins, and the last one in it.
+    turns: dict[tuple[int, Turn], tuple[int, int]] = field(default_factory=dict)
+
+    def place_all(self) -> None:
+        inside: dict[int | None, dict[Turn, list[TraceStep]]] = {}
+        for step in self.trace.step_records:
+            turns = inside.setdefault(step.parent, {})
+            turns.setdefault((step.iteration, step.alternative), []).append(step)
+        if any(h.defined_by < 0 for h in self.trace.handle_records):
+            self.moments.append(Moment("start", -1))
+        for steps in inside.get(None, {}).values():
+            for step in steps:
+                self._place(step, inside)
+        self.turns[-1, _NO_TURN] = (0, len(self.moments) - 1)
+
+    def _place(self, step: TraceStep, inside: dict[int | None, dict[Turn, list[TraceStep]]]) -> None:
+        first = self._add(Moment("step", step.index))
+        self.begins[step.index] = self.ends[step.index] = first
+        if step.index not in inside:
+            return
+        turns = []
+        elisions = sorted((e for e in self.trace.elided if e.parent == step.index), key=lambda e: e.first)
+        for turn, steps in inside[step.index].items():
+            elisions = self._elide(elisions, turn[0])
+            begin = first if turn == _NO_TURN else self._add(Moment("turn", step.index, turn))
+            for each in steps:
+                self._place(each, inside)
+            self.turns[step.index, turn] = (begin, len(self.moments) - 1)
+            turns.append((begin, len(self.moments) - 1))
+        self._elide(elisions, None)
+        if step.results or step.changes or step.invalidated:
+            self.ends[step.index] = self._add(Moment("end", step.index))
+        self.brackets.append(Bracket(step.index, first, len(self.moments) - 1, step.depth, tuple(turns)))
+
+    def _elide(self, elisions: list[Elision], before: int | None) -> list[Elision]:
+        """Add what was elided before an iteration (None: all that is left); return what is left."""
+        left = []
+        for each in elisions:
+            if before is None or each.first < before:
+                self._add(Moment("elided", each.parent, (each.first, each.last)))
+            else:
+                left.append(each)
+        return left
+
+    def _add(self, moment: Moment) -> int:
+        self.moments.append(moment)
+        return len(self.moments) - 1
+
+
+@dataclass
+class _Lives:
+    """Walks through the steps as they begin and end, and writes down what happens to each handle."""
+
+    trace: Trace
+    order: _Order
+    events: dict[str, list[Event]] = field(default_factory=dict)
+    states: dict[str, list[tuple[int, HandleChange]]] = field(default_factory=dict)
+    # Where a handle's scope ends.
+    until: dict[str, int] = field(default_factory=dict)
+
+    def live(self) -> None:
+        for handle in self.trace.handle_records:
+            if handle.defined_by < 0 and not handle.path:
+                self._born(handle.id, 0, -1)
+        for moment in self.order.moments:
+            if moment.step < 0 or moment.kind not in ("step", "end"):
+                continue
+            step = self.trace.step_records[moment.step]
+            is_beginning = moment.kind == "step"
+            if is_beginning:
+                self._take_arguments(step)
+                self._use(step)
+            if not is_beginning or self.order.ends[step.index] == self.order.begins[step.index]:
+                self._have_effect(step)
+
+    def _born(self, handle: str, moment: int, step: int) -> None:
+        self.events.setdefault(handle, []).append(Event(moment, "made", step))
+
+    def _take_arguments(self, step: TraceStep) -> None:
+        """The first step of a block says what the arguments of the block are."""
+        for change in step.changes:
+            if change.handle in step.results or self.states.get(change.handle):
+                continue
+            handle = self.trace.handle(change.handle)
+            at = 0
+            if handle.path or handle.defined_by >= 0:
+                turn = (step.iteration, step.alternative)
+                begin, end = self.order.turns.get(
+                    (step.parent if step.parent is not None else -1, turn), (0, 0)
+                )
+                at = begin
+                self.until[handle.id] = end
+                self._born(handle.id, at, handle.defined_by)
+            self.states[handle.id] = [(at, change)]
+
+    def _use(self, step: TraceStep) -> None:
+        begin, end = self.order.begins[step.index], self.order.ends[step.index]
+        fatal = {d.by for d in step.invalidated}
+        seen = set()
+        for operand in step.operands:
+            kind: EventKind = "consumed" if operand.effect == "consume" else "read"
+            if (operand.handle, kind) not in seen:
+                seen.add((operand.handle, kind))
+                # What a step with others inside consumes dies when it ends.
+                at = end if operand.handle in fatal and kind == "consumed" else begin
+                self.events.setdefault(operand.handle, []).append(Event(at, kind, step.index))
+
+    def _have_effect(self, step: TraceStep) -> None:
+        at = self.order.ends[step.index]
+        changed = {c.handle for c in step.changes}
+        for handle in step.results:
+            if handle in changed:
+                self._born(handle, at, step.index)
+                turn = (step.iteration, step.alternative)
+                self.until[handle] = self.order.turns[step.parent if step.parent is not None else -1, turn][1]
+        for change in step.changes:
+            known = self.states.setdefault(change.handle, [])
+            if not known or known[-1][1] is not change:
+                known.append((at, change))
+        for death in step.invalidated:
+            self.events.setdefault(death.handle, []).append(Event(at, "dead", step.index, death))
+
+    def stretches(self, handle: HandleRecord) -> tuple[Stretch, ...]:
+        """Return the states that a handle was in, one after the other."""
+        last = self.until.get(handle.id, len(self.order.moments) - 1)
+        known = self.states.get(handle.id, [])
+        if not known and handle.defined_by < 0 and not handle.path:
+            known = [(0, HandleChange(handle.id, "live"))]
+        found: list[Stretch] = []
+        for at, change in known:
+            if found and found[-1].state == change.state:
+                found[-1] = Stretch(found[-1].first, found[-1].last, change)
+                continue
+            if found:
+                found[-1] = Stretch(found[-1].first, at, found[-1].change)
+            found.append(Stretch(at, max(at, last), change))
+        return tuple(found)

@@ -1,0 +1,139 @@
+"""Where things of a handle timeline stand, in pixels: columns, rows, marks in a cell, places for notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lhkit.draw.svg import fitted, text_width
+from lhkit.traces.timeline.lifelines import EventKind
+from lhkit.traces.timeline.timeline_records import Bar, Column, Row, TimelineDrawing
+
+SECTION, BRACKET = 24.0, 16.0
+_ROW, _COMPACT_ROW = 24.0, 20.0
+MARGIN = 10.0
+TEXT = 12.0
+SMALL = 11.0
+# Sine and cosine of the angle of the columns' names.
+SLANT_DEGREES, SIN, COS = 50, 0.766, 0.643
+_WIDTHS = {"step": 34.0, "fold": 44.0, "elided": 44.0, "start": 26.0, "turn": 26.0, "end": 34.0}
+_LONGEST_NAME, _LONGEST_HEAD, _LONGEST_NOTE = 230.0, 220.0, 240.0
+# Where in a cell a mark stands, as a share of its width: uses left, what comes of them right.
+_PLACES: dict[EventKind, float] = {"read": 0.26, "consumed": 0.26, "made": 0.74, "dead": 0.74}
+_CROWDED: dict[EventKind, float] = {"read": 0.13, "consumed": 0.37, "made": 0.63, "dead": 0.87}
+_BESIDE = {"read": "consumed", "consumed": "read", "made": "dead", "dead": "made"}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The slanted name of a column, and what is wrong with it."""
+
+    name: str
+    note: str
+
+    @property
+    def width(self) -> float:
+        """How long it is."""
+        return text_width(f"{self.name} {self.note}" if self.note else self.name, SMALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The words at the end of a row, and where they begin."""
+
+    x: float
+    text: str
+
+    @property
+    def end(self) -> float:
+        """Where they end."""
+        return self.x + text_width(self.text, SMALL)
+
+
+class TimelineLayout:
+    """Places for everything in a drawing.
+
+    Args:
+        drawing: The drawing.
+        is_compact: Whether columns have numbers and no names, and rows stand closer, so that more are seen.
+    """
+
+    def __init__(self, drawing: TimelineDrawing, *, is_compact: bool = False) -> None:
+        self._drawing = drawing
+        self.is_compact = is_compact
+        self.row_height = _COMPACT_ROW if is_compact else _ROW
+        self.names = tuple(fitted(row.name, _LONGEST_NAME, TEXT) for row in drawing.rows)
+        self.left = MARGIN + max((text_width(n, TEXT) for n in self.names), default=0.0) + 12
+        self.edges = [self.left]
+        for column in drawing.columns:
+            self.edges.append(self.edges[-1] + _WIDTHS[column.kind])
+        self.heads = () if is_compact else tuple(_head(column) for column in drawing.columns)
+        self.numbers = (
+            15.0 if is_compact else MARGIN + max((h.width for h in self.heads), default=0.0) * SIN + 24
+        )
+        depths = [g.depth for g in drawing.groups]
+        self.tracks = self.numbers + 8 + BRACKET * (max(depths) + 1 if depths else 0)
+        self.first_parameter = next((i for i, r in enumerate(drawing.rows) if r.kind == "param"), None)
+        self.bottom = (
+            self.tracks + self.row_height * len(drawing.rows) + (0 if self.first_parameter is None else SECTION)
+        )
+        self._crossed = self._crossings()
+        self.notes = tuple(self._note(i, row) for i, row in enumerate(drawing.rows))
+        reach = [
+            x + h.width * COS for x, h in zip(map(self.middle, range(len(self.heads))), self.heads, strict=True)
+        ]
+        self.width = max([self.edges[-1], *reach, *(n.end for n in self.notes)]) + MARGIN
+
+    def row(self, index: int) -> float:
+        """Return the middle of a row."""
+        is_below = self.first_parameter is not None and index >= self.first_parameter
+        return self.tracks + self.row_height * (index + 0.5) + (SECTION if is_below else 0)
+
+    def middle(self, column: int) -> float:
+        """Return the middle of a column."""
+        return (self.edges[column] + self.edges[column + 1]) / 2
+
+    def mark(self, row: Row, column: int, kind: EventKind) -> tuple[float, bool]:
+        """Return where a mark stands, and whether it has to be small for its neighbours."""
+        is_crowded = any(m.column == column and m.kind == _BESIDE[kind] for m in row.marks)
+        share = (_CROWDED if is_crowded else _PLACES)[kind]
+        return self.edges[column] + share * (self.edges[column + 1] - self.edges[column]), is_crowded
+
+    def ends(self, row: Row, bar: Bar) -> tuple[float, float]:
+        """Return where a bar begins and ends."""
+        first = (
+            self.left
+            if bar.first < 0
+            else self.mark(row, bar.first, "dead" if bar.state == "invalid" else "made")[0]
+        )
+        last = self.edges[bar.last + 1] if bar.runs_on else self.mark(row, bar.last, "dead")[0]
+        return first, max(first, last)
+
+    def _crossings(self) -> list[set[int]]:
+        """Return the columns in which something stands or passes, by row."""
+        crossed = [{m.column for m in row.marks} for row in self._drawing.rows]
+        for arc in self._drawing.arcs:
+            for index in range(min(arc.from_row, arc.to_rows[0]), max(arc.from_row, arc.to_rows[-1]) + 1):
+                crossed[index].add(arc.column)
+        return crossed
+
+    def _note(self, index: int, row: Row) -> Note:
+        """Find a place for the words at the end of a row: behind what ended, where nothing is in the way."""
+        text = fitted(row.note, _LONGEST_NOTE, SMALL)
+        deaths = [m.column for m in row.marks if m.kind == "dead"]
+        ends = [bar.last for bar in row.bars if bar.state != "invalid"]
+        start = max(deaths) if row.state == "invalid" and deaths else max(ends, default=-1)
+        if row.is_folded:
+            start = len(self._drawing.columns) - 1
+        at = start + 1
+        while at < len(self._drawing.columns):
+            taken = next((c for c in range(at, len(self._drawing.columns)) if c in self._crossed[index]), None)
+            room = (self.edges[taken] if taken is not None else self.edges[-1]) - self.edges[at] - 8
+            if taken is None or room >= text_width(text, SMALL):
+                break
+            at = taken + 1
+        return Note(self.edges[at] + 4, text)
+
+
+def _head(column: Column) -> Head:
+    room = _LONGEST_HEAD - (text_width(column.note, SMALL) if column.note else 0)
+    return Head(fitted(column.name, max(room, 60.0), SMALL), fitted(column.note, _LONGEST_HEAD - 60, SMALL))

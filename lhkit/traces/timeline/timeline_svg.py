@@ -1,0 +1,179 @@
+"""A handle timeline as SVG."""
+
+from __future__ import annotations
+
+import textwrap
+
+from lhkit.draw.svg import element, escaped, marks, svg, text_width
+from lhkit.draw.theme import MONO
+from lhkit.traces.timeline.timeline_heads import bands_part, heads_part
+from lhkit.traces.timeline.timeline_layout import MARGIN, SECTION, SMALL, TEXT, TimelineLayout
+from lhkit.traces.timeline.timeline_marks import bar_shape, legend_part, mark_shape
+from lhkit.traces.timeline.timeline_records import Arc, Bar, Mark, Row, TimelineDrawing
+
+
+def timeline_svg(drawing: TimelineDrawing, *, themed: bool = True) -> str:
+    """Return a timeline as SVG.
+
+    Args:
+        drawing: What to draw.
+        themed: Follow the theme; without it the colours are the light ones, as `svg_png` wants it.
+    """
+    at = TimelineLayout(drawing)
+    width = max(at.width, 460.0)
+    below, bottom = _below(drawing, width, at.bottom + 8)
+    body = (names_part(drawing, at), tracks_part(drawing, at), _mono(below))
+    return svg(width, bottom + MARGIN, *body, label=drawing.title, themed=themed)
+
+
+def names_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    """Return the names of the rows, from the left edge to ``at.left``."""
+    drawn = [_name(row, i, at) for i, row in enumerate(drawing.rows)]
+    if at.first_parameter is not None:
+        y = at.row(at.first_parameter) - at.row_height / 2 - SECTION / 2 + 8
+        drawn.append(_text(MARGIN, y, "parameters", SMALL, fill="faint"))
+    return _mono(drawn)
+
+
+def tracks_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    """Return all that is right of the names: columns, bars, arcs, marks, notes."""
+    return heads_part(drawing, at) + rows_part(drawing, at)
+
+
+def rows_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    """Return what is right of the names and below the heads of the columns: bars, arcs, marks, notes."""
+    drawn = [bands_part(drawing, at)]
+    drawn += [_row(row, i, at) for i, row in enumerate(drawing.rows)]
+    drawn += [_arc(arc, drawing, at) for arc in drawing.arcs]
+    drawn += [_marks(row, i, at) for i, row in enumerate(drawing.rows)]
+    return _mono(drawn)
+
+
+def _mono(drawn: list[str]) -> str:
+    return element("g", *drawn, font_family=MONO)
+
+
+def _text(x: float, y: float, text: str, size: float = TEXT, **more: object) -> str:
+    look = {"font_size": size, "fill": "ink", **more}
+    return element("text", escaped(text), x=x, y=y, **look)
+
+
+def _title(text: str) -> str:
+    return element("title", escaped(text))
+
+
+def _name(row: Row, index: int, at: TimelineLayout) -> str:
+    tone = "faint" if row.is_folded else "ink"
+    found = marks(handles=row.handles, label=f"{row.title}; {row.note}")
+    place = {"fill": tone, "text_anchor": "end"}
+    text = element(
+        "text",
+        escaped(at.names[index]),
+        x=at.left - 12,
+        y=at.row(index) + 4,
+        font_size=TEXT,
+        **place,
+        **found,
+    )
+    return element("g", _title(row.title), text, class_="lh-name")
+
+
+def _row(row: Row, index: int, at: TimelineLayout) -> str:
+    y, note = at.row(index), at.notes[index]
+    hole = (note.x - 5, note.end + 4) if note.text else (at.width, at.width)
+    drawn = [
+        element("line", x1=begin, x2=end, y1=y, y2=y, stroke="line")
+        for begin, end in _around(at.left, at.edges[-1], hole)
+    ]
+    for bar in row.bars:
+        drawn += _bar(row, bar, y, at, hole)
+    if note.text:
+        tone = "dead" if row.state == "invalid" and not row.is_folded else "faint"
+        drawn.append(
+            _text(
+                note.x, y + 4, note.text, SMALL, fill=tone, class_="lh-note", data_handle=" ".join(row.handles)
+            )
+        )
+    return "".join(drawn)
+
+
+def _around(left: float, right: float, hole: tuple[float, float]) -> list[tuple[float, float]]:
+    """Return what is left of a line when words stand in it."""
+    pieces = (left, min(right, hole[0])), (max(left, hole[1]), right)
+    return [(begin, end) for begin, end in pieces if end - begin >= 1]
+
+
+def _bar(row: Row, bar: Bar, y: float, at: TimelineLayout, hole: tuple[float, float]) -> list[str]:
+    left, right = at.ends(row, bar)
+    # The cause of death stands in the bar of the dead.
+    pieces = _around(left, right, hole) if bar.state == "invalid" else [(left, right)]
+    found = marks(handles=row.handles)
+    return [bar_shape(bar.state, begin, end, y, _title(bar.title), **found) for begin, end in pieces]
+
+
+def _arc(arc: Arc, drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    start, small = at.mark(drawing.rows[arc.from_row], arc.column, "consumed")
+    y, trunk = at.row(arc.from_row), at.middle(arc.column)
+    paths = []
+    for index in arc.to_rows:
+        to, end = at.mark(drawing.rows[index], arc.column, "dead")[0], at.row(index)
+        bend = 7 if end > y else -7
+        paths.append(
+            f"M{start + (3 if small else 5):.1f} {y:.1f}Q{trunk:.1f} {y:.1f} {trunk:.1f} {y + bend:.1f}"
+            f"V{end - bend:.1f}Q{trunk:.1f} {end:.1f} {to - 2:.1f} {end:.1f}"
+        )
+    handles = [
+        h
+        for i in (arc.from_row, *arc.to_rows)
+        if not drawing.rows[i].is_folded
+        for h in drawing.rows[i].handles
+    ]
+    return element(
+        "path",
+        _title(arc.title),
+        d="".join(paths),
+        fill="none",
+        stroke="dead",
+        stroke_width=1.6,
+        class_="lh-arc",
+        **marks(step=arc.step, handles=handles),
+    )
+
+
+def _marks(row: Row, index: int, at: TimelineLayout) -> str:
+    y = at.row(index)
+    drawn = []
+    for mark in row.marks:
+        x, is_small = at.mark(row, mark.column, mark.kind)
+        drawn.append(
+            _mark(mark, row, mark_shape(mark.kind, x, y, 0.68 if is_small else 1.0, is_late=mark.is_late))
+        )
+    return "".join(drawn)
+
+
+def _mark(mark: Mark, row: Row, shape: str) -> str:
+    label = mark.title if mark.kind == "dead" else ""
+    found = marks(step=mark.step if mark.step >= 0 else None, handles=row.handles, label=label)
+    return element("g", _title(mark.title), shape, class_=f"lh-mark lh-{mark.kind}", **found)
+
+
+def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str], float]:
+    """Return what stands under the rows, and where it ends: what is not shown, how it ended, the legend."""
+    drawn = []
+    room = max(int((width - 2 * MARGIN) / text_width("x", TEXT)), 20)
+    for i, line in enumerate(textwrap.wrap(drawing.verdict, room)):
+        y += 18
+        tone = "ink" if i or drawing.verdict.startswith("ok") else "dead"
+        head, colon, rest = line.partition(":") if i == 0 else ("", "", line)
+        parts = element("tspan", escaped(head + colon), fill=tone, font_weight="bold"), escaped(rest)
+        drawn.append(element("text", *parts, x=MARGIN, y=y, font_size=TEXT, fill="ink"))
+    if drawing.elsewhere:
+        y += 18
+        drawn.append(_text(MARGIN, y, elsewhere_words(drawing), SMALL, fill="faint"))
+    legend, y = legend_part(width, y + 24)
+    return [*drawn, legend], y
+
+
+def elsewhere_words(drawing: TimelineDrawing) -> str:
+    """Return how many handles are not shown in a part."""
+    return f"⋯ {drawing.elsewhere} more handles, to which nothing happens in these columns"

@@ -1,0 +1,109 @@
+"""The parts ``results`` and ``run``: what was run, measured and swept, as bars; what runs, and how far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lhkit.draw.svg import element, escaped
+from lhkit.model.codec import to_json
+from lhkit.workbench.pane import Part
+from lhkit.workbench.run_results import Result, ResultBar, knob_words, text_letters
+from lhkit.workbench.workbench_steps_html import do
+
+if TYPE_CHECKING:
+    from lhkit.workbench.controller import Workbench
+
+_MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
+_Row = tuple[ResultBar, str, str | None]
+_VERBS = {"run": "run", "measure": "measured", "sweep": "swept"}
+
+
+def _make(workbench: Workbench) -> dict[str, Any]:
+    results = workbench.runs.results
+    return {"count": len(results), "html": results_html(results)}
+
+
+def results_html(results: Sequence[Result]) -> str:
+    """Return results as a fragment: what was measured side by side, then every result, the newest first."""
+    if not results:
+        hint = "Nothing was run yet: ▶ run checks the numbers, ◷ measure times them, ≋ sweep tries the knobs."
+        return element("p", hint, class_="lh-note")
+    letters = text_letters(results)
+    charts = "".join(_charts(results, letters))
+    listed = (_item(result, letters) for result in reversed(results))
+    return element("div", charts, element("ol", *listed, class_="lhw-runs"), class_="lhw-results-frame")
+
+
+def _charts(results: Sequence[Result], letters: Mapping[str, str]) -> Iterator[str]:
+    """Yield one chart for each anchor: measurements of the session beside each other."""
+    measured = [r for r in results if r.own_bar is not None]
+    for anchor in dict.fromkeys(r.anchor for r in reversed(measured)):
+        alike = [r for r in measured if r.anchor == anchor]
+        newest = alike[-1]
+        rows: list[_Row] = [(bar, bar.label, None) for bar in newest.bars if bar.label]
+        rows += [
+            (r.own_bar, _name(r, letters), do("go_back", result=r.number))
+            for r in alike
+            if r.own_bar is not None
+        ]
+        yield _chart(f"speed as a multiple of {anchor}, 95 % interval", rows)
+
+
+def _chart(title: str, rows: Sequence[_Row]) -> str:
+    most = max(bar.high for bar, _, _ in rows) or 1.0
+    made = [_row(bar, label, command, most) for bar, label, command in rows]
+    return element("figure", element("figcaption", escaped(title)), *made, class_="lhw-chart")
+
+
+def _row(bar: ResultBar, label: str, command: str | None, most: float) -> str:
+    shares = {"value": bar.value, "low": bar.low, "high": bar.high}
+    style = ";".join(f"--{name}:{100 * value / most:.2f}%" for name, value in shares.items())
+    fill = element("span", class_="lhw-fill", data_anchor="" if bar.is_anchor else None)
+    whisker = element("span", class_="lhw-whisker") if bar.high > bar.low else ""
+    parts = (
+        element("span", escaped(label), class_="lhw-label"),
+        element("span", fill, whisker, class_="lhw-track", style=style, aria_hidden="true"),
+        element("span", escaped(bar.text), class_="lhw-value"),
+    )
+    if command is None:
+        return element("div", *parts, class_="lhw-speed")
+    title = f"go back to this version: {label}"
+    return element("button", *parts, type="button", class_="lhw-speed", data_do=command, title=title)
+
+
+def _name(result: Result, letters: Mapping[str, str]) -> str:
+    letter = letters.get(result.schedule.text, "")
+    words = knob_words(result.knobs) or result.title
+    return f"#{result.number} {f'{letter}: ' if letter else ''}{words}"
+
+
+def _item(result: Result, letters: Mapping[str, str]) -> str:
+    head = element("b", f"{_MARKS[result.status]} {_VERBS[result.kind]}", data_status=result.status)
+    name = element(
+        "button",
+        escaped(_name(result, letters)),
+        type="button",
+        class_="lhw-link",
+        data_do=do("go_back", result=result.number),
+        title=f"go back to this version ({result.title})",
+    )
+    said = element("span", escaped(result.said), class_="lhw-said")
+    return element("li", head, name, said, _variants(result), class_="lhw-run")
+
+
+def _variants(result: Result) -> str:
+    """Return the best variants of a sweep as bars, each a way to take it."""
+    if result.kind != "sweep" or not result.bars:
+        return ""
+    rows: list[_Row] = [
+        (bar, bar.label, do("go_back", result=result.number, bar=number))
+        for number, bar in enumerate(result.bars)
+    ]
+    return _chart(f"speed as a multiple of {result.anchor}", rows)
+
+
+PARTS = (
+    Part("results", lambda w: w.runs.results, _make),
+    Part("run", lambda w: w.runs.progress, lambda w: to_json(w.runs.progress)),
+)

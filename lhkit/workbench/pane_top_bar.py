@@ -1,0 +1,107 @@
+"""Parts of the frame: the top bar, what is looked at, the notice, the steps to walk."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from lhkit.draw.viewer import view_content
+from lhkit.model.printable import counted
+from lhkit.show.trace_view import trace_view
+from lhkit.workbench.commands_trust import banner_of
+from lhkit.workbench.pane import Part, same_trace
+from lhkit.workbench.workbench_exports import EXPORTS
+from lhkit.worker.cancellation import was_stopped
+
+if TYPE_CHECKING:
+    from lhkit.workbench.controller import Workbench
+
+_WORDS = {
+    "ok": "applies",
+    "failed": "fails",
+    "crashed": "crashes the compiler",
+    "timeout": "takes too long",
+    "out-of-memory": "takes too much memory",
+    "cancelled": "was stopped",
+}
+
+
+def _head(workbench: Workbench) -> dict[str, Any]:
+    session, trace = workbench.session, workbench.trace
+    history = session.history
+    outcome = trace.outcome if trace else None
+    return {
+        "payload": PurePath(session.payload.source).name,
+        "schedule": PurePath(session.schedule.source).name,
+        "undo": history.current.title if history.can_undo else None,
+        "redo": history.redone().current.title if history.can_redo else None,
+        "checkpoints": list(session.checkpoints),
+        "status": outcome.status if outcome else "failed" if session.is_trusted else "untrusted",
+        "outcome": _outcome_words(workbench),
+        "stale": _stale_words(workbench),
+        "version": workbench.version_id,
+        "exports": [[kind, export.title] for kind, export in EXPORTS.items()],
+    }
+
+
+def _outcome_words(workbench: Workbench) -> str:
+    trace = workbench.trace
+    if trace is None and not workbench.session.is_trusted:
+        return "not trusted: nothing is traced yet"
+    if trace is None:
+        return "cannot be traced"
+    outcome = trace.outcome
+    ran = sum(s.status != "not-run" for s in trace.step_records)
+    where = (
+        f" at step {outcome.failed_step}" if outcome.failed_step is not None else f" in {counted(ran, 'step')}"
+    )
+    return f"{_WORDS[outcome.status]}{where}"
+
+
+def _stale_words(workbench: Workbench) -> str:
+    session = workbench.session
+    if not session.is_stale or not session.is_trusted:
+        return ""
+    if was_stopped(session.failure):
+        return "stopped: shown is the last good trace"
+    if workbench.trace is None:
+        return "nothing is traced yet: the text is no schedule"
+    if session.version.is_draft:
+        return "the text does not parse: shown is the last that did"
+    return "shown is an earlier version" if session.failure is None else "it cannot be traced"
+
+
+def _trace(workbench: Workbench) -> dict[str, Any]:
+    trace = workbench.trace
+    if trace is None:
+        return {"key": "", "start": -1, "steps": [], "panes": [], "lookup": "{}"}
+    return view_content(trace_view(trace, ()))
+
+
+def _notice(workbench: Workbench) -> dict[str, Any] | None:
+    return workbench.notice.to_json() if workbench.notice else None
+
+
+def _head_key(workbench: Workbench) -> Any:
+    session = workbench.session
+    history = session.history
+    return (
+        same_trace(workbench),
+        session.is_stale,
+        session.is_trusted,
+        session.failure,
+        session.text,
+        history.at,
+        history.current.title,
+        history.can_redo,
+        tuple(session.checkpoints),
+    )
+
+
+PARTS = (
+    Part("head", _head_key, _head),
+    Part("trace", same_trace, _trace, is_kept=True),
+    Part("screen", lambda w: w.screen, lambda w: w.screen.to_json()),
+    Part("notice", lambda w: w.notice, _notice),
+    Part("trust", lambda w: (w.session.doubts, w.reference), banner_of),
+)

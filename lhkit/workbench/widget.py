@@ -1,0 +1,379 @@
+"""The workbench in a notebook: ``lhkit.explore(payload, schedule)``."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from lhkit.compose.session import Session
+from lhkit.compose.session_opening import open_session
+from lhkit.draw.svg import drawing_id, element, escaped
+from lhkit.draw.view import is_live
+from lhkit.draw.viewer import Pane, View, script, static_text, view_html, view_style
+from lhkit.load.catalogue_cache import known_help
+from lhkit.load.loader import as_payload
+from lhkit.load.trust import payload_doubt
+from lhkit.model.boundary import public
+from lhkit.model.errors import usage_error
+from lhkit.model.files import write_file
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.model.trace_record import Trace
+from lhkit.show.trace_view import schedule_panes, timeline_pane, trace_key
+from lhkit.traces.timeline.handle_timeline import timeline_drawing
+from lhkit.traces.timeline.timeline_html import timeline_style
+from lhkit.workbench.controller import Workbench
+from lhkit.workbench.frames import payload_frame
+from lhkit.workbench.jobs import InlineJobs, ThreadJobs
+from lhkit.workbench.notices import Notice
+from lhkit.workbench.pane_list import PARTS
+from lhkit.workbench.run_results import Result
+from lhkit.workbench.screen import Screen
+from lhkit.workbench.state import WorkbenchState, read_state
+from lhkit.workbench.workbench_exports import export_kind, exported
+from lhkit.worker.defects import typed_error
+
+PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
+FOLLOW_SECONDS = 0.4
+# Lines of the payload in the picture for a reader without a kernel: it is in every saved notebook.
+_STILL_LINES = 120
+PANE_FILES = (
+    "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_handles.js",
+    "pane_problems.js", "pane_results.js", "pane_tried.js")  # fmt: skip
+FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.js")
+
+
+class WorkbenchWidget(anywidget.AnyWidget):
+    """A schedule on screen, alive: stepped, edited, understood.
+
+    Every part of the screen is a trait, ``part_steps`` and so on, so that a page that is loaded again shows
+    what it showed; commands come as messages. What it does is in ``lhkit.workbench``.
+
+    Attributes:
+        workbench: What is on the screen.
+        view_id: Pictures with this id become the workbench.
+    """
+
+    _esm = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES)
+    _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css')}"
+    view_id = traitlets.Unicode().tag(sync=True)
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        screen: Screen | None = None,
+        results: tuple[Result, ...] = (),
+        reference: str | None = None,
+    ) -> None:
+        """Show a session; its trace is taken if it is trusted.
+
+        Args:
+            session: The session.
+            screen: What is looked at; default the first step that does something.
+            results: What ran in the session before.
+            reference: The NumPy reference of a file that is not trusted yet; it is taken when it is.
+        """
+        self._is_closed = False
+        self._views: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = _running_loop()
+        self.jobs = ThreadJobs(self._report) if self._loop else InlineJobs()
+        self.workbench = Workbench(
+            session, screen=screen, results=results, jobs=self.jobs, reference=reference, is_hurried=True
+        )
+        self.add_traits(**{_trait(part.name): traitlets.Any().tag(sync=True) for part in PARTS})
+        parts = {_trait(name): value for name, value in self.workbench.parts.items()}
+        super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **parts)
+        self.workbench.changed = self._changed
+        self.on_msg(self._hear)
+        self.jobs.post(self.workbench.refresh)  # what was left out in the hurry
+        if self.comm is not None:  # the page may end it too
+            self.comm.on_close(lambda _: self.close())
+
+    @property
+    def session(self) -> Session:
+        """The session: payload, schedule, versions."""
+        return self.workbench.session
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule as it stands, knobs set."""
+        return self.session.schedule
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace that is shown."""
+        return self.workbench.trace
+
+    @public
+    def do(self, command: Mapping[str, Any]) -> None:
+        """Carry out a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.commands`.
+
+        Raises:
+            LhkitError: It is refused; the screen says so too.
+        """
+        try:
+            self.jobs.run(lambda: self.workbench.do(command, raises=True))
+        except KeyboardInterrupt:  # it goes on in its thread
+            self.workbench.stop()
+            raise
+
+    def trust(self) -> None:
+        """Trust what the workbench was opened from, as the button does: it is traced, and may run.
+
+        What it holds is known from then on and opens trusted. Say so only of files whose origin you know:
+        running them executes native code with your rights, and Python where they name a reference of their own.
+        """
+        self.do({"do": "trust"})
+
+    def recover(self) -> None:
+        """Go on from the session on this payload and schedule that was not closed, as the button does.
+
+        Such a session is kept in your state folder while you work, and offered when they are explored again.
+        It is a change that can be undone.
+        """
+        self.do({"do": "recover"})
+
+    def stop(self) -> None:
+        """End what is being traced, run, measured or swept, as the button does."""
+        self.workbench.stop()
+
+    @property
+    def state(self) -> WorkbenchState:
+        """All that it holds, as a value."""
+        return WorkbenchState.of(self.workbench)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """What was run, measured and swept, the first one first."""
+        return self.workbench.runs.results
+
+    @public
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the workbench to a file that ``lhkit.explore(path)`` opens again.
+
+        Args:
+            path: Where, ending in ``.json``; the file appears whole or not at all.
+
+        Returns:
+            Its path.
+
+        Raises:
+            UsageError: It cannot be written there, or ends otherwise.
+        """
+        if not is_state_file(path):
+            raise usage_error(f"{path} does not end in .json", "lhkit.explore(path) opens such files again.")
+        return self.export(path)
+
+    @public
+    def export(self, path: str | os.PathLike[str], kind: str | None = None) -> Path:
+        """Write what the workbench holds as a file, as its menu does in the browser.
+
+        Args:
+            path: Where; the file appears whole or not at all. Its suffix says what: ``.mlir`` (the schedule),
+                ``.py``, ``.md``, ``.html``, ``.zip`` (a bug report), ``.json`` (the workbench itself).
+            kind: What instead; ``portable`` for a schedule that ``mlir-opt`` applies.
+
+        Returns:
+            Its path.
+
+        Raises:
+            UsageError: It cannot be exported so, or not be written there.
+        """
+        name = os.fspath(path)
+        write_file(name, exported(self.workbench, kind or export_kind(name)))
+        return Path(name)
+
+    def close(self) -> None:
+        """End the session and take the workbench from the screen."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.workbench.stop()
+        # Behind the commands that wait: what was typed is in the session that is kept or saved afterwards.
+        self.jobs.run(self.workbench.close)
+        if isinstance(self.jobs, ThreadJobs):
+            self.jobs.close()
+        super().close()
+
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, Any], dict[str, Any]]:
+        trace = self.trace
+        words = f"workbench: {self.schedule.source} on {self.session.payload.source}"
+        if (left := self.session.left_behind) is not None:
+            words += f"\n{left.sentence()} Its method recover() goes on from there."
+        if not is_live():
+            return {"text/plain": words}, {}
+        # The output holds a picture that the widget takes over: read without a kernel it is a picture.
+        still = _still(trace, self.workbench.screen.step) if trace else _text_still(self.session.text)
+        picture = view_html(still, id_=self.view_id)
+        # Notebook 7 lets outputs scroll that were long at first; the workbench has a height of its own.
+        style = f'[data-lh-view="{self.view_id}"]:not(.lh-live) {{ max-height: 40rem; overflow: auto; }}'
+        return {"text/html": element("style", style) + picture, "text/plain": words}, {}
+
+    # Commands come on the kernel's thread and are carried out on the workbench's; parts go back.
+
+    def _hear(self, _widget: object, content: Mapping[str, Any], _buffers: Sequence[bytes]) -> None:
+        name, by = content.get("do"), str(content.get("by", ""))
+        if name == "join":
+            self._views.add(by)
+            self._watch_file()
+        elif name == "leave":
+            self._views.discard(by)
+            if not self._views:
+                self.jobs.post(self.workbench.runs.rest)
+        elif name == "stop" and self.workbench.stop():  # it waits for no command before it
+            self.send({"done": content.get("id")})
+        else:
+            self.jobs.post(functools.partial(self._answer, content))
+
+    def _answer(self, content: Mapping[str, Any]) -> None:
+        number = content.get("id")
+        if "ask" in content:
+            try:
+                answer = {"reply": number, "value": self.workbench.ask(content)}
+            except Exception as error:  # noqa: BLE001 - the page waits for an answer
+                failure = typed_error(error, f"ask {content.get('ask')}").failure
+                answer = {"reply": number, "error": failure.message}
+            self._here(functools.partial(self.send, answer))
+            return
+        try:
+            self.workbench.do(content)
+        finally:
+            self._here(functools.partial(self.send, {"done": number}))
+
+    def _changed(self, names: Collection[str]) -> None:
+        parts = {_trait(name): self.workbench.parts[name] for name in names}
+        self._here(functools.partial(self._set, parts))
+
+    def _set(self, parts: Mapping[str, Any]) -> None:
+        with self.hold_sync():
+            for name, value in parts.items():
+                self.set_trait(name, value)
+
+    # A file that is followed is looked at now and then, behind the commands that wait, while somebody looks at
+    # the workbench: a cell that was run again leaves one behind that nobody sees.
+
+    def _watch_file(self) -> None:
+        if self._loop is not None and self._timer is None and self._views and not self._is_closed:
+            self._timer = self._loop.call_later(FOLLOW_SECONDS, self._look_at_file)
+
+    def _look_at_file(self) -> None:
+        self._timer = None
+        if self.session.followed is None:
+            self._watch_file()
+        else:
+            self.jobs.post(self._poll_file)
+
+    def _poll_file(self) -> None:
+        try:
+            self.workbench.poll()
+        finally:
+            self._here(self._watch_file)
+
+    def _here(self, act: Callable[[], None]) -> None:
+        """Act on the kernel's thread, in order; nothing any more where the kernel ends."""
+        if self._loop is None:
+            act()
+            return
+        try:
+            self._loop.call_soon_threadsafe(act)
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+
+    def _report(self, error: Exception) -> None:
+        """Show a defect of lhkit's own; the workbench goes on."""
+        failure = typed_error(error, "workbench").failure
+        advice = f"What was on screen is unharmed. For a report: {failure.reproducer}"
+        notice = Notice("defect", failure.message, advice)
+        self._here(functools.partial(self._set, {_trait("notice"): notice.to_json()}))
+
+
+def _still(trace: Trace, step: int) -> View:
+    """Return what a reader sees without a kernel: handles, schedule, and the payload after a step."""
+    payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False, most_lines=_STILL_LINES))
+    panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
+    return View(trace_key(trace), panes, start=step)
+
+
+def _text_still(text: str) -> View:
+    """Return what a reader sees of a text that has no trace."""
+    return View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
+
+
+def _trait(part: str) -> str:
+    return f"part_{part}"
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+@public
+def explore(
+    payload: Payload | str | os.PathLike[str] | None = None,
+    schedule: Schedule | str | os.PathLike[str] | None = None,
+    *,
+    trust: bool = False,
+) -> WorkbenchWidget:
+    """Return a workbench: a schedule to step through, to edit and to understand, in a notebook.
+
+    ::
+
+        lhkit.explore()                                  # a fully connected layer with a ReLU
+        lhkit.explore(payload, "schedule.mlir")
+        lhkit.explore("saved.json")                      # as widget.save("saved.json") left it
+
+    Args:
+        payload: What the schedule is applied to; default ``fc_relu.mlir``; or a workbench that was saved.
+        schedule: Where to begin; default ``fc_relu_handles.mlir`` for the default payload, else an empty one.
+            A file of one's own is followed: what another editor saves there is taken. A text that does not
+            parse yet is opened too, with what is wrong in it; its trace comes when it is mended.
+        trust: Whether to trust the files that are opened, now and from now on. Without it, files that do not
+            come with lhkit and that you have neither saved nor trusted before are shown and checked; nothing of
+            them is applied or run until the button on screen, or `WorkbenchWidget.trust`. Text and values are
+            your own code. A file that is followed stays trusted when it changes.
+
+    Raises:
+        UsageError: There is no such file, or a file of another kind.
+        PayloadError: The payload does not parse or does not verify.
+    """
+    if isinstance(payload, str | os.PathLike) and is_state_file(payload):
+        if schedule is not None:
+            raise usage_error("a saved workbench has its schedule already", "Open it without another one.")
+        state = read_state(payload, trust=trust)
+        return WorkbenchWidget(
+            state.open(), screen=state.screen, results=state.results, reference=state.reference
+        )
+    loaded = as_payload(PAYLOAD if payload is None else payload)
+    if schedule is None:
+        schedule = SCHEDULE if payload is None else EMPTY
+    doubt = payload_doubt(payload, loaded)
+    return WorkbenchWidget(open_session(loaded, schedule, doubt=doubt, trust=trust))
+
+
+def is_state_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a saved workbench, by its name."""
+    return Path(path).suffix.lower() == ".json"
+
+
+EMPTY = """module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
+    transform.yield
+  }
+}
+"""

@@ -1,0 +1,350 @@
+"""Arrays across the wall: small ones inside the message, large ones in memory-mapped files.
+
+The client owns the files and deletes them. (`SharedMemory` attached from another process is unlinked
+when that process ends, before Python 3.13, and containers give /dev/shm 64 MB.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import mmap
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lhkit.model.errors import LhkitError, error_for, usage_error
+from lhkit.model.failure import Failure
+from lhkit.worker.blob_files import find_blob
+from lhkit.worker.limits import in_gib
+from lhkit.worker.temp_folders import finalize_here, temporary_folder
+
+Array = NDArray[Any]
+Descriptor = dict[str, Any]
+
+INLINE_BYTES = 1 << 14
+_ALIGNMENT = 64
+_PAGE_BYTES = 4096
+_STAGGER_BYTES = 640
+_MOST_KEPT = 128
+# From here on, files are rounded up to a multiple of this instead of a power of two.
+_LARGE_BYTES = 1 << 28
+# How often this process was forked; what a child may have in view is not overwritten.
+_FORKS = [0]
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=lambda: _FORKS.__setitem__(0, _FORKS[0] + 1))
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """Return the NumPy dtype of a model dtype; bfloat16 comes from ml_dtypes.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    if name == "bfloat16":
+        import ml_dtypes
+
+        short: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return short
+    try:
+        return np.dtype(name)
+    except (TypeError, ValueError):
+        raise usage_error(f"NumPy has no dtype {name!r}") from None
+
+
+class SharedFiles:
+    """Memory-mapped files of the client: a pool for copies, and arrays that live in them.
+
+    Files of the pool are used again by size class, so that a kernel called in a loop makes no new ones.
+
+    Attributes:
+        folder: Where the files are. The worker may write to them, and neither make, cut nor delete any.
+        journals: A folder in it where the worker may do that too.
+    """
+
+    def __init__(self) -> None:
+        self.folder, self._delete = temporary_folder(self, "lhkit-arrays-")
+        self.journals = self.folder / "journals"
+        self.journals.mkdir()
+        self._idle: dict[int, list[tuple[str, mmap.mmap]]] = {}
+        self._resident: dict[int, tuple[str, int]] = {}
+        self._kept = 0
+        self._count = 0
+
+    def close(self) -> None:
+        """Delete the folder with all files; arrays that live there stay readable."""
+        self._idle.clear()
+        self._delete()
+
+    def new_array(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """Return an uninitialized array that the worker sees without a copy.
+
+        Raises:
+            MemoryLimitError: There is no room for it.
+        """
+        count = math.prod(shape)
+        name, memory = self._new_file(max(count * dtype.itemsize, 1))
+        array: Array = np.frombuffer(memory, dtype=dtype, count=count).reshape(tuple(shape))
+        address = array.ctypes.data
+        self._resident[address] = (name, len(memory))
+        finalize_here(memory, self._forget, address, name)
+        return array
+
+    def find(self, array: Array) -> Descriptor | None:
+        """Return the descriptor of an array made by `new_array`, of a blob, or of a contiguous view of one."""
+        if not array.flags.c_contiguous:
+            return None
+        start = array.ctypes.data
+        for address, (name, length) in list(self._resident.items()):
+            if address <= start and start + array.nbytes <= address + length:
+                return _describe(array, file=name, offset=start - address)
+        if (found := find_blob(start, array.nbytes)) is not None:
+            return _describe(array, file=found[0], offset=found[1], read_only=True)
+        return None
+
+    def lend(self, nbytes: int) -> tuple[str, mmap.mmap]:
+        """Return an idle file of at least ``nbytes``; give it back with `take_back`.
+
+        Raises:
+            MemoryLimitError: There is no room for one.
+        """
+        size = 1 << max(nbytes - 1, 1).bit_length()
+        if nbytes > _LARGE_BYTES:
+            size = -(-nbytes // _LARGE_BYTES) * _LARGE_BYTES
+        idle = self._idle.get(size)
+        return idle.pop() if idle else self._new_file(size)
+
+    def take_back(self, lent: tuple[str, mmap.mmap]) -> None:
+        """Make a lent file idle again; of each size eight are kept."""
+        name, memory = lent
+        idle = self._idle.setdefault(len(memory), [])
+        if len(idle) < 8:
+            idle.append(lent)
+        else:
+            Path(name).unlink(missing_ok=True)
+
+    def keep(self, lent: tuple[str, mmap.mmap], array: Array) -> bool:
+        """Let an array stay in a lent file until nobody uses it any more; then the file is idle again.
+
+        Returns:
+            False if so many are kept that the process would run out of file descriptors: copy it instead.
+        """
+        if self._kept >= _MOST_KEPT:
+            return False
+        self._kept += 1
+        owner = array if array.base is None or not isinstance(array.base, np.ndarray) else array.base
+        address = owner.ctypes.data
+        self._resident[address] = (lent[0], len(lent[1]))
+        finalize_here(owner, self._unkeep, address, lent, _FORKS[0])
+        return True
+
+    def _unkeep(self, address: int, lent: tuple[str, mmap.mmap], forks: int) -> None:
+        self._kept -= 1
+        self._resident.pop(address, None)
+        if forks == _FORKS[0]:
+            self.take_back(lent)
+        else:  # a forked process may still read it
+            Path(lent[0]).unlink(missing_ok=True)
+
+    def _new_file(self, nbytes: int) -> tuple[str, mmap.mmap]:
+        free = shutil.disk_usage(self.folder).free
+        if nbytes > free:  # half of it would fill the disk for everyone
+            raise self._no_room(nbytes, f"{in_gib(free)} are free")
+        self._count += 1
+        path = self.folder / str(self._count)
+        try:
+            with path.open("w+b") as file:
+                if hasattr(os, "posix_fallocate"):
+                    # A full disk is an error here, not a SIGBUS later.
+                    os.posix_fallocate(file.fileno(), 0, nbytes)
+                else:
+                    file.truncate(nbytes)
+                return str(path), mmap.mmap(file.fileno(), nbytes)
+        except (OSError, OverflowError) as error:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+            raise self._no_room(nbytes, getattr(error, "strerror", None) or str(error)) from None
+
+    def _no_room(self, nbytes: int, why: str) -> LhkitError:
+        folder = self.folder.parent
+        message = f"an array needs {in_gib(nbytes)} in {folder}: {why}"
+        advice = "Arrays travel to the compiler's worker in files; TMPDIR names another folder for them."
+        return error_for(Failure("memory", message, advice=advice))
+
+    def _forget(self, address: int, name: str) -> None:
+        self._resident.pop(address, None)
+        Path(name).unlink(missing_ok=True)
+
+
+def _describe(array: Array, **where: Any) -> Descriptor:
+    return {"shape": list(array.shape), "dtype": array.dtype.name, **where}
+
+
+class Packing:
+    """The arrays of one request: what goes inline, what is lent, and where results will come.
+
+    Args:
+        files: Where large arrays are.
+        head: What the body of the request begins with.
+    """
+
+    def __init__(self, files: SharedFiles, head: bytes = b"") -> None:
+        self._files = files
+        self._lent: list[tuple[str, mmap.mmap]] = []
+        self._inline = [head]
+        self._offset = len(head)
+
+    @property
+    def body(self) -> bytes:
+        """The head and the bytes of the inline arrays, end to end."""
+        return b"".join(self._inline)
+
+    def find(self, array: Array) -> Descriptor | None:
+        """Return the descriptor of an array that lives in a shared file already, else None."""
+        return self._files.find(array)
+
+    def add(self, array: Array) -> Descriptor:
+        """Pack an argument: in place if it lives in a shared file, else by one copy."""
+        if found := self.find(array):
+            return found
+        if array.nbytes <= INLINE_BYTES:
+            data = array.tobytes()
+            descriptor = _describe(array, inline=self._offset)
+            self._inline.append(data)
+            self._offset += len(data)
+            return descriptor
+        descriptor, view = self.reserve(array.shape, array.dtype)
+        view[...] = array
+        return descriptor
+
+    def reserve(self, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple[Descriptor, Array]:
+        """Return the descriptor of a place for an array, and the array there."""
+        count = math.prod(shape)
+        lent = self._files.lend(max(count * dtype.itemsize, 1))
+        self._lent.append(lent)
+        view: Array = np.frombuffer(lent[1], dtype=dtype, count=count).reshape(tuple(shape))
+        return _describe(view, file=lent[0], offset=0), view
+
+    def keep(self, view: Array) -> Array:
+        """Return an array that `reserve` returned, for good: in place if it can stay there, else a copy."""
+        at = next(i for i, (_, memory) in enumerate(self._lent) if _is_in(view, memory))
+        if not self._files.keep(self._lent[at], view):
+            return view.copy()
+        del self._lent[at]
+        return view
+
+    def release(self) -> None:
+        """Give all lent files back."""
+        for lent in self._lent:
+            self._files.take_back(lent)
+        self._lent.clear()
+
+
+def arrays_in(body: bytes, described: Iterable[Descriptor]) -> list[Array]:
+    """Return the arrays that lie end to end in the body of an answer, as views that cannot be written to.
+
+    Args:
+        body: Their bytes.
+        described: The shape and dtype of each.
+    """
+    arrays: list[Array] = []
+    offset = 0
+    for descriptor in described:
+        dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
+        arrays.append(np.frombuffer(body, dtype, math.prod(shape), offset).reshape(shape))
+        offset += arrays[-1].nbytes
+    return arrays
+
+
+def _is_in(array: Array, memory: mmap.mmap) -> bool:
+    start: int = np.frombuffer(memory, dtype=np.uint8).ctypes.data
+    return bool(start <= array.ctypes.data < start + len(memory))
+
+
+class MappedFiles:
+    """The worker's view of the client's files, mapped once each and few at a time."""
+
+    def __init__(self, most: int = 64) -> None:
+        self._most = most
+        self._maps: dict[str, mmap.mmap] = {}
+
+    def array(self, descriptor: Descriptor, body: bytes) -> Array:
+        """Return the array of a descriptor: a view of a shared file, or a copy from the message's body."""
+        dtype, shape = dtype_named(descriptor["dtype"]), tuple(descriptor["shape"])
+        count = math.prod(shape)
+        if "inline" in descriptor:
+            view = np.frombuffer(body, dtype=dtype, count=count, offset=descriptor["inline"])
+            return aligned_copy(view.reshape(shape))
+        memory = self._map(descriptor["file"], is_read_only=bool(descriptor.get("read_only")))
+        return np.frombuffer(memory, dtype=dtype, count=count, offset=descriptor["offset"]).reshape(shape)
+
+    def _map(self, name: str, *, is_read_only: bool) -> mmap.mmap:
+        if name not in self._maps:
+            while len(self._maps) >= self._most:
+                del self._maps[next(iter(self._maps))]
+            with Path(name).open("rb" if is_read_only else "r+b") as file:
+                access = mmap.ACCESS_READ if is_read_only else mmap.ACCESS_WRITE
+                self._maps[name] = mmap.mmap(file.fileno(), 0, access=access)
+        return self._maps[name]
+
+
+def aligned_copy(array: Array) -> Array:
+    """Return a contiguous copy that starts at a multiple of 64 bytes, as vector code likes it."""
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def aligned_empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """Return an uninitialized array that starts at a multiple of 64 bytes."""
+    count = math.prod(shape)
+    room = np.empty(count * dtype.itemsize + _ALIGNMENT, dtype=np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    return room[start : start + count * dtype.itemsize].view(dtype).reshape(tuple(shape))
+
+
+def placed_empty(shapes: Sequence[tuple[Sequence[int], Any]], alignment_bytes: int) -> list[Array]:
+    """Return uninitialized arrays whose addresses are odd multiples of ``alignment_bytes``, a power of two.
+
+    So an alignment of 4 really is misaligned for vectors. Where arrays start within a page is the same in
+    every run, and differs from one to the next: equal offsets would make loads wait for unrelated stores.
+
+    Args:
+        shapes: Shape and dtype of each.
+        alignment_bytes: What each address is a multiple of; twice that it is not.
+    """
+    period = max(2 * alignment_bytes, _PAGE_BYTES)
+    step = -(-_STAGGER_BYTES // (2 * alignment_bytes)) * 2 * alignment_bytes
+    arrays = []
+    for i, (shape, dtype_name) in enumerate(shapes):
+        dtype = np.dtype(dtype_name) if not isinstance(dtype_name, str) else dtype_named(dtype_name)
+        nbytes = math.prod(shape) * dtype.itemsize
+        room = np.empty(nbytes + 2 * period, dtype=np.uint8)
+        start = -room.ctypes.data % period + (alignment_bytes + i * step) % period
+        arrays.append(room[start : start + nbytes].view(dtype).reshape(tuple(shape)))
+    return arrays
+
+
+def lay_out(array: Any, descriptor: Descriptor) -> Any:
+    """Return an argument in the layout that its descriptor asks for: itself where that is without gaps.
+
+    ``strides`` and ``offset`` of a layout are in elements. The offset is left free in front, so that it
+    can be subtracted from the array's address.
+    """
+    if "layout" not in descriptor:
+        return array
+    strides, offset = descriptor["layout"]["strides"], descriptor["layout"]["offset"]
+    reach = [(n - 1) * s for n, s in zip(array.shape, strides, strict=True)] if array.size else []
+    behind = -sum(min(r, 0) for r in reach)
+    start = max(offset, behind)
+    room = aligned_empty((start + sum(max(r, 0) for r in reach) + 1,), array.dtype)
+    placed = np.lib.stride_tricks.as_strided(
+        room[start:], array.shape, [s * array.itemsize for s in strides], writeable=True
+    )
+    placed[...] = array
+    return placed

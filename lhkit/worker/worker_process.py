@@ -1,0 +1,225 @@
+"""One worker process, from its start to its death: requests, limits, and what it asks for in return."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO, cast
+
+import psutil
+
+from lhkit.model.codec import from_json, to_json
+from lhkit.model.errors import LhkitError, error_for, usage_error
+from lhkit.model.failure import Failure, FailureKind
+from lhkit.worker.c_compiler import compile_c
+from lhkit.worker.deaths import describe_exit, kind_of_death
+from lhkit.worker.framing import GarbageError, Message, write_message
+from lhkit.worker.inbox import Event, NothingYetError, open_inbox
+from lhkit.worker.limits import Limits, process_environment
+from lhkit.worker.process_groups import end_group
+from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME
+from lhkit.worker.shared_arrays import SharedFiles
+from lhkit.worker.temp_folders import finalize_here, temporary_folder
+
+_POLL_SECONDS = 0.05
+_START_SECONDS = 120.0
+_MOST_LOG_BYTES = 256 << 20
+_LOG_NAME = "worker.log"
+
+COMPILER = "lhkit.worker"
+
+
+class DeathError(Exception):
+    """The process did not survive: what kind of death, in which words, and what was known before."""
+
+    def __init__(self, kind: FailureKind, words: str, process: WorkerProcess, code: int | None = None) -> None:
+        super().__init__(words)
+        self.kind, self.words, self.code = kind, words, code
+        self.stage, self.last_good_ir, self.output = process.stage, process.last_good_ir, process.log_tail()
+
+
+class WorkerProcess:
+    """One worker process, from start to death.
+
+    Args:
+        threads: How many threads the pools of numerical libraries may have.
+        program: The module that it runs.
+        limits: Whether its start is still wanted.
+        files: Of the client; the compiler's worker may write to them.
+
+    Attributes:
+        stage: How far its request has come.
+        last_good_ir: The payload as it was then.
+        is_cancelled: Whether its request was cancelled, and the process ended for that.
+        pid: Its number.
+
+    Raises:
+        LhkitError: It does not start.
+    """
+
+    def __init__(self, threads: int, program: str, limits: Limits, files: SharedFiles) -> None:
+        self.stage: str | None = None
+        self.last_good_ir: str | None = None
+        self.is_cancelled = False
+        self._scratch, self._delete_scratch = temporary_folder(self, "lhkit-worker-")
+        self._log = self._scratch / _LOG_NAME
+        working = self._scratch / "working"
+        (self._scratch / TEMPORARY_NAME).mkdir()
+        environment = process_environment(threads)
+        if program == COMPILER:
+            # Temporary files have their folder; what a pass would write by a relative path has none.
+            working.mkdir(mode=0o500)
+            environment[FILES_VARIABLE] = str(files.folder)
+        else:
+            working.mkdir()
+        # Microkernels that requests brought: the only C source that is compiled for the worker.
+        self._c_sources: set[tuple[str, str]] = set()
+        self._compiled = 0
+        with self._log.open("ab") as log:
+            self._popen = subprocess.Popen(
+                [sys.executable, "-P", "-m", program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=working,
+                env=environment,
+                start_new_session=True,
+            )
+        self.pid = self._popen.pid
+        self._end = finalize_here(self, end_group, self._popen)
+        self._inbox = open_inbox(cast(BinaryIO, self._popen.stdout))
+        self._meet(Limits(_START_SECONDS, stopped=limits.stopped))
+
+    def _meet(self, limits: Limits) -> None:
+        hello = self._wait(limits)
+        if (failure := hello.header.get("failure")) is not None:
+            self.kill()
+            raise error_for(from_json(Failure, failure))
+
+    def is_running(self) -> bool:
+        """Return whether it lives."""
+        return self._popen.poll() is None
+
+    def ask(
+        self,
+        request: Message,
+        limits: Limits,
+        last_good_ir: str | None,
+        on_progress: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> Message:
+        """Send a request and return the last message that it causes.
+
+        Raises:
+            DeathError: The process died, or was killed because it broke a limit or the protocol.
+        """
+        # What begins without a note: it would cost more than a small kernel.
+        self.stage = {"call": "call", "try_variant": "apply"}.get(request.header["request"])
+        self.last_good_ir = last_good_ir
+        self._c_sources |= {(m["file"], m["text"]) for m in request.header["fields"].get("microkernels", ())}
+        self._send(request)
+        return self._wait(limits, on_progress)
+
+    def _send(self, message: Message) -> None:
+        try:
+            write_message(cast(BinaryIO, self._popen.stdin), message)
+        except OSError:
+            raise self._death() from None
+
+    def _wait(self, limits: Limits, on_progress: Callable[[Mapping[str, Any]], None] | None = None) -> Message:
+        looked = time.monotonic()
+        deadline = looked + limits.seconds
+        has_ended = False
+        while True:
+            try:
+                event = self._inbox.get(min(_POLL_SECONDS, max(deadline - time.monotonic(), 0.001)))
+            except NothingYetError:
+                if has_ended:  # and what it forked holds its pipe open
+                    raise self._death() from None
+                self._enforce(limits, deadline)
+                has_ended = not self.is_running()  # once more: its last message may have come meanwhile
+                continue
+            if not isinstance(event, Message):
+                raise self._death(event)
+            if (asked := event.header.get("compile_c")) is not None:
+                self._compile_c(asked, lambda: self._enforce(limits, deadline))
+                continue
+            if "progress" not in event.header:
+                return event
+            if on_progress is not None:
+                on_progress(event.header)
+            self.stage = event.header["progress"]
+            self.last_good_ir = event.header["ir"] or self.last_good_ir
+            if time.monotonic() - looked >= _POLL_SECONDS:  # notes may come faster than that
+                looked = time.monotonic()
+                self._enforce(limits, deadline)
+
+    def _compile_c(self, asked: Mapping[str, str], check: Callable[[], None]) -> None:
+        """Compile a microkernel and tell the worker, which is not allowed to start a compiler."""
+        try:
+            if (asked["file"], asked["text"]) not in self._c_sources:
+                raise usage_error(f"no request brought the C source {asked['file']}")
+            # The library before was loaded long ago.
+            shutil.rmtree(self._scratch / f"c{self._compiled}", ignore_errors=True)
+            self._compiled += 1
+            folder = self._scratch / f"c{self._compiled}"
+            folder.mkdir()
+            compiled = compile_c(**asked, folder=folder, check=check)
+            answer = {"library": compiled.library, "output": compiled.output}
+        except LhkitError as error:
+            answer = {"failure": to_json(error.failure)}
+        self._send(Message(answer))
+
+    def _enforce(self, limits: Limits, deadline: float) -> None:
+        if limits.is_stopped:
+            self._stop_for("cancelled", "was no longer wanted")
+        if time.monotonic() >= deadline:
+            self._stop_for("timeout", f"took longer than its limit of {limits.seconds:g} s")
+        if (used := self._memory_bytes()) > limits.memory_bytes:
+            limit = limits.memory_bytes / (1 << 20)
+            self._stop_for("memory", f"took {used / (1 << 20):.0f} MiB, over its limit of {limit:.0f} MiB")
+        with contextlib.suppress(OSError):
+            if self._log.stat().st_size > _MOST_LOG_BYTES:
+                self._stop_for("memory", f"printed more than {_MOST_LOG_BYTES >> 20} MiB")
+
+    def _stop_for(self, kind: FailureKind, words: str) -> None:
+        died = DeathError(kind, words, self)
+        self.kill()
+        raise died
+
+    def _memory_bytes(self) -> int:
+        try:
+            memory = psutil.Process(self.pid).memory_info()
+        except psutil.Error:
+            return 0
+        return int(memory.rss - getattr(memory, "shared", 0))
+
+    def _death(self, event: Event = None) -> DeathError:
+        code = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._popen.wait(timeout=2)
+        # What was garbage only because the process died in the middle of it is just a death.
+        if isinstance(event, GarbageError) and code in (None, 0):
+            died = DeathError("crash", f"wrote garbage on its pipe: {event}", self)
+        else:
+            kind = kind_of_death(code, self.log_tail())
+            died = DeathError(kind, describe_exit(code, self.stage), self, code)
+        self.kill()
+        return died
+
+    def log_tail(self, most_bytes: int = 1 << 14) -> str:
+        """Return the end of what was printed."""
+        try:
+            with self._log.open("rb") as log:
+                log.seek(max(self._log.stat().st_size - most_bytes, 0))
+                return log.read().decode(errors="replace")
+        except OSError:
+            return ""
+
+    def kill(self) -> None:
+        """End it now and delete its folder."""
+        self._end()
+        self._delete_scratch()
