@@ -10,7 +10,7 @@ import pytest
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "render"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "draw"))
 from graph_cases import chain_graph
 
 pytestmark = pytest.mark.heavy

@@ -10,7 +10,7 @@ from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import LhkitError, PayloadError, ScheduleError, UsageError
 from lhkit.traces.record.trace_run import trace_schedule
 
-FOLDER = Path(__file__).parents[1] / "schedule" / "old_spellings"
+FOLDER = Path(__file__).parents[1] / "text" / "old_spellings"
 STEPS = [line for line in (FOLDER / "steps.txt").read_text().splitlines() if not line.startswith("#")]
 LAYER = (FOLDER / "layer_llvm17.mlir").read_text()
 
