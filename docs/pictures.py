@@ -8,12 +8,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import lhkit
-from lhkit.bench.bench_store import load_suite
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
 from lhkit.model.caches import CacheLevel
 from lhkit.suite.suite_bars import family_groups, ratio_svg, rivals_in_order
-from lhkit.suite.suite_table import load_table
+from lhkit.suite.suite_table import load_suite, load_table
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import tiles_svg
 from lhkit.traces.graph.flows import payload_flow_of

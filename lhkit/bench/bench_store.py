@@ -1,4 +1,4 @@
-"""``lhkit.bench/1`` and ``lhkit.suite/1`` files on disk."""
+"""``lhkit.bench/1`` files on disk."""
 
 from __future__ import annotations
 
@@ -11,18 +11,6 @@ from lhkit.bench.bench_file import bench_from_json
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import parse_json, read_text
 from lhkit.model.measurement import Comparison
-from lhkit.suite.suite import SuiteResult
-from lhkit.suite.suite_file import is_suite, suite_from_json
-
-
-def load_suite(path: str | os.PathLike[str]) -> SuiteResult | None:
-    """Return the run that ``lhkit bench --suite --json`` wrote; None if the file holds something else.
-
-    Raises:
-        UsageError: No such file, not JSON, another version, or damaged.
-    """
-    data = _read_json(Path(path))
-    return suite_from_json(data, str(path)) if is_suite(data) else None
 
 
 def load_bench(path: str | os.PathLike[str]) -> Comparison:
@@ -34,10 +22,15 @@ def load_bench(path: str | os.PathLike[str]) -> Comparison:
     Raises:
         UsageError: No such file, not JSON, not of this schema and version, or damaged.
     """
-    return bench_from_json(_read_json(Path(path)), str(path))
+    return bench_from_json(read_json(Path(path)), str(path))
 
 
-def _read_json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds.
+
+    Raises:
+        UsageError: It cannot be read or is not JSON; the message says where.
+    """
     try:
         text = read_text(path)
     except OSError as error:

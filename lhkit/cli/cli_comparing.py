@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lhkit.bench.bench_store import load_suite
 from lhkit.cli.terminal import say
 from lhkit.draw.tables import Table, format_ns, table_text
 from lhkit.model.errors import usage_error
 from lhkit.suite.suite import SuiteResult
 from lhkit.suite.suite_comparison import compare_suites
+from lhkit.suite.suite_table import load_suite
 from lhkit.sweeps.store_comparison import SweepComparison, VariantRatio, compare_sweeps
 from lhkit.sweeps.sweep_files import is_sweep_file, load_records
 from lhkit.sweeps.variant_record import SweepRecord

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from lhkit.draw.theme import ROLES, SANS, theme_style
+from lhkit.draw.theme import PAGE_STYLE, ROLES, SANS, theme_style
 from lhkit.model.printable import printable
 
 # Widths of a character as a share of the font size, a little generous: there is no font to ask.
@@ -140,3 +140,14 @@ def svg_png(drawing: str, *, zoom: float = 2.0) -> bytes:
 def drawing_id(*parts: str) -> str:
     """Return an id for markup that is the same for the same drawing, and differs between drawings."""
     return "lh" + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
+
+
+def html_document(title: str, sections: Sequence[str], *, style: str = "") -> str:
+    """Return a page of its own with these sections, in the style of all pages and what is added to it."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(title)}</title>\n<style>\n{PAGE_STYLE}\n{style}</style>\n</head>\n<body>\n"
+        + "\n".join(sections)
+        + "\n</body>\n</html>\n"
+    )

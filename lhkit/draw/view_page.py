@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from lhkit.draw.svg import element, escaped
+from lhkit.draw.svg import element, escaped, html_document
 from lhkit.draw.tables import Table, table_html
 from lhkit.draw.viewer import View, script, view_content, view_html
-from lhkit.show.comparison_page import html_document
 
 # What the script asks of a widget's model, for a page that has none.
 _STAND_IN = """

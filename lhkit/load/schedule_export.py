@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 
-from lhkit.compose.builder.builder_code import SequenceForms, python_code
-from lhkit.compose.forms import read_forms
-from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.load.loader import describe_sources, parse_text
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.step_form import Form, TypedName
 from lhkit.text.defaults import exported_for, without_default_rules
+from lhkit.text.knob_text import with_knobs_set
 from lhkit.text.libraries import standalone
-from lhkit.text.naming import is_symbol_name, symbol_name
 from lhkit.text.portable_export import folded_text, portable_problems
 from lhkit.text.requirements import without_requirements
-from lhkit.text.script import SEQUENCE, Script
-from lhkit.traces.report.upstream_module import with_knobs_set
 from lhkit.worker.client import Worker
 from lhkit.worker.workers import shared_worker
 
@@ -86,46 +80,3 @@ def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | Non
     fields = {"sources": first + described, "entry": schedule.entry, "bind": list(schedule.bind)}
     fields["allowed_passes"] = list(schedule.allowed_passes)
     return (worker or shared_worker()).request("apply_by_pass", fields, content + body).body.decode()
-
-
-def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
-    """Return Python code that builds a schedule with `lhkit.building`; its last line makes ``schedule``.
-
-    Comments are not part of it; knobs have the defaults of the text.
-
-    Raises:
-        UsageError: The schedule includes from libraries, declares sequences, holds nested modules, or has a
-            sequence whose name a builder does not take.
-        ScheduleError: It does not parse or does not verify.
-    """
-    declared = [s.name for s in schedule.sequences if s.is_declaration or "::" in s.name]
-    if schedule.libraries or declared:
-        what = "includes from libraries" if schedule.libraries else f"declares or nests {', '.join(declared)}"
-        raise usage_error(
-            f"{schedule.source} {what}, which a builder does not", "Inline or copy what it includes first."
-        )
-    script = Script(schedule.text, schedule.source)
-    heads = {symbol_name(op.symbol): op for op in script.steps if op.name == SEQUENCE}
-    for name, head in heads.items():
-        if not is_symbol_name(f"@{name}"):
-            raise script.refusal(
-                f"{head.symbol} cannot be the name of a sequence in a builder",
-                head,
-                "Rename it: letters, digits and _ $ ., no digit first.",
-            )
-    steps: dict[str, list[Form]] = {}
-    for written in read_forms(schedule.text, name=schedule.source, worker=worker):
-        steps.setdefault(written.sequence, []).append(written.form)
-    found = []
-    for sequence in schedule.sequences:
-        names = heads[sequence.name].regions[0].blocks[0].arguments
-        typed = tuple(TypedName(n.text, t) for n, t in zip(names, sequence.arguments, strict=True))
-        ends = [*(n.start for n in names[1:]), heads[sequence.name].regions[0].start]
-        consumes = tuple(
-            n.text[1:]
-            for n, end in zip(names, ends, strict=True)
-            if "transform.consumed" in script.text[n.end : end]
-        )
-        body = tuple(steps.get(sequence.name, ()))
-        found.append(SequenceForms(sequence.name, typed, consumes, body, sequence.is_public))
-    return python_code(found, schedule.entry, schedule.bind, load_catalogue(worker))

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from lhkit.bench.bar_chart import draw_speed_bars
 from lhkit.draw.figures import figure_svg
-from lhkit.draw.svg import escaped
+from lhkit.draw.svg import escaped, html_document
 from lhkit.draw.tables import Table, comparison_lines, comparison_table, table_html
-from lhkit.draw.theme import PAGE_STYLE
 from lhkit.model.measurement import Comparison
 from lhkit.sweeps.sweep_bundle import draw_knobs
 from lhkit.sweeps.sweep_table import sweep_lines, sweep_table
@@ -58,17 +57,6 @@ def render_page(parts: PageParts) -> str:
         f'<div class="facts">{table_html(_facts(made))}</div>',
     ]
     return html_document(parts.title, sections)
-
-
-def html_document(title: str, sections: Sequence[str], *, style: str = "") -> str:
-    """Return a page of its own with these sections, in the style of all pages and what is added to it."""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(title)}</title>\n<style>\n{PAGE_STYLE}\n{style}</style>\n</head>\n<body>\n"
-        + "\n".join(sections)
-        + "\n</body>\n</html>\n"
-    )
 
 
 def links_page(title: str, links: Sequence[tuple[str, str]]) -> str:

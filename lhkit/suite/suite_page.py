@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lhkit.draw.svg import element, escaped
+from lhkit.draw.svg import element, escaped, html_document
 from lhkit.draw.tables import Table, table_html
-from lhkit.show.comparison_page import html_document
 from lhkit.suite.suite import SuiteFamily, SuiteResult
 from lhkit.suite.suite_bars import family_groups, ratio_svg, rivals_in_order, row_group
 from lhkit.suite.suite_results import judge_goals

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from lhkit.bench.bench_store import read_json
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
-from lhkit.suite.suite import SuiteFamily, SuiteTable
+from lhkit.suite.suite import SuiteFamily, SuiteResult, SuiteTable
+from lhkit.suite.suite_file import is_suite, suite_from_json
 
 
 def load_table(path: Path | None = None) -> SuiteTable:
@@ -93,3 +96,13 @@ def with_rivals_of(table: SuiteTable, families: Sequence[SuiteFamily]) -> SuiteT
     """Return a table with the rivals that these families are measured beside."""
     wanted = {name for family in families for name in family.rivals}
     return dataclasses.replace(table, rivals=tuple(r for r in table.rivals if r.name in wanted))
+
+
+def load_suite(path: str | os.PathLike[str]) -> SuiteResult | None:
+    """Return the run that ``lhkit bench --suite --json`` wrote; None if the file holds something else.
+
+    Raises:
+        UsageError: No such file, not JSON, another version, or damaged.
+    """
+    data = read_json(Path(path))
+    return suite_from_json(data, str(path)) if is_suite(data) else None

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
+from lhkit.model.errors import usage_error
+from lhkit.model.knob import attribute_text
+from lhkit.model.schedule import Schedule
 from lhkit.text.defaults import default_rules_removed
 from lhkit.text.layout import cut
 from lhkit.text.op_tree import OpSyntax, Use
@@ -70,3 +75,25 @@ def _default(op: OpSyntax) -> str | None:
         return None
     sign = tokens[close + 2] == "-"
     return "".join(tokens[close + 2 : close + 3 + sign])
+
+
+# What a knob has as default in the text: a string, or anything else up to the list of its options.
+_DEFAULT = r'(?:"(?:[^"\\\n]|\\.)*"|[^\[\]"\n]*?)'
+
+
+def with_knobs_set(schedule: Schedule) -> str:
+    """Return the text of a schedule in which knobs that were set, or follow from a target, have that default.
+
+    Raises:
+        UsageError: A knob's value cannot be written into its text.
+    """
+    text = schedule.text
+    for name, value in {**dict(schedule.target_defaults), **dict(schedule.settings)}.items():
+        head = rf'(tune\.knob\s*<\s*"{re.escape(name)}"\s*>)'
+        written = f" = {attribute_text(value)} from options"
+        before = re.compile(rf"{head}(?:\s*=\s*{_DEFAULT}\sfrom)?\s*options")
+        text, count = before.subn(lambda match, written=written: match[1] + written, text)  # type: ignore[misc]
+        if count == 0:
+            message = f"the value of {name!r} cannot be written into {schedule.source}"
+            raise usage_error(message, "Only a transform.tune.knob with a list of options holds its value.")
+    return text

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from lhkit.compose.builder.builder_code import builder_code
 from lhkit.load.catalogue_cache import known_help
-from lhkit.load.schedule_export import builder_code, portable_text, tunable_text
+from lhkit.load.schedule_export import portable_text, tunable_text
 from lhkit.load.trust import remember, schedule_content, workbench_content
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_record import Trace

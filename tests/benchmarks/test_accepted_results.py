@@ -8,10 +8,9 @@ import jsonschema
 import pytest
 
 import lhkit
-from lhkit.bench.bench_store import load_suite
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.suite.suite import OURS
-from lhkit.suite.suite_table import load_table
+from lhkit.suite.suite_table import load_suite, load_table
 
 FILES = sorted((shipped_folder("data") / "suite").glob("*.json"))
 SCHEMA = json.loads((Path(lhkit.__file__).parent / "schemas" / "suite-1.json").read_text(encoding="utf-8"))

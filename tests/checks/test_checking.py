@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from check_cases import ANY, DEFECTS, VALID
 from check_payloads import PAYLOADS
-from test_tutorial_sequences import CASES, last_line_marked, schedule_text
+from tutorial_cases import CASES, last_line_marked, schedule_text
 
 import lhkit
 from lhkit.checks import handle_states, static_check

@@ -5,7 +5,7 @@ import inspect
 import linecache
 
 import pytest
-from test_tutorial_sequences import LAYER
+from tutorial_cases import LAYER
 
 import lhkit
 from lhkit.compose.builder.op_functions import members

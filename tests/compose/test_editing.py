@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from test_tutorial_sequences import CASES, schedule_text
 from texts import ROOT, damaged, generated, shipped
+from tutorial_cases import CASES, schedule_text
 
 from lhkit.compiler.ir.bindings import ir, new_context
 from lhkit.load.agreement import check_agreement, find_disagreement

@@ -7,20 +7,15 @@ import shutil
 import subprocess
 
 import pytest
-from test_tutorial_sequences import ANY, CASES, PAYLOADS, schedule_text
 from texts import ROOT, generated
+from tutorial_cases import ANY, CASES, PAYLOADS, schedule_text
 
 import lhkit
 from lhkit.compiler.ir.bindings import ir, new_context, passmanager
+from lhkit.compose.builder.builder_code import builder_code
 from lhkit.compose.builder.building import building
 from lhkit.load.loader import load_payload, load_schedule
-from lhkit.load.schedule_export import (
-    apply_portable,
-    builder_code,
-    portable_text,
-    prevents_portable,
-    tunable_text,
-)
+from lhkit.load.schedule_export import apply_portable, portable_text, prevents_portable, tunable_text
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.knob import attribute_text
 from lhkit.text.portable_export import portable_problems

@@ -8,9 +8,10 @@ import jsonschema
 import pytest
 
 import lhkit
-from lhkit.bench.bench_store import load_bench, load_suite
+from lhkit.bench.bench_store import load_bench
 from lhkit.compose.session import Session
 from lhkit.model.trace_json import trace_from_json, trace_to_json
+from lhkit.suite.suite_table import load_suite
 from lhkit.sweeps.confirmation_log import ConfirmationLog, log_path
 from lhkit.sweeps.sweep_files import load_records, store_frame
 

@@ -22,7 +22,7 @@ from planted_failures import (
     unroll,
     vectorize,
 )
-from test_tutorial_sequences import CHAPTER_1, PAYLOADS, last_line_marked, schedule_text
+from tutorial_cases import CHAPTER_1, PAYLOADS, last_line_marked, schedule_text
 
 import lhkit
 from lhkit.model.errors import ScheduleError, UsageError

@@ -6,7 +6,7 @@ import pytest
 from planted_failures import PAYLOAD, PLANTED
 from schedule_generator import Generator, module
 from schedule_payloads import PAYLOADS as GENERATED_FOR
-from test_tutorial_sequences import CASES, PAYLOADS, schedule_text
+from tutorial_cases import CASES, PAYLOADS, schedule_text
 
 import lhkit
 from lhkit.model.errors import LhkitError

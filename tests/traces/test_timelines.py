@@ -5,7 +5,7 @@ import test_trace_regions as regions
 from drawing_boxes import out_of_bounds, overlaps
 from schedule_generator import Generator, module
 from schedule_payloads import PAYLOADS
-from test_tutorial_sequences import CASES, traced
+from tutorial_cases import CASES, traced
 
 import lhkit
 from lhkit.model.errors import LhkitError

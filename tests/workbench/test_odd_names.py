@@ -5,7 +5,7 @@ import json
 import pytest
 
 import lhkit
-from lhkit.load.schedule_export import builder_code
+from lhkit.compose.builder.builder_code import builder_code
 from lhkit.model.errors import LhkitError, UsageError
 from lhkit.workbench.workbench_exports import EXPORTS, exported
 

@@ -10,10 +10,16 @@ from dataclasses import dataclass
 from lhkit.compose.builder.blocks import YIELDS, Block, BuiltSequence, Node
 from lhkit.compose.builder.parameters import BUILT_REGIONS, FAILURES, Parameter, parameters_of
 from lhkit.compose.builder.step_results import automatic_names, default_type, known_types, named_results
+from lhkit.compose.forms import read_forms
+from lhkit.load.catalogue_cache import load_catalogue
+from lhkit.model.errors import usage_error
 from lhkit.model.op_assembly import SCALABLE
 from lhkit.model.op_catalogue import Catalogue, CatalogueOp
+from lhkit.model.schedule import Schedule
 from lhkit.model.step_form import AttributeValue, Form, FormBlock, TypedName
-from lhkit.text.naming import fresh_name
+from lhkit.text.naming import fresh_name, is_symbol_name, symbol_name
+from lhkit.text.script import SEQUENCE, Script
+from lhkit.worker.client import Worker
 
 _INDENT = "    "
 _LIST = re.compile(r"\[-?\d+(?:, -?\d+)*\]")
@@ -327,3 +333,46 @@ def _value(value: AttributeValue, handles: Iterator[str]) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(next(handles) if v is None else _value(v, handles) for v in value)}]"
     return repr(value)
+
+
+def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
+    """Return Python code that builds a schedule with `lhkit.building`; its last line makes ``schedule``.
+
+    Comments are not part of it; knobs have the defaults of the text.
+
+    Raises:
+        UsageError: The schedule includes from libraries, declares sequences, holds nested modules, or has a
+            sequence whose name a builder does not take.
+        ScheduleError: It does not parse or does not verify.
+    """
+    declared = [s.name for s in schedule.sequences if s.is_declaration or "::" in s.name]
+    if schedule.libraries or declared:
+        what = "includes from libraries" if schedule.libraries else f"declares or nests {', '.join(declared)}"
+        raise usage_error(
+            f"{schedule.source} {what}, which a builder does not", "Inline or copy what it includes first."
+        )
+    script = Script(schedule.text, schedule.source)
+    heads = {symbol_name(op.symbol): op for op in script.steps if op.name == SEQUENCE}
+    for name, head in heads.items():
+        if not is_symbol_name(f"@{name}"):
+            raise script.refusal(
+                f"{head.symbol} cannot be the name of a sequence in a builder",
+                head,
+                "Rename it: letters, digits and _ $ ., no digit first.",
+            )
+    steps: dict[str, list[Form]] = {}
+    for written in read_forms(schedule.text, name=schedule.source, worker=worker):
+        steps.setdefault(written.sequence, []).append(written.form)
+    found = []
+    for sequence in schedule.sequences:
+        names = heads[sequence.name].regions[0].blocks[0].arguments
+        typed = tuple(TypedName(n.text, t) for n, t in zip(names, sequence.arguments, strict=True))
+        ends = [*(n.start for n in names[1:]), heads[sequence.name].regions[0].start]
+        consumes = tuple(
+            n.text[1:]
+            for n, end in zip(names, ends, strict=True)
+            if "transform.consumed" in script.text[n.end : end]
+        )
+        body = tuple(steps.get(sequence.name, ()))
+        found.append(SequenceForms(sequence.name, typed, consumes, body, sequence.is_public))
+    return python_code(found, schedule.entry, schedule.bind, load_catalogue(worker))

@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from lhkit.model.errors import usage_error
-from lhkit.model.knob import attribute_text
 from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
 from lhkit.model.trace_record import Trace
+from lhkit.text.knob_text import with_knobs_set
 
-# What a knob has as default in the text: a string, or anything else up to the list of its options.
-_DEFAULT = r'(?:"(?:[^"\\\n]|\\.)*"|[^\[\]"\n]*?)'
 _ALIAS = re.compile(r"[#!][\w$.-]+\s*=")
 _ROOT_TAG = "payload"
 
@@ -118,24 +116,6 @@ def combined(provenance: Provenance) -> str:
             "",
         ]
     )
-
-
-def with_knobs_set(schedule: Schedule) -> str:
-    """Return the text of a schedule in which knobs that were set, or follow from a target, have that default.
-
-    Raises:
-        UsageError: A knob's value cannot be written into its text.
-    """
-    text = schedule.text
-    for name, value in {**dict(schedule.target_defaults), **dict(schedule.settings)}.items():
-        head = rf'(tune\.knob\s*<\s*"{re.escape(name)}"\s*>)'
-        written = f" = {attribute_text(value)} from options"
-        before = re.compile(rf"{head}(?:\s*=\s*{_DEFAULT}\sfrom)?\s*options")
-        text, count = before.subn(lambda match, written=written: match[1] + written, text)  # type: ignore[misc]
-        if count == 0:
-            message = f"the value of {name!r} cannot be written into {schedule.source}"
-            raise usage_error(message, "Only a transform.tune.knob with a list of options holds its value.")
-    return text
 
 
 def _without_aliases(text: str) -> tuple[dict[str, str], str]:
