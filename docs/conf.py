@@ -9,8 +9,10 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import lhkit  # noqa: E402 - the line above says which
-from lhkit.lessons.lesson_list import lessons_in  # noqa: E402
-from lhkit.lessons.lesson_page import lessons_table  # noqa: E402
+from lhkit.lessons.lesson_list import (
+    lessons_in,
+    lessons_table,
+)
 
 project = "lhkit"
 author = "the authors of lhkit"

@@ -10,12 +10,12 @@ from pathlib import Path
 import lhkit
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
-from lhkit.model.caches import CacheLevel
+from lhkit.model.target import CacheLevel
 from lhkit.suite.suite_bars import family_groups, ratio_svg, rivals_in_order
 from lhkit.suite.suite_table import load_suite, load_table
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import tiles_svg
-from lhkit.traces.graph.flows import payload_flow_of
+from lhkit.traces.graph.payload_graph import payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_svg
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lhkit import show as show
     from lhkit.bench.side_by_side import measure
     from lhkit.checks.schedule_check import check_schedule as check
-    from lhkit.compose.builder.building import building as building
+    from lhkit.compose.builder.schedule_builder import building as building
     from lhkit.kernels.kernel import Kernel, empty
     from lhkit.kernels.kernel import compile_kernel as compile
     from lhkit.kernels.verification import verify
@@ -63,7 +63,7 @@ _PLACES = {
 _NAMESPACES = ("exercises", "ops", "payloads", "show")
 # How schedules are made, explored, and their knobs chosen, beside the names that say what is done with them.
 _MAKERS = {
-    "building": "lhkit.compose.builder.building:building",
+    "building": "lhkit.compose.builder.schedule_builder:building",
     "explore": "lhkit.workbench.widget:explore",
     "load_ops": "lhkit.load.user_code:load_own_ops",
     "sweep": "lhkit.sweeps.sweep_options:sweep",
@@ -87,41 +87,41 @@ __all__ = [
     "verify",
 ]
 
-register_drawing("CheckReport", "lhkit.checks.check_text:check_bundle")
+register_drawing("CheckReport", "lhkit.checks.schedule_check:check_bundle")
 register_drawing("Comparison", "lhkit.show.cell_bundles:comparison_bundle")
-register_drawing("Confirmation", "lhkit.sweeps.sweep_bundle:confirmation_bundle")
-register_drawing("Exercise", "lhkit.exercises.showing:exercise_bundle")
-register_drawing("Footprint", "lhkit.memory.footprint_text:footprint_bundle")
-register_drawing("HotLoops", "lhkit.kernels.machine_code:hot_loops_bundle")
+register_drawing("Confirmation", "lhkit.sweeps.sweep_table:confirmation_bundle")
+register_drawing("Exercise", "lhkit.exercises.exercise:exercise_bundle")
+register_drawing("Footprint", "lhkit.memory.kernel_memory:footprint_bundle")
+register_drawing("HotLoops", "lhkit.kernels.code_listing:hot_loops_bundle")
 register_drawing("Kernel", "lhkit.show.cell_bundles:kernel_bundle")
 register_drawing("Measurement", "lhkit.show.cell_bundles:measurement_bundle")
-register_drawing("Note", "lhkit.exercises.showing:note_bundle")
+register_drawing("Note", "lhkit.exercises.exercise:note_bundle")
 register_drawing("Payload", "lhkit.show.cell_bundles:payload_bundle")
-register_drawing("Repair", "lhkit.repairs.repair_text:repair_bundle")
-register_drawing("Repairs", "lhkit.repairs.repair_text:repair_bundle")
+register_drawing("Repair", "lhkit.repairs.repair_trials:repair_bundle")
+register_drawing("Repairs", "lhkit.repairs.repair_trials:repair_bundle")
 register_drawing("Schedule", "lhkit.show.cell_bundles:schedule_bundle")
 register_drawing("Sweep", "lhkit.sweeps.sweep_board:sweep_bundle")
-register_drawing("SweepResult", "lhkit.sweeps.sweep_bundle:sweep_result_bundle")
+register_drawing("SweepResult", "lhkit.sweeps.sweep_table:sweep_result_bundle")
 register_drawing("Trace", "lhkit.show.cell_bundles:trace_bundle")
 register_drawing("TilePicture", "lhkit.tiles.tile_html:tiles_bundle")
-register_drawing("Verdict", "lhkit.exercises.showing:verdict_bundle")
+register_drawing("Verdict", "lhkit.exercises.exercise:verdict_bundle")
 register_drawing("Explanation", "lhkit.traces.report.trace_text:explanation_bundle")
-register_frames("SweepResult", "lhkit.sweeps.sweep_frames")
+register_frames("SweepResult", "lhkit.sweeps.sweep_files")
 register_frames("Trace", "lhkit.traces.report.trace_frames")
 register_method("SweepResult", "best_schedule", "lhkit.sweeps.best_schedule:best_schedule")
-register_method("SweepResult", "choices", "lhkit.sweeps.sweep_payloads:choices_of")
+register_method("SweepResult", "choices", "lhkit.sweeps.sweep_summary:choices_of")
 register_method("SweepResult", "save", "lhkit.sweeps.sweep_files:save_result")
 register_method("SweepResult", "save_by_payload", "lhkit.sweeps.sweep_files:save_by_payload")
-register_method("SweepResult", "knobs_without_effect", "lhkit.sweeps.sweep_knobs:knobs_without_effect")
+register_method("SweepResult", "knobs_without_effect", "lhkit.sweeps.knob_importance:knobs_without_effect")
 register_method("Payload", "constants_to_arguments", "lhkit.load.weights:constants_to_arguments")
 register_method("Payload", "weights", "lhkit.load.weights:weights_of_payload")
-register_method("Payload", "save", "lhkit.load.saving:save_payload")
+register_method("Payload", "save", "lhkit.load.weights:save_payload")
 register_method("Trace", "why", "lhkit.traces.explain.handle_explanation:explain")
 register_method("Trace", "repairs", "lhkit.repairs.repair_trials:repairs_of")
 register_method("Trace", "to_markdown", "lhkit.traces.report.markdown_report:trace_markdown")
-register_method("Trace", "compiler_explorer_url", "lhkit.traces.report.compiler_explorer:trace_url")
+register_method("Trace", "compiler_explorer_url", "lhkit.traces.report.markdown_report:trace_url")
 register_method("Trace", "save_html", "lhkit.show:save_page")
-register_method("Trace", "save_reproducer", "lhkit.traces.report.reproducing:save_reproducer")
+register_method("Trace", "save_reproducer", "lhkit.traces.report.reproducer_folder:save_reproducer")
 
 
 def __getattr__(name: str) -> Any:

@@ -13,9 +13,8 @@ from __future__ import annotations
 from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.load.user_code import known_own_ops
 from lhkit.load.user_code import load_own_ops as load
-from lhkit.model.op_catalogue import Catalogue, CatalogueOp
-from lhkit.model.own_catalogue import with_own_ops
-from lhkit.model.payload_words import PAYLOAD_OPS, PayloadOp, payload_op
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp, with_own_ops
+from lhkit.model.op_words import PAYLOAD_OPS, PayloadOp, payload_op
 
 __all__ = ["PAYLOAD_OPS", "PayloadOp", "catalogue", "find", "load", "payload_op", "search"]
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lhkit.model.codec import from_json, to_json
-from lhkit.model.errors import UsageError, usage_error
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, UsageError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import (
     CacheState,
@@ -19,9 +18,8 @@ from lhkit.model.measurement import (
     TimedBy,
     Verification,
 )
-from lhkit.model.noise import judge_run
 from lhkit.model.ranking import rank_entries
-from lhkit.model.sample_statistics import PERCENTILES, Summary, summarize
+from lhkit.model.sample_statistics import PERCENTILES, Summary, judge_run, summarize
 
 SCHEMA: Literal["lhkit.bench/1"] = "lhkit.bench/1"
 

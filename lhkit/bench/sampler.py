@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from lhkit.kernels.argument_marshalling import pack_arguments
 from lhkit.kernels.kernel import Kernel
-from lhkit.model.errors import CrashError
-from lhkit.model.failure import Failure
+from lhkit.model.errors import CrashError, Failure
 from lhkit.model.measurement import CoreLimits, Measurement
 from lhkit.model.sample_statistics import median_interval
 from lhkit.worker.client import Worker

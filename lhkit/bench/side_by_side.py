@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from lhkit.bench.sampler import Budget, Outsider, Progress, Sampling
 from lhkit.kernels.kernel import Kernel
-from lhkit.kernels.session_work import payload_work
-from lhkit.kernels.verification import verify
+from lhkit.kernels.verification import payload_work, verify
 from lhkit.load.environment import describe_environment
 from lhkit.load.random_inputs import default_arguments
 from lhkit.load.target_choice import code_has_fma, code_vector_bits
-from lhkit.model.boundary import public
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import public, usage_error
 from lhkit.model.measurement import CacheState, Comparison, Measurement, Verification
 from lhkit.model.signature import Function
 from lhkit.worker.limits import Limits

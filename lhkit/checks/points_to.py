@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from lhkit.checks.op_kinds import Kinds, is_loop, is_outer, kinds_meet, kinds_within
+from lhkit.checks.op_facts import Kinds, is_loop, is_outer, kinds_meet, kinds_within
 from lhkit.model.trace_record import Cause
 
 CellSet = frozenset["Cell"]

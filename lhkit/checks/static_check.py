@@ -18,21 +18,24 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lhkit.checks.handle_states import (
+from lhkit.checks.op_facts import MODULE, kinds_of_type
+from lhkit.checks.points_to import Cell, CellSet, Inside
+from lhkit.checks.result_sets import (
     NOWHERE,
+    CellStore,
     Death,
+    ResultCells,
     Scope,
     State,
     consume,
     deaths_among,
     describe_death,
+    facts_of,
+    found_in,
     join_deaths,
     join_into,
     live_cells,
 )
-from lhkit.checks.op_kinds import MODULE, kinds_of_type
-from lhkit.checks.points_to import Cell, CellSet, Inside
-from lhkit.checks.result_sets import CellStore, ResultCells, facts_of, found_in
 from lhkit.model.check_report import FatalUse, Finding, OpPlace, Severity
 from lhkit.model.fatal_attributes import ALTERNATIVES_ON_COPY, ALTERNATIVES_ON_ROOT, find_fatal_request
 from lhkit.model.ir_outline import Outline, OutlineBlock, OutlineOp, OutlineSequence

@@ -2,35 +2,106 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from lhkit.bench.bar_chart import draw_speed_bars
 from lhkit.bench.bench_file import bench_to_json, failed_bench_to_json
-from lhkit.cli.cli_files import write_json, write_text
-from lhkit.cli.measuring import measure_with_bar, measuring_options, refuse_wrong_results
+from lhkit.bench.side_by_side import DEFAULT_ROUNDS, DEFAULT_SECONDS, measure
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
+    POSITIVE_NUMBER,
     SCHEDULING,
+    SEED,
     limit_options,
     load_all_scheduled,
     microkernel_option,
     schedule_options,
 )
 from lhkit.cli.suite_command import SuiteAsked, run_suite, suite_options
-from lhkit.cli.terminal import say
+from lhkit.cli.terminal import say, write_json, write_text
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.load.loader import load_payload
-from lhkit.model.errors import LhkitError, usage_error
-from lhkit.model.files import write_file
+from lhkit.model.errors import Failure, LhkitError, error_for, usage_error
+from lhkit.model.file_io import write_file
 from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+
+# What commands that measure share: options, a progress bar, and what becomes of wrong results.
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def measuring_options(function: F) -> F:
+    """Add the options that `lhkit.measure` takes under the same names."""
+    for option in (
+        click.option(
+            "--seed", type=SEED, default=0, show_default=True, help="What order and arguments follow."
+        ),
+        click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core."),
+        click.option(
+            "--alignment",
+            "alignment_bytes",
+            type=click.IntRange(min=1),
+            default=64,
+            show_default=True,
+            metavar="BYTES",
+            help="Start buffers at odd multiples of this power of two (4 is misaligned for vectors).",
+        ),
+        click.option(
+            "--cache",
+            type=click.Choice(["warm", "cold"]),
+            default="warm",
+            show_default=True,
+            help="Find data in the caches, or empty them before each call.",
+        ),
+        click.option(
+            "--seconds",
+            type=POSITIVE_NUMBER,
+            default=DEFAULT_SECONDS,
+            show_default=True,
+            help="How long to sample; entries share it.",
+        ),
+        click.option(
+            "--rounds",
+            type=click.IntRange(min=1),
+            default=DEFAULT_ROUNDS,
+            show_default=True,
+            help="Samples of each entry, at most.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def measure_with_bar(kernels: Mapping[str, Kernel], *, rounds: int, **options: Any) -> Comparison:
+    """Measure with a progress bar on standard error; see `lhkit.measure`."""
+    with click.progressbar(length=rounds, label="measuring", file=sys.stderr) as bar:
+        comparison = measure(kernels, rounds=rounds, progress=lambda _done, _most: bar.update(1), **options)
+        bar.update(rounds - comparison.rounds)
+    return comparison
+
+
+def refuse_wrong_results(comparison: Comparison) -> None:
+    """Raise if an entry computes something else than the reference.
+
+    Raises:
+        WrongResultError: One does; the message names it and the first element that differs.
+    """
+    for m in comparison.measurements:
+        if m.verification is not None and not m.verification.ok:
+            what = f"{m.name} differs from {m.verification.against}: {m.verification.difference}"
+            raise error_for(Failure(kind="wrong-result", message=what))
+
 
 _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.mlir --json bench.json"
 

@@ -6,11 +6,9 @@ from typing import Any
 
 import click
 
-from lhkit.checks.check_text import check_lines
-from lhkit.checks.schedule_check import check_schedule
-from lhkit.cli.cli_files import write_json
+from lhkit.checks.schedule_check import check_lines, check_schedule
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
-from lhkit.cli.terminal import say_line
+from lhkit.cli.terminal import say_line, write_json
 from lhkit.model.check_report import check_to_json, unchecked_to_json
 from lhkit.model.errors import LhkitError
 from lhkit.worker.limits import Limits

@@ -9,27 +9,25 @@ from pathlib import Path, PurePath
 import click
 
 from lhkit.bench.bar_chart import draw_speed_bars
-from lhkit.cli.cli_files import write_text
-from lhkit.cli.measuring import measure_with_bar, refuse_wrong_results
+from lhkit.cli.bench_command import measure_with_bar, refuse_wrong_results
 from lhkit.cli.options import limit_options
-from lhkit.cli.sweeping import refuse_failed_sweep, run_with_bars
-from lhkit.cli.terminal import say
+from lhkit.cli.sweep_command import refuse_failed_sweep, run_with_bars
+from lhkit.cli.terminal import say, write_text
 from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import load_payload, load_schedule
 from lhkit.load.target_choice import VARIABLE
-from lhkit.model.files import write_file
+from lhkit.model.file_io import write_file
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
 from lhkit.show.comparison_page import PageParts, render_page
-from lhkit.show.page_facts import page_facts
-from lhkit.show.trace_view import trace_page
-from lhkit.sweeps.sweep_bundle import draw_knobs, sweep_text
+from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.sweeps.sweep_files import export_store
 from lhkit.sweeps.sweep_options import prepare_sweep
+from lhkit.sweeps.sweep_table import draw_knobs, sweep_text
 from lhkit.sweeps.variant_record import SweepResult
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.limits import Limits

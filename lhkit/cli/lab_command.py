@@ -14,9 +14,14 @@ import click
 import psutil
 
 from lhkit.cli.terminal import say
-from lhkit.lessons.lesson_list import copy_notebooks, find_notebook, lessons_in, reset_notebook
-from lhkit.lessons.lesson_page import lessons_markdown
-from lhkit.model.files import write_file
+from lhkit.lessons.lesson_list import (
+    copy_notebooks,
+    find_notebook,
+    lessons_in,
+    lessons_markdown,
+    reset_notebook,
+)
+from lhkit.model.file_io import write_file
 from lhkit.worker.process_groups import still_running
 from lhkit.worker.temp_folders import collect_abandoned, temporary_place
 from lhkit.worker.user_folders import home_folder, homeless_note

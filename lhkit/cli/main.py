@@ -143,7 +143,7 @@ def _failed(error: LhkitError) -> int:
 
 
 def _typed(error: Exception, arguments: list[str]) -> LhkitError:
-    from lhkit.worker.defects import read_inputs, typed_error
+    from lhkit.worker.reproducer import read_inputs, typed_error
 
     files = {a: Path(a.rpartition("=")[2] if a.startswith("--") else a) for a in arguments}
     return typed_error(error, shlex.join(["lhkit", *arguments]), read_inputs(files))

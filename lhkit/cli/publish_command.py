@@ -10,7 +10,7 @@ from lhkit.cli.terminal import say
 from lhkit.lessons.lesson_list import shipped_notebooks
 from lhkit.lessons.publishing import PublishedNotebook, publish_notebook
 from lhkit.model.errors import usage_error
-from lhkit.model.files import write_file
+from lhkit.model.file_io import write_file
 from lhkit.show.comparison_page import links_page
 from lhkit.worker.temp_folders import temporary_place
 

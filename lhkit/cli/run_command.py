@@ -13,7 +13,6 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.cli.cli_files import check_single_stdout, write_json
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
     SEED,
@@ -22,18 +21,16 @@ from lhkit.cli.options import (
     microkernel_option,
     schedule_options,
 )
-from lhkit.cli.terminal import say
+from lhkit.cli.terminal import check_single_stdout, say, write_json
 from lhkit.draw.tables import format_ns
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.kernels.verification import as_tuple, verify
 from lhkit.load.loader import load_payload
 from lhkit.load.random_inputs import DEFAULT_EXTENT, default_arguments
-from lhkit.memory.footprint_text import footprint_text
+from lhkit.memory.kernel_memory import footprint_text
 from lhkit.model.codec import to_json
-from lhkit.model.errors import LhkitError, usage_error
-from lhkit.model.failure import Failure
-from lhkit.model.file_io import open_input
-from lhkit.model.files import write_file
+from lhkit.model.errors import Failure, LhkitError, usage_error
+from lhkit.model.file_io import open_input, write_file
 from lhkit.model.measurement import Verification
 from lhkit.model.signature import ArrayType, Function
 from lhkit.worker.limits import Limits

@@ -15,12 +15,10 @@ import click
 from click.core import ParameterSource
 
 from lhkit.bench.sampler import Progress
-from lhkit.cli.cli_files import check_single_stdout, write_text
-from lhkit.cli.terminal import say, show_progress
+from lhkit.cli.terminal import check_single_stdout, say, show_progress, write_text
 from lhkit.draw.tables import table_text
 from lhkit.load.target_choice import find_target
-from lhkit.model.errors import error_for, usage_error
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, error_for, usage_error
 from lhkit.suite.suite import OURS, SuiteFamily, SuiteResult, SuiteRow, SuiteTable
 from lhkit.suite.suite_file import suite_to_json
 from lhkit.suite.suite_page import suite_page

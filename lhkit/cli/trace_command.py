@@ -2,37 +2,76 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lhkit.cli.cli_files import check_single_stdout, write_text
 from lhkit.cli.options import limit_options, load_scheduled, schedule_options
-from lhkit.cli.repairs import load_with_repairs, repaired_failure
-from lhkit.cli.terminal import say, say_line
+from lhkit.cli.terminal import check_single_stdout, say, say_line, write_text
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import load_payload
-from lhkit.model.errors import LhkitError, error_for, usage_error
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, LhkitError, ScheduleError, error_for, usage_error
+from lhkit.model.explanation import Repair
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_json import trace_to_json
 from lhkit.model.trace_record import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.model.warning_kinds import WARNING_KINDS
-from lhkit.show.page_facts import page_facts
-from lhkit.show.trace_view import trace_page
+from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
+from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.traces.diff.ir_html import ir_text
 from lhkit.traces.diff.ir_lines import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff
 from lhkit.traces.opt.opt_binary import VARIABLE, opt_host
-from lhkit.traces.opt.opt_loading import load_for_opt
+from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.traces.record.trace_failure import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.trace_text import trace_lines
 from lhkit.worker.limits import Limits
+
+# Repairs as they follow a diagnosis on standard error.
+
+
+_MOST_REPAIRS = 2
+# Nobody waits longer for an error message; what was found until then is shown.
+_SECONDS = 5.0
+
+
+def repaired_failure(failure: Failure, payload: Payload, schedule: Schedule, trace: Trace) -> Failure:
+    """Return how a trace failed, with the repairs that help."""
+    found = find_repairs(payload, schedule, trace, limit=_MOST_REPAIRS, seconds=_SECONDS)
+    return _with_repairs(failure, found)
+
+
+def load_with_repairs(payload: Payload) -> Callable[..., Schedule]:
+    """Return ``load_scheduled``, whose errors say with which repairs a schedule loads and passes a payload."""
+
+    def load(path: str, **options: Any) -> Schedule:
+        try:
+            return load_scheduled(path, **options)
+        except ScheduleError as error:
+            loading = {name: options[name] for name in ("entry", "bind")}
+            loading["libraries"] = [Path(library) for library in options["libraries"]]
+            found = find_text_repairs(payload, error, **loading, limit=_MOST_REPAIRS, seconds=_SECONDS)
+            raise error_for(_with_repairs(error.failure, found)) from None
+
+    return load
+
+
+def _with_repairs(failure: Failure, repairs: Sequence[Repair]) -> Failure:
+    """Return a failure that says which repairs were tried and help, instead of advice that was not tried."""
+    if not repairs:
+        return failure
+    lines = ["Repairs that were tried on a copy of the schedule:"]
+    for number, repair in enumerate(repairs, 1):
+        first, *diff = repair.describe().splitlines()
+        lines += [f"{number}. {first}", *(f"   {line}".rstrip() for line in diff)]
+    return dataclasses.replace(failure, advice="\n".join(lines))
+
 
 _STATUSES: Mapping[str, OutcomeStatus] = {
     "crash": "crashed",

@@ -9,8 +9,8 @@ import click
 from lhkit.cli.options import limit_options
 from lhkit.cli.terminal import say
 from lhkit.load.file_upgrade import UpgradedFile, upgrade_file
-from lhkit.model.files import write_file
-from lhkit.text.upgrades.elementwise_ops import Wanted
+from lhkit.model.file_io import write_file
+from lhkit.text.upgrades.linalg_rules import Wanted
 from lhkit.worker.limits import Limits
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,50 +12,73 @@ import numpy as np
 
 from lhkit.compiler.catalogue.catalogue_builder import introspect, op_specs
 from lhkit.compiler.catalogue.form_reader import written_forms
-from lhkit.compiler.extension.own_op_files import load_op_file
-from lhkit.compiler.extension.own_op_registry import known_ops
-from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
-from lhkit.compiler.interpreter.interpreter_pass import apply_by_pass
-from lhkit.compiler.interpreter.traces import trace_application
-from lhkit.compiler.interpreter.trials import try_last_step
+from lhkit.compiler.extension.own_op_registry import known_ops, load_op_file
+from lhkit.compiler.interpreter.application import Application, apply_by_pass, apply_schedule, parse_payload
+from lhkit.compiler.interpreter.rehearsal import try_last_step
+from lhkit.compiler.interpreter.step_tracer import trace_application
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, new_context
-from lhkit.compiler.ir.capabilities import capabilities
-from lhkit.compiler.ir.compiler_payload_outline import outline_payload
-from lhkit.compiler.ir.compiler_work import work_of
-from lhkit.compiler.ir.compiler_written import written_ops
+from lhkit.compiler.ir.capabilities import capabilities, elementwise_spelling
 from lhkit.compiler.ir.diagnostics import is_text_conversion, not_utf8
-from lhkit.compiler.ir.elementwise_building import elementwise_spelling
 from lhkit.compiler.ir.functions import functions_of
-from lhkit.compiler.ir.ir_dump import outline_schedule
-from lhkit.compiler.ir.parsing import parse_module
+from lhkit.compiler.ir.ir_dump import outline_payload, outline_schedule, written_ops
+from lhkit.compiler.ir.parsing import Source, parse_module
 from lhkit.compiler.ir.resource_constants import resource_uses
 from lhkit.compiler.ir.schedule_modules import knobs_of, parse_schedule, sequences_of
-from lhkit.compiler.ir.sources import Source
-from lhkit.compiler.lowering.openmp import find_openmp
+from lhkit.compiler.ir.work_estimate import work_of
+from lhkit.compiler.lowering.microkernel_calls import CompileC
 from lhkit.compiler.lowering.pipeline import pipeline_sha256
+from lhkit.compiler.lowering.target_attributes import find_openmp
 from lhkit.compiler.machine.compiled_kernel import CompiledKernel, Recipe, build_kernel, lowered_text
 from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.python_references import call_function
-from lhkit.compiler.machine.timings import Timing
+from lhkit.compiler.machine.timing_runs import Timing
 from lhkit.compiler.machine.variant_trials import VariantBench
-from lhkit.compiler.memory.footprints import kernel_memory, scheduled_memory
-from lhkit.compiler.request_parts import Ask, application_of, c_compiler, sources_of
+from lhkit.compiler.memory.heap_ledger import kernel_memory, scheduled_memory
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
 from lhkit.model.codec import from_json, to_json
-from lhkit.model.microkernel import Microkernel
+from lhkit.model.errors import Failure, error_for
+from lhkit.model.signature import Microkernel
 from lhkit.worker.framing import Message
 from lhkit.worker.sandbox import explain_refusal, find_defences
-from lhkit.worker.shared_arrays import (
-    INLINE_BYTES,
-    Array,
-    MappedFiles,
-    aligned_empty,
-    dtype_named,
-    lay_out,
-)
+from lhkit.worker.shared_arrays import INLINE_BYTES, Array, MappedFiles, aligned_empty, dtype_named, lay_out
 from lhkit.worker.timing_conditions import timing_sign
+
+# Parts that many requests have, as the compiler takes them: sources, the application of a schedule.
+
+
+Ask = Callable[[Message], Message]
+
+
+def sources_of(described: Sequence[dict[str, Any]], body: bytes) -> tuple[Source, ...]:
+    """Return the sources of a request; their contents stand in the body, end to end."""
+    sources, offset = [], 0
+    for d in described:
+        content = body[offset : offset + d["bytes"]]
+        sources.append(Source(d["role"], d["label"], d["name"], content))
+        offset += d["bytes"]
+    return tuple(sources)
+
+
+def application_of(sources: Sequence[Source], parts: dict[str, Any]) -> Application:
+    """Return the application of a schedule; reproducers of earlier versions allow no passes."""
+    passes = tuple(parts.get("allowed_passes", ()))
+    return Application(tuple(sources), parts["entry"], parts["knobs"], tuple(parts["bind"]), passes)
+
+
+def c_compiler(ask: Ask) -> CompileC:
+    """Return what compiles C source by asking the client: this process may not start a compiler."""
+
+    def compile_c(file: str, text: str, header: str, target: str) -> tuple[str | None, str]:
+        asked = {"file": file, "text": text, "header": header, "target": target}
+        answer = ask(Message({"compile_c": asked})).header
+        if (failure := answer.get("failure")) is not None:
+            raise error_for(from_json(Failure, failure))
+        return answer["library"], answer["output"]
+
+    return compile_c
+
 
 _MOST_KERNELS = 64
 _ELIDED_ELEMENTS = 256

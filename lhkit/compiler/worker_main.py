@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import importlib
 import importlib.util
+import json
 import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME, Folders, close_sandbox
+import numpy as np
+
+from lhkit.model.codec import to_json
+from lhkit.model.errors import LhkitError, usage_error
+from lhkit.worker.c_compiler import compile_c
+from lhkit.worker.framing import Message
+from lhkit.worker.reproducer import SCHEMA
+from lhkit.worker.sandbox import ADVICE, FILES_VARIABLE, TEMPORARY_NAME, Folders, close_sandbox, is_closed
 from lhkit.worker.serving import LOG_NAME, Ask, Handlers, Send, serve
+from lhkit.worker.temp_folders import temporary_place
 from lhkit.worker.timing_conditions import signs_folder
 
 # Loaded by requests that need them; see `_cache_bytecode`.
@@ -22,8 +33,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve requests on standard input and output; with a file, replay the requests in it."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments:
-        from lhkit.compiler.replay import replay
-
         return replay(Path(arguments[0]))
     return serve(_compiler_handlers)
 
@@ -65,3 +74,78 @@ def _cache_bytecode() -> None:
             continue
         if os.access(Path(spec.cached).parents[1], os.W_OK):
             importlib.import_module(name)
+
+
+# Repeating a failure in this process, from the file that a crash left behind.
+
+
+def replay(file: Path) -> int:
+    """Run the requests of a reproducer without limits; return 0 if none of them fails.
+
+    Output goes where the process's output goes, so that a debugger or a sanitizer can be put around it.
+    """
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        requests = content["requests"] if content["schema"] == SCHEMA else None
+    except (OSError, ValueError, KeyError, TypeError):
+        requests = None
+    if requests is None:
+        sys.stderr.write(f"{file} is not a reproducer of lhkit\n")
+        return 2
+    from lhkit.compiler.handlers import Handlers
+
+    # Once the sandbox is closed the place cannot be removed; the next start of lhkit collects it.
+    with temporary_place("lhkit-replay-") as place:
+        folder = place / "own"
+        folder.mkdir()
+        os.chdir(folder)
+        tempfile.tempdir = str(folder)
+        # A reproducer may be a stranger's, too. Requests write in this folder alone.
+        close_sandbox(Folders(folder))
+        handlers = Handlers(_show_progress, _compile_c)
+        for number, request in enumerate(requests):
+            sys.stderr.write(f"request {number}: {request['request']}\n")
+            try:
+                handlers.answer(_message(request, folder))
+            except LhkitError as error:
+                sys.stderr.write(f"{error}\n")
+                return error.failure.exit_code
+    return 0
+
+
+def _compile_c(message: Message) -> Message:
+    """Compile a microkernel in place of a client, where no sandbox keeps the compiler from starting."""
+    asked = message.header.get("compile_c")
+    try:
+        if asked is None or is_closed():
+            raise usage_error(f"a replay asks no client: {', '.join(message.header)}", ADVICE)
+        compiled = compile_c(**asked, folder=Path(tempfile.mkdtemp()), check=lambda: None)
+    except LhkitError as error:
+        return Message({"failure": to_json(error.failure)})
+    return Message({"library": compiled.library, "output": compiled.output})
+
+
+def _show_progress(message: Message) -> None:
+    sys.stderr.write(f"  {message.header['progress']}\n")
+    sys.stderr.flush()
+
+
+def _message(request: dict[str, Any], folder: Path) -> Message:
+    header = {"request": request["request"], "fields": _with_files(request["fields"], folder)}
+    return Message(header, base64.b64decode(request["body"]))
+
+
+def _with_files(value: Any, folder: Path) -> Any:
+    """Return request fields whose files, gone by now, are replaced: shared ones by files of zeros."""
+    if isinstance(value, list):
+        return [_with_files(v, folder) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if {"file", "offset", "shape", "dtype"} <= value.keys():
+        path = folder / f"array-{Path(value['file']).name}"
+        count = int(np.prod(value["shape"], dtype=np.int64))
+        with path.open("ab") as zeros:
+            zeros.truncate(max(path.stat().st_size, value["offset"] + max(count * 16, 1)))
+        return {**value, "file": str(path)}
+    own = {k: str(folder / "journal") for k in ("journal",) if k in value}
+    return {k: _with_files(v, folder) for k, v in value.items()} | own

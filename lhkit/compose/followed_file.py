@@ -7,8 +7,7 @@ from pathlib import Path
 
 from lhkit.load.shipped_files import find_file, shipped_folder
 from lhkit.model.errors import usage_error
-from lhkit.model.file_io import read_bytes, read_text
-from lhkit.model.files import write_file
+from lhkit.model.file_io import read_bytes, read_text, write_file
 
 
 class FollowedFile:

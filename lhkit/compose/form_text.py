@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lhkit.load.loader import describe_sources
+from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
 from lhkit.model.op_assembly import custom_text
 from lhkit.model.op_catalogue import (
@@ -20,9 +22,11 @@ from lhkit.model.step_form import (
     Form,
     FormBlock,
     TypedName,
+    WrittenForm,
     attribute_text,
     generic_text,
 )
+from lhkit.worker.client import Worker, shared_worker
 
 _TERMINATORS = ("transform.yield", "transform.match.structured.yield")
 _YIELD = '"transform.yield"() : () -> ()'
@@ -205,3 +209,22 @@ def mixed_entries(form: Form, spec: AttributeSpec) -> tuple[int | TypedName, ...
     values = iter(dict(form.operands).get(spec.dynamic or "", ()))
     entries = value if isinstance(value, tuple) else ()
     return tuple(next(values) if entry is None else entry for entry in entries if not isinstance(entry, tuple))  # type: ignore[misc]
+
+
+# Forms of the steps of a schedule, read and written by the compiler.
+
+
+def read_forms(text: str, *, name: str = "<schedule>", worker: Worker | None = None) -> tuple[WrittenForm, ...]:
+    """Return the steps of a schedule's named sequences as forms, in order; inner steps stand in their regions.
+
+    Args:
+        text: Transform IR that parses and verifies.
+        name: What to call it in messages.
+        worker: Another worker than the session's.
+
+    Raises:
+        ScheduleError: It does not parse or does not verify; with line, column and carets.
+    """
+    described, body = describe_sources([(name, text.encode())], role="schedule")
+    answer = (worker or shared_worker()).request("read_forms", {"sources": described}, body)
+    return tuple(from_json(WrittenForm, step) for step in answer.header["steps"])

@@ -7,11 +7,21 @@ from dataclasses import dataclass
 
 from lhkit.compose.form_text import kind_of_type
 from lhkit.model.schedule import DEFAULT_ENTRY
-from lhkit.text.layout import indent_of, indented, line_end, lines_of
-from lhkit.text.libraries import needed_sequences
-from lhkit.text.naming import symbol_name
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.script import SEQUENCE, Edited, Replacement, Script, StepRef, with_replacements
+from lhkit.text.portable_export import needed_sequences
+from lhkit.text.script import (
+    SEQUENCE,
+    Edited,
+    Replacement,
+    Script,
+    StepRef,
+    indent_of,
+    indented,
+    line_end,
+    lines_of,
+    symbol_name,
+    with_replacements,
+)
 from lhkit.text.step_arguments import result_types_of
 from lhkit.text.step_edits import insert_step
 

@@ -10,21 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compose.followed_file import FollowedFile
-from lhkit.compose.recovery import LeftBehind, RecoveryFile
-from lhkit.compose.saved_session import SavedSession, saved_session
+from lhkit.compose.saved_session import LeftBehind, RecoveryFile, SavedSession, saved_session
 from lhkit.compose.session_history import History, Version
 from lhkit.compose.session_versions import history_of_saved, version_of_schedule, version_of_text
 from lhkit.load.trust import Doubt, remember, schedule_content
 from lhkit.load.verified_edits import edit_schedule
-from lhkit.model.errors import LhkitError, usage_error
-from lhkit.model.failure import Failure
-from lhkit.model.files import write_file
+from lhkit.model.errors import Failure, LhkitError, usage_error
+from lhkit.model.file_io import write_file
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import Edited, Script
-from lhkit.traces.record.trace_cache import TraceCache
+from lhkit.traces.record.trace_run import TraceCache
 from lhkit.worker.cancellation import Halt, in_words, was_stopped
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits

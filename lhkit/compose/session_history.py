@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure
 from lhkit.model.schedule import Schedule
 from lhkit.text.script import Script
 

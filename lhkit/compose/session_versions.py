@@ -8,8 +8,7 @@ from lhkit.compose.saved_session import SavedSession, SavedVersion
 from lhkit.compose.session_history import History, Version
 from lhkit.load.loader import parse_text
 from lhkit.load.verified_edits import checked_script
-from lhkit.model.errors import LhkitError, UsageError
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, LhkitError, UsageError
 from lhkit.model.schedule import Schedule
 from lhkit.worker.cancellation import in_words
 from lhkit.worker.client import Worker

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from lhkit.compose.form_text import form_text, kind_of_type
 from lhkit.compose.recipes import Recipe
+from lhkit.model.explanation import Subject
 from lhkit.model.op_catalogue import Catalogue, CatalogueOp
 from lhkit.model.step_form import AttributeValue, Form, FormBlock, TypedName, left_side
-from lhkit.model.tried import Subject
 
 ANY_OP = "!transform.any_op"
 _NARROWED = "%narrowed"

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lhkit.draw.svg import svg_png
-from lhkit.draw.viewer import View, view_html
+import anywidget
+import traitlets
+
+from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
+from lhkit.draw.svg import drawing_id, svg_png
+from lhkit.draw.viewer import Pane, View, script, view_content, view_html, view_id, view_style
 from lhkit.model.errors import usage_error
-from lhkit.model.files import write_file
+from lhkit.model.file_io import write_file
+from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.printable import printable
 
 if TYPE_CHECKING:
-    from lhkit.draw.selection import Selection
-    from lhkit.draw.view import ViewWidget
+    from matplotlib.figure import Figure
+
 
 # Set to 0 where notebooks run only to be kept as files.
 LIVE = "LHKIT_LIVE"
@@ -56,8 +63,6 @@ class Drawing:
             "text/plain": repr(self),
         }
         if os.environ.get(LIVE) != "0":
-            from lhkit.draw.view import is_live, make_live
-
             if is_live():
                 make_live(self.view, self.live)
         return bundle
@@ -101,13 +106,205 @@ class Drawing:
     @property
     def widget(self) -> ViewWidget:
         """A widget of its own, for a place in a layout; it shares the selection too."""
-        from lhkit.draw.view import ViewWidget
-
         return self.live() if self.live else ViewWidget(self.view)
 
     @property
     def selection(self) -> Selection:
         """What is selected in the drawings of this trace; observe it, or set it."""
-        from lhkit.draw.selection import selection_of
-
         return selection_of(self.view.key)
+
+
+# What is selected in the drawings of one trace, and the step that they show.
+
+
+_KINDS = ("step", "handle", "op")
+_SELECTIONS: weakref.WeakValueDictionary[str, Selection] = weakref.WeakValueDictionary()
+
+
+class Selection(traitlets.HasTraits):
+    """What the live drawings of one trace have selected; observe it, or set it to light something everywhere.
+
+    Attributes:
+        value: ``{"kind": "step" | "handle" | "op", "id": str}``, several ids separated by spaces, or None.
+        step: Index of the step that is shown.
+    """
+
+    value: traitlets.Dict[str, str] = traitlets.Dict(allow_none=True, default_value=None)
+    step = traitlets.Int(allow_none=True, default_value=None)
+
+    @traitlets.validate("value")
+    def _check(self, proposal: Any) -> Any:
+        value = proposal["value"]
+        if value is not None and (value.get("kind") not in _KINDS or not isinstance(value.get("id"), str)):
+            raise traitlets.TraitError(f"a selection has a kind ({', '.join(_KINDS)}) and an id, not {value!r}")
+        return value
+
+    def select(self, kind: str, ids: str) -> None:
+        """Select a step, handles or payload ops by id, in every live drawing.
+
+        Raises:
+            traitlets.TraitError: No such kind.
+        """
+        self.value = {"kind": kind, "id": ids}
+
+    def clear(self) -> None:
+        """Select nothing."""
+        self.set_trait("value", None)
+
+
+def selection_of(key: str) -> Selection:
+    """Return the selection that the drawings with a key share; it lives as long as one of them does."""
+    found = _SELECTIONS.get(key)
+    if found is None:
+        found = _SELECTIONS[key] = Selection()
+    return found
+
+
+# A view as a widget, and how a picture in a notebook becomes live.
+
+
+class ViewWidget(anywidget.AnyWidget):
+    """Drawings of a view, with a slider over their steps and the selection that all views of a trace share.
+
+    ``ViewWidget(view)`` at the end of a cell, or inside of ipywidgets' boxes, shows it. A drawing of
+    ``lhkit.show`` needs no more than its own output: the widget takes that over where it finds it.
+
+    Attributes:
+        content: The view as the script reads it.
+        view_id: Pictures with this id become this view.
+        selection: What is selected, as `Selection.value`.
+        step: The step that is shown.
+        shared: What all views of the trace have selected.
+    """
+
+    _esm = script("lhkit.js")
+    _css = view_style()
+    content = traitlets.Dict().tag(sync=True)
+    view_id = traitlets.Unicode().tag(sync=True)
+    selection = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)
+    step = traitlets.Int(allow_none=True, default_value=None).tag(sync=True)
+
+    def __init__(self, view: View) -> None:
+        shared = selection_of(view.key)
+        super().__init__(
+            content=view_content(view), view_id=view_id(view), selection=shared.value, step=shared.step
+        )
+        self.shared: Selection = shared
+        traitlets.link((shared, "value"), (self, "selection"))
+        traitlets.link((shared, "step"), (self, "step"))
+
+
+# The widgets of pictures in this kernel's notebook, by the id of their view; the oldest close.
+_LIVE: dict[str, ViewWidget] = {}
+_MOST_LIVE = 100
+
+
+def is_live() -> bool:
+    """Return whether there is a kernel with a notebook at its other end."""
+    from IPython.core.getipython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+def make_live(view: View, make: Callable[[], ViewWidget] | None = None) -> ViewWidget:
+    """Let pictures of a view in the notebook become live; one widget serves all pictures of equal views.
+
+    Args:
+        view: The view.
+        make: Makes the widget where it is not a plain one.
+    """
+    found = _LIVE.get(view_id(view))
+    if found is None:
+        found = _LIVE[view_id(view)] = make() if make else ViewWidget(view)
+    if len(_LIVE) > _MOST_LIVE:
+        _LIVE.pop(next(iter(_LIVE))).close()
+    return found
+
+
+# A view that follows knobs: Python draws again while a slider moves.
+
+
+# How long values are waited for: those that came while a picture was drawn are read, and the last one counts.
+_PAUSE_S = 0.02
+
+Redraw = Callable[[Mapping[str, KnobValue]], tuple[View | None, str]]
+
+
+def controls_of(knobs: Sequence[Knob]) -> list[dict[str, Any]]:
+    """Return a slider for each knob that lists numbers, a menu for one that lists anything else."""
+    return [
+        {"name": knob.name, "values": list(knob.options), "menu": not all(map(_is_number, knob.options))}
+        for knob in knobs
+        if len(knob.options) > 1
+    ]
+
+
+def _is_number(value: KnobValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def soon(act: Callable[[], None]) -> None:
+    """Act when messages that wait were read; at once where no loop reads any."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        act()
+    else:
+        loop.call_later(_PAUSE_S, act)
+
+
+class KnobView(ViewWidget):
+    """A view with controls for knobs.
+
+    Attributes:
+        controls: What can be moved, as `controls_of` says.
+        knobs: The value of every knob; set it, or move a slider, and the view is drawn again.
+        said: Why the view is not that of these values, or what is wrong with them; empty if nothing is.
+    """
+
+    controls: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    knobs = traitlets.Dict().tag(sync=True)
+    said = traitlets.Unicode().tag(sync=True)
+
+    def __init__(
+        self,
+        view: View,
+        controls: Sequence[Mapping[str, Any]],
+        knobs: Mapping[str, KnobValue],
+        redraw: Redraw,
+        later: Callable[[Callable[[], None]], None] = soon,
+    ) -> None:
+        super().__init__(view)
+        self.controls, self.knobs = list(controls), dict(knobs)
+        self._redraw, self._later, self._is_due = redraw, later, False
+        self.observe(self._follow, "knobs")
+
+    def _follow(self, _: object) -> None:
+        # Values that come while a drawing is due are dropped: it takes the newest.
+        if not self._is_due:
+            self._is_due = True
+            self._later(self._draw)
+
+    def _draw(self) -> None:
+        self._is_due = False
+        view, said = self._redraw(dict(self.knobs))
+        if view is not None:
+            self.content = view_content(view)
+        self.said = said
+
+
+# Figures of matplotlib as drawings.
+
+
+def figure_drawing(name: str, title: str, figure: Figure, text: str) -> Drawing:
+    """Return a figure as a drawing.
+
+    Args:
+        name: What its pane is called in a page.
+        title: Its heading.
+        figure: The figure.
+        text: What it says, for a terminal.
+    """
+    svg = figure_svg(figure)
+    view = View(drawing_id(name, svg), (Pane(name, title, svg, picture=svg),))
+    return Drawing(view, text, lambda: svg, png=lambda: figure_png(figure), pdf=lambda: figure_pdf(figure))

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from lhkit.draw.svg import escaped
 from lhkit.model.measurement import Comparison, Measurement
 from lhkit.model.memory_footprint import Range
-from lhkit.model.noise import judge_noise, judge_run
 from lhkit.model.ranking import ORDER_RULE, describe_order, rank_entries
-from lhkit.model.sample_statistics import summarize, values_ns
+from lhkit.model.sample_statistics import judge_noise, judge_run, summarize, values_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +153,6 @@ def samples_csv(comparison: Comparison) -> str:
         for (number, _), value in zip(m.samples_ns, values_ns(m), strict=True):
             writer.writerow([comparison.payload, m.name, number, round(value, 1), *facts, knobs])
     return out.getvalue()
+
+
+# Bytes for people.

@@ -11,14 +11,14 @@ import base64
 import functools
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lhkit.draw.ir_style import ir_style
-from lhkit.draw.svg import drawing_id, element, escaped
-from lhkit.draw.theme import theme_style
+from lhkit.draw.svg import drawing_id, element, escaped, html_document
+from lhkit.draw.tables import Table, table_html
+from lhkit.draw.theme import ir_style, theme_style
 
 _STATIC = Path(__file__).parent / "static"
 # Below this many characters, packing costs more than it saves.
@@ -179,3 +179,44 @@ def _pane_html(pane: Pane, start: int) -> str:
         return element("details", element("summary", escaped(pane.title)), body, class_="lh-pane")
     heading = element("h3", escaped(pane.title)) if pane.title else ""
     return element("section", heading, body, class_="lh-pane")
+
+
+# A view as one HTML file: no kernel, no network; it opens from disk and says how it was made.
+
+
+# What the script asks of a widget's model, for a page that has none.
+_STAND_IN = """
+const data = JSON.parse(document.getElementById("lh-data").textContent);
+const model = { get: (name) => data[name], set: (name, value) => { data[name] = value; },
+  save_changes() {}, on() {}, off() {} };
+render({ model, el: document.querySelector("[data-lh-view]") });
+"""
+
+_STYLE = """
+body { max-width: 110rem; } h1 { margin-bottom: .2em; overflow-wrap: anywhere; }
+.lh-view { margin-top: 1.2rem; } .lh-steps { padding: .6em 0; }
+"""
+
+
+def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str, str]]) -> str:
+    """Return a view as a page.
+
+    Args:
+        view: What it shows.
+        title: Its heading.
+        summary: A sentence under it.
+        facts: How it was made, as (name, value).
+    """
+    # A script element ends at "</script", whatever it holds; JSON may write "<" in another way.
+    data = json.dumps({"content": view_content(view)}, separators=(",", ":")).replace("<", "\\u003c")
+    made = element("div", table_html(Table(("", ""), tuple(facts))), class_="facts")
+    parts = (
+        element("h1", escaped(title)),
+        element("p", escaped(summary)),
+        view_html(view),
+        element("h2", "How this was made"),
+        made,
+        element("script", data, type="application/json", id="lh-data"),
+        element("script", script("lhkit.js") + _STAND_IN, type="module"),
+    )
+    return html_document(title, parts, style=_STYLE)

@@ -12,8 +12,7 @@
 Which ones are solved is remembered in the user's state folder: `progress` has the table.
 """
 
-from lhkit.exercises.exercise import Exercise, load
-from lhkit.exercises.progress import progress
+from lhkit.exercises.exercise import Exercise, load, progress
 from lhkit.exercises.task import names
 from lhkit.exercises.verdict import Finding, Note, Verdict
 

@@ -2,30 +2,248 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 
-from lhkit.exercises.attempt import Attempt
-from lhkit.exercises.ir_checks import (
-    count_lines_of_payload,
-    count_lines_of_schedule,
-    count_ops,
-    look_at_handle,
-    look_for_warnings,
-    look_whether_it_passes,
-)
-from lhkit.exercises.run_checks import (
-    call_function,
-    compare_numbers,
-    compare_speed,
-    look_at_hot_loop,
-    look_at_memory,
-    look_at_points,
-    run_payload,
-)
+import numpy as np
+
+from lhkit.exercises.attempt import CHOICES, TRUTHS, Attempt, allowed_points
 from lhkit.exercises.task import Check, Test
-from lhkit.exercises.truths import CHOICES, TRUTHS
 from lhkit.exercises.verdict import Finding
+from lhkit.kernels.verification import compare_results
+from lhkit.load.old_spellings import with_named_ops
+from lhkit.load.target_choice import code_has_fma
 from lhkit.model.errors import LhkitError
+from lhkit.model.fatal_attributes import ELEMENTWISE, KINDS
+from lhkit.model.trace_record import HandleChange
+from lhkit.traces.record.handle_history import display_names, payload_in_words, states_at_end
+from lhkit.traces.record.printed_ir import PrintedIr, PrintedOp, read_printed
+
+# Looking at what a schedule did: whether it passes, ops, lines, handles, warnings.
+
+
+_MOST_LINES = 4
+
+
+def look_whether_it_passes(attempt: Attempt, check: Check) -> Finding:
+    """The schedule loads, and every step succeeds."""
+    if attempt.unloaded is not None:
+        return Finding(check.says, False, str(attempt.unloaded))
+    if attempt.passes:
+        return Finding(check.says, True)
+    # Who takes a schedule of another payload meets its inner parts: its header says what it is for.
+    header = re.search(r"\A// (Payload: .*)", attempt.schedule.text)
+    says = f"Its first line says what it is for. {header[1]}\n" if header else ""
+    return Finding(check.says, False, says + attempt.trace.why().describe())
+
+
+def look_for_warnings(attempt: Attempt, check: Check) -> Finding:
+    """No step is suspicious; or none but of the kinds that the check's pattern does not match."""
+    said = [
+        f"step {step.index} ({step.op}): {warning.kind}: {warning.message}"
+        for step in attempt.trace.step_records
+        for warning in step.warnings
+        if check.pattern is None or re.search(check.pattern, warning.kind)
+    ]
+    return Finding(check.says, not said, "\n".join(said[:_MOST_LINES]))
+
+
+def count_ops(attempt: Attempt, check: Check) -> Finding:
+    """So many payload ops of a name are left at the end, inside or outside of others if that is asked."""
+    printed = read_printed(with_named_ops(attempt.trace.last_snapshot_text()))
+    found = [op for op in printed.ops if op.name == check.op]
+    fitting = [op for op in found if _lies_right(printed, op, check)]
+    seen = f"{len(found)} {check.op} in the payload"
+    if found and (check.inside or check.outside):
+        inside = sum(check.inside in _around(printed, op) for op in found if check.inside)
+        seen += f", {inside} inside of {check.inside}" if check.inside else ""
+        seen += f", {len(fitting)} outside of {check.outside}" if check.outside else ""
+    return Finding(check.says, check.allows(len(fitting)), f"{seen}.")
+
+
+def _lies_right(printed: PrintedIr, op: PrintedOp, check: Check) -> bool:
+    around = _around(printed, op)
+    return (check.inside is None or check.inside in around) and (
+        check.outside is None or check.outside not in around
+    )
+
+
+def _around(printed: PrintedIr, op: PrintedOp) -> set[str]:
+    """Return the names of the ops around an op."""
+    names, at = set(), op.parent
+    while at >= 0:
+        names.add(printed.ops[at].name)
+        at = printed.ops[at].parent
+    return names
+
+
+def count_lines_of_payload(attempt: Attempt, check: Check) -> Finding:
+    """A pattern has so many places in the payload at the end."""
+    return _count_lines(with_named_ops(attempt.trace.last_snapshot_text()), check, "the payload")
+
+
+def count_lines_of_schedule(attempt: Attempt, check: Check) -> Finding:
+    """A pattern has so many places in the schedule as it is written."""
+    try:
+        text = with_named_ops(attempt.schedule.text)
+    except LhkitError as error:
+        return Finding(check.says, False, error.failure.message)
+    return _count_lines(text, check, "your schedule")
+
+
+def _count_lines(text: str, check: Check, what: str) -> Finding:
+    pattern = re.compile(check.pattern or "")
+    lines = [line.strip() for line in text.splitlines() if pattern.search(line)]
+    if check.allows(sum(len(pattern.findall(line)) for line in lines)):
+        return Finding(check.says, True)
+    if lines:
+        return Finding(check.says, False, "\n".join(_first(lines)))
+    near = [line.strip() for line in text.splitlines() if check.op and f"{check.op} " in line]
+    shown = [f"With {check.op} there is:", *_first(near)] if near else []
+    return Finding(check.says, False, "\n".join([f"There is no such line in {what}.", *shown]))
+
+
+def _first(lines: list[str]) -> list[str]:
+    more = [f"… and {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
+    return [*lines[:_MOST_LINES], *more]
+
+
+def look_at_handle(attempt: Attempt, check: Check) -> Finding:
+    """A handle of this name is live at the end and points to so many ops of this name, and to nothing else."""
+    trace, names = attempt.trace, display_names(attempt.trace)
+    states = [
+        change
+        for handle, change in states_at_end(trace).items()
+        if names[handle].partition(" ")[0] == check.handle
+    ]
+    if not states:
+        known = ", ".join(dict.fromkeys(names.values()))
+        return Finding(check.says, False, f"No step defined {check.handle}. There are {known}.")
+    change = states[-1]
+    if change.state != "live":
+        return Finding(check.says, False, trace.why(check.handle).sentence)
+    return Finding(check.says, _points_to(attempt, change, check), _says(attempt, check, change))
+
+
+def _says(attempt: Attempt, check: Check, change: HandleChange) -> str:
+    return f"{check.handle} points to {payload_in_words(attempt.trace, change)}."
+
+
+def _points_to(attempt: Attempt, change: HandleChange, check: Check) -> bool:
+    kinds = Counter(attempt.trace.op(r).name for r in change.payload if isinstance(r, str))
+    if check.op in KINDS and ELEMENTWISE in kinds:  # bindings without named ops; records of ops have no kinds
+        kinds = Counter({check.op: kinds.pop(ELEMENTWISE), **kinds})
+    return set(kinds) == {check.op} and check.allows(kinds[check.op or ""])
+
+
+# Looking at what comes out: numbers, speed in the same run, memory, the variants that constraints leave.
+
+
+_MOST_POINTS = 4
+
+
+def compare_numbers(attempt: Attempt, check: Check) -> Finding:
+    """The kernel computes what the reference does."""
+    verification = attempt.verification
+    if verification.ok:
+        seen = f"The largest error is {verification.max_abs_error:.1e}, against {verification.against}."
+        return Finding(check.says, True, seen)
+    return Finding(check.says, False, verification.difference or f"It differs from {verification.against}.")
+
+
+def compare_speed(attempt: Attempt, check: Check) -> Finding:
+    """The kernel is at least so many times as fast as another one of the same run."""
+    if not attempt.verification.ok:
+        return Finding(check.says, False, "A kernel with wrong numbers is not timed.")
+    asked = check.least or 1.0
+    name, speed = attempt.speed_against(check.than)
+    return Finding(
+        check.says, speed >= asked, f"It is {speed:.1f} times as fast as {name}; asked for are {asked:g}."
+    )
+
+
+def look_at_memory(attempt: Attempt, check: Check) -> Finding:
+    """A call asks for no more heap and stack than this."""
+    footprint = attempt.kernel.footprint()
+    counted = footprint.counted
+    peak = counted.peak_bytes if counted is not None else footprint.predicted.peak_bytes.high
+    stack = footprint.predicted.stack_bytes.high
+    seen = (
+        f"The heap peaks at {peak:,} bytes; the stack has {'any number of' if stack is None else f'{stack:,}'}."
+    )
+    is_right = peak is not None and check.allows(peak)
+    is_right &= check.stack is None or (stack is not None and stack <= check.stack)
+    return Finding(check.says, is_right, seen)
+
+
+def look_at_hot_loop(attempt: Attempt, check: Check) -> Finding:
+    """The hottest loop of the machine code has so many instructions of a kind.
+
+    Where the target has no multiply-adds, the code that AVX2 would get is looked at instead.
+    """
+    kernel = attempt.kernel
+    hottest = kernel.hot_loops(None if code_has_fma(kernel.target) else "avx2").loops[0]
+    counts = {
+        "multiply-adds": hottest.fmas,
+        "other arithmetic": hottest.arithmetic,
+        "stores and spills": hottest.stores + hottest.spills,
+    }
+    seen = ", ".join(f"{count} {what}" for what, count in counts.items())
+    return Finding(check.says, check.allows(counts[check.op or ""]), f"The hottest loop has {seen}.")
+
+
+def call_function(attempt: Attempt, check: Check) -> Finding:
+    """A function of NumPy arrays computes what the payload does."""
+    try:
+        given = attempt.given
+    except LhkitError:
+        raise
+    except Exception as error:  # noqa: BLE001  the function is the reader's own
+        return Finding(check.says, False, f"It raises {type(error).__name__}: {error}")
+    return _compare(attempt, check, given)
+
+
+def run_payload(attempt: Attempt, check: Check) -> Finding:
+    """A payload that was written takes the same arguments and computes the same."""
+    wanted = [(t.shape, t.dtype) for t in attempt.exercise.payload.function().arguments]
+    taken = [(t.shape, t.dtype) for t in attempt.kernel.function.arguments]
+    if taken != wanted:
+        return Finding(check.says, False, f"It takes {attempt.kernel.function.describe()}.")
+    return _compare(attempt, check, attempt.given)
+
+
+def _compare(attempt: Attempt, check: Check, given: tuple[np.ndarray, ...]) -> Finding:
+    expected = attempt.expected
+    shapes = [e.shape for e in expected], [g.shape for g in given]
+    if shapes[0] != shapes[1]:
+        wanted, have = (", ".join(map(str, each)) or "nothing" for each in shapes)
+        return Finding(check.says, False, f"It returns shape {have}; asked for is {wanted}.")
+    verdict = compare_results(
+        [g.astype(e.dtype) for g, e in zip(given, expected, strict=True)],
+        expected,
+        reduction_length=64,
+        against="the payload",
+    )
+    return Finding(
+        check.says, verdict.ok, verdict.difference or f"The largest error is {verdict.max_abs_error:.1e}."
+    )
+
+
+def look_at_points(attempt: Attempt, check: Check) -> Finding:
+    """All points let through meet the check's pattern; or all that meet it are let through."""
+    kept = attempt.kept
+    allowed = allowed_points(attempt.exercise.schedule, check.pattern or "")
+    wrong = (
+        [p for p in kept if p not in allowed]
+        if check.truth == "none-else"
+        else [p for p in allowed if p not in kept]
+    )
+    listed = "; ".join(", ".join(f"{k} = {v}" for k, v in p.items()) for p in wrong[:_MOST_POINTS])
+    what = "also lets through" if check.truth == "none-else" else "leaves out"
+    seen = f"It {what} {len(wrong)}: {listed}{' …' if len(wrong) > _MOST_POINTS else ''}"
+    return Finding(check.says, not wrong, seen if wrong else f"{len(kept)} variants are let through.")
+
 
 Look = Callable[[Attempt, Check], Finding]
 # What is looked at whether or not the schedule applies.

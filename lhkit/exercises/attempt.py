@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.bench.side_by_side import fastest_ns
-from lhkit.compose.builder.building import ScheduleBuilder
+from lhkit.compose.builder.schedule_builder import ScheduleBuilder
+from lhkit.exercises.task import Task
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.kernels.verification import as_tuple, verify
 from lhkit.load.loader import load_payload, load_schedule
@@ -21,13 +22,14 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Verification
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace_record import Trace
+from lhkit.model.trace_record import Cause, Trace
 from lhkit.sweeps.space import space_of
+from lhkit.traces.record.handle_history import deaths, display_names, states_at_end
 from lhkit.traces.record.trace_run import trace_schedule
 
 if TYPE_CHECKING:
-    from lhkit.exercises.exercise import Exercise
     from lhkit.exercises.task import AnswerKind, Source
+
 
 Arrays = tuple[NDArray[Any], ...]
 
@@ -38,6 +40,35 @@ _TAKEN: Mapping[AnswerKind, tuple[str, tuple[type, ...]]] = {
     "payload": ("a payload, or its text", (Payload, str, os.PathLike)),
     "constraints": ("a list of constraints", (list, tuple)),
 }
+
+
+class Problem(Protocol):
+    """What an answer is judged by: the exercise without its hints and verdicts."""
+
+    @property
+    def task(self) -> Task:
+        """The exercise as its file states it."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def payload(self) -> Payload:
+        """The payload that it is about."""
+        ...
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule that it is about."""
+        ...
+
+    @property
+    def trace(self) -> Trace:
+        """The trace of that schedule on the payload."""
+        ...
 
 
 class Attempt:
@@ -51,7 +82,7 @@ class Attempt:
         UsageError: The answer is of another kind than the exercise takes.
     """
 
-    def __init__(self, exercise: Exercise, answer: Any) -> None:
+    def __init__(self, exercise: Problem, answer: Any) -> None:
         self.exercise, self.answer = exercise, answer
         kind = exercise.task.answer
         if kind == "function":
@@ -171,3 +202,62 @@ class Attempt:
         reference = compile_kernel(self.exercise.payload, other.schedule()) if other else self.plain
         times = fastest_ns({name: reference, YOURS: self.kernel})
         return name, times[name] / times[YOURS]
+
+
+# What guesses are compared with: found out by applying the exercise's schedule, never written down.
+
+
+Truth = Mapping[str, str]
+_WORDS = {"live": "live", "empty": "empty", "invalid": "dead"}
+
+
+def state_of_handles(exercise: Problem) -> Truth:
+    """Return what each handle but the root is at the end: live, empty or dead."""
+    names = display_names(exercise.trace)
+    states = states_at_end(exercise.trace)
+    return {names[h]: _WORDS[change.state] for h, change in states.items() if _is_written(exercise, h)}
+
+
+def cause_of_deaths(exercise: Problem) -> Truth:
+    """Return of each handle but the root the cause of its death, or ``live``."""
+    names, died = display_names(exercise.trace), deaths(exercise.trace)
+    return {
+        names[h]: died[h].invalidation.cause if h in died else "live"
+        for h in states_at_end(exercise.trace)
+        if _is_written(exercise, h)
+    }
+
+
+def payload_counts(exercise: Problem) -> Truth:
+    """Return to how many payload ops each handle but the root points at the end."""
+    names = display_names(exercise.trace)
+    states = states_at_end(exercise.trace)
+    return {names[h]: str(len(c.payload)) for h, c in states.items() if _is_written(exercise, h)}
+
+
+def names_of_weights(exercise: Problem) -> Truth:
+    """Return what each constant of the payload is called as an argument."""
+    weights = exercise.payload.constants_to_arguments().function().weights
+    return {w.resource: w.name for w in sorted(weights, key=lambda w: w.resource)}
+
+
+def allowed_points(schedule: Schedule, rule: str) -> list[dict[str, KnobValue]]:
+    """Return the variants of a schedule's knobs that meet a rule, in the order of a grid."""
+    return [dict(point) for point in space_of(schedule, constraints=[rule]).points()]
+
+
+def _is_written(exercise: Problem, handle: str) -> bool:
+    return exercise.trace.handle(handle).defined_by >= 0
+
+
+# What may be guessed, where that is a choice among words.
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "states": tuple(_WORDS.values()),
+    "deaths": (*get_args(Cause), "live"),
+}
+TRUTHS: Mapping[str, Callable[[Problem], Truth]] = {
+    "states": state_of_handles,
+    "deaths": cause_of_deaths,
+    "counts": payload_counts,
+    "weights": names_of_weights,
+}

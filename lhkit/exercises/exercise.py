@@ -2,22 +2,71 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
-from typing import Any
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from lhkit.draw.svg import escaped
 from lhkit.exercises.answer_checks import look_at
 from lhkit.exercises.attempt import Attempt
-from lhkit.exercises.pictures import picture_of
-from lhkit.exercises.progress import remember
-from lhkit.exercises.task import Task, read_task
-from lhkit.exercises.verdict import Note, Verdict
+from lhkit.exercises.task import Task, names, read_task
+from lhkit.exercises.verdict import Note, Verdict, picture_of
 from lhkit.lessons.lesson_list import solved_exercises
 from lhkit.model.errors import usage_error
+from lhkit.model.file_io import write_whole
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
 from lhkit.model.trace_record import Trace
 from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.worker.user_folders import state_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lhkit.exercises.verdict import Bundle, Finding
+
+
+# Which exercises are solved, remembered in the user's state folder.
+
+
+SCHEMA = "lhkit.exercises/1"
+
+
+def progress_file() -> Path:
+    """Return the file that remembers.
+
+    Raises:
+        OSError: The state folder cannot be used.
+    """
+    return state_folder() / "exercises.json"
+
+
+def remember(name: str) -> str:
+    """Take note that an exercise is solved; return in a sentence how many are, or why it was not remembered."""
+    days = dict(solved_exercises())
+    days.setdefault(name, datetime.date.today().isoformat())
+    try:
+        write_whole(progress_file(), json.dumps({"schema": SCHEMA, "solved": days}, indent=1))
+    except OSError as error:
+        return f"Solved; that could not be remembered in {error.filename}: {error.strerror or error}."
+    known = names()
+    return f"Solved: {sum(n in days for n in known)} of {len(known)} exercises."
+
+
+def progress() -> pd.DataFrame:
+    """Return a row an exercise, by its name: its notebook, its title, and the day on which it was solved."""
+    import pandas as pd
+
+    days = solved_exercises()
+    tasks = {name: read_task(name) for name in names()}
+    rows = [
+        {"exercise": name, "notebook": task.notebook, "title": task.title, "solved": days.get(name, "")}
+        for name, task in tasks.items()
+    ]
+    return pd.DataFrame(rows).set_index("exercise")
 
 
 class Exercise(Showable):
@@ -122,3 +171,43 @@ def load(name: str) -> Exercise:
         UsageError: There is none of that name; the message has the nearest.
     """
     return Exercise(name, read_task(name))
+
+
+# Exercises and verdicts as MIME bundles.
+
+
+_GREEN, _RED = "var(--jp-success-color0, #087a56)", "var(--jp-warn-color0, #b04a00)"
+
+
+def exercise_bundle(exercise: Exercise) -> Bundle:
+    """Return what is asked."""
+    return note_bundle(exercise.statement)
+
+
+def note_bundle(note: Note) -> Bundle:
+    """Return a text, as Markdown where it can be shown."""
+    return {"text/markdown": note.markdown, "text/plain": note.markdown}
+
+
+def verdict_bundle(verdict: Verdict) -> Bundle:
+    """Return a verdict: its findings, what to do next, and the picture."""
+    picture = verdict.picture() if verdict.picture is not None else {"text/html": "", "text/plain": ""}
+    rows = "".join(map(_row, verdict.findings))
+    title = f"<b>{escaped(verdict.exercise)}: {'solved' if verdict.is_solved else 'not yet'}</b>"
+    table = f'<table style="text-align:left">{rows}</table>'
+    shown = f"<p>{title}</p>{table}<p>{escaped(verdict.next_step)}</p>"
+    return {
+        "text/html": f'<div class="lhkit-verdict">{shown}</div>{picture["text/html"]}',
+        "text/plain": "\n\n".join(filter(None, (verdict.describe(), picture["text/plain"]))),
+    }
+
+
+def _row(finding: Finding) -> str:
+    mark, color = ("✓ right", _GREEN) if finding.is_right else ("✗ not yet", _RED)
+    seen = f'<pre style="margin:0;white-space:pre-wrap">{escaped(finding.seen)}</pre>' if finding.seen else ""
+    cells = (
+        f'<td style="color:{color};white-space:nowrap"><b>{mark}</b></td>',
+        f"<td>{escaped(finding.says)}{seen}</td>",
+    )
+    left = 'style="text-align:left;vertical-align:top"'
+    return f"<tr>{''.join(cell.replace('<td>', f'<td {left}>') for cell in cells)}</tr>"

@@ -90,7 +90,7 @@ class Check:
         most: How many there may be at most; bytes for ``memory``.
         stack: Bytes that may be on the stack.
         than: The schedule to be faster than; without one, the unscheduled payload.
-        truth: What a guess is compared with; `lhkit.exercises.truths` has a function for each.
+        truth: What a guess is compared with; `lhkit.exercises.attempt` has a function for each.
         advice: What to say where it is not met.
     """
 

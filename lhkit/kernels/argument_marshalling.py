@@ -10,9 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lhkit.load.loader import describe_schedule, describe_sources
+from lhkit.load.weights import describe_resources
+from lhkit.model.codec import to_json
 from lhkit.model.errors import usage_error
+from lhkit.model.payload import Payload
 from lhkit.model.printable import counted
-from lhkit.model.signature import ArrayType
+from lhkit.model.schedule import Schedule
+from lhkit.model.signature import ArrayType, Microkernel
+from lhkit.worker.client import Worker
 from lhkit.worker.shared_arrays import INLINE_BYTES, Descriptor, Packing, dtype_named
 
 Array = NDArray[Any]
@@ -125,3 +131,31 @@ def pack_result(packing: Packing, type_: ArrayType) -> tuple[Descriptor, Array |
     if not type_.is_static or math.prod(shape) * dtype.itemsize <= INLINE_BYTES:
         return {"shape": list(type_.shape), "dtype": type_.dtype}, None
     return packing.reserve(shape, dtype)
+
+
+# What decides a kernel, as the worker is told it.
+
+
+def describe_recipe(
+    payload: Payload,
+    schedule: Schedule | None,
+    function: str,
+    opt_level: int,
+    worker: Worker,
+    microkernels: Sequence[Microkernel] = (),
+    target: str = "",
+) -> tuple[dict[str, Any], bytes]:
+    """Return payload, schedule and all that decides a kernel, as fields and body of a request."""
+    described, body = describe_sources([(payload.source, payload.content)], role="payload")
+    fields: dict[str, Any] = {
+        "function": function,
+        "opt_level": opt_level,
+        "schedule": None,
+        "microkernels": to_json(tuple(microkernels)),
+        "target": target,
+        "resources": describe_resources(payload, worker.files),
+    }
+    if schedule is not None:
+        more, more_body, fields["schedule"] = describe_schedule(schedule)
+        described, body = described + more, body + more_body
+    return {"sources": described, **fields}, body

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from lhkit.draw.svg import drawing_id, element, escaped
+from lhkit.draw.tables import Table, table_html, table_text
+from lhkit.draw.theme import mlir_html
 from lhkit.kernels.hot_loops import is_spill, loops_with_bodies
 from lhkit.kernels.instruction_sets import operation_of, stack_registers
-from lhkit.model.instructions import Architecture, HotLoop, Instruction, MachineCode
+from lhkit.model.instructions import Architecture, HotLoop, HotLoops, Instruction, MachineCode
 
 Sort = Literal[
     "FMA", "arithmetic", "division", "load", "store", "spill", "gather", "shuffle", "branch", "call", "other"
@@ -101,3 +106,193 @@ def _listed(instruction: Instruction, architecture: Architecture, stack: frozens
     else:
         sort = "load" if access.kind == "load" else "store"
     return ListedInstruction(instruction, sort, False, operation.vector_bits, False, line)
+
+
+# Hot loops as a table and sentences.
+
+
+_HEADER = (
+    "loop at",
+    "depth",
+    "vector bits",
+    "FMAs",
+    "FLOP",
+    "other arithmetic",
+    "loads",
+    "stores",
+    "spills",
+    "calls",
+    "instructions",
+    "bytes",
+)
+
+
+def hot_loops_table(hot: HotLoops) -> Table:
+    """Return what each loop does in an iteration, a row a loop."""
+    return Table(_HEADER, tuple(_row(loop) for loop in hot.loops))
+
+
+def _row(loop: HotLoop) -> tuple[str, ...]:
+    counts = (
+        loop.depth,
+        loop.vector_bits or "scalar",
+        loop.fmas,
+        loop.flops,
+        loop.arithmetic,
+        loop.loads,
+        loop.stores,
+        loop.spills,
+        sum(count for _, count in loop.calls),
+        loop.instructions,
+        loop.code_bytes,
+    )
+    return (f"{loop.address:#x}", *map(str, counts))
+
+
+def hot_loops_text(hot: HotLoops) -> str:
+    """Return the sentences, and under them the table."""
+    return f"{hot}\n\n{table_text(hot_loops_table(hot))}"
+
+
+def hot_loops_bundle(hot: HotLoops) -> dict[str, Any]:
+    """Return hot loops as HTML and as text: a sentence a loop, then the counts."""
+    items = "".join(f"<li><code>{where}</code> {escaped(sentence)}</li>" for where, sentence in hot.sentences)
+    return {
+        "text/html": f"<ul>{items}</ul>\n{table_html(hot_loops_table(hot))}",
+        "text/plain": hot_loops_text(hot),
+    }
+
+
+# Machine code of the hot loops beside the IR that it comes from, as HTML and as text.
+
+
+# The sort of an instruction is said by a mark, a word, and last by colour.
+_MARKS: dict[Sort, str] = {
+    "FMA": "✱", "arithmetic": "+", "division": "÷", "load": "↓", "store": "↑", "spill": "⚠", "gather": "⇊",
+    "shuffle": "⇄", "branch": "↺", "call": "→", "other": "·",
+}  # fmt: skip
+_CLASSES: dict[Sort, str] = {
+    "FMA": "ka", "arithmetic": "ka", "division": "ka", "load": "kl", "store": "kl", "gather": "kl",
+    "spill": "ks", "call": "ks", "shuffle": "kh", "branch": "ko", "other": "ko",
+}  # fmt: skip
+_MOST_INSTRUCTIONS = 400
+_LINES_AROUND = 2
+_LEGEND = "  ".join(f"{mark} {sort}" for sort, mark in _MARKS.items())
+
+
+def code_html(listing: CodeListing, *, most_loops: int = 4) -> str:
+    """Return the hot loops as HTML, two columns each; ``lhkit.draw.theme`` has its style.
+
+    Args:
+        listing: The loops.
+        most_loops: Loops to write; the others are counted.
+    """
+    body = [_loop_html(listing, loop, number == 0) for number, loop in enumerate(listing.loops[:most_loops])]
+    if (left := len(listing.loops) - most_loops) > 0:
+        body.append(f"<p class=lh-irt>{left} lighter loops are left out here.</p>")
+    return "".join(body)
+
+
+def code_text(listing: CodeListing) -> str:
+    """Return the hot loops as text: each instruction with its mark and the line of the IR it comes from."""
+    ir = listing.ir.split("\n")
+    lines: list[str] = []
+    for listed in listing.loops:
+        lines += [f"loop at {listed.loop.address:#x}: {listed.loop.sentence}", ""]
+        last = None
+        for each in listed.instructions:
+            comes_from = f"{each.line:>4} {ir[each.line - 1].strip()}" if each.line else ""
+            if each.line == last:
+                comes_from = "   ″" if each.line else ""
+            last = each.line
+            lines.append(f"{_MARKS[each.sort]} {_address(each)}  {_written(each):<58} {comes_from}".rstrip())
+        lines.append("")
+    return "\n".join([*lines, _LEGEND]) + "\n"
+
+
+def _loop_html(listing: CodeListing, listed: ListedLoop, is_first: bool) -> str:
+    counted = Counter(i.words for i in listed.instructions)
+    counts = ", ".join(f"{count} {words}" for words, count in counted.most_common())
+    loop = listed.loop
+    where = f"loop at {loop.address:#x}" if loop.depth else "no loop"
+    said = f"{loop.instructions} instructions, {loop.code_bytes} bytes: {counts}"
+    title = f"<b>{where}</b> · {escaped(loop.sentence)}<br>{escaped(said)}"
+    name = drawing_id(listing.ir, str(loop.address), str(loop.instructions))
+    columns = _column(_code(listed), "machine code") + _column(_ir(listing, listed), "IR it comes from")
+    box = f'<div class="lh-code" id="{name}">{_lighting(name, listed.lines)}{columns}</div>'
+    opened = " open" if is_first else ""
+    return f"<details class=lh-loop{opened}><summary class=lh-irt>{title}</summary>{box}</details>"
+
+
+def _column(body: Iterable[str], label: str) -> str:
+    inside = element("div", *body)
+    return element("div", inside, class_="lh-ir", tabindex=0, role="region", aria_label=label)
+
+
+def _code(listed: ListedLoop) -> Iterable[str]:
+    for each in listed.instructions[:_MOST_INSTRUCTIONS]:
+        line = f' data-ir="{each.line}"' if each.line else ""
+        bits = f", {each.vector_bits}-bit vectors" if each.vector_bits else ""
+        comes_from = f", from line {each.line}" if each.line else ""
+        said = f"{each.words}{bits}, {each.instruction.size} bytes{comes_from}"
+        sort = "ks" if each.is_scalar else _CLASSES[each.sort]
+        word = f'<span class="k {sort}">{_MARKS[each.sort]} {each.words}</span>'
+        number = f"data-n={_address(each).strip()}"
+        yield f'<pre class=l {number}{line} title="{said}">{escaped(_written(each))}{word}</pre>'
+    if (left := len(listed.instructions) - _MOST_INSTRUCTIONS) > 0:
+        yield f"<div class=u>⋯ {left} more instructions are left out here</div>"
+
+
+def _ir(listing: CodeListing, listed: ListedLoop) -> Iterable[str]:
+    """Yield the lines of the IR that a loop comes from, with those around; the others are folded."""
+    used = Counter(i.line for i in listed.instructions if i.line is not None)
+    if not used:
+        yield "<div class=u>the compiler kept no lines for this loop</div>"
+        return
+    lines = listing.ir.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    shown = {n + d for n in used for d in range(-_LINES_AROUND, _LINES_AROUND + 1)}
+    for run in _runs(range(1, len(lines) + 1), shown):
+        made = [_ir_line(n, lines[n - 1], used.get(n, 0)) for n in run]
+        if run[0] in shown or len(run) < 3:
+            yield from made
+        else:
+            yield f"<details><summary><span>⋯ {len(run)} other lines</span></summary>{''.join(made)}</details>"
+
+
+def _ir_line(number: int, text: str, count: int) -> str:
+    if not count:
+        return f'<pre class="l z" data-n={number}>{mlir_html(text)}</pre>'
+    many = "instruction" if count == 1 else "instructions"
+    return f'<pre class="l" data-n={number} data-ir="{number}" title="{count} {many}">{mlir_html(text)}</pre>'
+
+
+def _runs(numbers: Iterable[int], shown: set[int]) -> Iterable[list[int]]:
+    run: list[int] = []
+    for number in numbers:
+        if run and (number in shown) != (run[-1] in shown):
+            yield run
+            run = []
+        run.append(number)
+    if run:
+        yield run
+
+
+def _lighting(name: str, lines: Sequence[int]) -> str:
+    """Return rules by which what belongs together lights when one of it is pointed at."""
+    at = [f'#{name}:has([data-ir="{n}"]:hover) [data-ir="{n}"]' for n in lines]
+    if not at:
+        return ""
+    lit = "--p:var(--lh-selected-paper);box-shadow:inset 3px 0 0 var(--lh-selected)"
+    return f"<style>{','.join(at)}{{{lit}}}</style>"
+
+
+def _address(each: ListedInstruction) -> str:
+    return f"{each.instruction.address:5x}"
+
+
+def _written(each: ListedInstruction) -> str:
+    one = each.instruction
+    symbol = f" ; {one.symbol}" if one.symbol else ""
+    return f"{one.mnemonic:<14} {one.operands}".rstrip() + symbol

@@ -3,13 +3,212 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lhkit.kernels.chains import find_chains
-from lhkit.kernels.control_flow import find_loops, split_blocks
-from lhkit.kernels.instruction_sets import Operation, operation_of, stack_registers
+from lhkit.kernels.instruction_sets import (
+    Kind,
+    Operation,
+    is_zeroing,
+    operation_of,
+    stack_registers,
+    vector_register,
+)
 from lhkit.model.instructions import Access, Architecture, Bound, HotLoop, HotLoops, Instruction, MachineCode
+
+# Chains of results that one iteration of a loop hands to the next: they cannot overlap.
+
+
+# Cycles from operands to result, typical of cores of the last ten years.
+_LATENCY: dict[Kind, int] = {"fma": 4, "arithmetic": 4, "division": 12, "shuffle": 2}
+_MEMORY_LATENCY = 5  # a value that is stored and loaded again
+
+
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """Chains from iteration to iteration: estimated cycles of the longest, and how many there are."""
+
+    cycles: int
+    count: int
+
+
+def find_chains(instructions: Sequence[Instruction], architecture: Architecture) -> Chains:
+    """Return the chains through vector registers, and through places in memory that stay the same.
+
+    Args:
+        instructions: The body of a loop in the order of its code; where it branches, every instruction is
+            taken to run.
+        architecture: Whose instructions they are.
+    """
+    steps = _steps(instructions, architecture)
+    starts = _carried(steps)
+    longest: dict[str, dict[str, int]] = {start: {start: 0} for start in starts}
+    for reads, writes, cycles in steps:
+        arrived: dict[str, int] = {}
+        for place in reads:
+            for start, distance in longest.get(place, {}).items():
+                arrived[start] = max(arrived.get(start, 0), distance + cycles)
+        for place in writes:
+            longest[place] = arrived
+    loops = [longest[start].get(start, 0) for start in starts]
+    chains = [cycles for cycles in loops if cycles > 0]
+    return Chains(max(chains, default=0), len(chains))
+
+
+_Step = tuple[tuple[str, ...], tuple[str, ...], int]
+
+
+def _steps(instructions: Sequence[Instruction], architecture: Architecture) -> list[_Step]:
+    """Return (places read, places written, cycles) of each instruction that handles vectors or floats."""
+    changing = {register for i in instructions for register in i.writes}
+    steps: list[_Step] = []
+    for instruction in instructions:
+        reads = [v for r in instruction.reads if (v := vector_register(r))]
+        writes = [v for r in instruction.writes if (v := vector_register(r))]
+        cycles = _LATENCY.get(operation_of(instruction, architecture).kind, 0)
+        access = instruction.access
+        if access is not None and not changing.intersection(access.registers):
+            place = f"[{access.address}]"
+            if access.kind != "store":
+                reads.append(place)
+                cycles += _MEMORY_LATENCY
+            if access.kind != "load":
+                writes.append(place)
+        steps.append((() if is_zeroing(instruction) else tuple(reads), tuple(writes), cycles))
+    return steps
+
+
+def _carried(steps: Sequence[_Step]) -> list[str]:
+    """Return the places that are read before they are written, and written: what an iteration hands on."""
+    written: set[str] = set()
+    early: dict[str, None] = {}
+    for reads, writes, _ in steps:
+        early.update(dict.fromkeys(r for r in reads if r not in written))
+        written.update(writes)
+    return [place for place in early if place in written]
+
+
+# Loops in machine code: blocks, dominators, and the natural loops of back edges.
+
+
+_ENDS = ("jump", "branch", "return", "stop")
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A natural loop.
+
+    Attributes:
+        head: Address of the block that every iteration passes first.
+        blocks: Addresses of its blocks, in order.
+        depth: How many loops it stands in, itself included.
+        is_innermost: True if no other loop stands in it.
+    """
+
+    head: int
+    blocks: tuple[int, ...]
+    depth: int
+    is_innermost: bool
+
+
+def split_blocks(instructions: Sequence[Instruction]) -> dict[int, tuple[Instruction, ...]]:
+    """Return the basic blocks of a function by their address; calls do not end one."""
+    addresses = {i.address for i in instructions}
+    leaders = {instructions[0].address} if instructions else set()
+    for instruction in instructions:
+        if instruction.flow in _ENDS:
+            leaders |= {a for a in (instruction.target, instruction.end) if a in addresses}
+    blocks: dict[int, list[Instruction]] = {}
+    current: list[Instruction] = []
+    for instruction in instructions:
+        if instruction.address in leaders:
+            current = blocks.setdefault(instruction.address, [])
+        current.append(instruction)
+    return {address: tuple(block) for address, block in blocks.items()}
+
+
+def find_loops(blocks: Mapping[int, Sequence[Instruction]]) -> tuple[Loop, ...]:
+    """Return the natural loops of a function, by address; back edges to one head make one loop."""
+    successors = {address: _successors(block, blocks) for address, block in blocks.items()}
+    if not blocks:
+        return ()
+    dominators = _dominators(successors, next(iter(blocks)))
+    predecessors: dict[int, list[int]] = {address: [] for address in blocks}
+    for address in dominators:
+        for successor in successors[address]:
+            predecessors[successor].append(address)
+    bodies: dict[int, set[int]] = {}
+    for address, above in dominators.items():
+        for head in successors[address]:
+            if head in above:
+                bodies.setdefault(head, {head}).update(_reaching(address, head, predecessors))
+    return tuple(
+        Loop(
+            head=head,
+            blocks=tuple(sorted(body)),
+            depth=sum(head in other for other in bodies.values()),
+            is_innermost=not any(h in body for h in bodies if h != head),
+        )
+        for head, body in sorted(bodies.items())
+    )
+
+
+def _successors(block: Sequence[Instruction], blocks: Mapping[int, object]) -> list[int]:
+    last = block[-1]
+    targets: list[int | None] = []
+    if last.flow in ("jump", "branch"):
+        targets.append(last.target)
+    if last.flow in ("next", "call", "branch"):
+        targets.append(last.end)
+    return [t for t in dict.fromkeys(targets) if t is not None and t in blocks]
+
+
+def _dominators(successors: Mapping[int, Sequence[int]], entry: int) -> dict[int, set[int]]:
+    """Return, for each block that can be reached, the blocks on every way to it, itself included."""
+    order = _reverse_postorder(successors, entry)
+    predecessors: dict[int, list[int]] = {address: [] for address in order}
+    for address in order:
+        for successor in successors[address]:
+            predecessors[successor].append(address)
+    dominators: dict[int, set[int]] = {entry: {entry}}
+    changed = True
+    while changed:
+        changed = False
+        for address in order[1:]:
+            known = [dominators[p] for p in predecessors[address] if p in dominators]
+            found = set.intersection(*known) | {address}
+            if found != dominators.get(address):
+                dominators[address], changed = found, True
+    return dominators
+
+
+def _reverse_postorder(successors: Mapping[int, Sequence[int]], entry: int) -> list[int]:
+    done: list[int] = []
+    seen = {entry}
+    stack = [(entry, iter(successors[entry]))]
+    while stack:
+        address, rest = stack[-1]
+        following = next((s for s in rest if s not in seen), None)
+        if following is None:
+            done.append(address)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(successors[following])))
+    return done[::-1]
+
+
+def _reaching(start: int, head: int, predecessors: Mapping[int, Sequence[int]]) -> set[int]:
+    """Return the blocks from which ``start`` is reached without passing ``head``, and ``start``."""
+    found = {start}
+    work = [start] if start != head else []
+    while work:
+        for predecessor in predecessors[work.pop()]:
+            if predecessor not in found and predecessor != head:
+                found.add(predecessor)
+                work.append(predecessor)
+    return found
+
 
 # An estimate of what a core does in a cycle: two vector operations, two loads, one store, one shuffle,
 # four instructions. It decides which count is named first; no time is derived from it.

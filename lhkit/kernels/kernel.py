@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -10,37 +11,68 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.kernels.apply_failures import traced_error
-from lhkit.kernels.argument_marshalling import fit_arguments, pack_arguments, pack_result
+from lhkit.kernels.argument_marshalling import describe_recipe, fit_arguments, pack_arguments, pack_result
 from lhkit.kernels.code_listing import CodeListing, list_code
 from lhkit.kernels.hot_loops import find_hot_loops
-from lhkit.kernels.kernel_recipes import describe_recipe
 from lhkit.load.loader import as_payload, as_schedule
-from lhkit.load.microkernels import read_microkernels
 from lhkit.load.random_inputs import generate_arguments
 from lhkit.load.target_choice import code_target
+from lhkit.load.user_code import read_microkernels
 from lhkit.load.weights import with_weights
 from lhkit.memory.footprint_estimate import predict_footprint
 from lhkit.memory.kernel_memory import call_fields, deciding_values, footprint_name, read_answer
-from lhkit.model.boundary import public
 from lhkit.model.codec import from_json
-from lhkit.model.errors import CrashError, ScheduleError, usage_error
-from lhkit.model.failure import Failure
+from lhkit.model.errors import CrashError, Failure, LhkitError, ScheduleError, error_for, public, usage_error
 from lhkit.model.instructions import HotLoops, MachineCode
 from lhkit.model.knob import KnobValue
 from lhkit.model.memory_footprint import Footprint
-from lhkit.model.microkernel import Microkernel
 from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.model.signature import ArrayType
-from lhkit.worker.client import Worker
-from lhkit.worker.framing import Message
+from lhkit.model.signature import ArrayType, Microkernel
+from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.framing import Message, Request, record
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import Descriptor, Packing, arrays_in, dtype_named
-from lhkit.worker.worker_questions import Request, record
-from lhkit.worker.workers import shared_worker
+
+# Why a schedule does not apply, as its trace tells it: for kernels the same words and places as for traces.
+
+
+_STAGE = "apply"
+
+
+def traced_error(
+    error: LhkitError, payload: Payload, schedule: Schedule, worker: Worker, limits: Limits | None
+) -> LhkitError:
+    """Return the error of a schedule that did not apply with the reason that a trace of it finds.
+
+    An error of another stage, and one that the trace does not repeat, is returned as it is. So is one of time
+    or memory: the trace would take as much again.
+
+    Args:
+        error: What the worker answered, or how it died.
+        payload: What the schedule was applied to.
+        schedule: The schedule.
+        worker: The worker to trace in.
+        limits: Time and memory for the trace.
+    """
+    failure = error.failure
+    if failure.stage != _STAGE or failure.kind in ("timeout", "memory", "cancelled"):
+        return error
+    try:
+        found = failure_of(trace_schedule(payload, schedule, worker=worker, limits=limits))
+    except LhkitError:
+        return error
+    if found is None:
+        return error
+    more = {"request": failure.request, "stage": _STAGE, "last_good_ir": failure.last_good_ir}
+    if found.kind == "crash":
+        more |= {"reproducer": failure.reproducer, "output": failure.output}
+    return error_for(dataclasses.replace(found, **more))  # type: ignore[arg-type]
+
 
 Array = NDArray[Any]
 

@@ -9,14 +9,49 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from lhkit.lessons.lesson import Lesson, LessonState
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import usage_error
 from lhkit.worker.user_folders import state_folder
+
+# A notebook as a lesson: what it is about, how long it takes, how far its reader is.
+
+
+# As it came; edited or partly run; every cell run and saved without an error.
+LessonState = Literal["new", "begun", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A notebook as a lesson.
+
+    Attributes:
+        path: Where it lies below the folder of notebooks, with forward slashes.
+        title: Its first heading.
+        idea: What it is about, in a line.
+        minutes: How long it takes about, estimated from its texts, cells and exercises.
+        state: What its reader has done with the copy.
+        exercises: Names of the exercises in it, as in ``lhkit.exercises``.
+        solved: Those that are solved.
+    """
+
+    path: str
+    title: str
+    idea: str
+    minutes: int
+    state: LessonState = "new"
+    exercises: tuple[str, ...] = ()
+    solved: tuple[str, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every cell was run and every exercise is solved."""
+        return self.state == "run" and len(self.solved) == len(self.exercises)
+
 
 WORDS_FILE = "lessons.json"
 _SOLVED_SCHEMA = "lhkit.exercises/1"
@@ -200,3 +235,65 @@ def _json_of(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+
+
+# The page that ``lhkit lab`` opens: the lessons, and how far one is.
+
+
+_STATES: dict[LessonState, str] = {"new": "○", "begun": "◐ begun", "run": "● run"}
+_DONE = "✓ done"
+
+
+def lessons_markdown(lessons: Sequence[Lesson]) -> str:
+    """Return the page as Markdown, with links to the notebooks beside it."""
+    taught = [
+        lesson for lesson in lessons if "/" not in lesson.path
+    ]  # what lies in folders is there to be used
+    done = sum(lesson.is_done for lesson in taught)
+    solved = sum(len(lesson.solved) for lesson in taught)
+    exercises = sum(len(lesson.exercises) for lesson in taught)
+    counted = f"**{done} of {len(taught)} done**"
+    counted += f", {solved} of {exercises} exercises solved." if exercises else "."
+    following = next((x for x in taught if not x.is_done), None)
+    if following is not None:
+        counted += f" Next: [{following.title}]({following.path})."
+    return (
+        "# Lessons\n\n"
+        f"{counted}\n\n{_by_folder(lessons)}\n"
+        "These are your own copies: change what you like. `lhkit lab --reset NAME` makes one new again and "
+        "keeps yours beside it. *Run* means that every cell was run, without an error, and saved; "
+        "*done*, that its exercises are solved too. `lhkit lab` writes this page anew while it runs: reload "
+        "the page of the browser to see it.\n"
+    )
+
+
+def lessons_table(
+    lessons: Sequence[Lesson], *, link: Callable[[Lesson], str] | None = None, states: bool = True
+) -> str:
+    """Return lessons as a table in Markdown.
+
+    Args:
+        lessons: What to list.
+        link: Where the link of a lesson leads; to its notebook, if not given.
+        states: Whether to say how far the reader is.
+    """
+    header = ["lesson", "what it is about", "minutes", *(["", "exercises"] if states else [])]
+    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    for lesson in lessons:
+        target = lesson.path if link is None else link(lesson)
+        cells = [f"[{lesson.title}]({target})", lesson.idea, str(lesson.minutes)]
+        if states:
+            solved = f"{len(lesson.solved)} of {len(lesson.exercises)}" if lesson.exercises else ""
+            cells += [_DONE if lesson.is_done else _STATES[lesson.state], solved]
+        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _by_folder(lessons: Sequence[Lesson]) -> str:
+    folders = dict.fromkeys(lesson.path.rpartition("/")[0] for lesson in lessons)
+    parts = []
+    for folder in folders:
+        inside = [lesson for lesson in lessons if lesson.path.rpartition("/")[0] == folder]
+        heading = f"## {folder.capitalize()}\n\n" if folder else ""
+        parts.append(heading + lessons_table(inside))
+    return "\n".join(parts)

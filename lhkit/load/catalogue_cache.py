@@ -7,9 +7,8 @@ import functools
 from lhkit.model.bindings_host import find_host
 from lhkit.model.errors import UsageError
 from lhkit.model.op_catalogue import Catalogue
-from lhkit.worker.client import Worker
-from lhkit.worker.kept import kept_path, read_or_make
-from lhkit.worker.workers import shared_worker
+from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.user_folders import kept_path, read_or_make
 
 # What the catalogue is made by: a change there makes another one.
 MAKERS = (

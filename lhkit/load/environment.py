@@ -10,10 +10,8 @@ from collections.abc import Collection
 import numpy as np
 import psutil
 
-from lhkit.model.cores import available_cores
-from lhkit.model.cpu import cpu_field, cpu_flags
-from lhkit.worker.client import Worker
-from lhkit.worker.workers import shared_worker
+from lhkit.model.target import available_cores, cpu_field, cpu_flags
+from lhkit.worker.client import Worker, shared_worker
 
 
 def describe_environment(

@@ -7,18 +7,16 @@ import difflib
 import os
 from dataclasses import dataclass
 
-from lhkit.load.elementwise_spelling import elementwise_spelling
 from lhkit.load.loader import describe_sources
+from lhkit.load.old_spellings import elementwise_spelling
 from lhkit.load.source_texts import read_source
-from lhkit.model.errors import PayloadError, ScheduleError, usage_error
-from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.errors import Diagnostic, Failure, PayloadError, ScheduleError, usage_error
 from lhkit.model.span import Span
-from lhkit.text.upgrades.elementwise_ops import Wanted, mentions_elementwise, respelling
+from lhkit.text.upgrades.linalg_rules import Wanted, mentions_elementwise, respelling
 from lhkit.text.upgrades.rule_edits import Change, Hint
 from lhkit.text.upgrades.text_upgrade import has_top_level_sequence, split_parts, upgrade_text
-from lhkit.worker.client import Worker
+from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.workers import shared_worker
 
 
 @dataclass(frozen=True, slots=True)

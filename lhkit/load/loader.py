@@ -8,27 +8,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from lhkit.load.elementwise_spelling import as_bindings_spell
-from lhkit.load.old_spellings import old_spellings_named, top_level_sequence
-from lhkit.load.resource_bytecode import MAGIC
-from lhkit.load.resource_sections import split_resources
-from lhkit.load.session_blobs import Weights, collect_blobs, uses_of
+from lhkit.load.old_spellings import as_bindings_spell, old_spellings_named, top_level_sequence
+from lhkit.load.resource_sections import MAGIC, split_resources
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.source_texts import checked_content, read_libraries, read_module
 from lhkit.load.target_choice import schedule_for
+from lhkit.load.weight_files import Weights, collect_blobs, uses_of
 from lhkit.model.blobs import ResourceUse
-from lhkit.model.boundary import public
 from lhkit.model.codec import from_json
-from lhkit.model.errors import UsageError, usage_error
+from lhkit.model.errors import UsageError, public, usage_error
+from lhkit.model.ir_outline import WrittenOp
 from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
-from lhkit.model.written import WrittenOp
-from lhkit.text.requirements import check_requirements, requirements_of
-from lhkit.worker.client import Worker
+from lhkit.text.knob_text import check_requirements, requirements_of
+from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.workers import shared_worker
 
 
 @runtime_checkable

@@ -3,13 +3,83 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import difflib
+import functools
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from weakref import WeakKeyDictionary
 
-from lhkit.load.sequence_names import advice_on_unknown
-from lhkit.model.errors import LhkitError, UsageError, error_for, usage_error
-from lhkit.model.failure import Failure
+from lhkit.load.resource_sections import MAGIC
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.model.codec import from_json
+from lhkit.model.errors import Failure, LhkitError, UsageError, error_for, usage_error
+from lhkit.model.fatal_attributes import ELEMENTWISE, ElementwiseSpelling
+from lhkit.text.parser import read_syntax
+from lhkit.text.script import SEQUENCE, Script, symbol_name
+from lhkit.text.upgrades.linalg_rules import mentions_elementwise, respell_text
 from lhkit.text.upgrades.text_upgrade import has_top_level_sequence, upgrade_text
+from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.limits import Limits
+
+# Names of sequences that nothing defines: what to say of them, and which names are meant.
+
+
+_UNKNOWN = re.compile(
+    r"does not reference a named transform sequence|unresolved (?:matcher|action) symbol:? ?@?([\w$.-]*)"
+)
+
+
+def describe_undefined(name: str, defined: Iterable[str]) -> str:
+    """Return in one sentence that nothing defines a sequence that is declared, and what may be meant.
+
+    Args:
+        name: Its name without ``@``.
+        defined: The sequences of the schedule and its libraries that have a body.
+    """
+    return f"nothing defines @{name}: it has no body in this file or its libraries{_meant(name, defined)}"
+
+
+def advice_on_unknown(failure: Failure, contents: Sequence[bytes]) -> str:
+    """Return which name is meant where a text does not verify for a name that nothing has, else "".
+
+    Args:
+        failure: How the text failed to load.
+        contents: The schedule and its libraries.
+    """
+    said = next((m for d in failure.diagnostics if (m := _UNKNOWN.search(d.message))), None)
+    if said is None or failure.span is None:
+        return ""
+    texts = [read_syntax(content.decode(errors="replace")) for content in contents]
+    place = (failure.span.line, failure.span.column)
+    symbols = (t for t in texts[0].tokens if t.kind == "symbol" and (t.line, t.column) >= place)
+    name = said[1] or symbol_name(next((symbol.text for symbol in symbols), ""))
+    defined = (symbol_name(op.symbol) for text in texts for op in text.walk() if op.name == SEQUENCE)
+    meant = _meant(name, defined)
+    return f"Nothing defines @{name}{meant}{'' if meant.endswith('?') else '.'}" if name and meant else ""
+
+
+@functools.cache
+def _shipped() -> dict[str, str]:
+    """Return the sequences of the libraries that come with lhkit, by name, with the path of each library."""
+    folder = shipped_folder("schedules")
+    found: dict[str, str] = {}
+    for file in sorted(folder.glob("parts/*.mlir")):
+        script = Script(file.read_text(encoding="utf-8"), file.name)
+        defined = (op for op in script.steps if op.name == SEQUENCE and op.regions)
+        found |= {op.symbol.removeprefix("@"): file.relative_to(folder).as_posix() for op in defined}
+    return found
+
+
+def _meant(name: str, defined: Iterable[str]) -> str:
+    if name in _shipped():
+        part = _shipped()[name]
+        return f"; {part} of lhkit does: name it in a comment, // lhkit: library {part}"
+    near = difflib.get_close_matches(name, dict.fromkeys(defined), 2) or difflib.get_close_matches(
+        name, _shipped(), 1
+    )
+    return f"; did you mean {' or '.join(f'@{n}' for n in near)}?" if near else ""
+
 
 _KINDS = ("payload-parse", "schedule-parse", "payload-verify", "schedule-verify")
 _MOST_NAMED = 3
@@ -67,3 +137,45 @@ def _advice(source: str, contents: Sequence[bytes], failure: Failure) -> str:
 
 def _command(source: str) -> str:
     return f"lhkit upgrade {'FILE' if source.startswith('<') else source}"
+
+
+# Texts with the elementwise ops of linalg as the bindings spell them.
+
+
+_ALL_NAMED = ElementwiseSpelling(named=True)
+_known: WeakKeyDictionary[Worker, ElementwiseSpelling] = WeakKeyDictionary()
+
+
+def elementwise_spelling(worker: Worker | None = None, limits: Limits | None = None) -> ElementwiseSpelling:
+    """Return the spelling that the bindings of a worker take; it is asked once."""
+    worker = worker or shared_worker()
+    if worker not in _known:
+        header = worker.request("elementwise_spelling", {}, limits=limits).header
+        _known[worker] = from_json(ElementwiseSpelling, header["spelling"])
+    return _known[worker]
+
+
+def as_bindings_spell(content: bytes, worker: Worker | None = None, limits: Limits | None = None) -> bytes:
+    """Return a text with the elementwise ops that the bindings do not have as those that they have.
+
+    ``linalg.add`` becomes ``linalg.elementwise <add>`` where named ops are gone, in payloads and in what
+    schedules match; the other way round where there is no ``linalg.elementwise``. What the bindings take stays,
+    and so do lines.
+    """
+    if content.startswith(MAGIC):
+        return content
+    text = content.decode(errors="replace")
+    if not mentions_elementwise(text):
+        return content
+    spelling = elementwise_spelling(worker, limits)
+    if spelling.named and spelling.form and ELEMENTWISE not in text:  # nothing to do, however long the text is
+        return content
+    return respell_text(text, spelling).encode(errors="replace")
+
+
+def with_named_ops(text: str) -> str:
+    """Return a text with every elementwise op that has a name under that name, whatever the bindings take.
+
+    For counting ``linalg.add`` in what the bindings print.
+    """
+    return respell_text(text, _ALL_NAMED, "named") if ELEMENTWISE in text else text

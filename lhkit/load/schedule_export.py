@@ -8,13 +8,9 @@ from lhkit.load.loader import describe_sources, parse_text
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.text.defaults import exported_for, without_default_rules
-from lhkit.text.knob_text import with_knobs_set
-from lhkit.text.libraries import standalone
-from lhkit.text.portable_export import folded_text, portable_problems
-from lhkit.text.requirements import without_requirements
-from lhkit.worker.client import Worker
-from lhkit.worker.workers import shared_worker
+from lhkit.text.knob_text import exported_for, with_knobs_set, without_default_rules, without_requirements
+from lhkit.text.portable_export import folded_text, portable_problems, standalone
+from lhkit.worker.client import Worker, shared_worker
 
 
 def tunable_text(schedule: Schedule) -> str:

@@ -3,22 +3,50 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from lhkit.load.payload_content import split_content, split_file
-from lhkit.load.resource_bytecode import MAGIC
-from lhkit.load.resource_sections import CutOffError, FoundBlob
+from lhkit.load.resource_sections import MAGIC, Buffer, CutOffError, FoundBlob, split_bytecode, split_resources
 from lhkit.load.shipped_files import Shipped, find_file, shipped_folder
-from lhkit.model.errors import UsageError, error_for, usage_error
-from lhkit.model.failure import Diagnostic, Failure
-from lhkit.model.file_io import read_bytes
+from lhkit.model.errors import Diagnostic, Failure, UsageError, error_for, usage_error
+from lhkit.model.file_io import open_input, read_bytes
 from lhkit.model.printable import one_line
 from lhkit.model.schedule import Library
 from lhkit.model.span import Span
-from lhkit.text.libraries import declared_libraries
+from lhkit.text.portable_export import declared_libraries
+
+# The content of a payload as it is parsed, without the data of its resources.
+
+
+_LONG_BYTES = 16 << 20
+
+
+def split_file(path: Path) -> tuple[bytes, tuple[FoundBlob, ...]]:
+    """Return the content of a file without the data of its resources, and that data.
+
+    Raises:
+        OSError: It cannot be read, or there is no room for the data.
+        CutOffError: It ends within the data of a resource.
+    """
+    with open_input(path) as file:
+        if os.fstat(file.fileno()).st_size < _LONG_BYTES:
+            return split_content(file.read())
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            return split_content(mapped)
+
+
+def split_content(content: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
+    """Return text or bytecode without the data of its resources, and that data.
+
+    Raises:
+        OSError: There is no room for the data.
+        CutOffError: The text ends within the data of a resource.
+    """
+    return split_bytecode(content) if content[: len(MAGIC)] == MAGIC else split_resources(content)
+
 
 T = TypeVar("T")
 

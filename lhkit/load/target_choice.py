@@ -7,13 +7,11 @@ import platform
 import warnings
 
 from lhkit.load.environment import vector_extensions, widest_vector_bits
-from lhkit.model.cores import available_cores
-from lhkit.model.cpu import cpu_flags
 from lhkit.model.errors import usage_error
 from lhkit.model.schedule import Schedule
-from lhkit.model.target import INSTRUCTION_SETS, VECTORS, Target
-from lhkit.text.defaults import default_rules, exported_target, with_target_defaults
-from lhkit.worker.worker_caches import cache_levels
+from lhkit.model.target import INSTRUCTION_SETS, VECTORS, Target, available_cores, cpu_flags
+from lhkit.text.knob_text import default_rules, exported_target, with_target_defaults
+from lhkit.worker.timing_conditions import cache_levels
 
 VARIABLE = "LHKIT_TARGET"
 HOST = "host"

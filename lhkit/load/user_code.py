@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lhkit.model.bindings_host import find_host
-from lhkit.model.boundary import public
 from lhkit.model.codec import from_json
-from lhkit.model.errors import usage_error
-from lhkit.model.file_io import read_bytes
+from lhkit.model.errors import public, usage_error
+from lhkit.model.file_io import read_bytes, read_text
 from lhkit.model.own_op_definition import OwnOp
 from lhkit.model.schedule import Schedule
-from lhkit.worker.client import Worker
-from lhkit.worker.kept import kept_path, read_or_make
+from lhkit.model.signature import Microkernel
+from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
-from lhkit.worker.worker_questions import Question
-from lhkit.worker.workers import shared_worker
+from lhkit.worker.user_folders import kept_path, read_or_make
 
 _REQUEST = "load_ops"
 # What lhkit's own ops are made by.
@@ -94,3 +94,34 @@ def own_op_texts(worker: Worker, schedule: Schedule) -> tuple[tuple[str, str], .
         return ()
     loaded = [q for q in worker.preparation if q[0] == _REQUEST]
     return tuple((fields["file"], body.decode()) for _, fields, body in loaded)
+
+
+# Microkernels from files: C source, or ``FILE.py:FUNCTION``.
+
+
+_ADVICE = "A microkernel is C source (FILE.c) or a Python function (FILE.py:FUNCTION)."
+
+
+def read_microkernels(named: Mapping[str, str | os.PathLike[str]] | None) -> tuple[Microkernel, ...]:
+    """Return microkernels, given by name as a path or ``FILE.py:FUNCTION``, with the texts of their files.
+
+    Raises:
+        UsageError: No such file, or neither of the two.
+    """
+    return tuple(_read(name, os.fspath(place)) for name, place in (named or {}).items())
+
+
+def _read(name: str, place: str) -> Microkernel:
+    file, function = place, None
+    head, colon, tail = place.rpartition(":")
+    if colon and head.endswith(".py"):
+        file, function = head, tail
+    path = Path(file).absolute()
+    if function is None and path.suffix != ".c":
+        raise usage_error(f"{place} is no microkernel", _ADVICE)
+    try:
+        text = read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise usage_error(f"{file} cannot be read: {reason or error}", _ADVICE) from None
+    return Microkernel(name, str(path), text, function)

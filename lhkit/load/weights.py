@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from lhkit.load.loader import describe_schedule, describe_sources
-from lhkit.load.session_blobs import array_of, uses_of
+from lhkit.load.shipped_files import shipped_folder
+from lhkit.load.weight_files import array_of, uses_of, write_npz
 from lhkit.model.blobs import ResourceUse
 from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
+from lhkit.model.file_io import write_whole
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import DEFAULT_ENTRY, NamedSequence, Schedule
 from lhkit.model.signature import Function
-from lhkit.worker.client import Worker
+from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import Descriptor, SharedFiles
-from lhkit.worker.workers import shared_worker
 
 Array = NDArray[Any]
 
@@ -43,7 +46,7 @@ def constants_to_arguments(
 ) -> Payload:
     """Return a payload with the constants whose data is a resource as arguments of its functions.
 
-    See `lhkit.model.payload_methods`. The data is not copied.
+    See `lhkit.model.payload`. The data is not copied.
 
     Args:
         payload: The payload; it is not changed.
@@ -102,7 +105,7 @@ def apply_to_payload(
 def weights_of_payload(payload: Payload, function: str | None = None) -> dict[str, Array]:
     """Return the data of a payload's arguments that were constants, and of its constants, by name.
 
-    See `lhkit.model.payload_methods`.
+    See `lhkit.model.payload`.
 
     Raises:
         UsageError: There is no such function, or the choice is not clear.
@@ -153,3 +156,51 @@ def describe_resources(payload: Payload, files: SharedFiles) -> list[Descriptor]
             raise usage_error(f"the data of {blob.name} is in no file that a worker can read", advice)
         described.append({"name": blob.name, **place})
     return described
+
+
+# Payloads to files: the text, and the weights beside it.
+
+
+_SHIPPED = "lhkit"
+
+
+def save_payload(payload: Payload, path: str | os.PathLike[str]) -> Path:
+    """Write a payload, and its blobs beside it; see `lhkit.model.payload`.
+
+    Raises:
+        UsageError: It cannot be written, or does not end in ``.mlir``.
+    """
+    path = Path(path)
+    if path.suffix != ".mlir":
+        raise usage_error(f"{path} does not end in .mlir", "The weights are written beside it, as .npz.")
+    beside = path.with_suffix(".npz")
+    try:
+        write_whole(path, payload.text)
+        if payload.blobs:
+            write_npz(beside, {b.name: array_of(b) for b in payload.blobs})
+    except OSError as error:
+        raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
+    return path
+
+
+def reference_to_keep(reference: str | None) -> str | None:
+    """Return how a file names a payload's NumPy reference: one that comes with lhkit without its folder."""
+    file, colon, function = (reference or "").rpartition(":")
+    is_shipped = bool(colon) and Path(file).resolve() == _shipped_references().resolve()
+    return f"{_SHIPPED}:{function}" if is_shipped else reference
+
+
+def is_shipped_reference(kept: str | None) -> bool:
+    """Return whether what a file names as a reference is none, or one that comes with lhkit."""
+    return not kept or kept.rpartition(":")[0] == _SHIPPED
+
+
+def reference_here(kept: str | None) -> str | None:
+    """Return the reference that a file names; None where this machine has no such file."""
+    file, _, function = (kept or "").rpartition(":")
+    path = _shipped_references() if file == _SHIPPED else Path(file)
+    return f"{path}:{function}" if file and path.is_file() else None
+
+
+def _shipped_references() -> Path:
+    return shipped_folder("data") / "references.py"

@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lhkit.memory.live_ranges import LiveRanges
-from lhkit.memory.memory_state import NONE, Buffers, Heap, Tally, Value, join
-from lhkit.memory.memory_values import EVALUATIONS, Environment, number_of
+from lhkit.memory.live_buffers import LiveRanges
+from lhkit.memory.memory_state import (
+    EVALUATIONS,
+    NONE,
+    Buffers,
+    Environment,
+    Heap,
+    Tally,
+    Value,
+    join,
+    number_of,
+)
 from lhkit.model.intervals import (
     UNKNOWN,
     Number,
@@ -22,8 +31,7 @@ from lhkit.model.intervals import (
     rounded,
     times,
 )
-from lhkit.model.memory_footprint import Prediction, Range
-from lhkit.model.memory_program import Instruction, MemoryProgram, Region
+from lhkit.model.memory_footprint import Instruction, MemoryProgram, Prediction, Range, Region
 
 # Loops whose iterations differ are run one by one, as long as there are not more instructions than this.
 _MOST_STEPS = 300_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
@@ -10,20 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.kernels.argument_marshalling import pack_arguments
-from lhkit.kernels.kernel_recipes import describe_recipe
+from lhkit.draw.figures import figure_png, figure_svg
+from lhkit.draw.svg import escaped
+from lhkit.draw.tables import Table, format_bytes, format_range, table_html, table_text
+from lhkit.kernels.argument_marshalling import describe_recipe, pack_arguments
 from lhkit.memory.footprint_estimate import predict_footprint
+from lhkit.memory.live_buffers import draw_live_buffers
 from lhkit.model.codec import from_json
 from lhkit.model.knob import KnobValue
-from lhkit.model.memory_footprint import Footprint, HeapCount
-from lhkit.model.memory_program import MemoryProgram
+from lhkit.model.memory_footprint import BufferSite, Footprint, HeapCount, MemoryProgram, Range
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Function
-from lhkit.worker.client import Worker
+from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.framing import Message
 from lhkit.worker.shared_arrays import Packing
-from lhkit.worker.workers import shared_worker
 
 Array = NDArray[Any]
 
@@ -92,3 +94,83 @@ def deciding_values(types: Sequence[ArrayType], arrays: Sequence[Array]) -> list
         elif np.asarray(array).dtype.kind in "biu":
             values.append(int(array))
     return values
+
+
+# The memory of a kernel as a table, as sentences, and as a MIME bundle.
+
+
+_WORDS = {
+    "allocations": "heap buffers",
+    "total_bytes": "bytes of all",
+    "peak_bytes": "most bytes at once",
+    "left_bytes": "bytes returned",
+}
+_MOST_SITES = 12
+
+
+def footprint_table(footprint: Footprint) -> Table:
+    """Return what was foretold and what was counted, side by side; then what is foretold only."""
+    rows = [
+        (_WORDS[what], format_range(foretold, _exact), "" if counted is None else _exact(counted))
+        for what, foretold, counted in footprint.pairs
+    ]
+    predicted = footprint.predicted
+    more: tuple[tuple[str, Range], ...] = (
+        ("copies", predicted.copies),
+        ("bytes copied", predicted.copied_bytes),
+        ("bytes on the stack", predicted.stack_bytes),
+    )
+    rows += [(what, format_range(foretold, _exact), "") for what, foretold in more]
+    if footprint.counted is None:
+        return Table(("", "foretold"), tuple(row[:2] for row in rows))
+    return Table(("", "foretold", "counted"), tuple(rows))
+
+
+def _exact(number: int) -> str:
+    return f"{number:,}"
+
+
+def footprint_sentences(footprint: Footprint) -> tuple[str, ...]:
+    """Return whether the numbers agree, and what lives at the peak."""
+    predicted, counted = footprint.predicted, footprint.counted
+    if counted is None:
+        said = "Nothing was run, so nothing is counted."
+    elif not footprint.agrees:
+        said = "What was counted is not what was foretold: please report this kernel."
+    elif footprint.is_exact:
+        said = "What was counted is what was foretold."
+    else:
+        said = "What was counted is within the bounds; they are bounds because control depends on data."
+    live = [p.live_bytes for p in predicted.points]
+    most = max((r.low if r.high is None else r.high for r in live), default=0)
+    if not most:
+        return (said,)
+    at = next(i for i, r in enumerate(live) if most in (r.low, r.high))
+    origin = predicted.points[at].origin
+    where = f"{origin.label}{f' ({PurePath(origin.file).name}:{origin.line})' if origin.line else ''}"
+    there = [s for s in predicted.sites if s.first <= at < s.last and not s.on_stack]
+    return said, f"The peak is reached at {where}; then {_listed(there)}."
+
+
+def _listed(sites: list[BufferSite]) -> str:
+    shown = [f"{s.name} ({format_range(s.size_bytes, format_bytes)})" for s in sites[:_MOST_SITES]]
+    more = len(sites) - len(shown)
+    verb = "lives" if len(sites) == 1 else "live"
+    return f"{', '.join(shown)}{f' and {more} more' if more else ''} {verb}"
+
+
+def footprint_text(footprint: Footprint) -> str:
+    """Return table and sentences as text."""
+    lines = "\n".join(footprint_sentences(footprint))
+    return f"{footprint.kernel}\n{table_text(footprint_table(footprint))}\n{lines}"
+
+
+def footprint_bundle(footprint: Footprint) -> dict[str, Any]:
+    """Return a footprint as table, sentences and drawing: HTML, PNG, and text."""
+    figure = draw_live_buffers(footprint)
+    sentences = "".join(f"<p>{escaped(s)}</p>" for s in footprint_sentences(footprint))
+    return {
+        "text/html": f"{table_html(footprint_table(footprint))}\n{sentences}\n{figure_svg(figure)}",
+        "image/png": base64.b64encode(figure_png(figure)).decode(),
+        "text/plain": footprint_text(footprint),
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure
 from lhkit.model.pass_policy import APPLY_PASS, RefusedPass
 from lhkit.model.showable import Printable
 from lhkit.model.span import Span

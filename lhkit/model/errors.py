@@ -2,12 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import functools
+import importlib
+import sysconfig
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, ParamSpec, TypeVar, get_args
 
-from lhkit.model.failure import Diagnostic, Failure
-from lhkit.model.printable import printable
-from lhkit.model.span import Span
+from lhkit.model.printable import printable, shortened
+from lhkit.model.span import Span, excerpt
+
+# What went wrong, as a value: kind, place, reason, and what to do next.
+
+
+FailureKind = Literal[
+    "invalidated-handle",
+    "repeated-payload",
+    "silenceable",
+    "definite",
+    "invalid-payload",
+    "payload-parse",
+    "payload-verify",
+    "schedule-parse",
+    "schedule-verify",
+    "lowering",
+    "wrong-result",
+    "usage",
+    "crash",
+    "timeout",
+    "memory",
+    "cancelled",
+]
+
+FAILURE_KINDS: tuple[str, ...] = get_args(FailureKind)
+
+# Types may be of any length; what is left out of one is its middle.
+_MOST_OF_A_MESSAGE = 1500
+_EXIT_CODES: Mapping[str, int] = {
+    "usage": 2,
+    "payload-parse": 2,
+    "schedule-parse": 2,
+    "crash": 3,
+    "timeout": 3,
+    "memory": 3,
+    "cancelled": 130,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One message of the compiler, with its place and the notes that belong to it."""
+
+    severity: str
+    message: str
+    span: Span | None = None
+    notes: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A typed failure.
+
+    Attributes:
+        kind: One of ``FAILURE_KINDS``.
+        message: What went wrong, in one sentence.
+        diagnostics: What the compiler said, with places.
+        advice: What to do next, or None.
+        request: What was being asked of the worker, or None.
+        stage: How far the request had come (``parse``, ``apply``, ``bufferize``, ``lower``, ``jit``, ``call``).
+        last_good_ir: The payload as it was before the stage that failed, or None.
+        reproducer: Path of a file that repeats the failure, or None.
+        output: What the compiler had printed, cut to its end.
+        texts: The sources that spans point into, each as (file name, text).
+    """
+
+    kind: FailureKind
+    message: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+    advice: str | None = None
+    request: str | None = None
+    stage: str | None = None
+    last_good_ir: str | None = None
+    reproducer: str | None = None
+    output: str = ""
+    texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command line for this kind of failure."""
+        return _EXIT_CODES.get(self.kind, 1)
+
+    @property
+    def span(self) -> Span | None:
+        """The first place that a diagnostic names."""
+        return next((d.span for d in self.diagnostics if d.span is not None), None)
+
+    def describe(self) -> str:
+        """Return the message for people: what, where with carets, why, and what to do next."""
+        said_below = bool(self.diagnostics) and self.diagnostics[0].message == self.message
+        blocks = [] if said_below else [shortened(self.message, _MOST_OF_A_MESSAGE)]
+        for diagnostic in self.diagnostics:
+            blocks.extend(describe_diagnostic(diagnostic, dict(self.texts)))
+        if self.output.strip():
+            blocks.append("the compiler printed:\n" + _indent(_tail(self.output.strip())))
+        if self.advice:
+            blocks.append(self.advice)
+        if self.reproducer:
+            # A defect of lhkit itself leaves a folder.
+            what = "A file that repeats this" if self.reproducer.endswith(".json") else "A folder for a report"
+            blocks.append(f"{what}: {self.reproducer}")
+        return "\n".join(blocks)
+
+
+def describe_diagnostic(diagnostic: Diagnostic, texts: Mapping[str, str]) -> list[str]:
+    """Return a diagnostic and its notes as lines, each place with its source line and a caret."""
+    place = f"{diagnostic.span}: " if diagnostic.span else ""
+    # Some messages carry a whole operation; its first line tells which.
+    message, _, rest = diagnostic.message.strip().partition("\n")
+    message = shortened(message, _MOST_OF_A_MESSAGE)
+    lines = [f"{place}{diagnostic.severity}: {message}{' …' if rest else ''}"]
+    if diagnostic.span and (shown := excerpt(diagnostic.span, texts)):
+        lines.append(shown)
+    for note in diagnostic.notes:
+        lines.extend(describe_diagnostic(note, texts))
+    return lines
+
+
+def _indent(text: str) -> str:
+    return "\n".join("  " + line for line in text.splitlines())
+
+
+def _tail(text: str, *, lines: int = 12) -> str:
+    kept = text.splitlines()
+    return "\n".join(kept if len(kept) <= lines else [f"… {len(kept) - lines} lines before", *kept[-lines:]])
 
 
 class LhkitError(Exception):
@@ -117,3 +246,65 @@ def usage_error(
         return UsageError(Failure(kind="usage", message=message, advice=advice))
     here = Diagnostic("error", message, at)
     return UsageError(Failure("usage", message, (here,), advice, texts=((at.file, text),)))
+
+
+# The boundary of the public API: an exception that lhkit does not know becomes a typed error with a report.
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PACKAGE = str(Path(__file__).parents[1])
+_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def public(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function that users call raise typed errors only; name, signature and documentation stay.
+
+    Passed on as they are: every `LhkitError`, a `TypeError` about the call itself, and what code of the user's
+    raised that lhkit called.
+    """
+
+    @functools.wraps(function)
+    def guarded(*args: P.args, **options: P.kwargs) -> T:
+        try:
+            return function(*args, **options)
+        except LhkitError:
+            raise
+        except Exception as error:
+            called = error.__traceback__.tb_next if error.__traceback__ is not None else None
+            if called is None or _has_foreign_frame(called):
+                raise
+            raise _typed(error, function.__qualname__, (*args, *options.values())) from error
+
+    return guarded
+
+
+def _has_foreign_frame(traceback: TracebackType | None) -> bool:
+    """Return whether code took part that is neither lhkit's nor a library's."""
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if not file.startswith((_PACKAGE, *_LIBRARIES, "<frozen", "<string>", "<__array_function__")):
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _typed(error: Exception, name: str, values: tuple[Any, ...]) -> Exception:
+    # What makes the folder is loaded when it is needed.
+    defects = importlib.import_module("lhkit.worker.reproducer")
+    typed: Exception = defects.typed_error(error, f"{name}({_shown(values)})", _texts(values))
+    return typed
+
+
+def _shown(values: tuple[Any, ...]) -> str:
+    return ", ".join(f"<{type(v).__name__} {getattr(v, 'source', '')}>".replace(" >", ">") for v in values)
+
+
+def _texts(values: tuple[Any, ...]) -> dict[str, bytes]:
+    """Return the texts of payloads and schedules among the arguments."""
+    texts = {}
+    for i, value in enumerate(values):
+        if isinstance(text := getattr(value, "text", None), str):
+            texts[f"{i}.mlir"] = text.encode(errors="replace")
+    return texts

@@ -1,57 +1,12 @@
-"""The custom syntax of a transform op as pieces, and what it makes of a form."""
+"""Printing a form in the custom assembly format of its op."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
 
+from lhkit.model.op_catalogue import Assembly, AttributeSpec, CatalogueOp, TypesStyle
 from lhkit.model.step_form import AttributeValue, Form, TypedName, attribute_text, left_side
-
-if TYPE_CHECKING:
-    from lhkit.model.op_catalogue import AttributeSpec, CatalogueOp
-
-PieceKind = Literal["text", "operands", "attribute", "dictionary", "types", "regions"]
-TypesStyle = Literal[
-    "none", "function", "operands", "first", "result", "cast", "one-result", "same-results", "either"
-]
-TYPES_STYLES: tuple[TypesStyle, ...] = (
-    "function", "operands", "first", "result", "cast", "one-result", "same-results", "either", "none",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of an op's custom syntax.
-
-    Attributes:
-        kind: Fixed text, or what of the form stands here.
-        text: The text, or the name of the operands or of the attribute.
-        style: How an attribute is spelled here.
-        needs: The operand or attribute without which the piece is left out; empty if it is always there.
-    """
-
-    kind: PieceKind
-    text: str = ""
-    style: str = ""
-    needs: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Assembly:
-    """The custom syntax of an op.
-
-    Attributes:
-        pieces: What follows the op's name.
-        types: How the types are written.
-        known: The optional operands and attributes that it can express; with any other, there is only generic
-            syntax.
-    """
-
-    pieces: tuple[Piece, ...]
-    types: TypesStyle
-    known: tuple[str, ...] = ()
 
 
 def custom_text(form: Form, op: CatalogueOp, regions: str = "") -> str | None:

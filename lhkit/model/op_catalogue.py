@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import difflib
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import usage_error
-from lhkit.model.op_assembly import Assembly
+from lhkit.model.op_words import sentence_for
+from lhkit.model.own_op_definition import OwnAttribute, OwnOp
 from lhkit.model.pass_policy import ALLOWED_PASSES
 from lhkit.model.step_form import AttributeValue, Form
 
@@ -26,6 +28,46 @@ Role = Literal[
     "step", "pattern", "conversion-pattern", "type-converter", "structure-matcher", "structural"
 ]  # fmt: skip
 RegionKind = Literal["body", "alternatives", "patterns", "conversion-patterns", "type-converter", "payload"]
+PieceKind = Literal["text", "operands", "attribute", "dictionary", "types", "regions"]
+TypesStyle = Literal[
+    "none", "function", "operands", "first", "result", "cast", "one-result", "same-results", "either"
+]
+TYPES_STYLES: tuple[TypesStyle, ...] = (
+    "function", "operands", "first", "result", "cast", "one-result", "same-results", "either", "none",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of an op's custom syntax.
+
+    Attributes:
+        kind: Fixed text, or what of the form stands here.
+        text: The text, or the name of the operands or of the attribute.
+        style: How an attribute is spelled here.
+        needs: The operand or attribute without which the piece is left out; empty if it is always there.
+    """
+
+    kind: PieceKind
+    text: str = ""
+    style: str = ""
+    needs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """The custom syntax of an op.
+
+    Attributes:
+        pieces: What follows the op's name.
+        types: How the types are written.
+        known: The optional operands and attributes that it can express; with any other, there is only generic
+            syntax.
+    """
+
+    pieces: tuple[Piece, ...]
+    types: TypesStyle
+    known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,3 +335,51 @@ def _fit(word: str, there: list[str]) -> float:
         if len(word) > 2 and any(t.startswith(word) or (word.startswith(t) and len(t) > 3) for t in there)
         else 0.0
     )
+
+
+# Own ops beside those of the bindings in the catalogue.
+
+
+GROUP = "Ops of one's own"
+_TYPES = {"op": "!transform.any_op", "value": "!transform.any_value", "param": "!transform.any_param"}
+# Kind and storage of an attribute, by how Python spells its type.
+_ATTRIBUTES: Mapping[str, tuple[AttributeKind, str]] = {
+    "int": ("int", "i64"),
+    "bool": ("bool", ""),
+    "str": ("string", ""),
+    "list[int]": ("ints", "[i64]"),
+    "list[str]": ("strings", ""),
+}
+
+
+def with_own_ops(catalogue: Catalogue, own: Sequence[OwnOp]) -> Catalogue:
+    """Return a catalogue that has own ops too, by name in order."""
+    ops = sorted([*catalogue.ops, *(catalogue_op(op) for op in own)], key=lambda op: op.name)
+    return dataclasses.replace(catalogue, ops=tuple(ops))
+
+
+def catalogue_op(own: OwnOp) -> CatalogueOp:
+    """Return an own op as the catalogue describes ops; its only syntax is the generic one."""
+    operands = [OperandSpec(o.name, (o.kind,), "one", _TYPES[o.kind], o.is_consumed, "") for o in own.operands]
+    results = [ResultSpec(f"result{i}", (k,), "one", _TYPES[k], "") for i, k in enumerate(own.results)]
+    return CatalogueOp(
+        name=own.name,
+        extension=own.dialect,
+        group=GROUP,
+        role="step",
+        sentence=sentence_for(own.name, own.doc or "It is not documented."),
+        documentation=own.doc,
+        operands=tuple(operands),
+        attributes=tuple([_attribute(a) for a in own.attributes]),
+        results=tuple(results),
+        note=f"Defined in {own.file}, line {own.line}.",
+    )
+
+
+def _attribute(own: OwnAttribute) -> AttributeSpec:
+    kind, storage = _ATTRIBUTES.get(own.type, ("any", ""))
+    default: AttributeValue = None
+    if own.default is not None and kind != "any":
+        value = ast.literal_eval(own.default)
+        default = tuple(value) if isinstance(value, list) else value
+    return AttributeSpec(own.name, kind, storage, is_required=own.default is None, default=default)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from lhkit.model.boundary import public
+from lhkit.model.errors import public
 from lhkit.model.printable import printable
 
 _DRAWINGS: dict[str, str] = {}

@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 
-from lhkit.model.cpu import cpu_flags
+# This CPU, as the system describes it.
+
+
+@functools.cache
+def cpu_field(name: str) -> str | None:
+    """Return a field of the first core as Linux lists it, such as ``model name``; None where it does not."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return value.strip()
+    return None
+
+
+def cpu_flags() -> frozenset[str]:
+    """Return the instruction set extensions that the system reports; empty where it reports none."""
+    return frozenset((cpu_field("flags") or cpu_field("Features") or "").split())
+
 
 # Name → (bits of a vector, vector registers that code can name).
 VECTORS: Mapping[str, tuple[int, int]] = {
@@ -72,3 +95,29 @@ class Target:
 
 
 FACTS: tuple[str, ...] = tuple(field.name for field in fields(Target) if field.name != "name")
+
+
+# The caches of a machine.
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLevel:
+    """A cache that a core reads its data through.
+
+    Attributes:
+        name: ``L1``, ``L2``, ``L3``.
+        size_bytes: How much it holds.
+    """
+
+    name: str
+    size_bytes: int
+
+
+# The cores that this process may run on.
+
+
+def available_cores() -> int:
+    """Return the number of cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

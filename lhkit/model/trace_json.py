@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from lhkit.model.failure import Diagnostic
+from lhkit.model.errors import Diagnostic
 from lhkit.model.span import Span
 from lhkit.model.trace_record import (
     TRACE_SCHEMA,

@@ -6,19 +6,142 @@ stands for one dynamic definition, so a loop body defines new handles in every i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
-from lhkit.model.failure import Diagnostic
+from lhkit.model.errors import Diagnostic
 from lhkit.model.knob import KnobValue
-from lhkit.model.provenance import Provenance
-from lhkit.model.showable import frame
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import Schedule
+from lhkit.model.showable import Printable, call, frame
 from lhkit.model.span import Span
-from lhkit.model.trace_methods import TraceMethods
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
+
+    from lhkit.model.explanation import Explanation, Repairs
+
+
+# What a trace can be asked beyond its records; the answers live in rooms that the model does not know.
+
+
+class TraceMethods(Printable):
+    """Questions to a trace."""
+
+    __slots__ = ()
+
+    def why(self, handle: str | None = None) -> Explanation:
+        """Return why a handle is what it is at the end; without a handle, why the schedule failed.
+
+        Args:
+            handle: Its name as written (``%tiled``; the last that was defined under it) or its id.
+
+        Returns:
+            One sentence and the places of definition, consumption and use; shows itself as text.
+
+        Raises:
+            UsageError: There is no such handle.
+        """
+        return cast("Explanation", call(self, "why", handle))
+
+    def repairs(self, *, limit: int = 3, seconds: float | None = None) -> Repairs:
+        """Return changes of the schedule's text after which what failed passes; the best first.
+
+        Each was applied to a copy of the text and traced, so this takes as long as a few traces. Where the
+        schedule passes and a match in it finds nothing, it returns changes after which it finds something.
+
+        Args:
+            limit: How many to return at most.
+            seconds: How long to look; what was found until then is returned.
+
+        Returns:
+            The repairs, a sequence that shows itself as titles and diffs; empty where none helps.
+
+        Raises:
+            UsageError: The payload and the schedule are not known: the trace was read from JSON.
+        """
+        return cast("Repairs", call(self, "repairs", limit=limit, seconds=seconds))
+
+    def to_markdown(self, *, command: str | None = None) -> str:
+        """Return a report for an issue thread: what failed, why, payload, schedule, versions, command.
+
+        It stays under 60,000 bytes: long texts lose their middle, which is said where it was.
+
+        Args:
+            command: The command line to state instead of the one that repeats the trace.
+        """
+        return cast("str", call(self, "to_markdown", command=command))
+
+    def compiler_explorer_url(self) -> str:
+        """Return a link that opens payload and schedule in Compiler Explorer's ``mlir-opt``.
+
+        The link holds the texts; nothing is sent before somebody opens it.
+
+        Raises:
+            UsageError: It would be too long, or the texts are not known; the message says by how much.
+        """
+        return cast("str", call(self, "compiler_explorer_url"))
+
+    def save_reproducer(self, folder: str | os.PathLike[str]) -> Path:
+        """Write a folder that repeats the trace: payload, schedule, commands, versions, a README.
+
+        Args:
+            folder: Where; it must not exist or be empty. It appears whole or not at all.
+
+        Returns:
+            Its path.
+
+        Raises:
+            UsageError: It cannot be written there, or the texts are not known.
+        """
+        return cast("Path", call(self, "save_reproducer", folder))
+
+    def save_html(self, path: str | os.PathLike[str], *, command: str | None = None) -> Path:
+        """Write one HTML file with all drawings: no kernel, no network, steps to go through, one selection.
+
+        Args:
+            path: Where; the file appears whole or not at all.
+            command: The command line to state instead of the one that repeats the trace.
+
+        Returns:
+            Its path.
+
+        Raises:
+            UsageError: It cannot be written there.
+        """
+        return cast("Path", call(self, "save_html", path, command=command))
+
+
+# What a trace was made from, as values: texts for carets and for sharing, which its JSON does not hold.
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What was applied to what, and with which versions.
+
+    Attributes:
+        payload: The payload as given.
+        schedule: The schedule with its entry, settings, bindings and libraries.
+        versions: (what, version) of everything that may make a difference.
+        own_ops: The Python files with the ops of one's own that the schedule may use, each as (path, text).
+    """
+
+    payload: Payload
+    schedule: Schedule
+    versions: tuple[tuple[str, str], ...] = ()
+    own_ops: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def texts(self) -> tuple[tuple[str, str], ...]:
+        """The texts that places point into, each as (file name, text)."""
+        libraries = ((library.source, library.text) for library in self.schedule.libraries)
+        own = ((self.payload.source, self.payload.text), (self.schedule.source, self.schedule.text))
+        return (*own, *libraries, *self.own_ops)
+
 
 TRACE_SCHEMA = "lhkit.trace/1"
 
@@ -276,7 +399,7 @@ class Edit:
 class Snapshot:
     """The payload after a step: its text, or edits to the snapshot of step ``base`` in ascending order.
 
-    Step -1 is the payload as given. ``ops`` are the payload ops from outer to inner as `lhkit.model.op_order`
+    Step -1 is the payload as given. ``ops`` are the payload ops from outer to inner as `lhkit.model.snapshot_delta`
     writes them, also those that the text leaves out; None where they are those of the base, or not known.
     """
 

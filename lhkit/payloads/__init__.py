@@ -6,21 +6,22 @@ comes back is verified. The NumPy reference of each is the function of its name 
 
 from lhkit.payloads.contractions import (
     batch_matmul,
+    conv2d_nhwc,
+    depthwise_conv2d_nhwc,
     matmul,
     matmul_bf16_f32,
     matmul_dynamic,
     matmul_i8_i32,
     matvec,
 )
-from lhkit.payloads.convolutions import conv2d_nhwc, depthwise_conv2d_nhwc
 from lhkit.payloads.elementwise_chains import (
     elementwise_chain,
     op_chain,
     relu_dynamic,
     strided_window,
     transpose,
+    transpose_pack,
 )
-from lhkit.payloads.layouts import transpose_pack
 from lhkit.payloads.networks import attention, fc_relu, mlp
 from lhkit.payloads.row_reductions import layernorm, row_sum, softmax
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from lhkit.model.repair import RepairKind
-from lhkit.repairs.candidate import Candidate, candidate
+from lhkit.model.explanation import RepairKind
 from lhkit.repairs.empty_handles import other_roots
 from lhkit.repairs.moved_steps import moved_before
 from lhkit.repairs.other_handles import Wanted, unused_handles, wanted_by
-from lhkit.repairs.repair_context import Located, Situation, dedented, own_lines
-from lhkit.text.naming import with_names
+from lhkit.repairs.repair_context import Candidate, Located, Situation, candidate, dedented, own_lines
 from lhkit.text.op_tree import OpSyntax
+from lhkit.text.script import with_names
 
 _MATCH = "transform.structured.match"
 # Not found by their names: there are too many of them, or they hold everything.

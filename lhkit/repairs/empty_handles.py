@@ -6,9 +6,8 @@ import difflib
 from collections.abc import Iterator
 
 from lhkit.model.trace_record import Trace, TraceStep
-from lhkit.repairs.candidate import Candidate, candidate
 from lhkit.repairs.moved_steps import moved_before
-from lhkit.repairs.repair_context import Situation, op_at, type_span
+from lhkit.repairs.repair_context import Candidate, Situation, candidate, op_at, type_span
 from lhkit.text.script import Replacement
 from lhkit.text.step_arguments import arguments_of, elements_of
 

@@ -4,27 +4,206 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lhkit.load.loader import load_schedule, parse_text
 from lhkit.load.verified_edits import read_script
 from lhkit.model.errors import LhkitError, ScheduleError, UsageError
+from lhkit.model.explanation import Repair, Repairs
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
-from lhkit.model.repair import Repair, Repairs
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace_record import Trace
-from lhkit.repairs.candidate import Candidate, corresponding_ops, unified_diff
-from lhkit.repairs.candidates import candidates_for, situations
-from lhkit.repairs.judging import judge_repair
-from lhkit.repairs.repair_context import Situation
+from lhkit.model.trace_record import Trace, TraceStep
+from lhkit.repairs.dead_handles import candidates_for_dead
+from lhkit.repairs.empty_handles import candidates_for_zero_match, origin_of_emptiness
+from lhkit.repairs.moved_steps import candidates_for_order, candidates_for_repetition
+from lhkit.repairs.repair_context import Candidate, Situation, corresponding_ops, distinct, op_at, unified_diff
 from lhkit.repairs.unloadable_text import candidates_for_text
+from lhkit.repairs.wrong_arguments import candidates_for_counts, candidates_for_kinds
 from lhkit.text.script import Script
+from lhkit.traces.explain.handle_explanation import repeated
+from lhkit.traces.record.handle_history import deaths, states_before
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.upstream_module import provenance_of
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+
+# Whether a schedule with a repair does better: the step passes, and no other does worse.
+
+
+_SILENT = ("zero-match", "no-effect")
+_DIED = ("crashed", "timeout", "out-of-memory", "cancelled")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a trace says of a repair.
+
+    Attributes:
+        helps: Whether the step passes and no other does worse.
+        passes_whole: Whether the whole schedule passes.
+        doubt: What speaks against it all the same, from 0.
+    """
+
+    helps: bool
+    passes_whole: bool = False
+    doubt: int = 0
+
+
+def judge_repair(
+    situation: Situation,
+    repaired: Trace,
+    script: Script,
+    ops: Mapping[int, int],
+    *,
+    same_payload: bool,
+) -> Verdict:
+    """Return the verdict on a repair.
+
+    Args:
+        situation: The step that was to be repaired, with the trace before.
+        repaired: The trace with the repair.
+        script: The text with the repair.
+        ops: For the start of each op of the old text, where it starts in the new one.
+        same_payload: Whether the step should act on as many payload ops as its handles had while they lived.
+    """
+    if repaired.outcome.status in _DIED:
+        return Verdict(False)
+    old, new = _executions(situation.trace, situation.script), _executions(repaired, script)
+    own = new.get(ops.get(situation.op.start, -1), [])
+    if not _passes(own, old[situation.op.start]):
+        return Verdict(False)
+    known = set(ops.values())
+    if any(_is_silent(s) for start, steps in new.items() if start not in known for s in steps):
+        return Verdict(False)
+    for start, steps in old.items():
+        if start in ops and _passed(new.get(ops[start], [])) < _passed(steps):
+            return Verdict(False)
+    doubt = _new_silence(old, new, ops)
+    if same_payload:
+        doubt += _other_counts(situation, repaired, own[0])
+    return Verdict(True, repaired.outcome.status == "ok", doubt)
+
+
+def _executions(trace: Trace, script: Script) -> dict[int, list[TraceStep]]:
+    found: dict[int, list[TraceStep]] = {}
+    for step in trace.step_records:
+        op = op_at(script, step)
+        if op is not None:
+            found.setdefault(op.start, []).append(step)
+    return found
+
+
+def _passes(now: list[TraceStep], before: list[TraceStep]) -> bool:
+    """Return True if a step passes that did not, and finds or does something."""
+    if not now or any(_is_silent(s) for s in now):
+        return False
+    was_silent = any(_is_silent(s) for s in before)
+    return _passed(now) >= _passed(before) if was_silent else _passed(now) > _passed(before)
+
+
+def _passed(steps: list[TraceStep]) -> int:
+    return sum(s.status == "ok" for s in steps)
+
+
+def _is_silent(step: TraceStep) -> bool:
+    return any(w.kind == "zero-match" or w.message.startswith("does nothing") for w in step.warnings)
+
+
+def _new_silence(
+    old: Mapping[int, list[TraceStep]], new: Mapping[int, list[TraceStep]], ops: Mapping[int, int]
+) -> int:
+    """Return how many more steps than before find nothing or do nothing."""
+    doubt = 0
+    for start, at in ops.items():
+        was = sum(w.kind in _SILENT for s in old.get(start, ()) for w in s.warnings)
+        doubt += max(0, sum(w.kind in _SILENT for s in new.get(at, ()) for w in s.warnings) - was)
+    return doubt
+
+
+def _other_counts(situation: Situation, repaired: Trace, own: TraceStep) -> int:
+    """Return how much speaks against a repair because the step acts on more or fewer ops than it was to."""
+    doubt = 0
+    before = states_before(repaired, own.index)
+    for was, operand in zip(_expected(situation), own.operands, strict=False):
+        change = before.get(operand.handle)
+        if was and change is not None and change.state == "live" and len(change.payload) != was:
+            doubt += 2
+    return doubt
+
+
+def _expected(situation: Situation) -> list[int]:
+    """Return how many ops each operand of the step had while it was live, or how many came of them."""
+    counts = []
+    alive = Counter(op.id for op in situation.history.alive_before(situation.step.index))
+    for operand in situation.step.operands:
+        last = situation.last_live(operand.handle)
+        was = [r for r in last.payload if isinstance(r, str)] if last else []
+        names = {situation.trace.op(r).name for r in was}
+        came = [o for o in situation.history.descendants(was) if alive[o.id] and o.name in names]
+        counts.append(max(len(was), len(came)))
+    return counts
+
+
+# Which candidates there are for a trace: by what went wrong.
+
+
+def situations(trace: Trace, script: Script) -> Iterator[Situation]:
+    """Yield what is to be repaired: the step that failed, with the empty match that it is due to before it.
+
+    In a trace that went well, these are the steps that look for payload ops and find none.
+    """
+    failed = trace.outcome.failed_step
+    steps: list[TraceStep] = []
+    if failed is not None and trace.outcome.status == "failed":
+        steps = [*origin_of_emptiness(trace, trace.step_records[failed]), trace.step_records[failed]]
+    elif trace.outcome.status == "ok":
+        steps = [s for s in trace.step_records if any(w.kind == "zero-match" for w in s.warnings)]
+    for step in steps:
+        op = op_at(script, step)
+        if op is not None:
+            yield Situation(trace, script, step, op)
+
+
+def candidates_for(situation: Situation) -> list[Candidate]:
+    """Return the candidates for a step, in the order in which they should be tried."""
+    return distinct(_candidates(situation))
+
+
+def _candidates(situation: Situation) -> Iterator[Candidate]:
+    trace, step = situation.trace, situation.step
+    if any(w.kind == "zero-match" for w in step.warnings):
+        yield from candidates_for_zero_match(situation)
+        return
+    dead = {h: d for h, d in deaths(trace).items() if d.step < step.index}
+    for position, operand in enumerate(o.handle for o in step.operands):
+        change = situation.before.get(operand)
+        if operand in dead:
+            yield from candidates_for_dead(situation, position, dead[operand].step)
+        elif change is not None and change.state == "empty" and situation.last_live(operand):
+            yield from candidates_for_dead(situation, position, _emptied_in(situation, operand))
+        elif repeated(change) and trace.outcome.kind == "repeated-payload":
+            yield from candidates_for_repetition(situation, operand)
+    if trace.outcome.kind not in ("invalidated-handle", "repeated-payload"):
+        yield from candidates_for_counts(situation)
+        yield from candidates_for_kinds(situation)
+        yield from candidates_for_order(situation)
+
+
+def _emptied_in(situation: Situation, handle: str) -> int | None:
+    """Return the step that erased what a handle pointed to."""
+    found = None
+    for step in situation.trace.steps_by_end():
+        if step.index >= situation.step.index:
+            break
+        for change in step.changes:
+            if change.handle == handle:
+                found = step.index if change.state == "empty" else None
+    return found
+
 
 DEFAULT_LIMIT = 3
 # For one candidate; a repair that takes longer is no repair.
@@ -300,3 +479,11 @@ def _joined(before: str, source: str, first: _Tried, second: _Tried) -> _Tried:
     )
     pieces = first.pieces_changed + second.pieces_changed
     return _Tried(repair, pieces, second.applied, f"{first.group}; {second.group}")
+
+
+# Repairs as text.
+
+
+def repair_bundle(repair: Repair | Repairs) -> dict[str, Any]:
+    """Return one repair or several as a MIME bundle: titles and diffs."""
+    return {"text/plain": repair.describe()}

@@ -8,15 +8,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from lhkit.model.failure import Diagnostic
-from lhkit.repairs.candidate import Candidate, candidate, distinct
-from lhkit.repairs.repair_context import type_span
-from lhkit.repairs.results import with_more_results, without_last_results
-from lhkit.text.brackets import CLOSERS, closing
-from lhkit.text.layout import put_after, put_before
-from lhkit.text.naming import fresh_name, names_in
+from lhkit.model.errors import Diagnostic
+from lhkit.repairs.other_handles import with_more_results, without_last_results
+from lhkit.repairs.repair_context import Candidate, candidate, distinct, type_span
 from lhkit.text.op_tree import Name, OpSyntax, Use
-from lhkit.text.script import SEQUENCE, Replacement, Script
+from lhkit.text.parser import CLOSERS, closing
+from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, names_in, put_after, put_before
 
 _MARK = "transform.with_named_sequence"
 

@@ -6,11 +6,8 @@ all drawings of one trace share what is selected; without a kernel it is the sam
 """
 
 from lhkit.draw.live_view import Drawing
-from lhkit.show.number_figures import live_buffers, op_counts, roofline, speed, throughput
-from lhkit.show.pages import page, save_page
-from lhkit.show.sweeps import sweep
-from lhkit.show.tiles import tiles
-from lhkit.show.trace_pictures import code, diff, graph, timeline
+from lhkit.show.number_figures import live_buffers, op_counts, roofline, speed, sweep, throughput
+from lhkit.show.trace_pictures import code, diff, graph, page, save_page, tiles, timeline
 from lhkit.traces.graph.payload_graph import Quantity
 
 __all__ = [

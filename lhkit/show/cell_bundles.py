@@ -10,15 +10,14 @@ from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id, escaped
 from lhkit.draw.tables import comparison_lines, comparison_table, table_html, table_text
 from lhkit.draw.viewer import Pane, View
-from lhkit.kernels.machine_code import hot_loops_text
+from lhkit.kernels.code_listing import hot_loops_text
 from lhkit.load.catalogue_cache import known_help
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison, Measurement
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
-from lhkit.show.model_page_facts import PageFacts
-from lhkit.show.trace_view import whole_trace_view
+from lhkit.show.trace_view import PageFacts, whole_trace_view
 from lhkit.show.value_views import (
     kernel_view,
     measurement_svg,

@@ -10,8 +10,7 @@ from lhkit.draw.figures import figure_svg
 from lhkit.draw.svg import escaped, html_document
 from lhkit.draw.tables import Table, comparison_lines, comparison_table, table_html
 from lhkit.model.measurement import Comparison
-from lhkit.sweeps.sweep_bundle import draw_knobs
-from lhkit.sweeps.sweep_table import sweep_lines, sweep_table
+from lhkit.sweeps.sweep_table import draw_knobs, sweep_lines, sweep_table
 from lhkit.sweeps.variant_record import SweepResult
 
 

@@ -9,18 +9,20 @@ from lhkit.bench.bar_chart import draw_speed_bars
 from lhkit.bench.roofline import draw_roofline, roofline_table
 from lhkit.bench.roofline import roofline as roofline_record
 from lhkit.bench.size_chart import draw_throughput, throughput_plot, throughput_table
-from lhkit.draw.figure_drawings import figure_drawing
-from lhkit.draw.live_view import Drawing
+from lhkit.draw.live_view import Drawing, figure_drawing
 from lhkit.draw.tables import comparison_table, table_text
-from lhkit.memory.footprint_text import footprint_text
+from lhkit.memory.kernel_memory import footprint_text
 from lhkit.memory.live_buffers import draw_live_buffers
-from lhkit.model.boundary import public
+from lhkit.model.errors import public, usage_error
 from lhkit.model.measurement import Comparison
 from lhkit.model.trace_record import Trace
+from lhkit.sweeps.sweep_table import SWEEP_FIGURES, SweepFigure, sweep_text
+from lhkit.sweeps.variant_record import SweepResult
 from lhkit.traces.report.op_counts import By, draw_op_counts, op_counts_table
 
 if TYPE_CHECKING:
     from lhkit.kernels.kernel import Kernel
+    from lhkit.sweeps.live_sweep import Sweep
 
 
 @public
@@ -100,3 +102,28 @@ def live_buffers(kernel: Kernel) -> Drawing:
     return figure_drawing(
         "live-buffers", "Live buffers", draw_live_buffers(footprint), footprint_text(footprint)
     )
+
+
+# Pictures of sweeps.
+
+
+_TITLES = {"knobs": "Knobs", "history": "Best so far", "outcomes": "Outcomes"}
+
+
+@public
+def sweep(result: SweepResult | Sweep, *, kind: SweepFigure = "knobs") -> Drawing:
+    """Return what a sweep found, or has found so far.
+
+    Args:
+        result: The result, or the sweep itself.
+        kind: ``knobs``: heat maps of up to three knobs (the third gives a map for each of its values), else
+            parallel coordinates with the importance of knobs; ``history``: the best so far after each variant;
+            ``outcomes``: how many variants ended in which way, with what most of them said.
+
+    Raises:
+        UsageError: There is no such kind, or no knob was varied.
+    """
+    if kind not in SWEEP_FIGURES:
+        raise usage_error(f"there is no figure {kind!r} of a sweep", f"There are: {', '.join(SWEEP_FIGURES)}.")
+    found = result if isinstance(result, SweepResult) else result.result()
+    return figure_drawing(f"sweep-{kind}", _TITLES[kind], SWEEP_FIGURES[kind](found), sweep_text(found))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.svg import drawing_id, element, escaped
-from lhkit.draw.view_page import page_html
-from lhkit.draw.viewer import Frame, Pane, View, ViewStep
+from lhkit.draw.viewer import Frame, Pane, View, ViewStep, page_html
+from lhkit.model.errors import LhkitError
+from lhkit.model.flow_graph import FlowGraph
 from lhkit.model.printable import counted
+from lhkit.model.tile_picture import TilePicture
 from lhkit.model.trace_record import (
     ArgumentReference,
     ParamReference,
@@ -20,18 +23,38 @@ from lhkit.model.trace_record import (
     ResultReference,
     Trace,
 )
-from lhkit.show.model_page_facts import PageFacts
 from lhkit.show.value_views import graph_pane, tiles_pane
+from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.traces.diff.ir_html import ir_html
 from lhkit.traces.diff.ir_lines import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff
+from lhkit.traces.graph.payload_graph import outline_after, payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.record.handle_history import display_names
-from lhkit.traces.report.schedule_html import schedule_html
-from lhkit.traces.report.schedule_lines import schedule_lines
-from lhkit.traces.report.steps_html import steps_html
+from lhkit.traces.record.placed_ops import order_at
+from lhkit.traces.report.schedule_html import schedule_html, schedule_lines, steps_html
 from lhkit.traces.report.upstream_module import trace_command
 from lhkit.traces.timeline.handle_timeline import TimelineDrawing, timeline_drawing, timeline_html, timeline_svg
+from lhkit.worker.client import Worker
+
+# What the page of a trace draws that only a worker knows: graphs of its payloads and a tile picture.
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """Facts for the page of a trace; what is not there is not drawn.
+
+    Attributes:
+        flows: The graph of the payload as given (step -1) and after each step that changed it, as (step, graph)
+            in ascending order of steps.
+        tiles: The tile picture of the op with most work, or None.
+        notes: Why something is not drawn, in sentences.
+    """
+
+    flows: tuple[tuple[int, FlowGraph], ...] = ()
+    tiles: TilePicture | None = None
+    notes: tuple[str, ...] = ()
+
 
 # Payloads to keep in a view: each costs some kilobytes of a page.
 _MOST_FRAMES = 250
@@ -257,3 +280,64 @@ def _repeating(trace: Trace) -> str:
         return ""
     files = [name for name, _ in trace.provenance.texts]
     return trace_command(trace.provenance.schedule, files[0], files[1], files[2:])
+
+
+# The facts for the page of a trace that only a worker knows, where they are few enough to draw quickly.
+
+
+# Up to here all graphs of a trace are drawn in well below two seconds.
+_MOST_STEPS = 30
+_MOST_OPS = 150
+# What did not change folds where there are more: the graph of a page is for a look at what a step did.
+_MOST_OPEN = 60
+_ONE = "lhkit.show.graph(trace, step=…) draws that of one step."
+
+Flows = tuple[tuple[int, FlowGraph], ...]
+
+
+def page_facts(trace: Trace, *, worker: Worker | None = None) -> PageFacts:
+    """Return the graphs and the tile picture of a trace, or sentences on why there are none.
+
+    Args:
+        trace: The trace; one that failed or was read from JSON will do.
+        worker: Another worker than the session's.
+    """
+    if not any(s.step == -1 for s in trace.snapshots):
+        return PageFacts()
+    flows, flow_notes = _flows(trace, worker)
+    tiles, tile_notes = _tiles(trace, worker)
+    return PageFacts(flows, tiles, flow_notes + tile_notes)
+
+
+def _flows(trace: Trace, worker: Worker | None) -> tuple[Flows, tuple[str, ...]]:
+    steps = [-1, *(s.index for s in trace.step_records if s.payload_delta != PayloadDelta())]
+    known = {s.step for s in trace.snapshots}
+    steps = [step for step in steps if step in known]
+    if len(steps) > _MOST_STEPS:
+        return (), (f"Graphs of the payload are not drawn: {counted(len(steps), 'step')} changed it. {_ONE}",)
+    try:
+        ends = (steps[0], steps[-1])
+        ops = max(_op_count(trace, step, worker) for step in ends)
+        if ops > _MOST_OPS:
+            return (), (f"Graphs of the payload are not drawn: it has {ops} ops. {_ONE}",)
+        return tuple(
+            (step, payload_flow_of(trace, step, most_ops=_MOST_OPEN, worker=worker)) for step in steps
+        ), ()
+    except LhkitError as error:
+        return (), (f"Graphs of the payload are not drawn: {_said(error)}",)
+
+
+def _op_count(trace: Trace, step: int, worker: Worker | None) -> int:
+    known = order_at(trace, step)
+    return len(outline_after(trace, step, worker=worker).ops) if known is None else len(known)
+
+
+def _tiles(trace: Trace, worker: Worker | None) -> tuple[TilePicture | None, tuple[str, ...]]:
+    try:
+        return tile_picture_of(trace, worker=worker), ()
+    except LhkitError as error:
+        return None, (f"No picture of tiles: {_said(error)}",)
+
+
+def _said(error: LhkitError) -> str:
+    return error.failure.message.partition("\n")[0]

@@ -11,9 +11,7 @@ from lhkit.draw.svg import drawing_id, element, escaped, fitted, svg
 from lhkit.draw.tables import format_ns, table_html
 from lhkit.draw.theme import MONO
 from lhkit.draw.viewer import Frame, Pane, View
-from lhkit.kernels.code_html import code_html, code_text
-from lhkit.kernels.code_listing import CodeListing
-from lhkit.kernels.machine_code import hot_loops_table
+from lhkit.kernels.code_listing import CodeListing, code_html, code_text, hot_loops_table
 from lhkit.model.flow_graph import FlowGraph
 from lhkit.model.instructions import HotLoops
 from lhkit.model.measurement import Measurement
@@ -23,8 +21,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.tile_picture import TilePicture
 from lhkit.tiles.tile_svg import tiles_frames, tiles_svg
 from lhkit.traces.diff.ir_html import payload_html
-from lhkit.traces.report.schedule_html import schedule_html
-from lhkit.traces.report.schedule_lines import schedule_lines
+from lhkit.traces.report.schedule_html import schedule_html, schedule_lines
 
 _MOST_LINES = 60
 _LINE_HEIGHT, _TEXT_WIDTH, _EDGE = 16.0, 860.0, 10.0

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.model.errors import LhkitError
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, LhkitError
 from lhkit.model.measurement import Measurement, Verification
 from lhkit.suite.rival import Rival, RivalTask
 from lhkit.worker.client import Worker

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lhkit.model.failure import FailureKind
+from lhkit.model.errors import FailureKind
 from lhkit.model.measurement import Comparison
 from lhkit.suite.rival import ChosenSetting, Rival
 

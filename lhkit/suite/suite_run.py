@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 import lhkit.payloads
 from lhkit.bench.sampler import Progress
 from lhkit.bench.side_by_side import measure
-from lhkit.kernels.comparing import compare_results
 from lhkit.kernels.kernel import Kernel, compile_kernel
-from lhkit.kernels.session_work import payload_work
-from lhkit.kernels.verification import expected_results
+from lhkit.kernels.verification import compare_results, expected_results, payload_work
 from lhkit.load.loader import load_schedule
 from lhkit.load.random_inputs import default_arguments
 from lhkit.load.schedule_export import apply_portable

@@ -13,12 +13,11 @@ from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.confirmation import Confirmation
-from lhkit.sweeps.confirmation_log import ConfirmationLog, log_path
-from lhkit.sweeps.confirmation_run import Confirming, confirm, require_contenders
-from lhkit.sweeps.contenders import choose_contenders
-from lhkit.sweeps.sweep_subjects import Preparation
+from lhkit.sweeps.confirmation_run import Confirming, choose_contenders, confirm, require_contenders
+from lhkit.sweeps.record_store import ConfirmationLog, log_path
+from lhkit.sweeps.sweep_task import Preparation
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult, best_of
-from lhkit.worker.worker_questions import Question
+from lhkit.worker.framing import Question
 
 
 def choose_winner(records: Sequence[SweepRecord]) -> SweepRecord | None:

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lhkit.model.instructions import HotLoops
+from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Comparison
 from lhkit.model.sample_statistics import Interval
 from lhkit.model.showable import Printable
-from lhkit.sweeps.sweep_summary import Knobs
 from lhkit.sweeps.winner import Verdict, median_over_processes, ratio_over_processes
 
 ConfirmationEnd = Literal["decided", "out of processes", "out of time", "stopped", "failed"]
+
+
+Knobs = tuple[tuple[str, KnobValue], ...]
 
 
 @dataclass(frozen=True, slots=True)

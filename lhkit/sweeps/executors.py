@@ -10,15 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from lhkit.model.errors import LhkitError
-from lhkit.model.failure import Failure, FailureKind
+from lhkit.model.errors import Failure, FailureKind, LhkitError
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.sweeps.variant_record import SweepStatus, SweepTime
 from lhkit.worker.client import Worker
-from lhkit.worker.deaths import was_killed
-from lhkit.worker.framing import Message
+from lhkit.worker.framing import Message, record
 from lhkit.worker.limits import Limits
-from lhkit.worker.worker_questions import record
+from lhkit.worker.worker_process import was_killed
 
 # Hashes of programs that need not be tried again; None: every one is tried.
 Programs = Collection[str] | None

@@ -13,8 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from lhkit.load.target_choice import code_target
-from lhkit.model.errors import LhkitError, usage_error
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, LhkitError, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
@@ -28,13 +27,11 @@ from lhkit.sweeps.executors import Executor, LocalExecutor
 from lhkit.sweeps.record_store import Store, merge_stores
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies.strategy import Strategy
-from lhkit.sweeps.sweep_subjects import Preparation, environment_hash, first_values, prepare_task
-from lhkit.sweeps.sweep_task import Task
+from lhkit.sweeps.sweep_task import Preparation, Task, environment_hash, first_values, prepare_task
 from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult
-from lhkit.worker.client import Worker
-from lhkit.worker.defects import typed_error
+from lhkit.worker.client import Worker, own_worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.workers import own_worker
+from lhkit.worker.reproducer import typed_error
 
 
 @dataclass(frozen=True, slots=True)

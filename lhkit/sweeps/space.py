@@ -12,11 +12,10 @@ from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.sweeps.axes import Axis, Point, payload_axis, payload_facts
+from lhkit.sweeps.axes import Axis, Narrowing, Point, knob_axes, payload_axis, payload_facts
 from lhkit.sweeps.constraints import Constraint, Predicate, as_constraint
-from lhkit.sweeps.narrowing import Narrowing, knob_axes
 from lhkit.sweeps.space_plan import Count, Places, Plan
-from lhkit.text.requirements import requirements_of
+from lhkit.text.knob_text import requirements_of
 
 # After so many draws in a row without a new point, sampling by rejection walks the points in order.
 _MOST_MISSES = 2_000
@@ -191,7 +190,7 @@ def space_of(
         schedule: Its applied knobs are axes; those that are set keep their values unless narrowed.
         knobs: What is left of knobs, by name: a list, or a text such as ``4,8,16``, ``1..64``, ``8..256*2``.
         constraints: Beside what the schedule itself requires: expressions as text, Python functions of knobs
-            by name, and constraints of ``lhkit.sweeps.fitting``.
+            by name, and constraints of ``lhkit.sweeps.constraints``.
         payload: The payload whose extents and dtypes constraints may name: ``arg0_dim0``, ``arg0_dtype``.
         payloads: Several, by the names that stand in the results: an axis of its own, before the knobs.
         function: The function of the payloads that is meant, where they have several.

@@ -9,24 +9,73 @@ import io
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from lhkit.model.errors import usage_error
-from lhkit.model.file_io import open_input, parse_json, read_bytes
-from lhkit.model.files import write_file
+from lhkit.model.file_io import open_input, parse_json, read_bytes, write_file
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.sweeps.keys import schedule_facts, sha256_of
 from lhkit.sweeps.record_store import Store
-from lhkit.sweeps.sweep_frames import frame_of_records
-from lhkit.sweeps.sweep_payloads import payload_rows
-from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepResult, record_from_json
+from lhkit.sweeps.sweep_summary import payload_rows
+from lhkit.sweeps.sweep_task import schedule_facts, sha256_of
+from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepResult, originals, record_from_json
 from lhkit.worker.user_folders import state_folder
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# The records of a sweep as a pandas frame.
+
+
+def records_frame(result: SweepResult) -> pd.DataFrame:
+    """Return a row a variant, in the order in which they were asked for; see `frame_of_records`."""
+    return frame_of_records(result.records)
+
+
+def payloads_frame(result: SweepResult) -> pd.DataFrame:
+    """Return the table from payload to knobs; see `SweepResult.by_payload`."""
+    import pandas as pd
+
+    return pd.DataFrame(payload_rows(result))
+
+
+def frame_of_records(records: Iterable[SweepRecord]) -> pd.DataFrame:
+    """Return a row a variant: a column a knob, status, times in ns, and what else a record holds.
+
+    A variant that is the same program as another one has the times of that one.
+    """
+    import pandas as pd
+
+    records = list(records)
+    tried = originals(records)
+    rows = []
+    for record in records:
+        source = tried[record.key]
+        time = source.time_ns
+        rows.append(
+            {
+                **record.values,
+                "status": record.status,
+                "median_ns": time.median if time else None,
+                "min_ns": time.min if time else None,
+                "mad_ns": time.mad if time else None,
+                "runs": time.runs if time else None,
+                "gflops": source.gflops,
+                "compile_ns": source.compile_ns,
+                "max_abs_error": source.max_abs_error,
+                "message": record.message,
+                "same_as": record.same_as,
+                "ir_sha256": record.ir_sha256,
+                "environment": record.environment,
+                "started": record.started,
+                "key": record.key,
+            }
+        )
+    return pd.DataFrame(rows).convert_dtypes()
+
 
 # The first record says what it is within so many bytes.
 _LOOKED_AT = 200

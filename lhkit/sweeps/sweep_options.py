@@ -8,21 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.load.loader import as_payload, as_schedule
-from lhkit.model.boundary import public
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import public, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
+from lhkit.sweeps.axes import Narrowing
 from lhkit.sweeps.confirmation_run import DEFAULT_SECONDS
 from lhkit.sweeps.engine import OnEvent
 from lhkit.sweeps.executor_choice import check_executor
 from lhkit.sweeps.live_sweep import Sweep
-from lhkit.sweeps.narrowing import Narrowing
 from lhkit.sweeps.space import Space, space_of
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_files import default_store
-from lhkit.sweeps.sweep_subjects import Preparation
 from lhkit.sweeps.sweep_summary import PAYLOAD_AXIS
+from lhkit.sweeps.sweep_task import Preparation
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Printable, call, frame
+from lhkit.sweeps.confirmation import Confirmation, Knobs
 
 if TYPE_CHECKING:
     import os
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from lhkit.sweeps.confirmation import Confirmation
-    from lhkit.sweeps.sweep_payloads import Choice
 
 SCHEMA: Literal["lhkit.sweep/1"] = "lhkit.sweep/1"
 SweepStatus = Literal[
@@ -283,3 +282,25 @@ _TYPES: Mapping[str, tuple[type | tuple[type, ...], bool]] = {
     "environment": (str, False),
     "started": (str, False),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One choice of knobs, on all payloads.
+
+    Attributes:
+        knobs: The choice.
+        times_ns: Its median time for each payload.
+        regrets: For each payload how much longer it takes than the best there (0.1 is 10 %).
+        mean_regret: The geometric mean over payloads, less one.
+    """
+
+    knobs: Knobs
+    times_ns: tuple[tuple[KnobValue, int], ...]
+    regrets: tuple[tuple[KnobValue, float], ...]
+    mean_regret: float
+
+    @property
+    def worst_regret(self) -> float:
+        """The regret on the payload that it fits least."""
+        return max(regret for _, regret in self.regrets)

@@ -14,9 +14,8 @@ from typing import Literal
 
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison
-from lhkit.model.ranking import MARGIN
+from lhkit.model.ranking import MARGIN, centre_interval
 from lhkit.model.sample_statistics import Interval, paired_ratios, values_ns
-from lhkit.model.signed_ranks import centre_interval
 
 Outcome = Literal["winner", "no difference", "open"]
 State = Literal["leader", "slower", "equal", "open"]

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 
-from lhkit.model.errors import UsageError
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue, attribute_text
+from lhkit.model.schedule import Schedule
+from lhkit.model.span import Span
 from lhkit.text.knob_text import knob_to_literal
-from lhkit.text.layout import extent_of, indent_of, indented, lines_of
-from lhkit.text.naming import fresh_name, names_in, with_names
+from lhkit.text.lexer import matching_comments
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.script import Replacement, Script, is_terminator, renamed, with_replacements
+from lhkit.text.script import (
+    SEQUENCE,
+    Replacement,
+    Script,
+    comments_removed,
+    cut,
+    extent_of,
+    fresh_name,
+    indent_of,
+    indented,
+    is_terminator,
+    line_end,
+    lines_of,
+    names_in,
+    renamed,
+    with_names,
+    with_replacements,
+)
 
 _KNOB, _ALTERNATIVES = "transform.tune.knob", "transform.tune.alternatives"
 # Their regions hold ops of payloads.
@@ -120,3 +142,109 @@ def _with_region(script: Script, op: OpSyntax, chosen: int) -> str:
 
 def _within(replaced: Sequence[Replacement], ops: Sequence[OpSyntax]) -> list[Replacement]:
     return [r for r in replaced if ops[0].start <= r.start < ops[-1].end]
+
+
+# The libraries that a schedule names in its comments, and a text that needs none of them.
+
+
+_LIBRARY = re.compile(r"//\s*lhkit:\s*library\s+(.*\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A library that a schedule names in a comment.
+
+    Attributes:
+        path: Its path as it is written.
+        at: Where the path begins.
+    """
+
+    path: str
+    at: Span
+
+
+def declared_libraries(text: str, source: str) -> tuple[Declared, ...]:
+    """Return the libraries that a schedule's comments name, in order, each once.
+
+    Raises:
+        UsageError: A path that leads out of the schedule's folder; with its place.
+    """
+    found: dict[str, Declared] = {}
+    for token, match in matching_comments(text, _LIBRARY):
+        at = Span(source, token.line, token.column + match.start(1))
+        path = PurePosixPath(match[1])
+        if path.is_absolute() or ".." in path.parts:
+            advice = "Name a file below the schedule's folder here, or give any other with --library."
+            raise usage_error(f"{path} is not below the schedule's folder", advice, at=at, text=text)
+        found.setdefault(str(path), Declared(str(path), at))
+    return tuple(found.values())
+
+
+def standalone(schedule: Schedule) -> Schedule:
+    """Return a schedule that includes nothing from libraries: what it needs of them stands in its own text.
+
+    Declarations go, and the sequences that they declare follow behind the schedule's own, with what these
+    include. Comments that name libraries go too.
+
+    Raises:
+        UsageError: A sequence of a library has the name of another one.
+    """
+    if not schedule.libraries:
+        return schedule
+    script = Script(schedule.text, schedule.source)
+    ours = _sequences(script)
+    missing = {name for name, op in ours.items() if not op.regions}
+    copied: list[str] = []
+    libraries = [Script(library.text, library.source) for library in schedule.libraries]
+    wanted = _wanted(libraries, missing)
+    for read in libraries:
+        theirs = {name: op for name, op in _sequences(read).items() if op.regions and name in wanted}
+        for name, op in theirs.items():
+            if name in ours and ours[name].regions:
+                message = f"{schedule.source} and {read.source} both have a sequence {name}"
+                raise usage_error(message, "Rename one of them.")
+            ours[name] = op
+            copied.append(lines_of(read.text, op, op))
+    text = _with_sequences(script, missing & {n for n, op in ours.items() if op.regions}, copied)
+    return dataclasses.replace(schedule, text=text, libraries=())
+
+
+def _wanted(libraries: Sequence[Script], names: set[str]) -> set[str]:
+    """Return the symbols of sequences and of all that they refer to, in whichever library it is defined."""
+    sequences = [(library, _sequences(library)) for library in libraries]
+    wanted, known = set(names), 0
+    while known < len(wanted):
+        known = len(wanted)
+        for library, theirs in sequences:
+            wanted |= needed_sequences(library, theirs, wanted & theirs.keys())
+    return wanted
+
+
+def _sequences(script: Script) -> dict[str, OpSyntax]:
+    """Return the named sequences of a text by symbol, declarations included."""
+    return {op.symbol: op for op in script.steps if op.name == SEQUENCE}
+
+
+def needed_sequences(script: Script, sequences: Mapping[str, OpSyntax], names: set[str]) -> set[str]:
+    """Return the symbols of sequences and of all that they refer to."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        at = waiting.pop()
+        if at in found or at not in sequences:
+            continue
+        found.add(at)
+        op = sequences[at]
+        waiting += [t.text for t in script.syntax.tokens if t.kind == "symbol" and op.start < t.start < op.end]
+    return found
+
+
+def _with_sequences(script: Script, replaced: set[str], sequences: list[str]) -> str:
+    """Return the text without these declarations and with these sequences behind its last one."""
+    tops = [op for op in script.steps if op.name == SEQUENCE]
+    changes = [cut(script.text, op, op) for op in tops if op.symbol in replaced]
+    changes += comments_removed(script.text, _LIBRARY)
+    last = [op for op in tops if op.regions][-1]
+    end, indent = line_end(script.text, last.end), indent_of(script.text, last.start)
+    text = "".join("\n\n" + indented(each, indent).rstrip("\n") for each in sequences)
+    return with_replacements(script.text, [*changes, Replacement(end, end, text)])

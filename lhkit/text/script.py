@@ -7,15 +7,81 @@ A handle's name is enough where only one step defines it. Numbers are those of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.model.written import WrittenOp
+from lhkit.model.ir_outline import WrittenOp
 from lhkit.text.handle_scopes import Definition, Handles, read_handles
-from lhkit.text.naming import symbol_name
+from lhkit.text.lexer import lex, matching_comments
 from lhkit.text.op_tree import BlockSyntax, OpSyntax, RegionSyntax, Syntax
 from lhkit.text.parser import number_steps, read_steps, read_syntax
+
+# Names of handles and sequences: taken ones, fresh ones, and pieces of text with names replaced.
+
+
+_VALID_HANDLE = re.compile(r"%(?:[A-Za-z$._-][\w$.-]*|[0-9]+)", re.ASCII)
+_VALID_SYMBOL = re.compile(r"@[A-Za-z_][\w$.]*", re.ASCII)
+_NUMBERED = re.compile(r"(.+)_[0-9]+", re.DOTALL)
+_ESCAPE = re.compile(rb"\\(?:([0-9A-Fa-f]{2})|(.))", re.DOTALL)
+_ESCAPED = {b"n": b"\n", b"t": b"\t"}
+
+
+def is_handle_name(name: str) -> bool:
+    """Return True if a name can be a handle's: ``%`` and letters, digits, ``$ . _ -``."""
+    return _VALID_HANDLE.fullmatch(name) is not None
+
+
+def is_symbol_name(name: str) -> bool:
+    """Return True if a name can be a sequence's: ``@`` and letters, digits, ``$ . _``."""
+    return _VALID_SYMBOL.fullmatch(name) is not None
+
+
+def symbol_name(symbol: str) -> str:
+    """Return the name that a symbol of a text spells: ``@main`` and ``@"main"`` are both ``main``.
+
+    Bytes that are not UTF-8 come escaped, as in the names that the compiler's worker returns.
+    """
+    if not symbol.startswith('@"'):
+        return symbol.removeprefix("@")
+    spelled = symbol[2:-1].encode(errors="replace")
+    name = _ESCAPE.sub(lambda m: bytes.fromhex(m[1].decode()) if m[1] else _ESCAPED.get(m[2], m[2]), spelled)
+    return name.decode(errors="backslashreplace")
+
+
+def names_in(text: str) -> set[str]:
+    """Return every handle and symbol that a text mentions, without numbers of results."""
+    return {
+        t.text if t.kind == "symbol" else t.text.partition("#")[0]
+        for t in lex(text)
+        if t.kind in ("value", "symbol")
+    }
+
+
+def fresh_name(wanted: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken: the one wanted, else with the next free number behind it."""
+    if wanted not in taken:
+        return wanted
+    quote = '"' if wanted.endswith('"') else ""  # the number goes inside a quoted symbol
+    wanted = wanted.removesuffix(quote)
+    numbered = _NUMBERED.fullmatch(wanted)
+    stem, number = numbered[1] if numbered else wanted, 1
+    while f"{stem}_{number}{quote}" in taken:
+        number += 1
+    return f"{stem}_{number}{quote}"
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with handles and symbols renamed wherever they stand; ``%a#1`` keeps its number."""
+    pieces = []
+    for token in lex(text):
+        stem, mark, number = token.text.partition("#") if token.kind == "value" else (token.text, "", "")
+        is_name = token.kind in ("value", "symbol")
+        pieces.append(names.get(stem, stem) + mark + number if is_name else token.text)
+    return "".join(pieces)
+
 
 StepRef = int | str
 SEQUENCE = "transform.named_sequence"
@@ -166,3 +232,121 @@ def renamed(definition: Definition, new: str) -> list[Replacement]:
 def is_terminator(op: OpSyntax) -> bool:
     """Return True for the op that ends a block."""
     return op.name == TERMINATOR
+
+
+# Lines and indentation: where a step's lines begin and end, and a text moved to another depth.
+
+
+STEP_INDENT = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A piece of a text that belongs to one op or several in a row, comments included.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends.
+        has_lines: True if it is whole lines, the last line feed included.
+    """
+
+    start: int
+    end: int
+    has_lines: bool
+
+
+def line_start(text: str, at: int) -> int:
+    """Return where the line of a place begins."""
+    return text.rfind("\n", 0, at) + 1
+
+
+def line_end(text: str, at: int) -> int:
+    """Return where the line of a place ends, before its line feed."""
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def indent_of(text: str, at: int) -> str:
+    """Return the white space at the beginning of the line of a place."""
+    line = text[line_start(text, at) : line_end(text, at)]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def extent_of(text: str, first: OpSyntax, last: OpSyntax) -> Extent:
+    """Return the extent of the ops from one to another: lines where they have lines of their own."""
+    start, end = line_start(text, first.lead), line_end(text, last.tail)
+    if not text[start : first.lead].strip() and not text[last.tail : end].strip() and end < len(text):
+        return Extent(start, end + 1, True)
+    return Extent(first.start, last.tail, False)
+
+
+def cut(text: str, first: OpSyntax, last: OpSyntax) -> Replacement:
+    """Return the replacement that takes ops out of a text, with their comments."""
+    extent = extent_of(text, first, last)
+    start, end = extent.start, extent.end
+    if not extent.has_lines:
+        # One of the spaces around it goes too: the one behind, or before what ends a line.
+        if text.startswith(" ", end):
+            end += 1
+        elif text[start - 1 : start] == " ":
+            start -= 1
+    return Replacement(start, end, "")
+
+
+def comments_removed(text: str, pattern: re.Pattern[str]) -> list[Replacement]:
+    """Return the replacements that take matching comments out, and the lines that hold nothing else."""
+    found = []
+    for token, _ in matching_comments(text, pattern):
+        start = line_start(text, token.start)
+        if text[start : token.start].strip():
+            found.append(Replacement(token.start, token.end, ""))
+        else:
+            found.append(Replacement(start, min(token.end + 1, len(text)), ""))
+    return found
+
+
+def lines_of(text: str, first: OpSyntax, last: OpSyntax, replaced: Sequence[Replacement] = ()) -> str:
+    """Return ops with their comments as lines, without indentation and last line feed.
+
+    Args:
+        text: The text they stand in.
+        first: The first op.
+        last: The last one.
+        replaced: Pieces of the ops to be written otherwise.
+    """
+    extent = extent_of(text, first, last)
+    shifted = [Replacement(r.start - extent.start, r.end - extent.start, r.text) for r in replaced]
+    piece = with_replacements(text[extent.start : extent.end], shifted)
+    if not extent.has_lines:
+        piece = indent_of(text, first.start) + piece
+    return textwrap.dedent(piece).strip("\n")
+
+
+def indented(lines: str, indent: str) -> str:
+    """Return lines with an indentation before each that is not empty, and a line feed at the end."""
+    return textwrap.indent(lines, indent) + "\n"
+
+
+def put_before(text: str, op: OpSyntax, lines: str) -> Replacement:
+    """Return the replacement that puts lines before an op and its comments, at its indentation."""
+    extent, indent = extent_of(text, op, op), indent_of(text, op.start)
+    if extent.has_lines:
+        return Replacement(extent.start, extent.start, indented(lines, indent))
+    if _fits_in_line(lines):
+        return Replacement(op.start, op.start, lines + " ")
+    return Replacement(op.start, op.start, indented(lines, indent).removeprefix(indent) + indent)
+
+
+def put_after(text: str, op: OpSyntax, lines: str) -> Replacement:
+    """Return the replacement that puts lines behind an op and its comment, at its indentation."""
+    extent, indent = extent_of(text, op, op), indent_of(text, op.start)
+    if extent.has_lines:
+        return Replacement(extent.end, extent.end, indented(lines, indent))
+    if _fits_in_line(lines) and op.tail == op.end:
+        return Replacement(op.end, op.end, " " + lines)
+    after = "" if not text[op.tail : line_end(text, op.tail)].strip() else "\n" + indent
+    return Replacement(op.tail, op.tail, "\n" + indented(lines, indent).removesuffix("\n") + after)
+
+
+def _fits_in_line(lines: str) -> bool:
+    return "\n" not in lines and "//" not in lines

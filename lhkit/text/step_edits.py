@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 
 from lhkit.text.handle_scopes import Definition
-from lhkit.text.layout import (
-    STEP_INDENT,
-    cut,
-    indent_of,
-    indented,
-    lines_of,
-    put_after,
-    put_before,
-)
-from lhkit.text.naming import fresh_name, names_in, with_names
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.parser import read_syntax
+from lhkit.text.parser import OFF_MARK, read_syntax
 from lhkit.text.script import (
     SEQUENCE,
+    STEP_INDENT,
     Edited,
     Replacement,
     Script,
     StepRef,
+    cut,
+    fresh_name,
+    indent_of,
+    indented,
     is_terminator,
+    line_end,
+    line_start,
+    lines_of,
+    names_in,
+    put_after,
+    put_before,
     renamed,
+    with_names,
 )
 
 
@@ -242,3 +245,189 @@ def _end_of_block(script: Script, owner: OpSyntax, lines: str) -> Replacement:
     head = script.text[region.start : closing]
     kept = len(head.rstrip()) + region.start
     return Replacement(kept, closing, "\n" + indented(lines, outer + STEP_INDENT) + outer)
+
+
+# Moving a step to another place, as far as every handle stays defined where it is read.
+
+
+def move_step(
+    script: Script, step: StepRef, *, before: StepRef | None = None, after: StepRef | None = None
+) -> Edited:
+    """Move a step, with its comments, before or behind another one.
+
+    Raises:
+        UsageError: A handle would be used before its definition or out of its sight; the message says which.
+    """
+    if (before is None) == (after is None):
+        raise script.refusal("say where to move: exactly one of before and after")
+    op = script.find(step)
+    target = script.find(before if before is not None else after)  # type: ignore[arg-type]
+    refuse_terminator(script, op, "moved")
+    if op.start <= target.start < op.end:
+        raise script.refusal(f"{script.describe(op)} cannot move into itself", op)
+    if before is None and is_terminator(target):
+        raise script.refusal(f"nothing can stand behind {script.describe(target)}: it ends its block", target)
+    if (op.name == SEQUENCE) != (target.name == SEQUENCE):
+        raise script.refusal("steps stand in sequences, and sequences beside sequences", target)
+    at = target.start if before is not None else target.end
+    _check_order(script, op, target, at)
+    replaced, notes = _names_free_at(script, op, script.handles.scope_at(target.start), at)
+    own = [r for r in replaced if op.start <= r.start < op.end]
+    others = [r for r in replaced if r not in own]
+    lines = lines_of(script.text, op, op, own)
+    place = (put_after if before is None else put_before)(script.text, target, lines)
+    where = "before" if before is not None else "behind"
+    title = f"move {script.describe(op)} {where} {script.describe(target)}"
+    return script.edited([cut(script.text, op, op), place, *others], title, notes)
+
+
+def _check_order(script: Script, op: OpSyntax, target: OpSyntax, place: int) -> None:
+    """Refuse a move after which a handle is used before its definition, or out of its sight."""
+    handles = script.handles
+    scope = handles.scope_at(target.start)
+    span = range(op.start, op.end)
+    for definition in handles.definitions:
+        is_result = definition.op.start == op.start and not definition.is_argument
+        if definition.name.start in span and not is_result:
+            continue
+        for use, user in definition.uses:
+            if is_result:
+                in_sight = handles.inside(handles.scope_at(user.start), scope)
+                if use.start < place or not in_sight:
+                    message = (
+                        f"{script.describe(op)} cannot move there: {script.describe(user)} uses {use.text}"
+                    )
+                    raise script.refusal(f"{message}, which would not be defined before it", use.start)
+            elif use.start in span:
+                defined = definition.name.start if definition.is_argument else definition.op.end
+                if defined > place or not handles.may_read(scope, definition):
+                    line = script.syntax.place(definition.name.start).line
+                    message = (
+                        f"{script.describe(op)} cannot move there: it uses {use.text}, defined at line {line}"
+                    )
+                    raise script.refusal(f"{message}, which it cannot read there", definition.name.start)
+
+
+def _names_free_at(script: Script, op: OpSyntax, scope: int, place: int) -> tuple[list[Replacement], list[str]]:
+    """Return what renames the handles of a step whose names are taken where it goes, and which those are."""
+    handles, span = script.handles, range(op.start, op.end)
+    others = [d for d in handles.definitions if d.name.start not in span]
+    around = [d for d in others if handles.inside(scope, d.scope)]
+    inside = {d.name.text for d in others if handles.inside(d.scope, scope) and d.name.start > place}
+    taken = names_in(script.text)
+    replaced: list[Replacement] = []
+    notes: list[str] = []
+    for definition in handles.definitions:
+        name = definition.name.text
+        is_result = definition.op.start == op.start and not definition.is_argument
+        seen = {d.name.text for d in around if is_result or d.name.start < place}
+        if definition.name.start in span and name in (seen | inside if is_result else seen):
+            new = fresh_name(name, taken)
+            taken.add(new)
+            replaced += renamed(definition, new)
+            notes.append(f"{name} is called {new} there, since the name is taken")
+    return replaced, notes
+
+
+# Switching steps off and on: a step that is off stays in the text, as comments of a form that can be
+# undone.
+
+
+_FIRST, _MORE = OFF_MARK, OFF_MARK + "+"
+
+
+@dataclass(frozen=True, slots=True)
+class DisabledStep:
+    """A step that is off.
+
+    Attributes:
+        name: Its op.
+        text: Its text, as it will stand when it is on again.
+        line: The line where it begins.
+        marks: Where its marks stand, one a line.
+    """
+
+    name: str
+    text: str
+    line: int
+    marks: tuple[tuple[int, int], ...]
+
+
+def disable_step(script: Script, step: StepRef, *, with_dependents: bool = False) -> Edited:
+    """Switch a step off: its lines become comments, and nothing else changes.
+
+    Args:
+        script: The schedule.
+        step: The step.
+        with_dependents: True to switch off the steps that depend on it too; they are listed in the notes.
+
+    Raises:
+        UsageError: It ends a block, others depend on it, or something stands behind it on its last line.
+    """
+    op = script.find(step)
+    refuse_terminator(script, op, "switched off")
+    dependents = check_dependents(script, op, allowed=with_dependents, done="switched off")
+    replacements = [r for o in outermost([op, *dependents]) for r in _marks(script, o)]
+    notes = [f"switched off {script.describe(d)} too" for d in dependents]
+    return script.edited(replacements, f"switch off {script.describe(op)}", notes)
+
+
+def disabled_steps(text: str) -> tuple[DisabledStep, ...]:
+    """Return the steps of a text that are off, in order."""
+    groups: list[list[tuple[int, int]]] = []
+    script = Script(text)
+    for token in script.syntax.tokens:
+        if token.kind != "comment" or not token.text.startswith(OFF_MARK):
+            continue
+        mark = _MORE if token.text.startswith(_MORE) else _FIRST
+        width = len(mark) + token.text.startswith(" ", len(mark))
+        if mark == _FIRST:
+            groups.append([])
+        if groups:
+            groups[-1].append((token.start, token.start + width))
+    return tuple(_disabled(script, group) for group in groups)
+
+
+def enable_step(script: Script, number: int) -> Edited:
+    """Switch a step on again.
+
+    Args:
+        script: The schedule.
+        number: Which one, as ``disabled_steps`` lists them.
+
+    Raises:
+        UsageError: No such step is off.
+    """
+    off = disabled_steps(script.text)
+    if not 0 <= number < len(off):
+        raise script.refusal(f"no step number {number} is switched off; {len(off)} are")
+    marks = [Replacement(start, end, "") for start, end in off[number].marks]
+    return script.edited(marks, f"switch on {off[number].name} at line {off[number].line}")
+
+
+def _marks(script: Script, op: OpSyntax) -> list[Replacement]:
+    text = script.text
+    end = line_end(text, op.end)
+    if text[op.tail : end].strip():
+        message = f"{script.describe(op)} cannot be switched off: something stands behind it on its last line"
+        raise script.refusal(message, op, "Give it lines of its own first.")
+    marks = [Replacement(op.start, op.start, _FIRST + " ")]
+    at = line_end(text, op.start) + 1
+    while at < end:
+        stop = line_end(text, at)
+        line = text[line_start(text, at) : stop]
+        inside = at + len(line) - len(line.lstrip(" \t"))
+        marks.append(Replacement(inside, inside, _MORE + (" " if line.strip() else "")))
+        at = stop + 1
+    return marks
+
+
+def _disabled(script: Script, marks: list[tuple[int, int]]) -> DisabledStep:
+    text = script.text
+    pieces = [text[end : line_end(text, end)] for _, end in marks]
+    indents = [text[line_start(text, start) : start] for start, _ in marks]
+    lines = [pieces[0], *(i + p for i, p in zip(indents[1:], pieces[1:], strict=True))]
+    whole = "\n".join(lines)
+    ops = read_syntax(whole).ops
+    line = script.syntax.place(marks[0][0]).line
+    return DisabledStep(ops[0].name if ops else "?", whole, line, tuple(marks))

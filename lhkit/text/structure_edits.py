@@ -2,11 +2,106 @@
 
 from __future__ import annotations
 
-from lhkit.text.layout import STEP_INDENT, extent_of, indent_of, indented, line_end, lines_of
-from lhkit.text.naming import fresh_name, names_in
-from lhkit.text.op_tree import Name, OpSyntax
-from lhkit.text.ranges import find_range, type_of
-from lhkit.text.script import Edited, Replacement, Script, StepRef
+from dataclasses import dataclass
+
+from lhkit.text.handle_scopes import Definition
+from lhkit.text.op_tree import Name, OpSyntax, Use
+from lhkit.text.script import (
+    SEQUENCE,
+    STEP_INDENT,
+    Edited,
+    Replacement,
+    Script,
+    StepRef,
+    extent_of,
+    fresh_name,
+    indent_of,
+    indented,
+    is_terminator,
+    line_end,
+    lines_of,
+    names_in,
+)
+
+# Several steps in a row: what they read from outside, what others read of them, and the types of both.
+
+
+@dataclass(frozen=True, slots=True)
+class StepRange:
+    """Steps in a row of one block.
+
+    Attributes:
+        ops: The steps.
+        captured: Every use inside of a handle from outside, with the op that uses it and the definition.
+        handed_on: The definitions inside that are used outside, in order.
+    """
+
+    ops: tuple[OpSyntax, ...]
+    captured: tuple[tuple[Use, OpSyntax, Definition], ...]
+    handed_on: tuple[Definition, ...]
+
+    @property
+    def first(self) -> OpSyntax:
+        """The first step."""
+        return self.ops[0]
+
+    @property
+    def last(self) -> OpSyntax:
+        """The last step."""
+        return self.ops[-1]
+
+
+def find_range(script: Script, first: StepRef, last: StepRef | None = None) -> StepRange:
+    """Return the steps from one to another, both included.
+
+    Raises:
+        UsageError: They are not in one block in this order, or one of them is a terminator or a sequence.
+    """
+    head = script.find(first)
+    tail = head if last is None else script.find(last)
+    _, _, block, i = script.home_of(head)
+    if tail not in block.ops[i:]:
+        message = f"{script.describe(tail)} does not follow {script.describe(head)} in the same block"
+        raise script.refusal(message, tail)
+    ops = block.ops[i : block.ops.index(tail) + 1]
+    for op in ops:
+        if op not in script.steps or is_terminator(op) or op.name == SEQUENCE:
+            raise script.refusal(f"{script.describe(op)} is no step that can be wrapped or extracted", op)
+    span = range(head.start, tail.end)
+    captured, handed_on = [], []
+    for definition in script.handles.definitions:
+        is_inside = definition.name.start in span
+        if not is_inside:
+            captured += [(u, o, definition) for u, o in definition.uses if u.start in span]
+        elif any(u.start not in span for u, _ in definition.uses):
+            handed_on.append(definition)
+    captured.sort(key=lambda c: c[0].start)
+    return StepRange(ops, tuple(captured), tuple(handed_on))
+
+
+def type_of(script: Script, definition: Definition, value: str) -> str:
+    """Return the type of a handle, ``%loops#1`` for one of several.
+
+    Raises:
+        UsageError: The outline of the script does not say.
+    """
+    if definition.is_argument:
+        span = definition.name.type_span
+        if span is None:
+            raise script.refusal(f"the type of {value} is not written", definition.name.start)
+        return script.text[span[0] : span[1]]
+    if not script.outline:
+        raise script.refusal(f"the type of {value} is only known once the schedule is parsed", definition.op)
+    parsed = script.outline[script.number_of(definition.op)]
+    return parsed.result_types[definition.op.values.index(value)]
+
+
+def is_consumed(script: Script, use: Use, op: OpSyntax) -> bool:
+    """Return True if an op consumes what it reads by a use, as far as the outline knows."""
+    parsed = script.outline[script.number_of(op)] if script.outline else None
+    if parsed is None or len(parsed.consumed) != len(op.operands):
+        return False
+    return parsed.consumed[op.operands.index(use)]
 
 
 def wrap_in_foreach(
@@ -64,3 +159,25 @@ def _replaced(script: Script, first: OpSyntax, last: OpSyntax, lines: str) -> Re
 
 def _written(name: Name) -> str:
     return name.text if name.count == 1 else f"{name.text}:{name.count}"
+
+
+# Edits of handles: rename one wherever it is meant, let a step read another one.
+
+
+def find_definition(script: Script, name: str, *, at: StepRef | None = None) -> Definition:
+    """Return the definition of a handle.
+
+    Raises:
+        UsageError: There is none, or several and ``at`` does not tell them apart.
+    """
+    found = [d for d in script.handles.definitions if d.name.text == name]
+    if at is not None:
+        step = script.find(at)
+        found = [d for d in found if d.op.start == step.start]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise script.refusal(f"{script.source} defines no handle {name}" + (" there" if at is not None else ""))
+    lines = ", ".join(str(script.syntax.place(d.name.start).line) for d in found)
+    message = f"several handles are called {name}, at lines {lines}"
+    raise script.refusal(message, advice="Say which step defines it, at=…, or pass its definition.")

@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from lhkit.model.caches import CacheLevel
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.index_terms import TermValues
 from lhkit.model.signature import Function
+from lhkit.model.target import CacheLevel
 from lhkit.model.tile_picture import (
     OperandTile,
     Part,
     PicturedLoop,
     PicturedOperand,
+    StructuredOp,
+    TiledOperand,
     TileFrame,
     TilePicture,
+    Tilings,
     WorkingSet,
 )
-from lhkit.model.tiling import StructuredOp, TiledOperand, Tilings
-from lhkit.tiles.loop_nests import LoopNest
-from lhkit.tiles.operand_region import Footprint
+from lhkit.tiles.operand_region import Footprint, LoopNest
 from lhkit.tiles.tile_labels import axis_labels, loop_factors, loop_labels, operand_letters, operand_name
 from lhkit.tiles.visited_elements import Sweeper
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lhkit.model.index_terms import TermValues
-from lhkit.model.tiling import LoopVariable, StructuredOp, TiledOperand
+from lhkit.model.tile_picture import LoopVariable, StructuredOp, TiledOperand
 
 _DIMENSIONS = "ijklmnpqrs"
 _INPUTS = "ABDEFGHJKLMN"

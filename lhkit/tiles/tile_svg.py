@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from lhkit.draw.byte_sizes import format_bytes
 from lhkit.draw.svg import drawing_id, element, escaped, fitted, svg, text_width
+from lhkit.draw.tables import format_bytes
 from lhkit.draw.theme import MONO
 from lhkit.model.tile_picture import TileFrame, TilePicture
 from lhkit.tiles.tile_facts import tile_frame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lhkit.draw.byte_sizes import format_bytes
+from lhkit.draw.tables import format_bytes
 from lhkit.model.tile_picture import (
     OperandTile,
     Part,

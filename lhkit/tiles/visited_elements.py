@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from lhkit.model.errors import usage_error
 from lhkit.model.index_terms import TermValues
-from lhkit.model.tile_picture import Sweep
-from lhkit.model.tiling import StructuredOp, TiledOperand
-from lhkit.tiles.loop_nests import LoopNest
-from lhkit.tiles.operand_region import Footprint, Points, footprint, spread, union
+from lhkit.model.tile_picture import StructuredOp, Sweep, TiledOperand
+from lhkit.tiles.operand_region import Footprint, LoopNest, Points, footprint, spread, union
 from lhkit.tiles.tile_labels import loop_factors
 
 # Up to so many tiles are joined one by one; beyond it by the steps of the loops.

@@ -6,25 +6,32 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lhkit.compose.form_text import form_text
-from lhkit.compose.forms import read_forms
+from lhkit.compose.form_text import form_text, read_forms
 from lhkit.compose.recipes import Recipe, insert_recipe
 from lhkit.compose.step_candidates import USUAL, include_text
 from lhkit.compose.trial_steps import known_recipes
 from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.load.user_code import known_own_ops
 from lhkit.model.errors import usage_error
-from lhkit.model.op_catalogue import Catalogue
-from lhkit.model.own_catalogue import with_own_ops
+from lhkit.model.op_catalogue import Catalogue, with_own_ops
 from lhkit.model.schedule import Schedule
 from lhkit.model.step_form import Form, TypedName, WrittenForm
 from lhkit.text.script import Script
 from lhkit.text.step_edits import insert_step, replace_step
 from lhkit.workbench.commands_steps import change
-from lhkit.workbench.fields import mapping, text
-from lhkit.workbench.form_fields import built_form, has_body, written_fields
-from lhkit.workbench.forms_html import form_html, found_html, recipe_form_html
-from lhkit.workbench.workbench_places import StepPlace, asked_place, handles_at, number_after
+from lhkit.workbench.form_fields import (
+    StepPlace,
+    asked_place,
+    built_form,
+    form_html,
+    found_html,
+    handles_at,
+    has_body,
+    number_after,
+    recipe_form_html,
+    written_fields,
+)
+from lhkit.workbench.screen import mapping, text
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench

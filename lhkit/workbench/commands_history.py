@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import usage_error
-from lhkit.workbench.fields import integer, text
+from lhkit.workbench.screen import integer, text
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench

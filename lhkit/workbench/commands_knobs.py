@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lhkit.workbench.fields import mapping
+from lhkit.workbench.screen import mapping
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench

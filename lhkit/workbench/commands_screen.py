@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import usage_error
-from lhkit.workbench.fields import flag, integer, text
-from lhkit.workbench.workbench_carrying import fitting
+from lhkit.workbench.screen import fitting, flag, integer, text
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench

@@ -6,12 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.text.edits_moving import move_step
-from lhkit.text.edits_switching import disable_step, enable_step
 from lhkit.text.script import Edited, Script, is_terminator
-from lhkit.text.step_edits import dependents_of, duplicate_step, insert_step, remove_step
-from lhkit.workbench.fields import flag, integer, text
-from lhkit.workbench.notices import Notice
+from lhkit.text.step_edits import (
+    dependents_of,
+    disable_step,
+    duplicate_step,
+    enable_step,
+    insert_step,
+    move_step,
+    remove_step,
+)
+from lhkit.workbench.screen import Notice, flag, integer, text
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench

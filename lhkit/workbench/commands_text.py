@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.workbench.fields import flag, text
-from lhkit.workbench.notices import Notice
-from lhkit.workbench.typed import Typed
+from lhkit.workbench.screen import Notice, Typed, flag, text
 from lhkit.worker.cancellation import was_stopped
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from lhkit.compose.recipes import insert_recipe
 from lhkit.model.errors import usage_error
 from lhkit.workbench.commands_steps import change
-from lhkit.workbench.fields import integer, text
-from lhkit.workbench.workbench_places import number_after
+from lhkit.workbench.form_fields import number_after
+from lhkit.workbench.screen import integer, text
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench

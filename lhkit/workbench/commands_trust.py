@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lhkit.load.trust import NOT_TRUSTED
 from lhkit.model.errors import usage_error
-from lhkit.workbench.notices import Notice
 from lhkit.workbench.run_results import RunKind
+from lhkit.workbench.screen import Notice
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench

@@ -9,27 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 from lhkit.compose.session import Session
 from lhkit.draw.svg import drawing_id
-from lhkit.load.saving import reference_here
 from lhkit.load.verified_edits import read_script
-from lhkit.model.errors import LhkitError, usage_error
-from lhkit.model.failure import Failure
+from lhkit.load.weights import reference_here
+from lhkit.model.errors import Failure, LhkitError, usage_error
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import Script
-from lhkit.workbench.checks import Checks
 from lhkit.workbench.commands import COMMANDS
+from lhkit.workbench.form_fields import step_of_number
 from lhkit.workbench.jobs import InlineJobs, Jobs
-from lhkit.workbench.notices import Notice, recovery_notice
 from lhkit.workbench.pane import Part
 from lhkit.workbench.pane_list import PARTS
-from lhkit.workbench.problems import Problems
+from lhkit.workbench.pane_problems import Problems
+from lhkit.workbench.pane_text import Checks
+from lhkit.workbench.pane_tried import Tryouts
 from lhkit.workbench.questions import QUESTIONS
 from lhkit.workbench.run_results import Result
 from lhkit.workbench.runs import Runs
-from lhkit.workbench.screen import Screen
-from lhkit.workbench.tryouts import Tryouts
-from lhkit.workbench.typed import Typed
-from lhkit.workbench.workbench_carrying import carried, first_step, fitting
-from lhkit.workbench.workbench_places import step_of_number
+from lhkit.workbench.screen import Notice, Screen, Typed, carried, first_step, fitting, recovery_notice
 from lhkit.worker.cancellation import in_words, was_stopped
 
 if TYPE_CHECKING:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compose.builder.blocks import BuiltHandle
-from lhkit.compose.builder.bodies import Body
-from lhkit.compose.builder.parameters import BUILT_REGIONS, Parameter, parameters_of
-from lhkit.compose.builder.schedule_builder import Builder
-from lhkit.compose.form_text import mixed_entries
-from lhkit.model.errors import usage_error
+from lhkit.compose.builder.op_functions import BUILT_REGIONS, Parameter, parameters_of
+from lhkit.compose.builder.schedule_builder import Body, Builder
+from lhkit.compose.form_text import kind_of_type, mixed_entries
+from lhkit.compose.recipes import Recipe
+from lhkit.draw.svg import element, escaped
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.op_catalogue import AttributeKind, Catalogue, CatalogueOp
 from lhkit.model.step_form import Form, FormBlock, TypedName, attribute_text
-from lhkit.text.brackets import split_list
+from lhkit.model.trace_record import Trace
 from lhkit.text.lexer import lex, without_trivia
+from lhkit.text.op_tree import OpSyntax
+from lhkit.text.parser import split_list
+from lhkit.text.script import SEQUENCE, Script
+from lhkit.text.structure_edits import is_consumed, type_of
 
 Fields = Mapping[str, Any]
 Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]
@@ -251,3 +257,215 @@ def _written(value: Any, kind: str, storage: str) -> str:
         # One for each size, most often all false: who changes the sizes should not have to count them.
         return ", ".join(str(v).lower() for v in value) if any(value) else ""
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+# Forms of steps and the results of a search, as HTML.
+
+
+# Arguments that may be left out and seldom are.
+_USUAL = ("ops", "interface", "op_name", "factor")
+Offered = Sequence[tuple[TypedName, bool]]
+
+
+def found_html(ops: Iterable[CatalogueOp], recipes: Iterable[Recipe]) -> str:
+    """Return ops and recipes as a list to choose from."""
+    items = [_item(op.name, op.short_name, op.sentence, op.group) for op in ops]
+    items += [_item(r.name, r.name, r.sentence, "recipe") for r in recipes]
+    if not items:
+        return element("p", "Nothing like that.", class_="lh-note")
+    return element("ul", *items, class_="lhw-found")
+
+
+def _item(name: str, shown: str, sentence: str, group: str) -> str:
+    words = (element("b", escaped(shown)), element("span", escaped(group), class_="lhw-group"))
+    said = element("span", escaped(sentence), class_="lhw-sentence")
+    return element("li", element("button", *words, said, type="button", data_choose=name))
+
+
+def form_html(op: CatalogueOp, handles: Offered, fields: Mapping[str, Any], *, is_new: bool) -> str:
+    """Return the form of an op: what it needs first, the rest folded.
+
+    Args:
+        op: The op.
+        handles: The handles that may be given, each with whether it is dead by then.
+        fields: What the fields hold.
+        is_new: Whether the step is a new one, whose results may be named.
+    """
+    first: list[str] = []
+    more: list[str] = []
+    for parameter in parameters_of(op):
+        row = _field(parameter, handles, fields.get(parameter.name, ""))
+        is_shown = parameter.is_required or fields.get(parameter.name) not in (None, "", False)
+        (first if is_shown or _is_usual(parameter) else more).append(row)
+    if is_new and op.results:
+        listed = ", ".join(r.name for r in op.results)
+        more.append(_row(NAMES, f"names of {listed}", _text_input(NAMES, "")))
+        if any(r.count == "many" for r in op.results):
+            said = "how many handles it gives, where its arguments do not tell"
+            more.append(_row(RESULTS, said, _text_input(RESULTS, "")))
+    folded = element("details", element("summary", "more arguments"), *more) if more else ""
+    return "".join(first) + folded
+
+
+def recipe_form_html(recipe: Recipe, handles: Offered) -> str:
+    """Return the form of a recipe: a handle for each argument."""
+    fitting = [(h, dead) for h, dead in handles if kind_of_type(h.type) == "op"]
+    return "".join(
+        _row(f"handle {i}", type_, _menu(f"handle{i}", fitting, "", is_required=True))
+        for i, type_ in enumerate(recipe.arguments)
+    )
+
+
+def _is_usual(parameter: Parameter) -> bool:
+    """Return whether an argument that may be left out is what the op is about: its sizes, its options."""
+    spec = parameter.attribute
+    return spec is not None and (spec.dynamic is not None or spec.name in _USUAL)
+
+
+def _field(parameter: Parameter, handles: Offered, value: Any) -> str:
+    spec, operand = parameter.attribute, parameter.operand
+    if spec is None and operand is not None and operand.count != "many":
+        fitting = [(h, dead) for h, dead in handles if kind_of_type(h.type) in operand.kinds]
+        chosen = _menu(parameter.name, fitting, str(value), is_required=parameter.is_required)
+        return _row(parameter.name, parameter.describe(), chosen)
+    if spec is not None and spec.kind == "flag":
+        box = element("input", type="checkbox", name=parameter.name, checked="" if value is True else None)
+        return _row(parameter.name, parameter.describe(), box)
+    words = [c.name for c in spec.cases] if spec is not None and spec.kind == "enum" else []
+    words = ["true", "false"] if spec is not None and spec.kind == "bool" else words
+    if words:
+        shown = str(value).lower() if isinstance(value, bool) else str(value)
+        options = [_option(w, w, chosen=w == shown) for w in ["", *words]]
+        return _row(parameter.name, parameter.describe(), element("select", *options, name=parameter.name))
+    return _row(parameter.name, parameter.describe(), _text_input(parameter.name, str(value)))
+
+
+def _row(name: str, said: str, control: str) -> str:
+    label = element("span", escaped(name), class_="lhw-field-name")
+    return element("label", label, control, element("small", escaped(said)), class_="lhw-field")
+
+
+def _text_input(name: str, value: str) -> str:
+    return element("input", type="text", name=name, value=value, autocomplete="off", spellcheck="false")
+
+
+def _menu(name: str, handles: Offered, value: str, *, is_required: bool) -> str:
+    options = [] if is_required else [_option("", "—", chosen=not value)]
+    known = [h.name for h, _ in handles]
+    if value and value not in known:
+        options.append(_option(value, value, chosen=True))
+    for handle, dead in handles:
+        shown = f"{handle.name} (dead by then)" if dead else handle.name
+        options.append(_option(handle.name, shown, chosen=handle.name == value))
+    return element("select", *options, name=name)
+
+
+def _option(value: str, shown: str, *, chosen: bool) -> str:
+    return element("option", escaped(shown), value=value, selected="selected" if chosen else None)
+
+
+# Where a new step goes, and which handles can be read there.
+
+
+SIDES = ("after", "before", "inside", "step")
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlace:
+    """A place among the steps of a text.
+
+    Attributes:
+        side: ``after``, ``before`` or ``inside`` a step, or in the place of that ``step`` itself.
+        number: The number of that step.
+    """
+
+    side: str
+    number: int
+
+    @property
+    def as_keyword(self) -> dict[str, int]:
+        """The place as `lhkit.text.step_edits.insert_step` takes it."""
+        return {self.side: self.number}
+
+    def describe(self, script: Script) -> str:
+        """Return the place in words."""
+        op = script.find(self.number)
+        name = op.name.removeprefix("transform.")
+        at = f"{name} in line {script.line_of(op)}"
+        return {"inside": f"at the end of {at}", "step": at}.get(self.side, f"{self.side} {at}")
+
+
+def asked_place(command: Mapping[str, Any], script: Script, entry: str) -> StepPlace:
+    """Return the place that a command names; default the end of the entry.
+
+    Raises:
+        UsageError: It is no step.
+    """
+    for side in SIDES:
+        value = command.get(side)
+        if isinstance(value, int) and not isinstance(value, bool):
+            op = script.find(value)
+            return StepPlace("inside" if op.name == SEQUENCE else side, value)
+        if value is not None:
+            raise usage_error(f"{side!r} is the number of a step, not {value!r}")
+    return StepPlace("inside", script.number_of(script.find(f"@{entry}")))
+
+
+def number_after(script: Script, place: StepPlace) -> int:
+    """Return the number that a step will have that is inserted at a place."""
+    op = script.find(place.number)
+    if place.side == "before":
+        return place.number
+    if place.side == "inside":
+        inner = [o for o in script.steps if op.start < o.start < op.end]
+        last = op.regions[-1].ops[-1] if op.regions and op.regions[-1].ops else None
+        return script.number_of(last) if last is not None else place.number + len(inner) + 1
+    return place.number + sum(op.start <= o.start < op.end for o in script.steps)
+
+
+def handles_at(script: Script, place: StepPlace) -> tuple[tuple[TypedName, bool], ...]:
+    """Return the handles that a step at a place can read, nearest first, each with whether it is dead by then.
+
+    Args:
+        script: The schedule, with its outline.
+        place: The place.
+    """
+    op = script.find(place.number)
+    at, inner = _offset(op, place)
+    scope = script.handles.scope_at(inner)
+    found: list[tuple[int, TypedName, bool]] = []
+    for definition in script.handles.in_sight(scope).values():
+        is_before = definition.op.start < at if definition.is_argument else definition.op.end <= at
+        if not is_before or not script.handles.may_read(scope, definition):
+            continue
+        gone = {
+            definition.value_of(use)
+            for use, user in definition.uses
+            if use.start < at and is_consumed(script, use, user)
+        }
+        for value in definition.name.values:
+            try:
+                typed = TypedName(value, type_of(script, definition, value))
+            except UsageError:  # its type is not written: it cannot be offered
+                continue
+            found.append((definition.name.start, typed, value in gone))
+    found.sort(key=lambda entry: (entry[2], -entry[0]))
+    return tuple((typed, is_dead) for _, typed, is_dead in found)
+
+
+def _offset(op: OpSyntax, place: StepPlace) -> tuple[int, int]:
+    """Return the place as an offset, and an offset in the same block."""
+    if place.side == "inside" and op.regions:
+        return op.regions[-1].end - 1, op.regions[-1].start + 1
+    return (op.end, op.start) if place.side == "after" else (op.start, op.start)
+
+
+def step_of_number(script: Script, trace: Trace, number: int) -> int | None:
+    """Return the first step of a trace that ran a step of the text, None if none did."""
+    place = script.syntax.place(script.find(number).name_start)
+    source = trace.schedule.source
+    for step in trace.step_records:
+        where = step.source
+        if where is not None and (where.file, where.line, where.column) == (source, place.line, place.column):
+            return step.index
+    return None

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lhkit.draw.svg import element
+from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import trace_key
-from lhkit.traces.diff.ir_html import payload_html
-from lhkit.workbench.frames import payload_frame
+from lhkit.traces.diff.ir_html import ir_html, payload_html
+from lhkit.traces.diff.op_diff import ir_at, ir_diff
 from lhkit.workbench.pane import Part, same_trace, sent
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench
+
+
+# The payload after a step as a fragment: against the one before, or whole.
+
+
+def payload_frame(trace: Trace, step: int, *, whole: bool, most_lines: int = 600) -> str:
+    """Return the payload after a step as HTML.
+
+    Args:
+        trace: The trace.
+        step: Index of the step, -1 for the payload as given.
+        whole: As text, instead of what the step did to it.
+        most_lines: Lines to write of what it did, those in folds apart.
+
+    Raises:
+        UsageError: There is no such step.
+    """
+    if not trace.snapshots:
+        return element("p", "There is no payload: nothing ran.", class_="lh-note")
+    return payload_html(ir_at(trace, step)) if whole else ir_html(ir_diff(trace, step), most_lines=most_lines)
 
 
 def _make(workbench: Workbench) -> dict[str, Any]:

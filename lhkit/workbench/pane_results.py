@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from lhkit.draw.svg import element, escaped
 from lhkit.model.codec import to_json
 from lhkit.workbench.pane import Part
+from lhkit.workbench.pane_steps import do
 from lhkit.workbench.run_results import Result, ResultBar, knob_words, text_letters
-from lhkit.workbench.workbench_steps_html import do
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench

@@ -2,18 +2,198 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lhkit.draw.svg import element, escaped, marks
+from lhkit.draw.theme import mlir_html
 from lhkit.load.catalogue_cache import known_help
 from lhkit.model.errors import UsageError
-from lhkit.model.knob import KnobValue
+from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.schedule import Schedule
+from lhkit.model.trace_record import StepStatus
+from lhkit.traces.report.trace_text import delta_text
 from lhkit.workbench.pane import Part, same_trace, sent
-from lhkit.workbench.step_rows import step_rows
-from lhkit.workbench.workbench_steps_html import steps_html
+from lhkit.workbench.step_rows import HandleWord, StepRow, step_rows
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench
+
+
+# Rows of steps as HTML; what a click on them does stands in ``data-do``.
+
+
+# Knobs with more values than this have a field to type into.
+_MOST_VALUES = 64
+_SAID: Mapping[StepStatus | None, tuple[str, str]] = {
+    None: ("", ""),
+    "ok": ("", ""),
+    "failed": ("✕", "failed"),
+    "crashed": ("✕", "the compiler crashed here"),
+    "suppressed": ("○", "failed, and a step around it swallowed the failure"),
+    "not-run": ("·", "did not run"),
+}
+
+
+def do(name: str, **fields: object) -> str:
+    """Return a command as the attribute ``data-do`` holds it."""
+    return json.dumps({"do": name, **fields}, separators=(",", ":"))
+
+
+def button(label: str, command: str, *, title: str, class_: str = "") -> str:
+    """Return a button that gives a command."""
+    return element(
+        "button",
+        escaped(label),
+        type="button",
+        data_do=command,
+        title=title,
+        aria_label=title,
+        class_=class_ or None,
+    )
+
+
+def steps_html(rows: Iterable[StepRow], values: Mapping[str, KnobValue], version: str) -> str:
+    """Return the rows as a list.
+
+    Args:
+        rows: The rows.
+        values: The value of every knob.
+        version: Which text their numbers are of.
+    """
+    first = element(
+        "li",
+        element("div", "the payload as given", role="button", tabindex=0, class_="lhw-main", data_goto=-1),
+        class_="lhw-row lhw-given",
+        data_step=-1,
+    )
+    return element("ol", first, *(_row_html(row, values, version) for row in rows), class_="lhw-steps")
+
+
+def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> str:
+    if row.kind == "sequence":
+        return element(
+            "li",
+            element("b", escaped(row.op)),
+            " ",
+            _words(row.gives),
+            class_="lhw-sequence",
+            data_number=row.number,
+        )
+    known = {"version": version}
+    content = _knob(row.knob, values) if row.knob is not None else ""
+    tools = _tools(row, known)
+    return element(
+        "li",
+        _main(row, has_control=bool(content)),
+        content,
+        tools,
+        *(element("p", f"! {escaped(w)}", class_="lhw-warning") for w in row.warnings),
+        class_=f"lhw-row{' lhw-off' if row.kind == 'off' else ''}",
+        style=f"--depth: {row.depth}",
+        data_status=row.status,
+        data_number=row.number,
+        data_kind=row.kind,
+        data_step=" ".join(map(str, row.steps)) or None,
+    )
+
+
+def _main(row: StepRow, *, has_control: bool) -> str:
+    """Return what stands for the step, and shows it when it is pressed."""
+    family, _, name = row.op.rpartition(".")
+    mark, status = _SAID[row.status]
+    number = "off" if row.kind == "off" else str(row.steps[0]) if row.steps else "–"
+    times = f"×{len(row.steps)}" if len(row.steps) > 1 else ""
+    said = ", ".join(
+        part for part in (f"step {number}", row.op, status, delta_text(row.delta), *row.warnings[:1]) if part
+    )
+    parts = [element("span", number, class_="lhw-number"), element("span", escaped(name), class_="lhw-op")]
+    effect = " ".join(
+        p for p in (mark, times, delta_text(row.delta), f"{row.deaths}✕" if row.deaths else "") if p
+    )
+    parts.append(element("span", escaped(effect), class_="lhw-effect") if effect else "")
+    if not has_control:
+        gives = element("span", " → ", _words(row.gives, " "), class_="lhw-gives") if row.gives else ""
+        parts.append(element("span", _words(row.arguments), gives, class_="lhw-arguments"))
+    title = f"{family}.{name}: {row.sentence}" if family else row.sentence
+    # No <button>: in some browsers what is inside of one cannot be dragged.
+    return element(
+        "div",
+        *parts,
+        role="button",
+        tabindex=0,
+        class_="lhw-main",
+        title=title,
+        aria_label=said,
+        data_goto=row.steps[0] if row.steps else None,
+    )
+
+
+def _words(words: Iterable[HandleWord], between: str = "") -> str:
+    made = []
+    for word in words:
+        text = mlir_html(word.text)
+        made.append(element("span", text, **marks(handles=word.handles)) if word.handles else text)
+    return between.join(made)
+
+
+def _tools(row: StepRow, known: Mapping[str, Any]) -> str:
+    if row.kind == "off":
+        on = button("on", do("switch_on", off=row.number, **known), title="switch on", class_="lhw-switch")
+        return element("span", on, class_="lhw-tools")
+    given = {"step": row.number, **known}
+    edit = {"type": "button", "data_edit": row.number, "title": "change arguments (e)"}
+    made = [
+        element("button", "edit", aria_label="change arguments", **edit),
+        button("copy", do("duplicate_step", **given), title="duplicate"),
+        button("off", do("switch_off", **given), title="switch off (space)", class_="lhw-switch"),
+        button("↑", do("move_step", by=-1, **given), title="move up (Alt ↑)"),
+        button("↓", do("move_step", by=1, **given), title="move down (Alt ↓)"),
+        button("remove", do("remove_step", **given), title="remove (Delete)"),
+    ]
+    return element("span", *made, class_="lhw-tools", role="toolbar", aria_label=f"step {row.op}")
+
+
+def _knob(knob: Knob, values: Mapping[str, KnobValue]) -> str:
+    """Return the control of a knob: a slider for numbers, a menu for words, a field where nothing is listed."""
+    value = values.get(knob.name)
+    options = list(knob.options)
+    named: dict[str, object] = {
+        "data_knob": knob.name,
+        "aria_label": f"knob {knob.name}",
+        "title": knob.allowed(),
+    }
+    name = element("span", escaped(knob.name), class_="lhw-knob-name")
+    if not 1 < len(options) <= _MOST_VALUES:
+        return element(
+            "label", name, element("input", type="text", value=_shown(value), **named), class_="lhw-knob"
+        )
+    at = options.index(value) if value in options else 0
+    listed = json.dumps(options)
+    if all(isinstance(o, int | float) and not isinstance(o, bool) for o in options):
+        last = len(options) - 1
+        slider = element(
+            "input",
+            type="range",
+            min=0,
+            max=last,
+            step=1,
+            value=at,
+            data_values=listed,
+            aria_valuetext=value,
+            **named,
+        )
+        return element("label", name, slider, element("output", escaped(_shown(value))), class_="lhw-knob")
+    chosen = [
+        element("option", escaped(_shown(o)), value=i, selected="selected" if i == at else None)
+        for i, o in enumerate(options)
+    ]
+    return element("label", name, element("select", *chosen, data_values=listed, **named), class_="lhw-knob")
+
+
+def _shown(value: KnobValue | None) -> str:
+    return "" if value is None else str(value)
 
 
 def _make(workbench: Workbench) -> dict[str, Any]:

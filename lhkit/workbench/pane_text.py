@@ -2,17 +2,155 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lhkit.checks.schedule_check import check_schedule
+from lhkit.model.check_report import FatalUse, Finding
+from lhkit.model.errors import Diagnostic, Failure, LhkitError
+from lhkit.model.pass_policy import RefusedPass
+from lhkit.model.schedule import Schedule
+from lhkit.model.span import Span
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.traces.record.trace_failure import failure_of
 from lhkit.workbench.pane import Part, same_trace
-from lhkit.workbench.text_marks import TextMark, check_marks, merged, parser_marks, refused_marks, trace_marks
 from lhkit.worker.cancellation import was_stopped
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench
+
+
+# What is wrong in a text and where: from the parser, the check and the trace.
+
+
+_WORD = re.compile(r'"[^"\n]*"?|[%@!#^]?[\w$.-]+|\S', re.ASCII)
+_RANKS = ("error", "warning", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class TextMark:
+    """A place of a text that something is said about.
+
+    Attributes:
+        line: Its line, from 1.
+        start: Where in the line it begins, from 0, in UTF-16 units as a browser counts.
+        end: Where it ends.
+        severity: ``error``, ``warning`` or ``info``.
+        message: What is said.
+        source: Who says it: ``parser``, ``check`` or ``trace``.
+    """
+
+    line: int
+    start: int
+    end: int
+    severity: str
+    message: str
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the script reads it."""
+        return {
+            "line": self.line,
+            "start": self.start,
+            "end": self.end,
+            "severity": self.severity,
+            "message": self.message,
+            "source": self.source,
+        }
+
+
+def parser_marks(text: str, file: str, failure: Failure) -> tuple[TextMark, ...]:
+    """Return the marks of a text that does not parse; in its first line where no place is known."""
+    marks = tuple(_said(text, file, failure.diagnostics, "parser"))
+    return marks or (_mark(text, Span(file, 1, 1), "error", failure.message, "parser"),)
+
+
+def trace_marks(text: str, trace: Trace, failure: Failure | None) -> tuple[TextMark, ...]:
+    """Return the marks of a trace of a text: the step that failed, and steps that are suspicious.
+
+    Args:
+        text: The text.
+        trace: The trace.
+        failure: How it failed, if it did.
+    """
+    file = trace.schedule.source
+    marks: list[TextMark] = []
+    if failure is not None:
+        said = list(_said(text, file, failure.diagnostics, "trace"))
+        at = next((i for i, m in enumerate(said) if m.severity == "error"), None)
+        if at is not None:  # the cause, rather than that this is the place
+            said[at] = dataclasses.replace(said[at], message=failure.message)
+        failed = trace.outcome.failed_step
+        place = trace.step_records[failed].source if failed is not None else None
+        if at is None and place is not None and place.file == file:
+            said.append(_mark(text, place, "error", failure.message, "trace"))
+        marks += said
+    for step in trace.step_records:
+        if step.source is not None and step.source.file == file:
+            marks += (_mark(text, step.source, "warning", w.message, "trace") for w in step.warnings)
+            notes = [d for d in step.diagnostics if d.severity == "note"]  # which alternative was taken
+            marks += (_mark(text, step.source, "info", d.message, "trace") for d in notes)
+    return tuple(dict.fromkeys(marks))
+
+
+def check_marks(
+    text: str, file: str, findings: Iterable[Finding], fatal: Iterable[FatalUse] = ()
+) -> tuple[TextMark, ...]:
+    """Return the marks of a static check: of its findings, and of what would end the compiler."""
+    found = [(f.use.source, str(f.severity), f.message) for f in findings]
+    found += [(f.use.source, "error", f.message) for f in fatal]
+    return tuple(_mark(text, at, severity, said, "check") for at, severity, said in found if at.file == file)
+
+
+def refused_marks(text: str, file: str, refused: Iterable[RefusedPass]) -> tuple[TextMark, ...]:
+    """Return the marks of steps that run a pass which is not allowed."""
+    return tuple(
+        _mark(text, r.source, "error", r.reason, "check") for r in refused if r.source and r.source.file == file
+    )
+
+
+def merged(*groups: Iterable[TextMark]) -> tuple[TextMark, ...]:
+    """Return marks of several sources, in order of place; on one line the errors of the first source stay."""
+    kept: list[TextMark] = []
+    errors: dict[int, str] = {}
+    for mark in (mark for group in groups for mark in group):
+        if mark.severity == "error" and errors.setdefault(mark.line, mark.source) != mark.source:
+            continue
+        kept.append(mark)
+    return tuple(sorted(kept, key=lambda m: (m.line, m.start, _RANKS.index(m.severity))))
+
+
+def _said(text: str, file: str, diagnostics: Iterable[Diagnostic], source: str) -> Iterator[TextMark]:
+    for diagnostic in diagnostics:
+        severity = diagnostic.severity if diagnostic.severity in ("error", "warning") else "info"
+        if diagnostic.span is not None and diagnostic.span.file == file:
+            yield _mark(text, diagnostic.span, severity, diagnostic.message, source)
+        yield from _said(text, file, diagnostic.notes, source)
+
+
+def _mark(text: str, place: Span, severity: str, message: str, source: str) -> TextMark:
+    """Return a mark over the word at a place; at the end of a line over its last one."""
+    lines = _lines_of(text)
+    number = min(max(place.line, 1), len(lines))
+    line = lines[number - 1]
+    at = min(max(place.column - 1, 0), len(line))
+    found = _WORD.match(line, at)
+    start, end = found.span() if found else (max(len(line[:at].rstrip()) - 1, 0), at)
+    return TextMark(number, _units(line[:start]), _units(line[:end]), severity, message, source)
+
+
+@functools.lru_cache(maxsize=4)
+def _lines_of(text: str) -> tuple[str, ...]:
+    return tuple(text.split("\n"))
+
+
+def _units(text: str) -> int:
+    return len(text.encode("utf-16-le", errors="replace")) // 2
 
 
 def _make(workbench: Workbench) -> dict[str, Any] | None:
@@ -80,3 +218,43 @@ def _key(workbench: Workbench) -> Any:
 
 
 PARTS = (Part("text", _key, _make),)
+
+
+# The static check of the schedule that stands, for those who look at its text.
+
+
+class Checks:
+    """What the check found.
+
+    Attributes:
+        fatal: What would end the compiler.
+        found: The findings; none where the schedule cannot be checked, which its trace then says.
+        refused: The steps that run a pass which is not allowed.
+    """
+
+    def __init__(self) -> None:
+        self.found: tuple[Finding, ...] = ()
+        self.refused: tuple[RefusedPass, ...] = ()
+        self.fatal: tuple[FatalUse, ...] = ()
+        self._checked: Schedule | None = None
+
+    def follow(self, workbench: Workbench) -> None:
+        """Check the schedule if it is another one than before, after the commands that wait."""
+        version = workbench.session.version
+        # Without a trace the check is all that says what is wrong.
+        is_wanted = workbench.screen.is_open("text") or not workbench.session.is_trusted
+        if not is_wanted or version.is_draft or version.schedule == self._checked:
+            return
+        self._checked, self.found, self.refused, self.fatal = version.schedule, (), (), ()
+        workbench.jobs.post(lambda: self._check(workbench, version.schedule))
+
+    def _check(self, workbench: Workbench, schedule: Schedule) -> None:
+        if schedule is not self._checked:  # a newer one was asked for meanwhile
+            return
+        try:
+            report = check_schedule(schedule, worker=workbench.worker)
+        except LhkitError:
+            # A schedule that cannot even be outlined cannot be traced either, and that is on the screen.
+            return
+        self.found, self.refused, self.fatal = report.findings, report.refused, report.fatal
+        workbench.refresh()

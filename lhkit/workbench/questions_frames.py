@@ -10,11 +10,11 @@ from lhkit.draw.layered_layout import layout
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import trace_key
-from lhkit.traces.graph.flows import payload_flow_of
-from lhkit.workbench.fields import flag, integer
-from lhkit.workbench.frames import payload_frame
+from lhkit.traces.graph.payload_graph import payload_flow_of
 from lhkit.workbench.pane import Same, sent
 from lhkit.workbench.pane_handles import tile_frame_part, tiles_of
+from lhkit.workbench.pane_payload import payload_frame
+from lhkit.workbench.screen import flag, integer
 
 if TYPE_CHECKING:
     from lhkit.workbench.controller import Workbench

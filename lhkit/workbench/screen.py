@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeVar
+
+from lhkit.compose.saved_session import LeftBehind
+from lhkit.model.errors import usage_error
+from lhkit.model.trace_record import PayloadDelta, Trace
+from lhkit.show.trace_view import start_step
+from lhkit.traces.record.handle_history import display_names
 
 # Which pane of each area is in front, before anybody chose another.
 FRONT = (("left", "steps"), ("middle", "payload"), ("handles", "timeline"), ("pictures", "tiles"),
@@ -46,3 +54,167 @@ class Screen:
             "whole": self.whole_payload,
             "by": self.by,
         }
+
+
+# What was looked at in one trace, found again in the next: ids mean nothing elsewhere, names and places do.
+
+
+def first_step(trace: Trace) -> int:
+    """Return the step to show first: the one that failed, else the first that changed the payload."""
+    if trace.outcome.failed_step is not None:
+        return trace.outcome.failed_step
+    known = {s.step for s in trace.snapshots}
+    changing = (s.index for s in trace.step_records if s.payload_delta != PayloadDelta() and s.index in known)
+    return next(changing, start_step(trace))
+
+
+def fitting(screen: Screen, trace: Trace | None) -> Screen:
+    """Return what is looked at as far as it is there: a file or a page may name what a trace does not have."""
+    last = len(trace.step_records) - 1 if trace is not None else -1
+    known: set[str] = set()
+    if screen.kind == "step":
+        known = {str(index) for index in range(-1, last + 1)}
+    elif trace is not None and screen.kind == "handle":
+        known = {handle.id for handle in trace.handle_records}
+    elif trace is not None and screen.kind == "op":
+        known = {op.id for op in trace.op_records}
+    ids = " ".join(each for each in screen.ids.split() if each in known)
+    step = min(max(screen.step, -1), last)
+    return dataclasses.replace(screen, step=step, kind=screen.kind if ids else "", ids=ids)
+
+
+def carried(screen: Screen, old: Trace, new: Trace) -> Screen:
+    """Return what is looked at in a new trace: the same step and the same thing, if they are there."""
+    step = carried_step(old, new, screen.step)
+    found = (_carried_id(screen.kind, each, old, new) for each in screen.ids.split())
+    ids = [each for each in found if each is not None]
+    kind = screen.kind if ids else ""
+    return dataclasses.replace(screen, step=step, kind=kind, ids=" ".join(ids), by="")
+
+
+def carried_step(old: Trace, new: Trace, index: int) -> int:
+    """Return the step of a new trace that does what a step of an old one did, or the nearest to its place."""
+    if not 0 <= index < len(old.step_records):
+        return -1
+    wanted = _what(old, index)
+    alike = [s.index for s in new.step_records if _what(new, s.index) == wanted]
+    if alike:
+        return min(alike, key=lambda found: abs(found - index))
+    return min(index, len(new.step_records) - 1)
+
+
+def _what(trace: Trace, index: int) -> tuple[object, ...]:
+    step = trace.step_records[index]
+    given = tuple(trace.handle(h).name for h in step.results)
+    taken = tuple(trace.handle(o.handle).name for o in step.operands)
+    return (step.op, given, taken, step.iteration)
+
+
+def _carried_id(kind: str, id_: str, old: Trace, new: Trace) -> str | None:
+    if kind == "step":
+        return str(carried_step(old, new, int(id_)))
+    if kind == "handle":
+        names = display_names(old)
+        name = names.get(id_)
+        return next((h for h, n in display_names(new).items() if n == name), None)
+    was = next((o for o in old.op_records if o.id == id_), None)
+    found = any(o.id == id_ and was is not None and o.name == was.name for o in new.op_records)
+    return id_ if found else None
+
+
+# Fields of commands and questions, checked: what a screen sends is data like any other.
+
+
+T = TypeVar("T")
+
+
+def integer(command: Mapping[str, Any], name: str) -> int:
+    """Return an integer of a command.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    return _of_kind(int, "an integer", command, name)
+
+
+def text(command: Mapping[str, Any], name: str) -> str:
+    """Return a text of a command.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    return _of_kind(str, "a text", command, name)
+
+
+def mapping(command: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return an object of a command.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    return _of_kind(dict, "an object", command, name)
+
+
+def flag(command: Mapping[str, Any], name: str) -> bool:
+    """Return whether a command has a flag."""
+    return command.get(name) is True
+
+
+def _of_kind(kind: type[T], wanted: str, command: Mapping[str, Any], name: str) -> T:
+    value = command.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):  # to Python a bool is an int
+        said = command.get("do", command.get("ask"))
+        raise usage_error(f"{said}: {name!r} is {wanted}, not {value!r}")
+    return value
+
+
+# What is said about the last command.
+
+
+NoticeKind = Literal["refused", "done", "defect"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A sentence for the reader, and what can be done about it.
+
+    Attributes:
+        kind: ``refused``: the command changed nothing; ``done``: what else it did; ``defect``: lhkit itself
+            failed.
+        message: The sentence.
+        advice: What to do next; empty if there is nothing.
+        actions: Buttons, each as its label and the command.
+    """
+
+    kind: NoticeKind
+    message: str
+    advice: str = ""
+    actions: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the script reads it."""
+        actions = [{"label": label, "command": command} for label, command in self.actions]
+        return {"kind": self.kind, "message": self.message, "advice": self.advice, "actions": actions}
+
+
+def recovery_notice(left: LeftBehind) -> Notice:
+    """Return the offer to go on from a session that was not closed."""
+    return Notice("done", left.sentence(), "", (("Go on from there", {"do": "recover"}),))
+
+
+# What is being typed: by which view of the screen, and whether that goes on.
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """The text that was typed last.
+
+    Attributes:
+        by: The view that it was typed in, which need not be told its own text.
+        version: Which text it was (`Workbench.version_id`); another that stands was not typed.
+        goes_on: Whether more is awaited: until then no repairs are looked for.
+    """
+
+    by: str = ""
+    version: str = ""
+    goes_on: bool = False

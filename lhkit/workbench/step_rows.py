@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from lhkit.model.knob import Knob
 from lhkit.model.trace_record import PayloadDelta, StepStatus, Trace, TraceStep
-from lhkit.text.edits_switching import DisabledStep, disabled_steps
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import SEQUENCE, Script, is_terminator
-from lhkit.traces.report.schedule_lines import LinkedWord, schedule_lines
+from lhkit.text.step_edits import DisabledStep, disabled_steps
+from lhkit.traces.report.schedule_html import LinkedWord, schedule_lines
 
 _KNOB = "transform.tune.knob"
 _SPACES = re.compile(r"\s+")

@@ -14,31 +14,28 @@ import traitlets
 
 from lhkit.compose.session import Session
 from lhkit.compose.session_opening import open_session
+from lhkit.draw.live_view import is_live
 from lhkit.draw.svg import drawing_id, element, escaped
-from lhkit.draw.view import is_live
 from lhkit.draw.viewer import Pane, View, script, static_text, view_html, view_style
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import as_payload
 from lhkit.load.trust import payload_doubt
-from lhkit.model.boundary import public
-from lhkit.model.errors import usage_error
-from lhkit.model.files import write_file
+from lhkit.model.errors import public, usage_error
+from lhkit.model.file_io import write_file
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import schedule_panes, timeline_pane, trace_key
 from lhkit.traces.timeline.handle_timeline import timeline_drawing
-from lhkit.traces.timeline.timeline_html import timeline_style
+from lhkit.traces.timeline.timeline_svg import timeline_style
 from lhkit.workbench.controller import Workbench
-from lhkit.workbench.frames import payload_frame
 from lhkit.workbench.jobs import InlineJobs, ThreadJobs
-from lhkit.workbench.notices import Notice
 from lhkit.workbench.pane_list import PARTS
+from lhkit.workbench.pane_payload import payload_frame
 from lhkit.workbench.run_results import Result
-from lhkit.workbench.screen import Screen
-from lhkit.workbench.state import WorkbenchState, read_state
-from lhkit.workbench.workbench_exports import export_kind, exported
-from lhkit.worker.defects import typed_error
+from lhkit.workbench.screen import Notice, Screen
+from lhkit.workbench.workbench_exports import WorkbenchState, export_kind, exported, read_state
+from lhkit.worker.reproducer import typed_error
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
 FOLLOW_SECONDS = 0.4

@@ -6,7 +6,7 @@ import dataclasses
 import threading
 from types import TracebackType
 
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure
 from lhkit.worker.limits import Limits
 
 

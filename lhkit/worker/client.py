@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import collections
 import contextlib
 import dataclasses
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lhkit.model.codec import from_json, to_json
-from lhkit.model.errors import DefectError, LhkitError, error_for
-from lhkit.model.failure import Failure
-from lhkit.worker.deaths import advice_about
-from lhkit.worker.framing import Message
+from lhkit.model.errors import DefectError, Failure, LhkitError, error_for
+from lhkit.worker.framing import Message, Question, Request, question_message, record
 from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import write_reproducer
 from lhkit.worker.shared_arrays import SharedFiles
-from lhkit.worker.worker_process import COMPILER, DeathError, WorkerProcess
-from lhkit.worker.worker_questions import Question, Request, question_message, record
+from lhkit.worker.worker_process import COMPILER, DeathError, WorkerProcess, advice_about
 
 _POLL_SECONDS = 0.05
 
@@ -250,3 +249,24 @@ class Worker:
 
 def _cancelled(name: str) -> LhkitError:
     return error_for(Failure("cancelled", f"{name} was cancelled", request=name))
+
+
+# The worker that a session shares, started at the first need.
+
+
+@functools.cache
+def shared_worker() -> Worker:
+    """Return the worker of this process; it ends with it."""
+    worker = Worker()
+    atexit.register(worker.close)
+    return worker
+
+
+def own_worker() -> Worker:
+    """Return a worker of one's own, with the transform ops that the session loaded; it starts when it is asked.
+
+    Whoever has it closes it.
+    """
+    worker = Worker()
+    worker.preparation = shared_worker().preparation
+    return worker

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from lhkit.model.errors import error_for, usage_error
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, error_for, usage_error
 from lhkit.worker.process_groups import PARENT_VARIABLE
 from lhkit.worker.user_folders import STATE_VARIABLE
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.pass_policy import refusal_of
 from lhkit.worker.syscall_filter import install_filter
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from lhkit.model.codec import to_json
-from lhkit.model.errors import DEFECT_ADVICE, LhkitError, defect_message
-from lhkit.model.failure import Failure
+from lhkit.model.errors import DEFECT_ADVICE, Failure, LhkitError, defect_message
 from lhkit.worker.framing import Message, read_message, write_message
 from lhkit.worker.process_groups import ParentWatch
 from lhkit.worker.sandbox import explain_refusal

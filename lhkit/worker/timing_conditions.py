@@ -16,8 +16,10 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import psutil
 
+from lhkit.model.target import CacheLevel
 from lhkit.worker.user_folders import machine_folder, open_private
 
 _FOLDER = "timings"
@@ -87,3 +89,83 @@ def _is_alive(pid: int, began_s: int) -> bool:
         return bool(abs(psutil.Process(pid).create_time() - began_s) < _CLOCK_STEP_S)
     except (psutil.Error, OverflowError):
         return False
+
+
+# One core for as long as something is timed, where the system lets us, and the old cores afterwards.
+
+
+def quietest_core() -> int | None:
+    """Return the core of the affinity mask that was least busy since the last call.
+
+    People who share a machine would all meet on a fixed one. None where the system does not pin.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    allowed = sorted(os.sched_getaffinity(0))
+    busy = psutil.cpu_percent(interval=None, percpu=True)
+    return min(allowed, key=lambda core: (busy[core] if core < len(busy) else 0.0, -core))
+
+
+@contextlib.contextmanager
+def pinned_to(core: int | None) -> Iterator[None]:
+    """Run this thread on one core; with None, wherever the system likes."""
+    if core is None:
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+# The last-level cache: how large it is, and how to empty it of what a kernel left there.
+
+
+_UNKNOWN_BYTES = 32 << 20
+_MOST_BYTES = 256 << 20
+_CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@functools.cache
+def last_level_cache_bytes() -> int:
+    """Return the size of the largest cache; 32 MiB where the system does not say, 256 MiB at most."""
+    sizes = [level.size_bytes for level in cache_levels()]
+    return min(max(sizes, default=_UNKNOWN_BYTES), _MOST_BYTES)
+
+
+@functools.cache
+def cache_levels() -> tuple[CacheLevel, ...]:
+    """Return the data caches of a core, the smallest first; none where the system does not say."""
+    found: dict[int, int] = {}
+    for folder in sorted(_CACHE_FOLDER.glob("index*")):
+        kind, level, size = (_read(folder / name) for name in ("type", "level", "size"))
+        if kind != "Instruction" and level.isdigit() and size:
+            found[int(level)] = _size(size)
+    return tuple(CacheLevel(f"L{level}", size) for level, size in sorted(found.items()))
+
+
+def _read(file: Path) -> str:
+    """Return what a file says, nothing where a container hides it."""
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _size(text: str) -> int:
+    text = text.strip()
+    return int(text[:-1]) * _UNITS[text[-1]] if text[-1:] in _UNITS else int(text)
+
+
+class Eviction:
+    """A buffer of twice the last-level cache; reading it puts everything else out of the caches."""
+
+    def __init__(self) -> None:
+        self._buffer = np.ones(2 * last_level_cache_bytes() // 8, dtype=np.uint64)
+
+    def evict(self) -> None:
+        """Walk the buffer."""
+        self._buffer.max()

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import queue
+import select
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, cast
@@ -13,17 +18,155 @@ from typing import Any, BinaryIO, cast
 import psutil
 
 from lhkit.model.codec import from_json, to_json
-from lhkit.model.errors import LhkitError, error_for, usage_error
-from lhkit.model.failure import Failure, FailureKind
+from lhkit.model.errors import Failure, FailureKind, LhkitError, error_for, usage_error
 from lhkit.worker.c_compiler import compile_c
-from lhkit.worker.deaths import describe_exit, kind_of_death
-from lhkit.worker.framing import GarbageError, Message, write_message
-from lhkit.worker.inbox import Event, NothingYetError, open_inbox
+from lhkit.worker.framing import GarbageError, Message, Readable, read_message, write_message
 from lhkit.worker.limits import Limits, process_environment
 from lhkit.worker.process_groups import end_group
 from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.temp_folders import finalize_here, temporary_folder
+
+# Messages from the worker as they come: read by the thread that waits for them, or by one beside it.
+
+
+# A message, garbage, or None at the end of the stream.
+Event = Message | GarbageError | None
+
+
+class NothingYetError(Exception):
+    """No event came in time."""
+
+
+class PipeInbox:
+    """Reads a pipe in the waiting thread; for systems whose pipes can be waited for."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._descriptor = stream.fileno()
+        self._poll = select.poll()  # any descriptor, where select() takes small ones only
+        self._poll.register(self._descriptor, select.POLLIN)
+
+    def get(self, seconds: float) -> Event:
+        """Return the next event.
+
+        Raises:
+            NothingYetError: None came within this time.
+        """
+        if not self._poll.poll(1e3 * seconds):
+            raise NothingYetError
+        return _next_event(self)
+
+    def read(self, count: int) -> bytes:
+        """Return at most so many bytes, as they come; none at the end of the stream."""
+        return os.read(self._descriptor, min(count, 1 << 20))
+
+
+class ThreadInbox:
+    """Reads a stream in a thread of its own; for systems whose pipes can only be read."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        threading.Thread(target=_pump, args=(stream, self._events), daemon=True, name="lhkit-worker").start()
+
+    def get(self, seconds: float) -> Event:
+        """Return the next event.
+
+        Raises:
+            NothingYetError: None came within this time.
+        """
+        try:
+            return self._events.get(timeout=seconds)
+        except queue.Empty:
+            raise NothingYetError from None
+
+
+def open_inbox(stream: BinaryIO) -> PipeInbox | ThreadInbox:
+    """Return the inbox for a pipe on this system."""
+    return PipeInbox(stream) if hasattr(select, "poll") else ThreadInbox(stream)
+
+
+def _next_event(stream: Readable) -> Event:
+    try:
+        return read_message(stream)
+    except GarbageError as error:
+        return error
+    except (OSError, ValueError):  # closed under our hands
+        return None
+
+
+def _pump(stream: BinaryIO, events: queue.SimpleQueue[Event]) -> None:
+    while True:
+        event = _next_event(stream)
+        events.put(event)
+        if not isinstance(event, Message):
+            return
+
+
+# How a worker died, in words and as a kind of failure.
+
+
+_OUT_OF_MEMORY = ("out of memory", "bad_alloc", "MemoryError", "Cannot allocate memory")
+_KILL = getattr(signal, "SIGKILL", 9)
+_TIME_LIMIT_SIGNAL = getattr(signal, "SIGALRM", None)
+
+
+def describe_exit(code: int | None, stage: str | None) -> str:
+    """Return how a process ended in a stage of a request: by which signal, or with which exit code."""
+    if code is None:
+        return "stopped answering"
+    if has_exited(code, stage):
+        return f"was ended by the payload itself, which exited with status {code},"
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = "unknown"
+    return f"died of signal {-code} ({name})"
+
+
+def has_exited(code: int | None, stage: str | None) -> bool:
+    """Return whether a kernel ended its process, as by ``llvm.call @exit``: lhkit does not while it runs."""
+    return stage == "call" and code is not None and code >= 0
+
+
+def was_killed(failure: Failure) -> bool:
+    """Return whether a worker died because somebody outside killed it: a person, or a system out of memory."""
+    return failure.kind == "crash" and f"signal {int(_KILL)} " in failure.message
+
+
+def kind_of_death(code: int | None, last_words: str) -> FailureKind:
+    """Return the kind of a death that the client did not cause itself."""
+    if any(words in last_words for words in _OUT_OF_MEMORY):
+        return "memory"
+    if _TIME_LIMIT_SIGNAL is not None and code == -_TIME_LIMIT_SIGNAL:
+        return "timeout"
+    return "crash"
+
+
+def advice_about(kind: FailureKind, stage: str | None, code: int | None) -> str:
+    """Return what to do about a death with an exit code in a stage of a request."""
+    if kind == "crash" and has_exited(code, stage):
+        return _EXIT_ADVICE
+    return _CALL_ADVICE if (kind, stage) == ("crash", "call") else _ADVICE[kind]
+
+
+_EXIT_ADVICE = (
+    "A payload that calls exit, _exit or the like takes the worker with it, and its results: return from the"
+    " function instead. The next request works."
+)
+_CALL_ADVICE = (
+    "A kernel that dies while it runs has touched memory outside its buffers: look for a payload whose"
+    " slices do not fit, or for memory that could not be had. The next request works."
+)
+_ADVICE: dict[str, str] = {
+    "timeout": "Close what else keeps this machine busy, give it more time (--timeout SECONDS, or "
+    "limits=lhkit.Limits(seconds=…)), or look at the step named above.",
+    "memory": "Give it more memory (--memory BYTES, or limits=lhkit.Limits(bytes=…)), "
+    "or look at the step named above.",
+    "crash": "This is a defect of the compiler or of the code that it made; the next request works.",
+}
+
 
 _POLL_SECONDS = 0.05
 _START_SECONDS = 120.0

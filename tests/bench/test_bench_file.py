@@ -10,8 +10,7 @@ import pytest
 
 import lhkit
 from lhkit.bench.bench_file import bench_from_json, bench_to_json, failed_bench_to_json
-from lhkit.model.errors import UsageError
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, UsageError
 from lhkit.model.measurement import Comparison, CoreLimits, Measurement, Verification
 
 SCHEMA = json.loads((Path(lhkit.__file__).parent / "schemas" / "bench-1.json").read_text(encoding="utf-8"))

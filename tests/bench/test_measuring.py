@@ -14,7 +14,7 @@ from lhkit.load.loader import load_payload, load_schedule
 from lhkit.model.errors import UsageError
 from lhkit.model.sample_statistics import summarize
 from lhkit.worker.client import Worker
-from lhkit.worker.worker_caches import last_level_cache_bytes
+from lhkit.worker.timing_conditions import last_level_cache_bytes
 
 IN_PLACE = """
 func.func @double(%x: memref<4096xf32>) {

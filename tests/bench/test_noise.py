@@ -1,7 +1,7 @@
 """Verdicts on noise name the reason and what to do."""
 
 from lhkit.model.measurement import Comparison, Measurement
-from lhkit.model.noise import judge_noise, judge_run
+from lhkit.model.sample_statistics import judge_noise, judge_run
 
 
 def run(samples, *, stable=True, disturbed=()):

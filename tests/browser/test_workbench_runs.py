@@ -19,7 +19,7 @@ SCHEDULE = """module attributes {transform.with_named_sequence} {
 """
 EXPLORE = f"import lhkit\nbench = lhkit.explore(lhkit.payloads.fc_relu(64, 64, 64), '''{SCHEDULE}''')\nbench"
 # The process of the compiler stands still.
-HANG = "import os, signal\nfrom lhkit.worker.workers import shared_worker\nos.kill(shared_worker().pid, signal.SIGSTOP)\nbench"
+HANG = "import os, signal\nfrom lhkit.worker.client import shared_worker\nos.kill(shared_worker().pid, signal.SIGSTOP)\nbench"
 AGAIN = "bench.save('saved.json')\nbench.close()\nbench = lhkit.explore('saved.json')\nbench"
 
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 import jsonschema
 import pytest
 
-from lhkit.checks.check_text import check_bundle
+from lhkit.checks.schedule_check import check_bundle
 from lhkit.model.check_report import CheckReport, Finding, OpPlace, check_to_json
 from lhkit.model.span import Span
 

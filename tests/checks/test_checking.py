@@ -10,10 +10,10 @@ from check_payloads import PAYLOADS
 from tutorial_cases import CASES, last_line_marked, schedule_text
 
 import lhkit
-from lhkit.checks import handle_states, static_check
 from lhkit.checks import points_to as aliasing
-from lhkit.checks.check_text import check_lines
-from lhkit.checks.schedule_check import check_schedule, outline_of
+from lhkit.checks import result_sets as handle_states
+from lhkit.checks import static_check
+from lhkit.checks.schedule_check import check_lines, check_schedule, outline_of
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model import span
 from lhkit.model.errors import ScheduleError, UsageError
@@ -21,7 +21,7 @@ from lhkit.model.span import Span, excerpt
 from lhkit.traces.record.handle_history import rolled_back
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.trace_text import plain_text
-from lhkit.workbench import text_marks
+from lhkit.workbench import pane_text as text_marks
 
 SHIPPED = sorted(shipped_folder("schedules").glob("*.mlir"))
 NOTEBOOKS = sorted(shipped_folder("notebooks").glob("*.ipynb"))

@@ -8,12 +8,11 @@ import shutil
 
 import pytest
 
-from lhkit.checks.check_text import check_lines
-from lhkit.checks.schedule_check import check_schedule
-from lhkit.compiler.catalogue.catalogue_passes import registered_passes
-from lhkit.compiler.interpreter.interpreter_pass import apply_by_pass
+from lhkit.checks.schedule_check import check_lines, check_schedule
+from lhkit.compiler.catalogue.catalogue_builder import registered_passes
+from lhkit.compiler.interpreter.application import apply_by_pass
 from lhkit.compiler.ir.bindings import ir, new_context, passmanager
-from lhkit.compiler.ir.sources import Source
+from lhkit.compiler.ir.parsing import Source
 from lhkit.kernels.kernel import compile_kernel
 from lhkit.load.loader import load_payload, load_schedule, parse_text
 from lhkit.load.schedule_export import apply_portable
@@ -21,12 +20,11 @@ from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.pass_policy import ALLOWED_PASSES, REFUSED_PASSES, refusal_of
 from lhkit.model.schedule import Schedule
-from lhkit.sweeps.keys import schedule_facts
 from lhkit.sweeps.sweep_options import prepare_sweep
+from lhkit.sweeps.sweep_task import schedule_facts
 from lhkit.traces.opt.opt_binary import opt_host
-from lhkit.traces.opt.opt_loading import load_for_opt
-from lhkit.traces.opt.opt_passes import refused_in
-from lhkit.traces.opt.opt_trace import trace_with_opt
+from lhkit.traces.opt.opt_runs import refused_in
+from lhkit.traces.opt.opt_trace import load_for_opt, trace_with_opt
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.trace_text import plain_text
 

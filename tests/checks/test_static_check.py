@@ -2,7 +2,7 @@
 
 import pytest
 
-from lhkit.checks.op_kinds import FUNCTION, LINALG, LOOPS, TILING, kinds_meet, kinds_within
+from lhkit.checks.op_facts import FUNCTION, LINALG, LOOPS, TILING, kinds_meet, kinds_within
 from lhkit.checks.points_to import Cell, Fate, Inside, fate_of
 from lhkit.checks.static_check import MOST_OPS, check_outline
 from lhkit.model.ir_outline import Outline, OutlineBlock, OutlineHandle, OutlineOp, OutlineSequence

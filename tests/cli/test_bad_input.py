@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lhkit.model.errors import UsageError
-from lhkit.model.files import write_file
+from lhkit.model.file_io import write_file
 
 SCHEDULE = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {

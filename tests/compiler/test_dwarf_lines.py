@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from lhkit.compiler.machine.dwarf_lines import lines_by_address, read_lines
+from lhkit.compiler.machine.object_code import lines_by_address, read_lines
 
 
 def section(program, version=4, wide=False):

@@ -4,9 +4,9 @@ import importlib.metadata
 
 import pytest
 
-from lhkit.compiler.lowering import openmp
-from lhkit.model.cores import available_cores
+from lhkit.compiler.lowering import target_attributes as openmp
 from lhkit.model.errors import UsageError
+from lhkit.model.target import available_cores
 
 
 def test_the_installed_runtime_is_found_and_loads():

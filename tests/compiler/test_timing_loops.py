@@ -5,11 +5,11 @@ import ctypes
 import numpy as np
 import pytest
 
-from lhkit.compiler.machine.core_limits import CoreProbe
 from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.timing_loops import (
     COPY_BLOCK_BYTES,
     FMA_UNROLL,
+    CoreProbe,
     LoopLibrary,
     Repeater,
     call_loop,

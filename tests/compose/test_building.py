@@ -8,8 +8,7 @@ import pytest
 from tutorial_cases import LAYER
 
 import lhkit
-from lhkit.compose.builder.op_functions import members
-from lhkit.compose.builder.parameters import RESERVED, parameters_of
+from lhkit.compose.builder.op_functions import RESERVED, members, parameters_of
 from lhkit.compose.builder.schedule_builder import Builder
 from lhkit.load.loader import load_payload, load_schedule
 from lhkit.load.shipped_files import shipped_folder

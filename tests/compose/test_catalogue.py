@@ -10,12 +10,11 @@ from form_modules import scratch_module
 
 from lhkit.compiler.catalogue.op_classes import skeletons
 from lhkit.compiler.ir.bindings import host_module, new_context
-from lhkit.compose.form_text import form_problems, form_text, generic_form_text
-from lhkit.compose.forms import read_forms
+from lhkit.compose.form_text import form_problems, form_text, generic_form_text, read_forms
 from lhkit.load import catalogue_cache as catalogues
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.op_catalogue import Catalogue, Role
-from lhkit.worker.kept import kept_path
+from lhkit.worker.user_folders import kept_path
 
 STRUCTURAL = {"match.structured.yield", "named_sequence", "payload", "with_pdl_patterns", "yield"}
 

@@ -7,20 +7,23 @@ from texts import ROOT, damaged, generated, shipped
 from tutorial_cases import CASES, schedule_text
 
 from lhkit.compiler.ir.bindings import ir, new_context
-from lhkit.load.agreement import check_agreement, find_disagreement
 from lhkit.load.loader import describe_schedule, describe_sources, load_schedule
-from lhkit.load.verified_edits import edit_schedule, read_script
+from lhkit.load.verified_edits import check_agreement, edit_schedule, find_disagreement, read_script
 from lhkit.model.codec import from_json
 from lhkit.model.errors import LhkitError, ScheduleError, UsageError
-from lhkit.model.written import WrittenOp
-from lhkit.text.edits_arguments import set_argument
-from lhkit.text.edits_moving import move_step
-from lhkit.text.edits_switching import disable_step, disabled_steps, enable_step
-from lhkit.text.knob_text import knob_to_literal
-from lhkit.text.layout import extent_of
-from lhkit.text.requirements import requirements_of
-from lhkit.text.script import SEQUENCE, Replacement, Script, with_replacements
-from lhkit.text.step_edits import duplicate_step, insert_step, remove_step
+from lhkit.model.ir_outline import WrittenOp
+from lhkit.text.knob_text import knob_to_literal, requirements_of
+from lhkit.text.script import SEQUENCE, Replacement, Script, extent_of, with_replacements
+from lhkit.text.step_arguments import set_argument
+from lhkit.text.step_edits import (
+    disable_step,
+    disabled_steps,
+    duplicate_step,
+    enable_step,
+    insert_step,
+    move_step,
+    remove_step,
+)
 from lhkit.text.structure_edits import wrap_in_foreach
 
 SCHEDULES = {n: t for n, t in shipped().items() if (ROOT / "schedules" / n).exists()}

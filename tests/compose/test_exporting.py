@@ -13,7 +13,7 @@ from tutorial_cases import ANY, CASES, PAYLOADS, schedule_text
 import lhkit
 from lhkit.compiler.ir.bindings import ir, new_context, passmanager
 from lhkit.compose.builder.builder_code import builder_code
-from lhkit.compose.builder.building import building
+from lhkit.compose.builder.schedule_builder import building
 from lhkit.load.loader import load_payload, load_schedule
 from lhkit.load.schedule_export import apply_portable, portable_text, prevents_portable, tunable_text
 from lhkit.model.errors import ScheduleError, UsageError

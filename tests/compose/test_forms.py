@@ -10,13 +10,14 @@ from lhkit.compose.form_text import (
     mixed_entries,
 )
 from lhkit.model.errors import UsageError
-from lhkit.model.op_assembly import Assembly, Piece
 from lhkit.model.op_catalogue import (
+    Assembly,
     AttributeSpec,
     Catalogue,
     CatalogueOp,
     EnumCase,
     OperandSpec,
+    Piece,
     RegionSpec,
     ResultSpec,
 )

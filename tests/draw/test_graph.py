@@ -6,7 +6,7 @@ from lhkit.draw.graph_svg import graph_svg, graph_text
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.svg import svg_png
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
-from lhkit.model.payload_outline import OutlinedBlock, OutlinedOp, OutlinedValue, PayloadOutline
+from lhkit.model.ir_outline import OutlinedBlock, OutlinedOp, OutlinedValue, PayloadOutline
 from lhkit.model.trace_record import PayloadDelta
 from lhkit.traces.graph.payload_graph import Quantity, payload_flow
 

@@ -154,7 +154,7 @@ def test_the_same_bytes_in_every_process():
 
 
 def test_the_package_is_loaded_by_the_first_layout_only():
-    code = "import sys, lhkit.draw.graph_svg, lhkit.traces.graph.flows; print('fast_sugiyama' in sys.modules)"
+    code = "import sys, lhkit.draw.graph_svg, lhkit.traces.graph.payload_graph; print('fast_sugiyama' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.strip() == "False"
 

@@ -7,8 +7,7 @@ import re
 import zlib
 
 from lhkit.draw.svg import svg
-from lhkit.draw.view_page import page_html
-from lhkit.draw.viewer import Frame, Pane, View, ViewStep, packed, view_content, view_html, view_id
+from lhkit.draw.viewer import Frame, Pane, View, ViewStep, packed, page_html, view_content, view_html, view_id
 from lhkit.model.trace_record import (
     HandleChange,
     HandleRecord,

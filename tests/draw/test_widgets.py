@@ -5,9 +5,7 @@ import traitlets
 
 import lhkit
 from lhkit.draw import live_view as drawing_module
-from lhkit.draw.live_view import Drawing
-from lhkit.draw.selection import Selection, selection_of
-from lhkit.draw.view import ViewWidget, make_live
+from lhkit.draw.live_view import Drawing, Selection, ViewWidget, make_live, selection_of
 from lhkit.draw.viewer import Pane, View, ViewStep
 
 STEPS = (ViewStep(-1, "before"), ViewStep(0, "step 0"))
@@ -47,10 +45,10 @@ def test_equal_pictures_have_one_widget():
 def test_a_drawing_is_live_only_with_a_kernel(monkeypatch):
     made = []
     picture = Drawing(view("k"), "text", lambda: lhkit.draw.svg.svg(9, 9, label="d", themed=False))
-    monkeypatch.setattr("lhkit.draw.view.make_live", lambda view, _: made.append(view))
+    monkeypatch.setattr("lhkit.draw.live_view.make_live", lambda view, _: made.append(view))
     static = picture._repr_mimebundle_()
     assert made == [] and set(static) == {"text/html", "text/plain", "image/svg+xml", "image/png"}
-    monkeypatch.setattr("lhkit.draw.view.is_live", lambda: True)
+    monkeypatch.setattr("lhkit.draw.live_view.is_live", lambda: True)
     assert picture._repr_mimebundle_() == static and made == [picture.view]
     monkeypatch.setenv(drawing_module.LIVE, "0")
     picture._repr_mimebundle_()

@@ -6,8 +6,7 @@ import tomllib
 import pytest
 
 import lhkit
-from lhkit.exercises.exercise import Exercise
-from lhkit.exercises.progress import progress_file, remember
+from lhkit.exercises.exercise import Exercise, progress_file, remember
 from lhkit.exercises.task import FOLDER, read_task
 from lhkit.exercises.verdict import Finding, Verdict
 from lhkit.lessons.lesson_list import solved_exercises
@@ -101,7 +100,7 @@ def test_what_is_solved_is_remembered(state):
     assert remember("one_loop") == f"Solved: 1 of {len(NAMES)} exercises."
     assert solved_exercises() == {"one_loop": "2001-02-03"}
     assert len(day) == len("2001-02-03")
-    table = lhkit.exercises.progress()
+    table = lhkit.exercises.exercise()
     assert list(table.index) == list(NAMES)
     assert dict(table.solved[table.solved != ""]) == {"one_loop": "2001-02-03"}
     assert "Solved on 2001-02-03" in str(lhkit.exercises.load("one_loop").statement)

@@ -8,7 +8,7 @@ import pytest
 from lhkit.compose.session import Session
 from lhkit.compose.trial_steps import try_ops
 from lhkit.load.loader import load_payload, load_schedule
-from lhkit.text.edits_arguments import set_argument
+from lhkit.text.step_arguments import set_argument
 
 pytestmark = pytest.mark.heavy
 ROUNDS = 41

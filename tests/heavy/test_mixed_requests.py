@@ -10,8 +10,8 @@ import pytest
 import lhkit
 from lhkit.load.random_inputs import generate_arguments
 from lhkit.model.errors import LhkitError
+from lhkit.worker.client import shared_worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.workers import shared_worker
 
 pytestmark = pytest.mark.heavy
 MIB = 1 << 20

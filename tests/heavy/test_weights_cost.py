@@ -20,7 +20,7 @@ MEASURE = """
 import json, statistics, sys, time
 import numpy as np
 import lhkit
-from lhkit.worker.workers import shared_worker
+from lhkit.worker.client import shared_worker
 
 def peak_bytes(pid):
     with open(f"/proc/{pid}/status", encoding="ascii") as status:

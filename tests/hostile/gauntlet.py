@@ -160,8 +160,8 @@ def _used(use: Callable[[], object]) -> tuple[str, list[str]]:
 
 def main(folder: Path) -> None:
     """Use the files that standard input names, one after another."""
+    from lhkit.worker.client import shared_worker
     from lhkit.worker.limits import Limits
-    from lhkit.worker.workers import shared_worker
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     shared_worker().limits = Limits(REQUEST_SECONDS, MEMORY_BYTES)

@@ -7,7 +7,7 @@ import pytest
 
 import lhkit
 from lhkit.model.errors import PayloadError, UsageError
-from lhkit.worker.workers import shared_worker
+from lhkit.worker.client import shared_worker
 
 A = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
 COUNTING = np.arange(1, 33, dtype=np.float32).reshape(4, 8)

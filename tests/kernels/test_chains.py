@@ -1,7 +1,7 @@
 import pytest
 
 from lhkit.compiler.machine.disassembly import disassemble
-from lhkit.kernels.chains import Chains, find_chains
+from lhkit.kernels.hot_loops import Chains, find_chains
 
 # vaddss xmm0, xmm0, xmm1
 ADD = "c5fa58c1"

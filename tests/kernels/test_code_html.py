@@ -2,8 +2,7 @@
 
 import re
 
-from lhkit.kernels.code_html import code_html, code_text
-from lhkit.kernels.code_listing import list_code
+from lhkit.kernels.code_listing import code_html, code_text, list_code
 from lhkit.model.instructions import Access, Instruction, MachineCode
 
 IR = "module {\n" + "".join(f"  my.op{i} <a & b>\n" for i in range(2, 12)) + "}\n"

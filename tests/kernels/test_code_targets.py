@@ -18,7 +18,7 @@ from lhkit.model import target as model_target
 from lhkit.model.errors import UsageError
 from lhkit.model.target import INSTRUCTION_SETS, VECTORS
 from lhkit.sweeps.sweep_options import prepare_sweep
-from lhkit.sweeps.sweep_subjects import environment_hash
+from lhkit.sweeps.sweep_task import environment_hash
 
 pytestmark = pytest.mark.skipif(
     platform.machine().lower() not in ("x86_64", "amd64"), reason="the compiler here makes no x86 code"

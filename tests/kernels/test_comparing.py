@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from lhkit.kernels.comparing import compare_results
+from lhkit.kernels.verification import compare_results
 
 
 def compare(result, expected, terms=1):

@@ -1,4 +1,4 @@
-from lhkit.kernels.control_flow import find_loops, split_blocks
+from lhkit.kernels.hot_loops import find_loops, split_blocks
 from lhkit.model.instructions import Instruction
 
 

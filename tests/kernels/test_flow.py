@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.compose.forms import read_forms
+from lhkit.compose.form_text import read_forms
 from lhkit.load.shipped_files import shipped_folder
 
 ANY = "!transform.any_op"

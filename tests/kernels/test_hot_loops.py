@@ -1,8 +1,8 @@
 import pytest
 
 from lhkit.compiler.machine.disassembly import disassemble
+from lhkit.kernels.code_listing import hot_loops_bundle
 from lhkit.kernels.hot_loops import find_hot_loops
-from lhkit.kernels.machine_code import hot_loops_bundle
 from lhkit.model.instructions import MachineCode
 
 # ldp q0, q1, [x0], #32; ldr q2, [x1]; eight fmla into v4 to v7 and v16 to v19

@@ -1,8 +1,8 @@
 import pytest
 
 import lhkit
-from lhkit.kernels.session_work import payload_work
-from lhkit.model.work import Work
+from lhkit.kernels.verification import payload_work
+from lhkit.model.measurement import Work
 
 DYNAMIC = """func.func @f(%x: tensor<?x4xf32>, %s: f32) -> tensor<?x4xf32> {
   %r = arith.addf %x, %x : tensor<?x4xf32>

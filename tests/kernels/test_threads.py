@@ -7,8 +7,8 @@ import lhkit
 from lhkit.kernels.verification import verify
 from lhkit.load.loader import load_schedule
 from lhkit.load.random_inputs import generate_arguments
-from lhkit.model.cores import available_cores
 from lhkit.model.errors import UsageError
+from lhkit.model.target import available_cores
 from lhkit.worker.client import Worker
 
 # The rows of a matmul, cut into as many parts as there are threads, or into parts of four.

@@ -9,9 +9,15 @@ import pytest
 from lhkit.cli.lab_command import INDEX, lab_environment, write_index
 from lhkit.cli.main import run_program
 from lhkit.lessons import lesson_list as room
-from lhkit.lessons.lesson import Lesson
-from lhkit.lessons.lesson_list import copy_notebooks, find_notebook, lessons_in, reset_notebook
-from lhkit.lessons.lesson_page import lessons_markdown, lessons_table
+from lhkit.lessons.lesson_list import (
+    Lesson,
+    copy_notebooks,
+    find_notebook,
+    lessons_in,
+    lessons_markdown,
+    lessons_table,
+    reset_notebook,
+)
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import UsageError
 

@@ -11,13 +11,12 @@ from payload_sizes import SIZES
 
 import lhkit
 from lhkit.exercises.task import read_task
-from lhkit.load.elementwise_spelling import elementwise_spelling
+from lhkit.load.old_spellings import elementwise_spelling
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.model.elementwise_kinds import ElementwiseSpelling
 from lhkit.model.errors import PayloadError
-from lhkit.text.upgrades.elementwise_ops import mentions_elementwise
-from lhkit.worker.client import Worker
-from lhkit.worker.workers import shared_worker
+from lhkit.model.fatal_attributes import ElementwiseSpelling
+from lhkit.text.upgrades.linalg_rules import mentions_elementwise
+from lhkit.worker.client import Worker, shared_worker
 
 HOSTS = Path(__file__).parents[1] / "hosts"
 DATA, SCHEDULES, NOTEBOOKS = (shipped_folder(kind) for kind in ("data", "schedules", "notebooks"))

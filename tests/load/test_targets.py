@@ -14,9 +14,8 @@ from lhkit.load.schedule_export import portable_text, tunable_text
 from lhkit.load.target_choice import find_target
 from lhkit.model.errors import UsageError
 from lhkit.model.target import VECTORS, Target
-from lhkit.sweeps.narrowing import knob_axes
-from lhkit.text.defaults import without_default_rules
-from lhkit.text.knob_text import knob_to_literal
+from lhkit.sweeps.axes import knob_axes
+from lhkit.text.knob_text import knob_to_literal, without_default_rules
 from lhkit.text.script import Script
 
 SCHEDULE = """// lhkit: default lanes = vector_bits / 32

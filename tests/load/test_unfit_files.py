@@ -12,16 +12,15 @@ from lhkit.compose.followed_file import FollowedFile
 from lhkit.lessons.publishing import publish_notebook
 from lhkit.load import old_spellings
 from lhkit.load.file_upgrade import upgrade_file
-from lhkit.load.microkernels import read_microkernels
-from lhkit.load.user_code import load_own_ops
+from lhkit.load.user_code import load_own_ops, read_microkernels
 from lhkit.load.weight_files import read_weights
 from lhkit.model.errors import LhkitError, UsageError
-from lhkit.model.files import write_file
+from lhkit.model.file_io import write_file
 from lhkit.model.signature import ArrayType
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_files import load_records
 from lhkit.text.upgrades.rule_edits import Upgrade
-from lhkit.workbench.state import read_state
+from lhkit.workbench.workbench_exports import read_state
 
 READERS = {
     "payload": (".mlir", lhkit.load_payload),

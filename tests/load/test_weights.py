@@ -9,10 +9,9 @@ import pytest
 
 import lhkit
 from lhkit.compiler.ir.bindings import ir, new_context
-from lhkit.load.resource_bytecode import split_bytecode
-from lhkit.load.resource_sections import split_resources
+from lhkit.load.resource_sections import split_bytecode, split_resources
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
-from lhkit.traces.opt.opt_loading import load_for_opt
+from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.worker.shared_arrays import dtype_named
 from tests.weight_payloads import (
     CASES,

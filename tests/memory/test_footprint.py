@@ -8,8 +8,7 @@ import pytest
 from lhkit.memory.footprint_estimate import predict_footprint
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.intervals import UNKNOWN, Number, compare, compute, known
-from lhkit.model.memory_footprint import Range
-from lhkit.model.memory_program import Instruction, MemoryProgram, Origin, Region
+from lhkit.model.memory_footprint import Instruction, MemoryProgram, Origin, Range, Region
 
 ARITHMETIC = {
     "addi": lambda a, b: a + b,

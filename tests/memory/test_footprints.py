@@ -7,13 +7,12 @@ import pytest
 
 import lhkit
 from lhkit.kernels.kernel import Kernel
-from lhkit.load.microkernels import read_microkernels
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.memory.footprint_text import footprint_text
-from lhkit.memory.kernel_memory import scheduled_footprint
+from lhkit.load.user_code import read_microkernels
+from lhkit.memory.kernel_memory import footprint_text, scheduled_footprint
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
 from lhkit.model.memory_footprint import Range
-from lhkit.worker.workers import shared_worker
+from lhkit.worker.client import shared_worker
 
 DATA, SCHEDULES = shipped_folder("data"), shipped_folder("schedules")
 HEADER = re.compile(r"// Payload: data/([\w/]+)\.mlir")

@@ -6,18 +6,18 @@ import pytest
 
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import format_bytes, format_range
-from lhkit.memory.footprint_text import footprint_bundle, footprint_text
+from lhkit.memory.kernel_memory import footprint_bundle, footprint_text
 from lhkit.memory.live_buffers import BufferBar, LoopBracket, draw_live_buffers, live_buffers_plot
 from lhkit.model.memory_footprint import (
     BufferSite,
     Footprint,
     HeapCount,
     LoopSpan,
+    Origin,
     Prediction,
     ProgramPoint,
     Range,
 )
-from lhkit.model.memory_program import Origin
 
 FILL, SUM = Origin("%init", "linalg.fill", "p.mlir", 2), Origin("%sum", "linalg.add", "p.mlir", 4)
 KINDS = ("alloc", "touch", "alloc", "copy", "touch", "free", "touch", "free")

@@ -10,8 +10,7 @@ import pytest
 
 import lhkit
 from lhkit.model import errors
-from lhkit.model.errors import LhkitError, error_for
-from lhkit.model.failure import FAILURE_KINDS, Diagnostic, Failure
+from lhkit.model.errors import FAILURE_KINDS, Diagnostic, Failure, LhkitError, error_for
 from lhkit.model.span import Span
 
 NOTE = Diagnostic("note", "see here", Span("f.mlir", 1, 2))

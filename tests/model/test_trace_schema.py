@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 import lhkit
-from lhkit.model.failure import FAILURE_KINDS
+from lhkit.model.errors import FAILURE_KINDS
 from lhkit.model.trace_json import trace_from_json, trace_to_json
 from lhkit.traces.record.trace_run import trace_schedule
 

@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lhkit.model.codec import from_json, to_json
-from lhkit.model.errors import InvalidatedHandleError, LhkitError, ScheduleError, UsageError, error_for
-from lhkit.model.failure import FAILURE_KINDS, Diagnostic, Failure
+from lhkit.model.errors import (
+    FAILURE_KINDS,
+    Diagnostic,
+    Failure,
+    InvalidatedHandleError,
+    LhkitError,
+    ScheduleError,
+    UsageError,
+    error_for,
+)
 from lhkit.model.knob import Knob, resolve_knobs
 from lhkit.model.schedule import NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import ArrayType, Function

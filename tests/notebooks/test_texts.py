@@ -7,12 +7,12 @@ import pytest
 from notebook_texts import NOTEBOOKS, cells_of
 
 import lhkit
-from lhkit.compose.builder.building import ScheduleBuilder
+from lhkit.compose.builder.schedule_builder import ScheduleBuilder
 from lhkit.exercises.task import read_task
 from lhkit.kernels.kernel import Kernel
 from lhkit.load.shipped_files import shipped_folder
+from lhkit.model.op_words import PAYLOAD_OPS
 from lhkit.model.payload import Payload
-from lhkit.model.payload_words import PAYLOAD_OPS
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace
 

@@ -12,7 +12,7 @@ from lhkit.bench.bench_store import load_bench
 from lhkit.compose.session import Session
 from lhkit.model.trace_json import trace_from_json, trace_to_json
 from lhkit.suite.suite_table import load_suite
-from lhkit.sweeps.confirmation_log import ConfirmationLog, log_path
+from lhkit.sweeps.record_store import ConfirmationLog, log_path
 from lhkit.sweeps.sweep_files import load_records, store_frame
 
 OLD = Path(__file__).parent
@@ -162,6 +162,6 @@ def test_an_old_session_is_recovered(folder):
 
 def test_old_progress_is_remembered(monkeypatch, folder):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(folder))
-    frame = lhkit.exercises.progress()
+    frame = lhkit.exercises.exercise()
     assert frame.loc["read_the_tile", "solved"] == "2026-11-22"
     assert set(frame["solved"]) == {"", "2026-11-22"}

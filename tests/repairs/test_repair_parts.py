@@ -3,11 +3,11 @@
 import pytest
 from planted_failures import ADD, ANY, FOUR, MAX, PLANTED, TILE_M, text_of, tile, unroll, vectorize
 
-from lhkit.model.failure import Diagnostic
+from lhkit.model.errors import Diagnostic
 from lhkit.model.span import Span
-from lhkit.repairs.candidate import candidate, corresponding_ops, distinct, unified_diff
 from lhkit.repairs.moved_steps import moved_before
-from lhkit.repairs.results import with_more_results, without_last_results
+from lhkit.repairs.other_handles import with_more_results, without_last_results
+from lhkit.repairs.repair_context import candidate, corresponding_ops, distinct, unified_diff
 from lhkit.repairs.unloadable_text import candidates_for_text
 from lhkit.text.parser import read_steps
 from lhkit.text.script import Replacement, Script, with_replacements

@@ -26,7 +26,7 @@ from tutorial_cases import CHAPTER_1, PAYLOADS, last_line_marked, schedule_text
 
 import lhkit
 from lhkit.model.errors import ScheduleError, UsageError
-from lhkit.model.repair import REPAIR_KINDS, Repairs
+from lhkit.model.explanation import REPAIR_KINDS, Repairs
 from lhkit.model.trace_json import trace_from_json, trace_to_json
 from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
 from lhkit.traces.record.trace_run import trace_schedule

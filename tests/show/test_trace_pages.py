@@ -5,8 +5,7 @@ import re
 
 import lhkit
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.show.model_page_facts import PageFacts
-from lhkit.show.page_facts import page_facts
+from lhkit.show.trace_view import PageFacts, page_facts
 
 LARGE = ["payload-graph", "tiles"]
 
@@ -55,7 +54,7 @@ def test_a_trace_of_nothing_has_no_facts(fc_relu_trace):
 
 
 def test_what_is_too_large_or_does_not_parse_is_left_out_with_a_sentence(fc_relu_trace, monkeypatch):
-    monkeypatch.setattr("lhkit.show.page_facts._MOST_OPS", 20)
+    monkeypatch.setattr("lhkit.show.trace_view._MOST_OPS", 20)
     facts = page_facts(fc_relu_trace)
     assert facts.flows == () and facts.tiles is not None
     assert re.match(r"Graphs of the payload are not drawn: it has \d\d ops", *facts.notes)

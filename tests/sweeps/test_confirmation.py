@@ -6,7 +6,7 @@ from sweep_records import comparison, record, result_of
 
 from lhkit.model.measurement import CoreLimits
 from lhkit.sweeps.confirmation import Confirmation, describe_confirmation, find_speed_ups, find_throughput
-from lhkit.sweeps.contenders import choose_contenders
+from lhkit.sweeps.confirmation_run import choose_contenders
 from lhkit.sweeps.sweep_table import confirmation_lines
 from lhkit.sweeps.variant_record import SweepTime
 from lhkit.sweeps.winner import judge

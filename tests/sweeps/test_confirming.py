@@ -7,13 +7,12 @@ import pytest
 from sweep_records import comparison, record
 
 import lhkit
-from lhkit.model.errors import LhkitError, UsageError, error_for
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, LhkitError, UsageError, error_for
 from lhkit.sweeps import best_schedule as winning
 from lhkit.sweeps import confirmation_run as module
 from lhkit.sweeps.confirmation import describe_confirmation
-from lhkit.sweeps.confirmation_log import ConfirmationLog
 from lhkit.sweeps.confirmation_run import Confirming, confirm
+from lhkit.sweeps.record_store import ConfirmationLog
 from lhkit.sweeps.winner import Rule
 
 PAYLOAD = lhkit.payloads.matmul(32, 64, 32)

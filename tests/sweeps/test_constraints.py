@@ -6,10 +6,9 @@ import operator
 import pytest
 from sweeping_spaces import make_space
 
-from lhkit.model.caches import CacheLevel
 from lhkit.model.errors import UsageError
-from lhkit.sweeps.constraints import as_constraint
-from lhkit.sweeps.fitting import at_most, divides, fits_cache, fits_registers
+from lhkit.model.target import CacheLevel
+from lhkit.sweeps.constraints import as_constraint, at_most, divides, fits_cache, fits_registers
 
 AXES = [("m", (1, 2, 3, 4)), ("n", (1, 2, 3, 4))]
 
@@ -160,7 +159,7 @@ def test_a_working_set_fits_a_cache():
 
 def test_the_capacity_of_a_cache_is_asked_of_the_machine(monkeypatch):
     levels = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20))
-    monkeypatch.setattr("lhkit.sweeps.fitting.cache_levels", lambda: levels)
+    monkeypatch.setattr("lhkit.sweeps.constraints.cache_levels", lambda: levels)
     assert fits_cache([("m",)]).sentence.endswith("the level 2 cache of 1 MiB")
     assert held(fits_cache([("m",)], level=1), m=(8192, 8193)) == [(8192,)]
     with pytest.raises(UsageError, match="does not say how large its level 3 cache is"):

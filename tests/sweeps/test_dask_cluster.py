@@ -10,9 +10,8 @@ from distributed import Client, LocalCluster
 from distributed.comm import CommClosedError
 
 from lhkit.model.errors import CrashError, UsageError
-from lhkit.sweeps import dask_cluster
-from lhkit.sweeps.dask_cluster import DaskCluster, version_table
-from lhkit.sweeps.dask_executor import DaskExecutor
+from lhkit.sweeps import dask_executor as dask_cluster
+from lhkit.sweeps.dask_executor import DaskCluster, DaskExecutor, version_table
 from lhkit.worker.limits import Limits
 
 

@@ -9,14 +9,13 @@ import pytest
 from distributed import LocalCluster
 
 import lhkit
-from lhkit.model.errors import LhkitError, UsageError
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, LhkitError, UsageError
 from lhkit.sweeps import dask_host
 from lhkit.sweeps.dask_executor import DaskExecutor, choose_machines
 from lhkit.sweeps.dask_host import Answer, Setup, leave, look_around, try_here
 from lhkit.sweeps.executors import LocalExecutor
 from lhkit.sweeps.record_store import Store
-from lhkit.sweeps.sweep_subjects import Preparation, prepare_task
+from lhkit.sweeps.sweep_task import Preparation, prepare_task
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.user_folders import machine_folder

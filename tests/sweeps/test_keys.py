@@ -2,7 +2,7 @@
 
 import pytest
 
-from lhkit.sweeps.keys import schedule_facts, variant_key
+from lhkit.sweeps.sweep_task import schedule_facts, variant_key
 from tests.sweeping_spaces import make_schedule
 
 TEXT = """module attributes {transform.with_named_sequence} {

@@ -8,7 +8,7 @@ from lhkit.model.knob import Bounds, Knob
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import NamedSequence
 from lhkit.model.signature import ArrayType, Function
-from lhkit.sweeps.narrowing import knob_axes, narrow, split_narrowings
+from lhkit.sweeps.axes import knob_axes, narrow, split_narrowings
 from lhkit.sweeps.space import space_of
 
 TILE = Knob("tile", (2, 4, 8, 16, 32, 64, 128), 8, 1)

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from lhkit.model.errors import UsageError
-from lhkit.sweeps import line_file
+from lhkit.sweeps import record_store as line_file
 from lhkit.sweeps.record_store import Store, merge_stores
 from lhkit.sweeps.sweep_files import load_records
 from lhkit.sweeps.variant_record import record_from_json, record_to_json, record_to_line

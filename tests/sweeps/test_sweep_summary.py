@@ -8,12 +8,14 @@ from sweep_records import grid, record, result_of
 from lhkit.model.errors import UsageError
 from lhkit.sweeps.knob_importance import knob_importance
 from lhkit.sweeps.sweep_heat import heat_map
-from lhkit.sweeps.sweep_payloads import best_choice, best_per_payload, rank_choices
 from lhkit.sweeps.sweep_summary import (
+    best_choice,
+    best_per_payload,
     best_so_far,
     count_statuses,
     knob_values,
     median_times,
+    rank_choices,
     relative_times,
 )
 

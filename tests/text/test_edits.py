@@ -5,16 +5,17 @@ import difflib
 import pytest
 
 from lhkit.model.errors import UsageError
-from lhkit.text.edits_arguments import set_argument
-from lhkit.text.edits_moving import move_step
-from lhkit.text.edits_switching import disable_step, disabled_steps, enable_step
 from lhkit.text.knob_text import knob_to_literal
 from lhkit.text.script import Script
-from lhkit.text.step_arguments import arguments_of, result_types_of, types_of
+from lhkit.text.step_arguments import arguments_of, result_types_of, set_argument, types_of
 from lhkit.text.step_edits import (
     dependents_of,
+    disable_step,
+    disabled_steps,
     duplicate_step,
+    enable_step,
     insert_step,
+    move_step,
     remove_step,
     replace_step,
 )

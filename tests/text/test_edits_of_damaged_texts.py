@@ -5,13 +5,19 @@ import random
 from texts import damaged, generated, shipped
 
 from lhkit.model.errors import UsageError
-from lhkit.text.edits_arguments import set_argument
-from lhkit.text.edits_moving import move_step
-from lhkit.text.edits_switching import disable_step, disabled_steps, enable_step
 from lhkit.text.knob_text import knob_to_literal
 from lhkit.text.script import Script
-from lhkit.text.step_arguments import arguments_of
-from lhkit.text.step_edits import duplicate_step, insert_step, remove_step, replace_step
+from lhkit.text.step_arguments import arguments_of, set_argument
+from lhkit.text.step_edits import (
+    disable_step,
+    disabled_steps,
+    duplicate_step,
+    enable_step,
+    insert_step,
+    move_step,
+    remove_step,
+    replace_step,
+)
 from lhkit.text.structure_edits import wrap_in_foreach
 
 NEW = "%new = transform.param.constant 1 : i64 -> !transform.param<i64>"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lhkit.model.elementwise_kinds import KINDS, ElementwiseSpelling
-from lhkit.text.upgrades.elementwise_ops import respell_text, respelling
+from lhkit.model.fatal_attributes import KINDS, ElementwiseSpelling
+from lhkit.text.upgrades.linalg_rules import respell_text, respelling
 from lhkit.text.upgrades.text_upgrade import upgrade_text
 
 TODAY = ElementwiseSpelling(named=True, form="kind")

@@ -5,8 +5,8 @@ import pytest
 import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.model.knob import Bounds, Knob
-from lhkit.sweeps.narrowing import knob_axes
-from lhkit.text.requirements import requirements_of
+from lhkit.sweeps.axes import knob_axes
+from lhkit.text.knob_text import requirements_of
 from lhkit.traces.record.trace_run import trace_schedule
 
 HEAD = """module attributes {transform.with_named_sequence} {

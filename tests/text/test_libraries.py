@@ -12,11 +12,11 @@ from lhkit.load.schedule_export import portable_text
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.repairs.repair_trials import find_text_repairs
-from lhkit.text.libraries import declared_libraries, standalone
+from lhkit.text.portable_export import declared_libraries, standalone
 from lhkit.text.script import Script
-from lhkit.traces.opt.opt_loading import load_for_opt
+from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.traces.record.trace_run import trace_schedule
-from lhkit.traces.report.reproducing import save_reproducer
+from lhkit.traces.report.reproducer_folder import save_reproducer
 
 ANY = "!transform.any_op"
 LIBRARY = f"""

@@ -8,9 +8,9 @@ import pytest
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.text import parser as syntax
 from lhkit.text.upgrades import text_upgrade as upgrade
-from lhkit.text.upgrades.payload_names import QUALIFIED, STANDARD
+from lhkit.text.upgrades.payload_rules import QUALIFIED, STANDARD
 from lhkit.text.upgrades.text_upgrade import upgrade_text
-from lhkit.text.upgrades.transform_names import RENAMED
+from lhkit.text.upgrades.transform_rules import RENAMED
 
 FOLDER = Path(__file__).parent / "old_spellings"
 SHIPPED = sorted([*shipped_folder("schedules").glob("*.mlir"), *shipped_folder("data").glob("*.mlir")])

@@ -10,10 +10,9 @@ from lhkit.draw.graph_svg import graph_svg, graph_text
 from lhkit.draw.layered_layout import layout
 from lhkit.model.errors import UsageError
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.traces.graph.flows import outline_after, payload_flow_of
+from lhkit.traces.graph.payload_graph import outline_after, payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
-from lhkit.traces.record.payload_history import PayloadHistory
-from lhkit.traces.record.step_work import work_of_step
+from lhkit.traces.record.handle_history import PayloadHistory, work_of_step
 
 ROOT = Path(__file__).parents[2]
 FC_RELU = ["fc_relu_handles", "fc_relu_tile_fuse"]

@@ -7,14 +7,11 @@ from html.parser import HTMLParser
 import pytest
 from small_trace import AFTER, small_trace
 
-from lhkit.draw.ir_style import ir_style
-from lhkit.draw.mlir_html import mlir_html
-from lhkit.draw.theme import ROLES
+from lhkit.draw.theme import ROLES, ir_style, mlir_html
 from lhkit.traces.diff.ir_html import Fold, fold_lines, ir_html, ir_text, payload_html
 from lhkit.traces.diff.ir_lines import HandleMark, IrDiff, IrLine
 from lhkit.traces.diff.op_diff import ir_at, ir_diff, text_diff
-from lhkit.traces.report.schedule_html import schedule_html
-from lhkit.traces.report.schedule_lines import schedule_lines
+from lhkit.traces.report.schedule_html import schedule_html, schedule_lines
 
 EVIL = "<script>alert(1)</script>\"'&<img src=x onerror=y>"
 

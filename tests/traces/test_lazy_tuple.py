@@ -2,7 +2,7 @@
 
 import pickle
 
-from lhkit.traces.record.lazy_tuple import LazyTuple
+from lhkit.traces.record.journal_reader import LazyTuple
 
 
 def counting():

@@ -6,7 +6,7 @@ from test_trace_frames import TRACE
 
 from lhkit.model.span import Span
 from lhkit.model.trace_record import PayloadOp
-from lhkit.traces.record.payload_places import source_places
+from lhkit.traces.record.placed_ops import source_places
 
 PLACE, OTHER = Span("p.mlir", 2, 3), Span("p.mlir", 4, 5)
 

@@ -1,6 +1,6 @@
 """Ops, values and aliases of printed payloads, read from lines and indents."""
 
-from lhkit.traces.diff.line_parts import changed_parts
+from lhkit.traces.diff.line_diff import changed_parts
 from lhkit.traces.record.printed_ir import read_printed
 
 TEXT = """\

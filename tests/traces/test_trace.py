@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lhkit.model.failure import Diagnostic
+from lhkit.model.errors import Diagnostic
 from lhkit.model.span import Span
 from lhkit.model.trace_json import trace_from_json, trace_to_json
 from lhkit.model.trace_record import (

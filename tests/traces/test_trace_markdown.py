@@ -6,7 +6,6 @@ import re
 import pytest
 
 from lhkit.model.payload import Payload
-from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace_record import (
@@ -15,6 +14,7 @@ from lhkit.model.trace_record import (
     Invalidation,
     Operand,
     Outcome,
+    Provenance,
     ScheduleRecord,
     Snapshot,
     SourceRecord,

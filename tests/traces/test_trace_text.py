@@ -5,9 +5,8 @@ import dataclasses
 import pytest
 from small_trace import small_trace
 
-from lhkit.model.failure import Diagnostic
+from lhkit.model.errors import Diagnostic
 from lhkit.model.payload import Payload
-from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace_record import (
@@ -20,6 +19,7 @@ from lhkit.model.trace_record import (
     ParamReference,
     PayloadDelta,
     PayloadOp,
+    Provenance,
     ScheduleRecord,
     SourceRecord,
     Toolchain,

@@ -12,8 +12,8 @@ import lhkit
 from lhkit.compose.session_history import History
 from lhkit.compose.session_opening import open_session
 from lhkit.workbench.controller import Workbench
-from lhkit.workbench.state import WorkbenchState
-from lhkit.worker.workers import shared_worker
+from lhkit.workbench.workbench_exports import WorkbenchState
+from lhkit.worker.client import shared_worker
 
 PASS = "snapshot-op-locations"
 HAS_SANDBOX = importlib.util.find_spec("lhkit.worker.sandbox") is not None

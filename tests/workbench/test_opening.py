@@ -11,7 +11,7 @@ import lhkit
 from lhkit.compose.session_opening import open_session
 from lhkit.model.errors import LhkitError, PayloadError, UsageError
 from lhkit.workbench.controller import Workbench
-from lhkit.workbench.state import WorkbenchState, read_state
+from lhkit.workbench.workbench_exports import WorkbenchState, read_state
 
 TYPO = FUSED.replace("%sum into", "%su into")
 HEADLESS = FUSED.replace("@__transform_main", "@one").replace(

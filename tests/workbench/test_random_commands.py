@@ -11,13 +11,13 @@ import lhkit
 from lhkit.compose.session import Session
 from lhkit.load.trust import Doubt
 from lhkit.model.errors import UsageError
-from lhkit.model.repair import Repair
+from lhkit.model.explanation import Repair
 from lhkit.text.script import Script
 from lhkit.workbench.adding import _written, catalogue_of
 from lhkit.workbench.controller import Workbench
 from lhkit.workbench.form_fields import written_fields
 from lhkit.workbench.pane_list import PARTS
-from lhkit.workbench.state import WorkbenchState, read_state
+from lhkit.workbench.workbench_exports import WorkbenchState, read_state
 
 COMMANDS = 60
 MENDED = Repair("several", "mend it", FUSED, "", True, 1)
@@ -208,7 +208,7 @@ def check_forms(bench):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_whatever_is_done_a_workbench_can_go_on(bench, worker, tmp_path, monkeypatch, seed):
     # What is found, and in which time, is what tests of repairs try.
-    monkeypatch.setattr("lhkit.workbench.problems._repairs", lambda *_: (MENDED,))
+    monkeypatch.setattr("lhkit.workbench.pane_problems._repairs", lambda *_: (MENDED,))
     monkey, path, done = Monkey(bench, seed), tmp_path / "saved.json", []
     for number in range(COMMANDS):
         command = monkey.command()

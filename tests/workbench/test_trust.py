@@ -15,8 +15,7 @@ from lhkit.compose.session_opening import open_session
 from lhkit.load import trust
 from lhkit.model.errors import UsageError
 from lhkit.workbench.controller import Workbench
-from lhkit.workbench.state import WorkbenchState, read_state
-from lhkit.workbench.workbench_exports import exported
+from lhkit.workbench.workbench_exports import WorkbenchState, exported, read_state
 from lhkit.worker.user_folders import state_folder
 
 
@@ -191,7 +190,7 @@ def test_a_followed_file_that_is_not_trusted_stays_so(payload, schedule_file, op
 
 
 def test_what_was_left_behind_is_data_until_it_is_recovered(payload, schedule_file, opened, monkeypatch):
-    monkeypatch.setattr("lhkit.compose.recovery.REST_SECONDS", 0)
+    monkeypatch.setattr("lhkit.compose.saved_session.REST_SECONDS", 0)
     before = opened(payload, schedule_file)
     before.do({"do": "set_knobs", "knobs": {"tile": 4}})
     deadline = time.monotonic() + 10

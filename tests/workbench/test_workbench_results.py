@@ -13,11 +13,10 @@ from lhkit.compose.trial_steps import try_ops
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison, Measurement, Verification
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult, SweepTime
-from lhkit.workbench import tryouts
+from lhkit.workbench import pane_tried as tryouts
 from lhkit.workbench.pane_results import results_html
 from lhkit.workbench.run_results import Result, RunProgress, text_letters
-from lhkit.workbench.running import Subject, measured, swept
-from lhkit.workbench.runs import Watcher
+from lhkit.workbench.runs import Subject, Watcher, measured, swept
 
 
 @pytest.fixture(scope="module")

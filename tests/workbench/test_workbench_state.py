@@ -17,8 +17,7 @@ from lhkit.model.errors import UsageError
 from lhkit.model.schedule import Schedule
 from lhkit.workbench.controller import Workbench
 from lhkit.workbench.run_results import Result, ResultBar
-from lhkit.workbench.state import WorkbenchState, read_state
-from lhkit.workbench.workbench_exports import EXPORTS, export_kind, exported
+from lhkit.workbench.workbench_exports import EXPORTS, WorkbenchState, export_kind, exported, read_state
 
 VALIDATOR = jsonschema.Draft202012Validator(
     json.loads(files("lhkit").joinpath("schemas/workbench-1.json").read_text(encoding="utf-8"))

@@ -7,9 +7,8 @@ from fused_schedule import FUSED
 
 from lhkit.draw.viewer import static_text
 from lhkit.text.script import Script
-from lhkit.workbench.completing import completions, handles_before
 from lhkit.workbench.pane_text import lines_of_steps
-from lhkit.workbench.questions_text import catalogue_of
+from lhkit.workbench.questions_text import catalogue_of, completions, handles_before
 
 TYPO = FUSED.replace("%sum into", "%su into")
 DEATH = FUSED.replace(

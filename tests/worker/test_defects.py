@@ -11,8 +11,7 @@ import pytest
 import lhkit
 from lhkit.cli.main import run_program
 from lhkit.kernels import kernel as kernels
-from lhkit.model.boundary import public
-from lhkit.model.errors import DefectError, LhkitError, MemoryLimitError, UsageError
+from lhkit.model.errors import DefectError, LhkitError, MemoryLimitError, UsageError, public
 from lhkit.worker.client import Worker
 
 PAYLOAD = "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }\n"

@@ -10,8 +10,7 @@ import pytest
 
 from lhkit.kernels.kernel import compile_kernel
 from lhkit.load.loader import load_payload, load_schedule
-from lhkit.model.errors import LhkitError, UsageError
-from lhkit.model.failure import Diagnostic, Failure
+from lhkit.model.errors import Diagnostic, Failure, LhkitError, UsageError
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker import sandbox
 from lhkit.worker.client import Worker

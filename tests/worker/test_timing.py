@@ -12,9 +12,8 @@ from lhkit.compiler.machine.timing_runs import (
     python_batches,
     without_garbage_collector,
 )
-from lhkit.worker.pinning import pinned_to, quietest_core
 from lhkit.worker.shared_arrays import placed_empty
-from lhkit.worker.worker_caches import Eviction, last_level_cache_bytes
+from lhkit.worker.timing_conditions import Eviction, last_level_cache_bytes, pinned_to, quietest_core
 
 
 def timed(function, restore=lambda: None):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lhkit.compose.recovery import RecoveryFile
+from lhkit.compose.saved_session import RecoveryFile
 from lhkit.compose.session_history import Version
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule

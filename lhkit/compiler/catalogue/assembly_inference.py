@@ -10,17 +10,13 @@ from collections.abc import Iterator, Sequence
 from lhkit.model.op_assembly import (
     STYLES,
     TAKEN_ALONG,
-    TYPES_STYLES,
-    Assembly,
-    Piece,
-    TypesStyle,
     dictionary_text,
     piece_texts,
     present,
     types_text,
     whole_text,
 )
-from lhkit.model.op_catalogue import CatalogueOp, Example
+from lhkit.model.op_catalogue import TYPES_STYLES, Assembly, CatalogueOp, Example, Piece, TypesStyle
 from lhkit.model.step_form import Form
 
 

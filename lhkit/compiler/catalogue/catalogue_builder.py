@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from lhkit.compiler.catalogue.catalogue_classless import classless_skeletons
-from lhkit.compiler.catalogue.catalogue_kinds import attribute_spec, elided_bool
-from lhkit.compiler.catalogue.catalogue_passes import registered_passes
 from lhkit.compiler.catalogue.corrections import ASSEMBLIES, REGION_KINDS, REGIONS, STARTS, STRUCTURAL
 from lhkit.compiler.catalogue.form_reader import attribute_value
-from lhkit.compiler.catalogue.op_classes import Skeleton, skeletons
+from lhkit.compiler.catalogue.op_classes import Skeleton, classless_skeletons, enum_classes, skeletons
 from lhkit.compiler.catalogue.op_examples import with_examples
 from lhkit.compiler.catalogue.op_queries import (
     ANY_OP,
     Trial,
     ask_constraints,
+    dynamic_of,
     first_trial,
+    is_always_written,
     kinds_of,
     required_attributes,
     role_of,
@@ -27,20 +28,165 @@ from lhkit.compiler.catalogue.op_queries import (
     type_for,
 )
 from lhkit.compiler.extension.own_op_registry import known_ops
-from lhkit.compiler.ir.bindings import HOST, ir, new_context
+from lhkit.compiler.ir.bindings import HOST, host_module, ir, new_context, passmanager
 from lhkit.model.bindings_host import host_version
 from lhkit.model.op_catalogue import (
+    AttributeKind,
     AttributeSpec,
     Catalogue,
     CatalogueOp,
+    EnumCase,
     OperandSpec,
+    PassOption,
     RegionKind,
     RegionSpec,
+    RegisteredPass,
     ResultSpec,
     Role,
+    catalogue_op,
 )
 from lhkit.model.op_words import group_of, sentence_for
-from lhkit.model.own_catalogue import catalogue_op
+
+# The passes that are registered, found by trying every word of the bindings' libraries as a pass's name.
+
+
+_LIBRARIES = ("*.so", "*.dylib", "*.dll", "*.pyd")
+_NAME = re.compile(rb"\0([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?=\0)")
+_MOST_LETTERS = 70
+# Names that a linker may keep as the end of words that are no names, so that looking for words misses them.
+_HIDDEN = ("canonicalize",)
+_PRINTED = re.compile(r"any\((?P<name>[\w-]+)(?:\{(?P<options>.*)\})?\)\Z", re.DOTALL)
+_OPTION = re.compile(r"([\w-]+)=(\{[^{}]*\}|\S*)")
+
+
+def registered_passes() -> tuple[RegisteredPass, ...]:
+    """Return the passes and pipelines that may be run by name, with the options the pass manager prints.
+
+    There is no list to be asked for; but the names stand in the libraries, and the parser of pipelines knows
+    which words are names. Options without a default are not printed.
+    """
+    found = (_registered(word) for word in sorted(_library_words()))
+    return tuple(p for p in found if p is not None)
+
+
+def _library_words() -> set[str]:
+    words = set(_HIDDEN)
+    for library in _libraries():
+        # A linker may keep a word only as the end of a longer one.
+        for match in set(_NAME.findall(library.read_bytes())):
+            if len(match) <= _MOST_LETTERS:
+                parts = match.decode().split("-")
+                words |= {"-".join(parts[i:]) for i in range(len(parts))}
+    return words
+
+
+def _libraries() -> Iterator[Path]:
+    folder = Path(host_module("_mlir_libs").__path__[0])
+    for pattern in _LIBRARIES:
+        yield from folder.glob(pattern)
+
+
+def _registered(name: str) -> RegisteredPass | None:
+    try:
+        printed = str(passmanager.PassManager.parse(f"any({name})"))
+    except ValueError:
+        return None
+    match = _PRINTED.fullmatch(printed)
+    if match is None or match["name"] != name:
+        return RegisteredPass(name, is_pipeline=True)
+    return RegisteredPass(name, tuple(PassOption(n, d) for n, d in _OPTION.findall(match["options"] or "")))
+
+
+# What kind of data an attribute of a transform op takes, by its class and the compiler's words.
+
+
+_MOST_CASES = 16
+_WORD = re.compile(r"[\w-]+|\S")
+
+# Kind and storage by the class of attribute.
+_BY_CLASS: Mapping[str, tuple[AttributeKind, str]] = {
+    "flag": ("flag", ""),
+    "BoolAttr": ("bool", ""),
+    "StringAttr": ("string", ""),
+    "SymbolRefAttr": ("symbol", ""),
+    "DictAttr": ("dictionary", ""),
+    "TypeAttr": ("type", ""),
+    "DenseI64ArrayAttr": ("ints", "array<i64>"),
+    "DenseI32ArrayAttr": ("ints", "array<i32>"),
+    "DenseBoolArrayAttr": ("bools", "array<i1>"),
+}
+# Kind and storage of arrays by the compiler's words.
+_ARRAYS: tuple[tuple[str, AttributeKind, str], ...] = (
+    ("64-bit integer array", "ints", "[i64]"),
+    ("1-bit boolean array", "bools", "[i1]"),
+    ("string array", "strings", ""),
+    ("type array", "types", ""),
+    ("symbol ref array", "symbols", ""),
+    ("array of arrays of i64", "int-lists", ""),
+)
+
+
+def attribute_spec(name: str, cls: str, constraint: str, trial: Trial) -> AttributeSpec:
+    """Return what an attribute is, from its class, the compiler's words, and trials of enumerations."""
+    kind, storage = _BY_CLASS.get(cls, ("any", ""))
+    cases: tuple[EnumCase, ...] = ()
+    if cls == "IntegerAttr":
+        kind, storage = "int", _integer_type(constraint)
+    elif cls == "ArrayAttr":
+        kind, storage = next(((k, s) for words, k, s in _ARRAYS if words in constraint), ("attributes", ""))
+    elif cls == "Attribute" and constraint == "conversion":
+        kind, cases, constraint = "enum", enum_cases(trial, name), ""
+    dynamic = dynamic_of(trial.skeleton, name) if kind in ("ints", "int") else None
+    default = () if is_always_written(trial.skeleton, name, cls) else None
+    return AttributeSpec(name, kind, storage, False, default, cases, dynamic, constraint)
+
+
+def _integer_type(constraint: str) -> str:
+    """Return the type of integer that a constraint asks for, such as ``i64``."""
+    match = re.search(r"(\d+)-bit (\w+) integer", constraint)
+    if match is None:
+        return "i64"
+    return {"unsigned": "ui", "signed": "si"}.get(match[2], "i") + match[1]
+
+
+def enum_cases(trial: Trial, name: str) -> tuple[EnumCase, ...]:
+    """Return the values that an enumeration accepts, with the words by which MLIR prints them."""
+    printed: dict[int, list[str]] = {}
+    for number in range(_MOST_CASES):
+        attempt = trial.with_changes(attributes={name: f"{number} : i32"})
+        try:
+            module = ir.Module.parse(attempt.text())
+        except ir.MLIRError:
+            continue
+        op = scratch_op(module, role_of(trial.skeleton.name))
+        printed[number] = _WORD.findall(op.get_asm(use_local_scope=True))
+    return tuple(EnumCase(word, f"{number} : i32") for number, word in _words(printed).items())
+
+
+def _words(printed: Mapping[int, list[str]]) -> dict[int, str]:
+    """Return the word of each case: as the enumeration whose words stand in the printed instances names it.
+
+    An instance with the default may print without it, so the shortest says nothing where others are longer.
+    """
+    shortest = min(map(len, printed.values()), default=0)
+    telling = {n: tokens for n, tokens in printed.items() if len(tokens) > shortest} or printed
+    for cls in enum_classes().values():
+        named = {int(case): str(case) for case in cls}
+        if named.keys() == printed.keys() and all(named[n] in tokens for n, tokens in telling.items()):
+            return named
+    places = [i for i, words in enumerate(zip(*telling.values(), strict=False)) if len(set(words)) > 1]
+    return {n: telling[n][places[0]] if places and n in telling else str(n) for n in printed}
+
+
+def elided_bool(trial: Trial, name: str) -> bool | None:
+    """Return the value of an optional attribute that MLIR leaves out when it prints, which is its default."""
+    for value in (False, True):
+        text = trial.with_changes(attributes={name: str(value).lower()}).text()
+        module = ir.Module.parse(text)
+        op = scratch_op(module, role_of(trial.skeleton.name))
+        if name not in op.get_asm(use_local_scope=True):
+            return value
+    return None
 
 
 @functools.cache

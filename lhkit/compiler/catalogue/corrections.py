@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lhkit.model.op_assembly import Assembly, Piece
-from lhkit.model.op_catalogue import RegionKind
+from lhkit.model.op_catalogue import Assembly, Piece, RegionKind
 from lhkit.model.step_form import AttributeValue
 
 # Ops that make up a file or end a body: nothing that one inserts as a step.

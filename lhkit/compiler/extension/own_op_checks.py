@@ -9,10 +9,8 @@ from typing import Any
 from lhkit.compiler.extension.own_op_registry import find_definition
 from lhkit.compiler.extension.own_op_values import fits
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import walk
-from lhkit.compiler.ir.sources import Source, failure_in
-from lhkit.model.errors import error_for
-from lhkit.model.failure import Diagnostic
+from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.model.errors import Diagnostic, error_for
 from lhkit.model.own_op_definition import Definition, OwnOp
 
 _KINDS = {

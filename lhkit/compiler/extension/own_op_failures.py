@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.sources import Source
-from lhkit.model.failure import Diagnostic
+from lhkit.compiler.ir.parsing import Source
+from lhkit.model.errors import Diagnostic
 from lhkit.model.own_op_definition import OwnOp, OwnOpError, SilenceableError
 from lhkit.model.span import Span
 

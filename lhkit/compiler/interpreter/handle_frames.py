@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lhkit.compiler.interpreter.op_identity import Identities, address, addresses
-from lhkit.compiler.interpreter.plan import PlannedBlock, PlannedOp, PlannedValue
-from lhkit.model.failure import Diagnostic
+from lhkit.compiler.interpreter.probes import PlannedBlock, PlannedOp, PlannedValue
+from lhkit.model.errors import Diagnostic
 from lhkit.model.invalidation import PointsTo, Verdict
 from lhkit.model.trace_record import (
     ArgumentReference,

@@ -7,10 +7,8 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir, passmanager
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import walk
-from lhkit.compiler.ir.sources import Places, Source, failure_in
-from lhkit.model.errors import error_for
-from lhkit.model.failure import Diagnostic
+from lhkit.compiler.ir.parsing import Places, Source, failure_in, walk
+from lhkit.model.errors import Diagnostic, error_for
 from lhkit.model.pass_policy import (
     ALLOWED_PASSES,
     APPLY_PASS,

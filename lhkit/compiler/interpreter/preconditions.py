@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lhkit.compiler.interpreter.requested_sizes import requested_sizes
+from lhkit.compiler.interpreter.handle_frames import Handle
+from lhkit.compiler.interpreter.probes import PlannedOp
+from lhkit.compiler.interpreter.refused_steps import fatal_request_of, requested_sizes, unrolled_copies
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.extents import static_shape
-from lhkit.model.failure import Diagnostic
+from lhkit.model.errors import Diagnostic
+from lhkit.model.fatal_attributes import ALTERNATIVES_ON_COPY, ALTERNATIVES_ON_ROOT, too_many_copies
+from lhkit.model.trace_record import ParamReference
 
 # Asked of a transform op and of one payload op of its first operand; None where nothing is wrong.
 Condition = Callable[[Any, Any], str | None]
@@ -273,3 +277,41 @@ CONDITIONS: Mapping[str, tuple[Condition, ...]] = {
     "loop.pipeline": (for_loop,),
     "loop.coalesce": (loop,),
 }
+
+
+_UNROLL = ("transform.loop.unroll", "transform.loop.unroll_and_jam")
+# With the attribute that gives an operand of the op they are for; sizes of other groups mean something else.
+_TAKES_PARAMETERS = ("transform.structured.pad",)
+
+
+def find_fatal_use(op: PlannedOp, handles: Sequence[Handle], state: Any, root: Any) -> str | None:
+    """Return why the next step would end the process, None if it would not.
+
+    Args:
+        op: The step.
+        handles: What its operands are now.
+        state: The interpreter's state.
+        root: The root of the payload.
+    """
+    dangling = next((h for h in handles if h.erased_by), None)
+    if dangling is not None:
+        return f"{dangling.planned.name} points to a payload op that an earlier {dangling.erased_by} erased"
+    if not handles or handles[0].state != "live":
+        return None
+    if op.name in _TAKES_PARAMETERS and len(handles) > 1:
+        return fatal_request_of(op.op, [n for h in handles[1:] for n in _integers(h)])
+    if op.fatal is not None:
+        return op.fatal
+    if op.name == "transform.alternatives":
+        loose = [o for o in state.get_payload_ops(handles[0].planned.value) if o.operation.parent is None]
+        return None if not loose else ALTERNATIVES_ON_ROOT if root in loose else ALTERNATIVES_ON_COPY
+    if op.name in _UNROLL:
+        factor = ir.IntegerAttr(op.op.attributes["factor"]).value
+        loops = [o.operation for o in state.get_payload_ops(handles[0].planned.value)]
+        return too_many_copies(max((unrolled_copies(o, factor) for o in loops), default=0))
+    return None
+
+
+def _integers(handle: Handle) -> list[int]:
+    texts = [r.param.partition(" ")[0] for r in handle.payload if isinstance(r, ParamReference)]
+    return [int(text) for text in texts if text.lstrip("-").isdigit()]

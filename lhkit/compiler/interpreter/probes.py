@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from lhkit.compiler.interpreter.effects import effects_of
+from lhkit.compiler.interpreter.refused_steps import RequestedSizes, fatal_request_of, requested_sizes
+from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import expect_dialect, host_module, ir
+from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ir.schedule_modules import referred_sequences, sequence_ops, sequence_path
+from lhkit.model.span import Span
 from lhkit.model.trace_record import HandleKind
 
 # A dialect of its own: the ops that people write are in others, and one can be loaded only once.
@@ -123,3 +130,201 @@ def listening(listener: Listener) -> Iterator[None]:
         _listeners.pop()
         if raised:
             raise raised[0]
+
+
+# A schedule before it runs: its blocks and ops with names, places and effects, and a probe at every gap.
+
+
+_TERMINATOR = "transform.yield"
+_SUPPRESS = 2
+_LOOPS = ("transform.foreach", "transform.foreach_match")
+
+
+@dataclass(slots=True)
+class PlannedValue:
+    """A transform value: the handle it is, in the IR."""
+
+    value: Any
+    name: str
+    kind: HandleKind
+
+
+@dataclass(slots=True)
+class PlannedOp:
+    """A transform op: operands with what is done to them, results, and where control may go from it.
+
+    Attributes:
+        operands: Each operand, and whether it is consumed.
+        callees: Names of the sequences it may enter.
+        suppresses: True where a failing op inside of it does not end the block.
+        collects: True where it does not either, and makes this op fail at its end.
+        tries: True if it enters its blocks in turn, each on a copy of its operand, until one succeeds.
+        loops: True if it enters its block or callees once for each payload op.
+        asked: The sizes that it asks for, if it does.
+        blocks: Its blocks of steps, one a region.
+        only_reads: True if it cannot change the payload.
+        fatal: What in its attributes ends the process once it has payload; see `lhkit.model.fatal_attributes`.
+    """
+
+    op: Any
+    name: str
+    source: Span | None
+    operands: list[tuple[PlannedValue, bool]]
+    results: list[PlannedValue]
+    callees: tuple[str, ...]
+    suppresses: bool
+    collects: bool
+    tries: bool
+    loops: bool
+    asked: RequestedSizes | None = None
+    blocks: list[PlannedBlock] = field(default_factory=list)
+    only_reads: bool = False
+    fatal: str | None = None
+
+
+@dataclass(slots=True)
+class PlannedBlock:
+    """A block that probes stand in.
+
+    Attributes:
+        number: Its index among the blocks of the plan.
+        sequence: The named sequence it is in.
+        arguments: Its arguments.
+        ops: Its ops without the terminator.
+        yielded: What its terminator hands on.
+        is_isolated: True for the body of a named sequence, which sees no handles from outside.
+        region: Number of its region in its op.
+        owner: The op it belongs to, None for a named sequence.
+    """
+
+    number: int
+    sequence: str
+    arguments: list[PlannedValue]
+    ops: list[PlannedOp]
+    yielded: list[PlannedValue]
+    is_isolated: bool
+    region: int
+    owner: PlannedOp | None
+
+
+class Plan:
+    """The blocks of a schedule module by number, and which block and gap each probe stands for."""
+
+    def __init__(
+        self, home: Any, names: Names, unseen: Sequence[Any] = (), bound: Sequence[tuple[Any, str]] = ()
+    ) -> None:
+        """Plan a schedule and put probes into it, in place.
+
+        Args:
+            home: The module operation of the sequences.
+            names: Names and places of its sources.
+            unseen: Ops that are not the author's; no probe and no step is for them.
+            bound: Their results that stand for arguments of the entry, with the names of the arguments.
+        """
+        self.probes: list[tuple[PlannedBlock, int]] = []
+        self.blocks: list[PlannedBlock] = []
+        self._names = names
+        self._unseen = unseen
+        self._bound = bound
+        self._values: dict[Any, PlannedValue] = {}
+        sequences = stepping_sequences(home)
+        ops = [op for sequence in sequences for op in steps_in(sequence)]
+        self._effects = dict(zip(ops, effects_of(home, ops), strict=True))
+        gaps: list[tuple[Any, PlannedBlock, int]] = []
+        for sequence in sequences:
+            name = sequence_path(sequence)
+            block = sequence.regions[0].blocks[0]
+            self._block(block, f"@{name}", None, 0, gaps)
+        for number, (op, planned, index) in enumerate(gaps):
+            insert_probe(op, number)
+            self.probes.append((planned, index))
+
+    def _block(
+        self, block: Any, sequence: str, owner: PlannedOp | None, region: int, gaps: list[Any]
+    ) -> PlannedBlock:
+        arguments = [self._value(a, self._names.argument(a)) for a in block.arguments]
+        planned = PlannedBlock(len(self.blocks), sequence, arguments, [], [], owner is None, region, owner)
+        self.blocks.append(planned)
+        ops = [o.operation for o in block.operations]
+        seen = [o for o in ops[:-1] if o not in self._unseen]
+        if owner is None and any(o in self._unseen for o in ops):
+            planned.arguments += [self._value(value, name) for value, name in self._bound]
+        for i, op in enumerate(seen):
+            gaps.append((op, planned, i))
+            planned.ops.append(self._op(op, sequence, gaps))
+        gaps.append((ops[-1], planned, len(seen)))
+        planned.yielded = [self._values[v] for v in ops[-1].operands]
+        return planned
+
+    def _op(self, op: Any, sequence: str, gaps: list[Any]) -> PlannedOp:
+        effects = self._effects[op]
+        operands = [(self._values[v], c) for v, c in zip(op.operands, effects.consumed, strict=True)]
+        names = self._names.results(op)
+        results = [self._value(r, n) for r, n in zip(op.results, names, strict=True)]
+        source = self._names.place(op.location)
+        callees = tuple(referred_sequences(op, ("target", "actions")))
+        planned = PlannedOp(
+            op,
+            op.name,
+            source,
+            operands,
+            results,
+            callees,
+            suppresses=_suppresses(op),
+            collects="actions" in op.attributes,
+            tries=op.name == "transform.alternatives",
+            loops=op.name in _LOOPS,
+            asked=requested_sizes(op),
+        )
+        planned.only_reads = effects.only_reads and not callees
+        planned.fatal = fatal_request_of(op)
+        for i, block in stepping_blocks(op):
+            planned.blocks.append(self._block(block, sequence, planned, i, gaps))
+        return planned
+
+    def _value(self, value: Any, name: str) -> PlannedValue:
+        planned = PlannedValue(value, name, kind_of(value.type))
+        self._values[value] = planned
+        return planned
+
+
+def stepping_sequences(home: Any) -> list[Any]:
+    """Return the named sequences whose ops run one after the other: not those that only match."""
+    matchers = _matchers(home)
+    return [op for op in sequence_ops(home) if len(op.regions[0].blocks) and sequence_path(op) not in matchers]
+
+
+def steps_in(op: Any) -> Iterator[Any]:
+    """Yield the ops of the blocks that probes can stand in, inner ones too, without terminators."""
+    for _, block in stepping_blocks(op):
+        for inner in list(block.operations)[:-1]:
+            yield inner.operation
+            yield from steps_in(inner.operation)
+
+
+def stepping_blocks(op: Any) -> Iterator[tuple[int, Any]]:
+    """Yield (region number, block) of the regions whose ops run one after the other: those that yield."""
+    for i, region in enumerate(op.regions):
+        for block in region.blocks:
+            ops = list(block.operations)
+            if ops and ops[-1].operation.name == _TERMINATOR:
+                yield i, block
+
+
+def _matchers(home: Any) -> set[str]:
+    """Return the sequences that only match: probes are not allowed in them, nor in what they include."""
+    by_name = {sequence_path(op): op for op in sequence_ops(home)}
+    found: set[str] = set()
+    waiting = [s for op in walk(home) for s in referred_sequences(op, ("matchers", "matcher"))]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            inner = walk(by_name[name]) if name in by_name else ()
+            waiting += [s for op in inner for s in referred_sequences(op, ("target",))]
+    return found
+
+
+def _suppresses(op: Any) -> bool:
+    mode = "failure_propagation_mode"
+    return mode in op.attributes and ir.IntegerAttr(op.attributes[mode]).value == _SUPPRESS

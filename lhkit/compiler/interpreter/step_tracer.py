@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import time
+from pathlib import Path
 from typing import Any
 
 from lhkit.compiler.extension.own_op_failures import forget_failures
-from lhkit.compiler.interpreter.application import Application, application_error
+from lhkit.compiler.interpreter.application import (
+    Application,
+    application_error,
+    bind_trailing_arguments,
+    parse_payload,
+    prepare_module,
+)
 from lhkit.compiler.interpreter.handle_frames import (
     Frame,
     Handle,
@@ -19,23 +27,24 @@ from lhkit.compiler.interpreter.handle_frames import (
     keeping_addresses,
     lookup,
 )
-from lhkit.compiler.interpreter.hearing import Hearing
 from lhkit.compiler.interpreter.op_identity import address
-from lhkit.compiler.interpreter.plan import Plan, PlannedBlock, PlannedOp, PlannedValue
-from lhkit.compiler.interpreter.preconditions import has_preconditions, unmet_preconditions
-from lhkit.compiler.interpreter.probes import listening
-from lhkit.compiler.interpreter.refused_steps import find_fatal_use
+from lhkit.compiler.interpreter.preconditions import find_fatal_use, has_preconditions, unmet_preconditions
+from lhkit.compiler.interpreter.probes import Plan, PlannedBlock, PlannedOp, PlannedValue, listening, load_probe
+from lhkit.compiler.interpreter.refused_steps import size_suspicions
 from lhkit.compiler.interpreter.rehearsal import takes_repeated_handles
-from lhkit.compiler.interpreter.requested_sizes import size_suspicions
-from lhkit.compiler.interpreter.silent_failures import find_silent_failure, rollback_note, with_alternatives
-from lhkit.compiler.interpreter.suspicions import defect, suspicions
-from lhkit.compiler.interpreter.trace_journal import Journal
-from lhkit.compiler.interpreter.watching import Watch
+from lhkit.compiler.interpreter.silent_failures import (
+    defect,
+    find_silent_failure,
+    rollback_note,
+    suspicions,
+    with_alternatives,
+)
+from lhkit.compiler.interpreter.trace_journal import Hearing, Journal, Watch
 from lhkit.compiler.ir.author_names import Names
-from lhkit.compiler.ir.bindings import interpreter, ir
-from lhkit.compiler.ir.parsing import walk
-from lhkit.compiler.ir.sources import Source, failure_in
-from lhkit.model.failure import Diagnostic, Failure
+from lhkit.compiler.ir.bindings import interpreter, ir, new_context
+from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.compiler.ir.schedule_modules import find_entry, home_of
+from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.invalidation import Use, Verdict, judge
 from lhkit.model.trace_record import (
     Elision,
@@ -462,3 +471,53 @@ class Tracer:
             operands=tuple(Operand(h.id, "consume" if c else "read") for h, c in running.uses),
             warnings=tuple(running.warnings),
         )
+
+
+# The one run in which a schedule is traced: probes call back between its steps.
+
+
+def trace_application(payload_source: Source, application: Application, journal_path: Path) -> Ending:
+    """Apply a schedule to a payload and record every step in a journal.
+
+    Raises:
+        PayloadError, ScheduleError, UsageError: There is nothing to trace.
+    """
+    ending = _run(payload_source, application, journal_path, is_thorough=False)
+    if ending.is_vague:
+        # Most runs do not fail, and looking closer takes time: only now is it worth it.
+        ending = _run(payload_source, application, journal_path, is_thorough=True)
+    return ending
+
+
+def _run(payload_source: Source, application: Application, journal_path: Path, *, is_thorough: bool) -> Ending:
+    sources = (payload_source, *application.sources)
+    with new_context() as context:
+        load_probe(context)
+        payload = parse_payload(payload_source)
+        names = Names(sources)
+        # The module is kept here: what is in it does not keep it alive.
+        _module, home, entry, plan = _plan(application, names)
+        journal = Journal(journal_path)
+        # Thousands of records are made and none is garbage: the collector would only take time.
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            tracer = Tracer(payload.operation, plan, names, journal, sources, is_thorough=is_thorough)
+            return tracer.run(context, entry, home, payload_source, application)
+        finally:
+            journal.close()
+            if was_enabled:
+                gc.enable()
+
+
+def _plan(application: Application, names: Names) -> tuple[Any, Any, Any, Plan]:
+    module = prepare_module(application)
+    entry = find_entry(module, application.entry)
+    block = entry.regions[0].blocks[0]
+    written = [names.argument(a) for a in block.arguments][1:]
+    count = len(block.operations)
+    values = bind_trailing_arguments(entry, application.bind, application.sources[0])
+    # The ops that bind stand first and are nobody's steps.
+    unseen = [o.operation for o in block.operations][: len(block.operations) - count]
+    home = home_of(entry)
+    return module, home, entry, Plan(home, names, unseen, list(zip(values, written, strict=True)))

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lhkit.compiler.interpreter.op_identity import NewOp
-from lhkit.compiler.interpreter.plan import PlannedBlock
-from lhkit.compiler.ir.bindings import HOST
+from lhkit.compiler.extension.own_op_failures import is_empty_diagnostic
+from lhkit.compiler.interpreter.handle_frames import Frame, clone_roots
+from lhkit.compiler.interpreter.op_identity import Identities, NewOp
+from lhkit.compiler.interpreter.probes import PlannedBlock, PlannedValue
+from lhkit.compiler.ir.author_names import Names
+from lhkit.compiler.ir.bindings import HOST, ir
+from lhkit.compiler.ir.diagnostics import convert, from_structured
+from lhkit.compiler.ir.parsing import Places, Source
 from lhkit.model.bindings_host import host_version
 from lhkit.model.codec import to_json
-from lhkit.model.snapshot_delta import find_edits
+from lhkit.model.errors import Diagnostic
+from lhkit.model.snapshot_delta import find_edits, written_order
 from lhkit.model.trace_json import handle_to_json, snapshot_to_json, step_to_json
-from lhkit.model.trace_record import Elision, HandleRecord, Snapshot, TraceStep
+from lhkit.model.trace_record import Elision, HandleRecord, PayloadDelta, Snapshot, TraceStep
 
 # An encoder of one's own: json.dumps would look for circles, and writes spaces.
 _encode = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
@@ -86,3 +93,125 @@ class Journal:
 
     def _write(self, *parts: Any) -> None:
         self._file.write(_encode(parts) + "\n")
+
+
+# Looking at the payload while a schedule runs: what changed, whether it verifies, how it reads.
+
+
+_MANY_OPS = 1000
+
+
+class Watch:
+    """The payload of a run: its root, and the clones that alternatives work on while they do.
+
+    Attributes:
+        identities: Which op is which.
+    """
+
+    def __init__(self, root: Any, names: Names, journal: Journal) -> None:
+        self.identities = Identities(names)
+        self._root = root
+        self._journal = journal
+        self._clones: list[Any] = []
+        self._unprinted = True
+
+    def look(
+        self,
+        step: int,
+        state: Any = None,
+        frames: list[Frame] | None = None,
+        given: Sequence[PlannedValue] = (),
+    ) -> PayloadDelta | None:
+        """Return what a step did to the payload, None if it did nothing; new ops go to the journal.
+
+        Args:
+            step: Index of the step.
+            state: The interpreter's state, None before it has one.
+            frames: The blocks that are running.
+            given: The results of the step that may be asked for.
+        """
+        self._clones = clone_roots(frames or [], state, given)
+        seen = self.identities.look([self._root, *self._clones])
+        if seen is None:
+            return None
+        delta, made = seen
+        self._journal.ops(step, made)
+        self._unprinted = True
+        return delta
+
+    def is_outside(self, op: Any) -> bool:
+        """Return True for an op that is neither in the payload nor its root."""
+        return op.parent is None and op != self._root
+
+    def find_problem(self) -> tuple[Diagnostic, ...] | None:
+        """Return why the payload does not verify, or None if it does."""
+        try:
+            for op in (self._root, *self._clones):
+                op.verify()
+        except ir.MLIRError as error:
+            return from_structured(error)
+        return None
+
+    def snapshot(self, step: int) -> None:
+        """Write the verified payload to the journal."""
+        text = order = None
+        if self._unprinted:
+            shown = self._clones or [self._root]
+            order = written_order(self.identities.in_order(shown[0]))
+            is_long = self.identities.count > _MANY_OPS
+            text = "\n".join(_printed(op, is_long) for op in shown)
+        self._journal.snapshot(step, text, order)
+        self._unprinted = False
+
+
+def _printed(op: Any, is_long: bool) -> str:
+    """Return the text of a verified op; a long one through a file, which then takes half the time."""
+    if not is_long:
+        return str(op.get_asm(assume_verified=True))
+    path = Path(tempfile.gettempdir()) / "printed"
+    op.print(file=str(path), assume_verified=True)
+    return path.read_text(encoding="utf-8")
+
+
+# What the compiler says while a schedule runs, step by step.
+
+
+class Hearing:
+    """Collects diagnostics from inside a run: handlers attached before it see nothing."""
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self._places = Places(sources)
+        self._heard: list[Diagnostic] = []
+        self._handler: Any = None
+
+    def start(self, context: Any) -> None:
+        """Listen, unless this does already."""
+        if self._handler is not None:
+            return
+        # A handler that is reachable from its own callback would never be freed.
+        heard = self._heard
+
+        def hear(diagnostic: Any) -> bool:
+            if not is_empty_diagnostic(diagnostic.message):
+                heard.append(convert(diagnostic))
+            return False
+
+        self._handler = context.attach_diagnostic_handler(hear)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._handler is not None:
+            self._handler.detach()
+        self._handler = None
+
+    def forget(self) -> None:
+        """Forget what was said so far."""
+        self._heard.clear()
+
+    def said(self) -> tuple[Diagnostic, ...]:
+        """Return what was said since it was last forgotten, with the places that people know."""
+        return self.named(self._heard)
+
+    def named(self, diagnostics: list[Diagnostic] | tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+        """Return diagnostics with the places that people know."""
+        return tuple(map(self._places.said, diagnostics))

@@ -8,7 +8,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.sources import Places, Source
+from lhkit.compiler.ir.parsing import Places, Source
 from lhkit.model.span import Span
 
 _NAME = r"%[\w$.-]+"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from lhkit.model.errors import UsageError, usage_error
-from lhkit.model.failure import Diagnostic, FailureKind
+from lhkit.model.errors import Diagnostic, FailureKind, UsageError, usage_error
 from lhkit.model.span import Span
 
 _FILE_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')

@@ -4,14 +4,61 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.size_arguments import size_arguments
+from lhkit.compiler.ir.parsing import walk
 from lhkit.model.blobs import Weight
 from lhkit.model.signature import ArrayType, Function
+
+# Arguments that decide how large an allocation is, so that generated ones can be sizes.
+
+
+_ALLOCATIONS = frozenset(
+    (
+        "bufferization.alloc_tensor",
+        "memref.alloc",
+        "memref.alloca",
+        "memref.realloc",
+        "tensor.empty",
+        "tensor.generate",
+        "tensor.splat",
+    )
+)
+
+
+def size_arguments(function: Any) -> tuple[int, ...]:
+    """Return the positions of the integer arguments from which the extent of an allocation is computed.
+
+    Args:
+        function: A ``func.func``; followed are operands within it, not calls.
+    """
+    if not function.regions[0].blocks:
+        return ()
+    entry = function.regions[0].blocks[0]
+    if not any(_is_integer(a) for a in entry.arguments):
+        return ()
+    allocations = (op for op in walk(function) if op.name in _ALLOCATIONS)
+    pending = [v for op in allocations for v in op.operands if _is_integer(v)]
+    seen = set()
+    found = set()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, ir.OpResult):
+            pending += [v for v in value.owner.operands if _is_integer(v)]
+        elif ir.BlockArgument(value).owner == entry:
+            found.add(int(ir.BlockArgument(value).arg_number))
+    return tuple(sorted(found))
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value.type, ir.IndexType | ir.IntegerType)
+
 
 # What arguments that were constants are called, and what resource has their data.
 NAME_MARK = "lhkit.name"
@@ -156,3 +203,78 @@ def symbol_name(op: Any) -> str:
     """Return the symbol name of an operation, without ``@``; bytes that are not UTF-8 come escaped."""
     name: bytes = ir.StringAttr(op.attributes["sym_name"]).value_bytes
     return name.decode(errors="backslashreplace")
+
+
+# Which functions of a payload call which.
+
+
+def functions_in(op: Any) -> list[Any]:
+    """Return the functions with a body that an op is or holds, in order."""
+    found = [o for o in (op, *walk(op)) if o.name == "func.func"]
+    return [f for f in found if len(f.regions[0].blocks)]
+
+
+def called_by(op: Any) -> str | None:
+    """Return the name of the function that an op calls, None if it is no ``func.call``."""
+    return str(ir.FlatSymbolRefAttr(op.attributes["callee"]).value) if op.name == "func.call" else None
+
+
+def calls_of(function: Any) -> list[Any]:
+    """Return the calls of a function in the module around it, in order."""
+    name = symbol_name(function)
+    return [op for op in walk(function.parent.operation) if called_by(op) == name]
+
+
+def other_references(function: Any) -> list[Any]:
+    """Return what refers to a function otherwise than by calling it."""
+    mention = f"@{symbol_name(function)}"
+    found = []
+    for op in walk(function.parent.operation):
+        skipped = ("callee",) if op.name == "func.call" else ()
+        names = [n for n in op.attributes if n not in skipped]
+        if any(_is_reference(op.attributes[n], mention) for n in names):
+            found.append(op)
+    return found
+
+
+def _is_reference(attribute: Any, mention: str) -> bool:
+    if isinstance(attribute, ir.ArrayAttr):
+        return any(_is_reference(a, mention) for a in attribute)
+    return isinstance(attribute, ir.FlatSymbolRefAttr | ir.SymbolRefAttr) and str(attribute) == mention
+
+
+def callees_first(functions: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return functions so that each stands after those it calls, and the recursive ones among them."""
+    by_name = {symbol_name(f): f for f in functions}
+    calls = {n: _called(f, by_name) for n, f in by_name.items()}
+    ordered: list[Any] = []
+    done: set[str] = set()
+
+    def visit(name: str, around: tuple[str, ...]) -> None:
+        if name in done or name in around:
+            return
+        for callee in calls[name]:
+            visit(callee, (*around, name))
+        done.add(name)
+        ordered.append(by_name[name])
+
+    for name in by_name:
+        visit(name, ())
+    recursive = [by_name[n] for n in by_name if n in _reached(calls, n)]
+    return ordered, recursive
+
+
+def _called(function: Any, names: dict[str, Any]) -> list[str]:
+    found = (called_by(op) for op in walk(function))
+    return list(dict.fromkeys(n for n in found if n in names))
+
+
+def _reached(calls: dict[str, list[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    open_names = list(calls[start])
+    while open_names:
+        name = open_names.pop()
+        if name not in found:
+            found.add(name)
+            open_names.extend(calls[name])
+    return found

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lhkit.compiler.interpreter.binding import bind_trailing_arguments
+from lhkit.compiler.interpreter.application import bind_trailing_arguments
 from lhkit.compiler.interpreter.effects import Effects, effects_of
 from lhkit.compiler.interpreter.pass_checks import refused_passes
-from lhkit.compiler.interpreter.plan import stepping_blocks, steps_in
-from lhkit.compiler.interpreter.probes import kind_of
+from lhkit.compiler.interpreter.probes import kind_of, stepping_blocks, stepping_sequences, steps_in
 from lhkit.compiler.ir.author_names import Names
-from lhkit.compiler.ir.bindings import new_context
+from lhkit.compiler.ir.bindings import ir, new_context
+from lhkit.compiler.ir.functions import symbol_name
+from lhkit.compiler.ir.parsing import Source, parse_module
 from lhkit.compiler.ir.schedule_modules import (
     find_entry,
     home_of,
@@ -22,8 +23,18 @@ from lhkit.compiler.ir.schedule_modules import (
     sequence_path,
     set_knobs,
 )
-from lhkit.compiler.ir.sources import Source
-from lhkit.model.ir_outline import Outline, OutlineBlock, OutlineHandle, OutlineOp, OutlineSequence
+from lhkit.model.ir_outline import (
+    Outline,
+    OutlineBlock,
+    OutlinedBlock,
+    OutlinedOp,
+    OutlinedValue,
+    OutlineHandle,
+    OutlineOp,
+    OutlineSequence,
+    PayloadOutline,
+    WrittenOp,
+)
 from lhkit.model.knob import KnobValue
 
 
@@ -109,3 +120,148 @@ class _Outliner:
         self._numbers[value] = len(self._handles)
         self._handles.append(OutlineHandle(name, kind_of(value.type), str(value.type)))
         return self._numbers[value]
+
+
+# A payload's IR as an outline: plain data for those who draw what flows where.
+
+
+def outline_payload(source: Source) -> PayloadOutline:
+    """Return the outline of a payload.
+
+    Raises:
+        PayloadError: It does not parse or does not verify.
+    """
+    with new_context():
+        module = parse_module(source)
+        return _PayloadOutliner(Names((source,)), ir.AsmState(module.operation)).outline(module.operation)
+
+
+class _PayloadOutliner:
+    def __init__(self, names: Names, printer: Any) -> None:
+        self._names, self._printer = names, printer
+        self._numbers: dict[Any, int] = {}
+        self._values: list[OutlinedValue] = []
+        self._ops: list[tuple[Any, OutlinedOp]] = []
+
+    def outline(self, root: Any) -> PayloadOutline:
+        self._define(root, None, 0, 0)
+        # A value may be used in a block that stands before its own, so operands come last.
+        ops = tuple(
+            [
+                OutlinedOp(
+                    o.name,
+                    o.symbol,
+                    o.parent,
+                    o.region,
+                    o.block,
+                    tuple([self._numbers[v] for v in op.operands]),
+                    o.results,
+                    o.blocks,
+                    o.line,
+                )
+                for op, o in self._ops
+            ]
+        )
+        return PayloadOutline(tuple(self._values), ops)
+
+    def _define(self, op: Any, parent: int | None, region: int, block: int) -> None:
+        here = len(self._ops)
+        results = tuple([self._add(v, n) for v, n in zip(op.results, self._result_names(op), strict=True)])
+        symbol = symbol_name(op) if "sym_name" in op.attributes else None
+        place = self._names.place(op.location)
+        line = place.line if place else None
+        # Its blocks are known when what is inside of it has a place in the list.
+        self._ops.append((op, OutlinedOp(op.name, "", parent, region, block, (), results, (), line)))
+        blocks = []
+        for i, inner in enumerate(op.regions):
+            for j, each in enumerate(inner.blocks):
+                arguments = tuple([self._add(a, self._argument_name(a)) for a in each.arguments])
+                blocks.append(OutlinedBlock(i, j, arguments))
+                for child in each.operations:
+                    self._define(child.operation, here, i, j)
+        shown = f"@{symbol}" if symbol else ""
+        known = OutlinedOp(op.name, shown, parent, region, block, (), results, tuple(blocks), line)
+        self._ops[here] = (op, known)
+
+    def _result_names(self, op: Any) -> tuple[str, ...]:
+        if not len(op.results):
+            return ()
+        if self._names.is_inside(op.location):
+            return self._names.results(op)
+        # In bodies of named ops, which no text has; without a printer of many names each would number all.
+        return tuple([v.get_name(self._printer) for v in op.results])
+
+    def _argument_name(self, argument: Any) -> str:
+        if self._names.is_inside(argument.location):
+            return self._names.argument(argument)
+        return str(argument.get_name(self._printer))
+
+    def _add(self, value: Any, name: str) -> int:
+        self._numbers[value] = number = len(self._values)
+        self._values.append(OutlinedValue(name, str(value.type)))
+        return number
+
+
+# The transform ops of a schedule in order, with names, places and types.
+
+
+_PREFIX = "transform."
+_IMPLIED = "transform.yield"
+
+
+def written_ops(source: Source) -> tuple[WrittenOp, ...]:
+    """Return the transform ops that a schedule's author wrote, outer before inner, in order.
+
+    Raises:
+        ScheduleError: It does not parse or does not verify.
+    """
+    module = parse_module(source)
+    names = Names([source])
+    consumed: dict[Any, tuple[bool, ...]] = {}
+    for home in _homes(module):
+        steps = [op for sequence in stepping_sequences(home) for op in steps_in(sequence)]
+        consumed |= {op: e.consumed for op, e in zip(steps, effects_of(home, steps), strict=True)}
+    written = []
+    for op in _transform_ops(module.operation):
+        place = names.written_place(op)
+        # The terminator that a parser adds has the place of the op around it.
+        if place is None and op.name == _IMPLIED and names.is_inside(op.location):
+            continue
+        written.append(_written(op, place, names, consumed.get(op)))
+    return tuple(written)
+
+
+def _transform_ops(operation: Any, *, is_inside: bool = False) -> Iterator[Any]:
+    """Yield the transform ops in an operation, and whatever is inside of one: ops of one's own may be."""
+    for region in operation.regions:
+        for block in region.blocks:
+            for op in block.operations:
+                is_step = is_inside or op.operation.name.startswith(_PREFIX)
+                if is_step:
+                    yield op.operation
+                yield from _transform_ops(op.operation, is_inside=is_step)
+
+
+def _homes(module: Any) -> list[Any]:
+    """Return the modules that hold the named sequences of a text; there may be several beside one another."""
+    homes: list[Any] = []
+    for sequence in sequence_ops(module):
+        home = home_of(sequence)
+        if home not in homes:
+            homes.append(home)
+    return homes
+
+
+def _written(
+    op: Any, place: tuple[int, int] | None, names: Names, consumed: tuple[bool, ...] | None
+) -> WrittenOp:
+    line, column = place or (0, 0)
+    return WrittenOp(
+        name=op.name,
+        line=line,
+        column=column,
+        results=names.results(op),
+        result_types=tuple(str(r.type) for r in op.results),
+        operand_types=tuple(str(v.type) for v in op.operands),
+        consumed=(False,) * len(op.operands) if consumed is None else consumed,
+    )

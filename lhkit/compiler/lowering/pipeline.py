@@ -8,18 +8,163 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lhkit.compiler.ir.bindings import ir, passmanager
-from lhkit.compiler.ir.diagnostics import from_structured, span_of
-from lhkit.compiler.ir.parsing import names_and_types, op_names, walk
-from lhkit.compiler.ir.sources import Source, failure_in
-from lhkit.compiler.lowering.bool_vectors import widen_bool_vectors
-from lhkit.compiler.lowering.memory_lowering import expand_strided_copies
-from lhkit.compiler.lowering.preparing import prepare
+from lhkit.compiler.ir.bindings import interpreter, ir, passmanager
+from lhkit.compiler.ir.diagnostics import from_flattened, from_structured, span_of
+from lhkit.compiler.ir.functions import function_ops, symbol_name
+from lhkit.compiler.ir.parsing import Source, failure_in, names_and_types, op_names, walk
+from lhkit.compiler.ir.schedule_modules import SEQUENCE_MARK, sequence_ops
+from lhkit.compiler.lowering.destination_style import make_kernel_entry
+from lhkit.compiler.lowering.memory_lowering import expand_strided_copies, keep_stack_small, widen_bool_vectors
 from lhkit.compiler.lowering.soft_floats import add_conversions
-from lhkit.compiler.lowering.stack import keep_stack_small
 from lhkit.compiler.lowering.target_attributes import set_target
-from lhkit.model.errors import LhkitError, error_for
-from lhkit.model.failure import Diagnostic
+from lhkit.model.errors import Diagnostic, LhkitError, error_for
+
+# Ops that only exist as compositions: they are written out before bufferization.
+
+
+_ANY = "!transform.any_op"
+
+
+def _each(transform: str) -> Callable[[str], str]:
+    """Return the steps that apply a transform of one op to every op of a name."""
+
+    def steps(name: str) -> str:
+        return (
+            f'%ops = transform.structured.match ops{{["{name}"]}} in %root : ({_ANY}) -> {_ANY}\n'
+            f"transform.foreach %ops : {_ANY} {{\n^bb0(%op: {_ANY}):\n{transform}\n}}\n"
+        )
+
+    return steps
+
+
+def _typed(name: str, transform: str) -> str:
+    return f'%typed = transform.cast %op : {_ANY} to !transform.op<"{name}">\n{transform}'
+
+
+_PACK = _typed(
+    "linalg.pack",
+    'transform.structured.lower_pack %typed : (!transform.op<"linalg.pack">) -> (!transform.op<"tensor.pad">,'
+    ' !transform.op<"tensor.expand_shape">, !transform.op<"linalg.transpose">)',
+)
+_UNPACK = _typed(
+    "linalg.unpack",
+    'transform.structured.lower_unpack %typed : (!transform.op<"linalg.unpack">) -> ('
+    '!transform.op<"tensor.empty">, !transform.op<"linalg.transpose">, !transform.op<"tensor.collapse_shape">,'
+    ' !transform.op<"tensor.extract_slice">, !transform.op<"linalg.copy">)',
+)
+_INTERFACE = f"transform.structured.decompose_interface %op : ({_ANY}) -> {_ANY}"
+_WINOGRAD = f"transform.structured.decompose_winograd_op %op : ({_ANY}) -> {_ANY}"
+
+
+def _pattern(pattern: str) -> Callable[[str], str]:
+    """Return the steps that apply a pattern to every function."""
+
+    def steps(_: str) -> str:
+        return (
+            f'%functions = transform.structured.match ops{{["func.func"]}} in %root : ({_ANY}) -> {_ANY}\n'
+            f"transform.apply_patterns to %functions {{\n{pattern}\n}} : {_ANY}\n"
+        )
+
+    return steps
+
+
+_STEPS: dict[str, Callable[[str], str]] = {
+    "linalg.softmax": _each(_INTERFACE),
+    "linalg.pack": _each(_PACK),
+    "linalg.unpack": _each(_UNPACK),
+    "linalg.winograd_filter_transform": _each(_WINOGRAD),
+    "linalg.winograd_input_transform": _each(_WINOGRAD),
+    "linalg.winograd_output_transform": _each(_WINOGRAD),
+    "tensor.concat": _pattern("transform.apply_patterns.tensor.decompose_concat"),
+    "vector.scan": _pattern("transform.apply_patterns.vector.lower_scan"),
+}
+
+
+def decompose(module: Any) -> None:
+    """Write out, in place, ops that have no lowering of their own, such as ``linalg.softmax``.
+
+    Raises:
+        ValueError: The compiler refuses one.
+    """
+    for name in op_names(module.operation) & _STEPS.keys():
+        sequence = (
+            f"module attributes {{{SEQUENCE_MARK}}} {{\n"
+            f"transform.named_sequence @decompose(%root: {_ANY} {{transform.readonly}}) {{\n"
+            f"{_STEPS[name](name)}transform.yield\n}}}}"
+        )
+        schedule = ir.Module.parse(sequence)
+        entry = next(iter(sequence_ops(schedule)))
+        interpreter.apply_named_sequence(module.operation, entry, schedule)
+
+
+# Before bufferization: a payload reduced to what the kernel uses, in ops that have a lowering.
+
+
+def prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
+    """Reduce a payload, in place, to the entry of a kernel and what it calls, ready for bufferization.
+
+    Raises:
+        PayloadError: It calls a function without a body, or an op cannot be written out.
+    """
+    make_kernel_entry(module, function)
+    _run_passes(module, "symbol-dce")
+    _refuse_external_calls(module, sources)
+    if any(len(f.regions[0].blocks) > 1 for f in function_ops(module)):
+        # Deallocation takes no loops of branches; as structured control flow they are fine.
+        _run_passes(module, "lift-cf-to-scf")
+        _give_poison_a_buffer(module)
+    _run_passes(module, "func.func(convert-elementwise-to-linalg,lower-vector-mask)")
+    _leave_freeing_to_the_compiler(module)
+    try:
+        decompose(module)
+    except ValueError as error:
+        raise _refusal(sources, "an op cannot be written out", from_flattened(str(error))) from None
+
+
+def _run_passes(module: Any, name: str) -> None:
+    passmanager.PassManager.parse(f"builtin.module({name})").run(module.operation)
+
+
+def _give_poison_a_buffer(module: Any) -> None:
+    """Turn tensors that are never looked at, which lifting leaves, into empty ones: they bufferize."""
+    for op in [o for o in walk(module.operation) if o.name == "ub.poison"]:
+        type_ = op.results[0].type
+        if not isinstance(type_, ir.RankedTensorType):
+            continue
+        index = ir.IndexType.get()
+        with ir.InsertionPoint(op), op.location:
+            zero = ir.Operation.create(
+                "arith.constant", [index], attributes={"value": ir.IntegerAttr.get(index, 0)}
+            )
+            sizes = [zero.result for i in range(type_.rank) if type_.is_dynamic_dim(i)]
+            empty = ir.Operation.create("tensor.empty", [type_], sizes)
+        op.results[0].replace_all_uses_with(empty.result)
+        op.erase()
+
+
+def _leave_freeing_to_the_compiler(module: Any) -> None:
+    """Remove the payload's own deallocations: every buffer is freed after its last use anyway."""
+    for op in [o for o in walk(module.operation) if o.name == "memref.dealloc"]:
+        op.erase()
+
+
+def _refuse_external_calls(module: Any, sources: Sequence[Source]) -> None:
+    external = {symbol_name(f) for f in function_ops(module) if not f.regions[0].blocks}
+    for op in walk(module.operation):
+        for name in external & {_callee(op)}:
+            what = f"{op.name} of @{name}, which is declared and has no body"
+            raise _refusal(sources, what, (Diagnostic("error", what, span_of(op.location)),))
+
+
+def _callee(op: Any) -> str:
+    attribute = {"func.call": "callee", "func.constant": "value"}.get(op.name)
+    return ir.FlatSymbolRefAttr(op.attributes[attribute]).value if attribute else ""
+
+
+def _refusal(sources: Sequence[Source], reason: str, diagnostics: tuple[Diagnostic, ...]) -> LhkitError:
+    message = f"{sources[0].name} cannot be lowered: {reason} (stage: bufferize)"
+    return error_for(failure_in(sources, "lowering", message, diagnostics, stage="bufferize"))
+
 
 # Why this order: empty tensors go first, so that results are computed in place. Promotion to the stack
 # after deallocation would free twice. `cse, canonicalize` removes self-copies; the other order leaves them.

@@ -13,13 +13,17 @@ from lhkit.compiler.interpreter.application import Application, apply_schedule, 
 from lhkit.compiler.ir.bindings import ir, new_context
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import function_ops, function_type, functions_of, symbol_name, unusable
+from lhkit.compiler.ir.parsing import Source, failure_in
 from lhkit.compiler.ir.resource_constants import Data, check_data, handed_over, put_under, write_out_small
-from lhkit.compiler.ir.sources import Source, failure_in
-from lhkit.compiler.lowering.c_microkernels import CompileC, no_compiler
 from lhkit.compiler.lowering.destination_style import KERNEL_NAME
 from lhkit.compiler.lowering.extent_checks import ExtentCheck, check_extents, extent_checks
-from lhkit.compiler.lowering.microkernel_calls import LinkedMicrokernels, Slot, open_slots
-from lhkit.compiler.lowering.openmp import check_threads, openmp_library
+from lhkit.compiler.lowering.microkernel_calls import (
+    CompileC,
+    LinkedMicrokernels,
+    Slot,
+    no_compiler,
+    open_slots,
+)
 from lhkit.compiler.lowering.pipeline import (
     Progress,
     add_line_tables,
@@ -28,16 +32,14 @@ from lhkit.compiler.lowering.pipeline import (
     lower_to_llvm,
     lower_to_loops,
 )
-from lhkit.compiler.lowering.target_attributes import C_PREFIX, check_executable
+from lhkit.compiler.lowering.target_attributes import C_PREFIX, check_executable, check_threads, openmp_library
 from lhkit.compiler.machine.jit import build_engine
 from lhkit.compiler.machine.memref_arguments import PreparedCall, descriptor_of
 from lhkit.compiler.memory.buffer_sizes import refuse_huge_buffers
-from lhkit.model.errors import error_for, usage_error
-from lhkit.model.failure import Diagnostic
+from lhkit.model.errors import Diagnostic, error_for, usage_error
 from lhkit.model.knob import THREADS_KNOB
-from lhkit.model.microkernel import Microkernel
 from lhkit.model.printable import shortened
-from lhkit.model.signature import Function
+from lhkit.model.signature import Function, Microkernel
 
 C_ENTRY = f"{C_PREFIX}{KERNEL_NAME}"
 STAGES = ("scheduled", "bufferized", "loops", "llvm")

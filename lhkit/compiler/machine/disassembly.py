@@ -4,13 +4,154 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import capstone
 
-from lhkit.compiler.machine.x86_extensions import decode_extension
 from lhkit.model.instructions import Access, Architecture, Flow, Instruction
+
+# x86 instructions newer than the disassembler: half precision, bfloat16, dot products, and tiles (AMX).
+
+
+_ARITHMETIC = {0x51: "sqrt", 0x58: "add", 0x59: "mul", 0x5C: "sub", 0x5D: "min", 0x5E: "div", 0x5F: "max"}
+_FMA_FORMS = {0x9: "132", 0xA: "213", 0xB: "231"}
+_FMA = {6: "fmaddsub{}p", 7: "fmsubadd{}p", 8: "fmadd{}p", 9: "fmadd{}s", 0xA: "fmsub{}p", 0xB: "fmsub{}s"}
+_FMA |= {0xC: "fnmadd{}p", 0xD: "fnmadd{}s", 0xE: "fnmsub{}p", 0xF: "fnmsub{}s"}
+# By (map, mandatory prefix as the encoding counts it: none, 66, F3, F2; opcode).
+_NAMES = {
+    (2, 1, 0x50): "vpdpbusd",
+    (2, 1, 0x51): "vpdpbusds",
+    (2, 1, 0x52): "vpdpwssd",
+    (2, 1, 0x53): "vpdpwssds",
+    (2, 2, 0x52): "vdpbf16ps",
+    (2, 2, 0x72): "vcvtneps2bf16",
+    (2, 3, 0x72): "vcvtne2ps2bf16",
+    (2, 0, 0x5E): "tdpbuud",
+    (2, 1, 0x5E): "tdpbusd",
+    (2, 2, 0x5E): "tdpbsud",
+    (2, 3, 0x5E): "tdpbssd",
+    (2, 2, 0x5C): "tdpbf16ps",
+    (2, 3, 0x5C): "tdpfp16ps",
+    (2, 3, 0x4B): "tileloadd",
+    (2, 1, 0x4B): "tileloaddt1",
+    (2, 2, 0x4B): "tilestored",
+    (2, 3, 0x49): "tilezero",
+    (5, 2, 0x10): "vmovsh",
+    (5, 2, 0x11): "vmovsh",
+}
+_GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{i}" for i in range(8, 16)))
+# Encoded as the loads are, and the other way round.
+_STORES = {(2, 2, 0x4B), (5, 2, 0x11)}
+_ACCUMULATING = re.compile(r"vfn?m.*|v?p?t?dp.*")
+_THREE_OPERANDS = re.compile(r"vfn?m.*|v?p?t?dp.*|v(?:add|sub|mul|div|min|max|sqrt)s?.*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The prefix of an instruction: opcode map, mandatory prefix, and the bits that extend registers."""
+
+    length: int
+    map: int
+    prefix: int
+    width: int
+    reg: int
+    index: int
+    base: int
+    source: int
+    is_broadcast: bool = False
+
+
+def decode_extension(code: bytes, address: int) -> Instruction | None:
+    """Return the instruction at the start of ``code``; None if it has no VEX or EVEX prefix or is cut off."""
+    head = _head(code)
+    if head is None or len(code) < head.length + 2:
+        return None
+    opcode, modrm, start = code[head.length], code[head.length + 1], head.length + 2
+    name = _name(head, opcode)
+    letter = "t" if name.startswith("t") else "xyz"[min(head.width, 2)]
+    registers: tuple[str, ...] = (f"{letter}mm{head.index * 2 + head.base + (modrm & 7)}",)
+    used, access = 0, None
+    other = registers[0]
+    if modrm >> 6 != 3:
+        found = _memory(code, start, modrm, head, 2 if name.endswith("sh") else 16 << head.width)
+        if found is None:
+            return None
+        text, used, registers = found
+        is_store = (head.map, head.prefix, opcode) in _STORES
+        access, other = Access("store" if is_store else "load", text, registers), f"[{text}]"
+    size = start + used + (head.map == 3)  # this map's instructions end with a constant
+    if size > len(code):
+        return None
+    first = f"{letter}mm{head.reg + (modrm >> 3 & 7)}"
+    operands, reads, writes = _operands(name, first, f"{letter}mm{head.source}", other, access)
+    text = ", ".join(operands)
+    last = () if name == "tilezero" else registers
+    return Instruction(address, size, name, text, access=access, reads=(*reads, *last), writes=writes)
+
+
+def _operands(
+    name: str, first: str, second: str, other: str, access: Access | None
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return (operands as written, registers read besides those of the last operand, registers written)."""
+    if access is not None and access.kind == "store":
+        return (other, first), (first,), ()
+    if name == "tilezero":
+        return (first,), (), (first,)
+    if _THREE_OPERANDS.fullmatch(name):
+        reads = (first, second) if _ACCUMULATING.fullmatch(name) else (second,)
+        order = (first, other, second) if name.startswith("t") else (first, second, other)
+        return order, reads, (first,)
+    return (first, other), (), (first,)
+
+
+def _head(code: bytes) -> _Head | None:
+    if len(code) > 4 and code[0] == 0x62:
+        a, b, c = code[1], code[2], code[3]
+        reg = (0 if a & 0x80 else 8) + (0 if a & 0x10 else 16)
+        source = (~b >> 3 & 15) + (0 if c & 8 else 16)
+        index, base = 0 if a & 0x40 else 8, 0 if a & 0x20 else 8
+        return _Head(4, a & 7, b & 3, c >> 5 & 3, reg, index, base, source, bool(c & 0x10))
+    if len(code) > 3 and code[0] == 0xC4:
+        a, b = code[1], code[2]
+        reg, index, base = (0 if a & bit else 8 for bit in (0x80, 0x40, 0x20))
+        return _Head(3, a & 31, b & 3, b >> 2 & 1, reg, index, base, ~b >> 3 & 15)
+    return None
+
+
+def _name(head: _Head, opcode: int) -> str:
+    if head.map == 5 and opcode in _ARITHMETIC and head.prefix in (0, 2):
+        return f"v{_ARITHMETIC[opcode]}{'p' if head.prefix == 0 else 's'}h"
+    if head.map == 6 and head.prefix == 1 and opcode >> 4 in _FMA_FORMS and opcode & 15 in _FMA:
+        return f"v{_FMA[opcode & 15].format(_FMA_FORMS[opcode >> 4])}h"
+    return _NAMES.get((head.map, head.prefix, opcode), f"vex.map{head.map}.{opcode:02x}")
+
+
+def _memory(
+    code: bytes, at: int, modrm: int, head: _Head, operand_bytes: int
+) -> tuple[str, int, tuple[str, ...]] | None:
+    """Return (address text, bytes after the ModRM byte, registers) of a memory operand."""
+    mod, rm = modrm >> 6, modrm & 7
+    base, index, scale, used = _GENERAL[head.base + rm], None, 1, 0
+    if rm == 4:
+        if at >= len(code):
+            return None
+        sib, used = code[at], 1
+        base, scale = _GENERAL[head.base + (sib & 7)], 1 << (sib >> 6)
+        index = None if (sib >> 3 & 7) + head.index == 4 else _GENERAL[head.index + (sib >> 3 & 7)]
+        rm = sib & 7
+    shift_bytes = {0: 4 if rm == 5 else 0, 1: 1, 2: 4}[mod]
+    if mod == 0 and rm == 5:
+        base = "" if used else "rip"
+    raw = code[at + used : at + used + shift_bytes]
+    shift = int.from_bytes(raw, "little", signed=True)
+    if mod == 1 and code[0] == 0x62:  # EVEX counts short displacements in operands
+        element_bytes = 2 if head.map in (5, 6) else 4
+        shift *= element_bytes if head.is_broadcast else operand_bytes
+    parts = [p for p in (base, f"{index}*{scale}" if index and scale > 1 else index) if p]
+    text = " + ".join(parts) + (f" {'-' if shift < 0 else '+'} {abs(shift):#x}" if shift else "")
+    return text, used + shift_bytes, tuple(r for r in (base, index) if r)
+
 
 _STOPS = {"ud2", "hlt", "int3", "udf", "brk"}
 _PADDING = {"nop", "int3", "data16 nop", "udf"}

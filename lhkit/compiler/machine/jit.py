@@ -13,10 +13,8 @@ from typing import IO, Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import walk
-from lhkit.compiler.ir.sources import Source, failure_in
-from lhkit.model.errors import error_for
-from lhkit.model.failure import Diagnostic
+from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.model.errors import Diagnostic, error_for
 
 _NOT_FOUND = re.compile(r"Symbols not found: \[ (.*?) \]")
 

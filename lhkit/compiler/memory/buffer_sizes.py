@@ -9,10 +9,8 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import walk
-from lhkit.compiler.ir.sources import Source, failure_in
-from lhkit.model.errors import error_for
-from lhkit.model.failure import Diagnostic
+from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.model.errors import Diagnostic, error_for
 
 _BITS = {"f8": 8, "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "f80": 128, "f128": 128, "index": 64}
 _DESCRIPTOR_BYTES = 8

@@ -10,9 +10,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.call_graph import called_by, callees_first, calls_of, functions_in, other_references
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.functions import NAME_MARK, RESOURCE_MARK, function_type, symbol_name
+from lhkit.compiler.ir.functions import (
+    NAME_MARK,
+    RESOURCE_MARK,
+    called_by,
+    callees_first,
+    calls_of,
+    function_type,
+    functions_in,
+    other_references,
+    symbol_name,
+)
 from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.ir.resource_constants import resource_of
 from lhkit.compiler.ops.constant_roles import Callee, Role, Roles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lhkit.compiler.ir.bindings import host_module, ir
-from lhkit.compiler.ir.elementwise_building import elementwise_op
+from lhkit.compiler.ir.capabilities import elementwise_op
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
 
 _linalg: Any = host_module("dialects.linalg")

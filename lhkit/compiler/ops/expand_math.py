@@ -8,7 +8,7 @@ from typing import Any
 from lhkit.compiler.ir.bindings import host_module, ir
 from lhkit.compiler.ir.parsing import walk
 from lhkit.compiler.lowering import float_functions
-from lhkit.compiler.lowering.float_code import FloatCode, like
+from lhkit.compiler.lowering.float_functions import FloatCode, like
 from lhkit.model.own_op_definition import Ops, Rewriter, transform_op
 
 _arith: Any = host_module("dialects.arith")

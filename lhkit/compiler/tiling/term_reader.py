@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.extents import operand_groups, outputs_of, static_shape
-from lhkit.compiler.ir.loops import initial_values, is_loop
+from lhkit.compiler.ir.extents import initial_values, is_loop, operand_groups, outputs_of, static_shape
 from lhkit.model.index_terms import Term, TermKind, computed
 
 _ARITHMETIC: dict[str, TermKind] = {

@@ -8,15 +8,12 @@ from typing import Any
 
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import host_module, ir, new_context
-from lhkit.compiler.ir.extents import Extents, operand_groups, outputs_of
+from lhkit.compiler.ir.extents import Extents, is_loop, operand_groups, outputs_of
 from lhkit.compiler.ir.functions import function_ops, functions_of, symbol_name
-from lhkit.compiler.ir.loops import is_loop
-from lhkit.compiler.ir.parsing import parse_module, walk
-from lhkit.compiler.ir.sources import Source
-from lhkit.compiler.ir.traffic import element_bytes
-from lhkit.compiler.ir.work_estimate import op_flops
+from lhkit.compiler.ir.parsing import Source, parse_module, walk
+from lhkit.compiler.ir.work_estimate import element_bytes, op_flops
 from lhkit.compiler.tiling.term_reader import IndexTerms, is_slice, kept_dimensions, same_value
-from lhkit.model.tiling import LoopVariable, StructuredOp, TiledOperand, Tilings, View
+from lhkit.model.tile_picture import LoopVariable, StructuredOp, TiledOperand, Tilings, View
 
 _TERMINATORS = ("scf.yield", "linalg.yield", "affine.yield", "scf.forall.in_parallel", "scf.reduce")
 _NEW = ("tensor.empty", "bufferization.alloc_tensor")

@@ -8,17 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.compose.builder.blocks import YIELDS, Block, BuiltSequence, Node
-from lhkit.compose.builder.parameters import BUILT_REGIONS, FAILURES, Parameter, parameters_of
+from lhkit.compose.builder.op_functions import BUILT_REGIONS, FAILURES, Parameter, parameters_of
 from lhkit.compose.builder.step_results import automatic_names, default_type, known_types, named_results
-from lhkit.compose.forms import read_forms
+from lhkit.compose.form_text import read_forms
 from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.model.errors import usage_error
 from lhkit.model.op_assembly import SCALABLE
 from lhkit.model.op_catalogue import Catalogue, CatalogueOp
 from lhkit.model.schedule import Schedule
 from lhkit.model.step_form import AttributeValue, Form, FormBlock, TypedName
-from lhkit.text.naming import fresh_name, is_symbol_name, symbol_name
-from lhkit.text.script import SEQUENCE, Script
+from lhkit.text.script import SEQUENCE, Script, fresh_name, is_symbol_name, symbol_name
 from lhkit.worker.client import Worker
 
 _INDENT = "    "

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lhkit.compose.builder.blocks import BuiltHandle
-from lhkit.compose.builder.building_places import error_here
-from lhkit.compose.builder.op_functions import pattern_form
-from lhkit.compose.builder.parameters import (
+from lhkit.compose.builder.blocks import BuiltHandle, error_here
+from lhkit.compose.builder.op_functions import (
     BODY_ARGUMENTS,
     BUILT_REGIONS,
     FAILURES,
     RESERVED,
+    Caller,
     Parameter,
     parameters_of,
+    pattern_form,
 )
-from lhkit.compose.builder.values import attribute_data, typed
+from lhkit.compose.builder.step_results import attribute_data, typed
 from lhkit.model.op_catalogue import CatalogueOp, OperandSpec
 from lhkit.model.step_form import AttributeValue, Form, FormBlock, TypedName
-
-if TYPE_CHECKING:
-    from lhkit.compose.builder.schedule_builder import Builder
 
 Place = str | int | None
 
 
-def read_call(builder: Builder, op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]) -> Form:
+def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]) -> Form:
     """Return the form of a step without results and without the regions that are built.
 
     Raises:
@@ -84,7 +81,7 @@ def _unknown(op: CatalogueOp, name: str, known: list[str]) -> Exception:
 class _Reader:
     """Takes the arguments of one call."""
 
-    def __init__(self, builder: Builder, op: CatalogueOp) -> None:
+    def __init__(self, builder: Caller, op: CatalogueOp) -> None:
         self._builder = builder
         self._op = op
         self._operands: dict[str, tuple[TypedName, ...]] = {}

@@ -7,27 +7,153 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lhkit.compose.builder.blocks import YIELDS, Block, BuiltHandle, BuiltSequence, Node, schedule_text
-from lhkit.compose.builder.bodies import Body, Match, SequenceBody
-from lhkit.compose.builder.building_places import error_here
+from lhkit.compose.builder.blocks import (
+    YIELDS,
+    Block,
+    BuiltHandle,
+    BuiltSequence,
+    Node,
+    error_here,
+    schedule_text,
+)
 from lhkit.compose.builder.call_arguments import read_call
-from lhkit.compose.builder.op_functions import OpFamily, is_pattern, member, members
-from lhkit.compose.builder.parameters import BUILT_REGIONS
+from lhkit.compose.builder.op_functions import (
+    BODY_ARGUMENTS,
+    BUILT_REGIONS,
+    OpFamily,
+    documentation_of,
+    is_pattern,
+    member,
+    members,
+    signature_of,
+)
 from lhkit.compose.builder.step_results import (
     asked_argument_names,
     asked_names,
     asked_types,
+    handle_name,
     known_types,
     named_results,
+    type_text,
 )
-from lhkit.compose.builder.values import handle_name, type_text
 from lhkit.compose.form_text import form_problems
-from lhkit.model.errors import UsageError
+from lhkit.load.catalogue_cache import load_catalogue
+from lhkit.load.loader import load_schedule
+from lhkit.load.user_code import known_own_ops
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import Bounds, KnobValue
-from lhkit.model.op_catalogue import Catalogue, CatalogueOp
-from lhkit.model.schedule import DEFAULT_ENTRY
-from lhkit.model.step_form import Form, TypedName, quoted
-from lhkit.text.naming import fresh_name, is_symbol_name
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp, with_own_ops
+from lhkit.model.payload import Payload
+from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
+from lhkit.model.step_form import STRUCTURE, Form, TypedName, quoted
+from lhkit.model.trace_record import Trace
+from lhkit.text.script import fresh_name, is_symbol_name
+from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.worker.client import Worker
+
+# Steps with bodies, sequences and ``match``, as a builder gives them to ``with`` and to calls.
+
+
+_MATCH = "transform.structured.match"
+
+
+class Match(OpFamily):
+    """``s.match``: ``structured.match`` with a target that need not be given, and the family of matchers."""
+
+    def __init__(self, builder: Builder) -> None:
+        super().__init__(builder, "match")
+        found = builder.catalogue.op(_MATCH)
+        self.__doc__ = documentation_of(found)
+        self.__signature__ = signature_of(found)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Return a handle to payload ops; looks in the first argument of the sequence unless told where."""
+        if not arguments and "target" not in named:
+            around = self._builder.block
+            while around.parent is not None:
+                around = around.parent
+            if not around.handles:
+                raise error_here("there is nothing to match in: the sequence has no argument")
+            arguments = around.handles[:1]
+        return self._builder.call(self._builder.catalogue.op(_MATCH), arguments, named)
+
+
+class SequenceBody(BuiltSequence):
+    """A named sequence inside its ``with``: unpack it for its arguments; give it to ``s.include``."""
+
+    def __init__(self, sequence: BuiltSequence) -> None:
+        super().__init__(sequence.name, sequence.block, sequence.is_public, sequence.consumes)
+
+    def __iter__(self) -> Iterator[BuiltHandle]:
+        return iter(self.block.handles)
+
+
+class Body:
+    """A step with a body: ``with s.foreach(loops) as (loop,):``.
+
+    Alternatives have several: ``with s.alternatives(scope) as choice:``, then for each
+    ``with choice.region() as (scope,):``. What the body yields is in ``results`` afterwards.
+    """
+
+    def __init__(self, builder: Builder, op: CatalogueOp, form: Form, named: dict[str, Any]) -> None:
+        self.op = op
+        self.results: tuple[BuiltHandle, ...] = ()
+        self._builder = builder
+        self._node = Node(form)
+        self._named = named
+        self._asked: tuple[str, ...] = tuple(named.get(BODY_ARGUMENTS) or ())
+        # Where steps would land that stand between the regions of alternatives, which nothing may.
+        self._between = Block(set())
+
+    def __enter__(self) -> Body:
+        block = self._builder.enter(self, *(((),) if self._is_choice else (self._arguments(), self._asked)))
+        if self._is_choice:
+            self._between = block
+        else:
+            self._node.blocks.append(block)
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        self._builder.leave()
+        if kind is not None:
+            return
+        if self._between.nodes:
+            raise error_here(f"the steps of {self.op.name} stand in its regions: with ….region() as …:")
+        if not self._node.blocks:
+            self._node.form = dataclasses.replace(self._node.form, regions=())
+        types = tuple(v.type for v in self._node.blocks[0].yielded) if self._node.blocks else ()
+        known = {r.name: types for r in self.op.results}
+        made = self._builder.add(self.op, self._node, self._named, known)
+        self.results = made if isinstance(made, tuple) else ()
+
+    def __iter__(self) -> Iterator[BuiltHandle]:
+        return iter(self._builder.block.handles)
+
+    @contextlib.contextmanager
+    def region(self, *names: str) -> Iterator[tuple[BuiltHandle, ...]]:
+        """Build the next of the alternatives; gives its arguments, which may be named."""
+        block = self._builder.enter(self, self._arguments(), names)
+        try:
+            yield block.handles
+        finally:
+            self._builder.leave()
+        self._node.blocks.append(block)
+
+    @property
+    def _is_choice(self) -> bool:
+        return any(r.kind == "alternatives" for r in self.op.regions)
+
+    def _arguments(self) -> tuple[TypedName, ...]:
+        given = self._node.form.operand_values
+        if self.op.name == "transform.match.structured":
+            return (STRUCTURE,)
+        if self.op.name == "transform.tune.alternatives":
+            return ()
+        if self.op.name == "transform.sequence" and not given:
+            return (TypedName("%root", "!transform.any_op"),)
+        stem = {"transform.foreach": "%each"}.get(self.op.name, "%scope")
+        return tuple(TypedName(stem, v.type) for v in given)
+
 
 # What steps and bodies call; nobody types them.
 _MACHINERY = {"add", "call", "enter", "leave"}
@@ -286,3 +412,87 @@ def _spelled(value: KnobValue, *, typed: bool = False) -> str:
     if isinstance(value, int):
         return f"{value} : i64" if typed else str(value)
     return f"{value:e} : f64" if isinstance(value, float) else quoted(value)
+
+
+# Schedules built by Python calls: ``with lhkit.building(payload) as s:``.
+
+
+class ScheduleBuilder(Builder):
+    """A builder that knows its payload, and has the compiler at hand for the schedule that it built."""
+
+    payload: Payload | None
+    bind: tuple[str, ...]
+    _worker: Worker | None
+
+    def __enter__(self) -> ScheduleBuilder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def schedule(self, *, name: str = "<built>") -> Schedule:
+        """Return what was built as a schedule, verified by the compiler.
+
+        Raises:
+            UsageError: A step with a body was called without ``with``.
+            ScheduleError: The compiler refuses it; with line and column of the text.
+        """
+        return load_schedule(self.text, bind=self.bind, name=name, worker=self._worker)
+
+    def trace(self) -> Trace:
+        """Return the trace of what was built so far on the payload.
+
+        Raises:
+            UsageError: There is no payload.
+            ScheduleError: As of `schedule`.
+        """
+        if self.payload is None:
+            raise usage_error(
+                "there is no payload to apply the schedule to", "Give it: lhkit.building(payload)."
+            )
+        return trace_schedule(self.payload, self.schedule(), worker=self._worker)
+
+
+def building(
+    payload: Payload | None = None,
+    *,
+    bind: Sequence[str] = (),
+    entry: str = DEFAULT_ENTRY,
+    arguments: Sequence[str] | Mapping[str, str] | None = None,
+    consumes: Sequence[str] = (),
+    catalogue: Catalogue | None = None,
+    worker: Worker | None = None,
+) -> ScheduleBuilder:
+    """Return a builder of a schedule.
+
+    ::
+
+        with lhkit.building(payload) as s:
+            matmul = s.match(ops=["linalg.matmul"])
+            tiled, *loops = s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
+        schedule = s.schedule()
+
+    Building needs no compiler, once what it knows of the ops is kept; only ``s.schedule()`` and ``s.trace()``
+    ask it.
+
+    Args:
+        payload: What ``s.trace()`` applies the schedule to.
+        bind: Op names; each gives the entry an argument after the root, bound to all payload ops of that name.
+        entry: Name of the sequence that is applied.
+        arguments: The entry's arguments instead: names, or names with types; the root first.
+        consumes: Arguments to be marked as consumed though no step consumes them itself.
+        catalogue: The catalogue; default the session's, with the ops of one's own that are loaded.
+        worker: Another worker than the session's.
+
+    Raises:
+        UsageError: No bindings are installed, or a name that cannot be one.
+    """
+    bound = {name.rpartition(".")[2]: name for name in bind}
+    builder = ScheduleBuilder(
+        catalogue or with_own_ops(load_catalogue(worker), known_own_ops(worker)),
+        entry=entry,
+        arguments={"root": "op", **bound} if arguments is None else arguments,
+        consumes=consumes,
+    )
+    builder.payload, builder.bind, builder._worker = payload, tuple(bind), worker
+    return builder

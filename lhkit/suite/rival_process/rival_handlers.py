@@ -17,14 +17,12 @@ import numpy as np
 
 from lhkit.compiler.machine.python_references import load_function
 from lhkit.compiler.machine.timing_runs import Call, TimedCall, python_batches, without_garbage_collector
-from lhkit.model.errors import LhkitError, error_for
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, LhkitError, error_for
 from lhkit.suite.rival import RivalTask
 from lhkit.worker.framing import Message
-from lhkit.worker.pinning import pinned_to
 from lhkit.worker.serving import Ask, Send
 from lhkit.worker.shared_arrays import Array, MappedFiles, placed_empty
-from lhkit.worker.timing_conditions import timing_sign
+from lhkit.worker.timing_conditions import pinned_to, timing_sign
 
 _PLACES_BYTES = 96 << 20
 _MOST_PLACES = 8

@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies.coordinate_descent import CoordinateDescent
-from lhkit.sweeps.strategies.fixed_orders import Grid
-from lhkit.sweeps.strategies.latin_hypercube import LatinHypercube
-from lhkit.sweeps.strategies.random_order import RandomOrder
+from lhkit.sweeps.strategies.fixed_orders import Grid, LatinHypercube, RandomOrder
 from lhkit.sweeps.strategies.strategy import Proposer, Strategy
 from lhkit.sweeps.strategies.tpe import Tpe
 

@@ -3,17 +3,204 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from lhkit.text.brackets import closing, source_of, split_list
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import OpSyntax
+from lhkit.text.parser import closing, source_of, split_list
 from lhkit.text.script import Replacement
-from lhkit.text.upgrades.boundaries import tensors_for_views
 from lhkit.text.upgrades.linalg_rules import LINALG_RULES
-from lhkit.text.upgrades.payload_names import QUALIFIED, STANDARD
-from lhkit.text.upgrades.rule_edits import Finding, between, hint, inserted, replaced, rewrite
-from lhkit.text.upgrades.signatures import own_tokens, signature_of, values_of
+from lhkit.text.upgrades.rule_edits import (
+    Finding,
+    between,
+    hint,
+    inserted,
+    own_tokens,
+    replaced,
+    rewrite,
+    signature_of,
+    values_of,
+)
+
+# Payload ops that only changed their names, as (old, today's, first LLVM without the old one).
+
+
+# With the prefix "std." or without one, as the standard dialect's ops were written.
+STANDARD: tuple[tuple[str, str, int], ...] = (
+    ("absf", "math.absf", 14),
+    ("addf", "arith.addf", 14),
+    ("addi", "arith.addi", 14),
+    ("and", "arith.andi", 14),
+    ("assert", "cf.assert", 15),
+    ("atomic_rmw", "memref.atomic_rmw", 14),
+    ("br", "cf.br", 15),
+    ("call_indirect", "func.call_indirect", 15),
+    ("ceildivi_signed", "arith.ceildivsi", 14),
+    ("ceilf", "math.ceil", 14),
+    ("cmpf", "arith.cmpf", 14),
+    ("cmpi", "arith.cmpi", 14),
+    ("cond_br", "cf.cond_br", 15),
+    ("copysign", "math.copysign", 14),
+    ("divf", "arith.divf", 14),
+    ("divi_signed", "arith.divsi", 14),
+    ("divi_unsigned", "arith.divui", 14),
+    ("extract_element", "tensor.extract", 13),
+    ("floordivi_signed", "arith.floordivsi", 14),
+    ("floorf", "math.floor", 14),
+    ("fmaf", "math.fma", 14),
+    ("fpext", "arith.extf", 14),
+    ("fptosi", "arith.fptosi", 14),
+    ("fptoui", "arith.fptoui", 14),
+    ("fptrunc", "arith.truncf", 14),
+    ("index_cast", "arith.index_cast", 14),
+    ("maxf", "arith.maximumf", 14),
+    ("maxsi", "arith.maxsi", 14),
+    ("maxui", "arith.maxui", 14),
+    ("minf", "arith.minimumf", 14),
+    ("minsi", "arith.minsi", 14),
+    ("minui", "arith.minui", 14),
+    ("mulf", "arith.mulf", 14),
+    ("muli", "arith.muli", 14),
+    ("negf", "arith.negf", 14),
+    ("or", "arith.ori", 14),
+    ("remf", "arith.remf", 14),
+    ("remi_signed", "arith.remsi", 14),
+    ("remi_unsigned", "arith.remui", 14),
+    ("select", "arith.select", 15),
+    ("sexti", "arith.extsi", 14),
+    ("shift_left", "arith.shli", 14),
+    ("shift_right_signed", "arith.shrsi", 14),
+    ("shift_right_unsigned", "arith.shrui", 14),
+    ("sitofp", "arith.sitofp", 14),
+    ("subf", "arith.subf", 14),
+    ("subi", "arith.subi", 14),
+    ("switch", "cf.switch", 15),
+    ("trunci", "arith.trunci", 14),
+    ("uitofp", "arith.uitofp", 14),
+    ("xor", "arith.xori", 14),
+    ("zexti", "arith.extui", 14),
+    ("alloc", "memref.alloc", 12),
+    ("alloca", "memref.alloca", 12),
+    ("dealloc", "memref.dealloc", 12),
+    ("load", "memref.load", 12),
+    ("store", "memref.store", 12),
+    ("subview", "memref.subview", 12),
+    ("view", "memref.view", 12),
+    ("memref_cast", "memref.cast", 12),
+    ("tensor_cast", "tensor.cast", 12),
+    ("tensor_from_elements", "tensor.from_elements", 12),
+    ("dynamic_tensor_from_elements", "tensor.generate", 12),
+    ("subtensor", "tensor.extract_slice", 14),
+    ("subtensor_insert", "tensor.insert_slice", 14),
+)
+
+QUALIFIED: tuple[tuple[str, str, int], ...] = (
+    ("builtin.func", "func.func", 15),
+    ("arith.maxf", "arith.maximumf", 18),
+    ("arith.minf", "arith.minimumf", 18),
+    ("scf.foreach_thread", "scf.forall", 17),
+    ("scf.foreach_thread.perform_concurrently", "scf.forall.in_parallel", 17),
+    ("tensor.pack", "linalg.pack", 21),
+    ("tensor.unpack", "linalg.unpack", 21),
+    ("memref.clone", "bufferization.clone", 14),
+    ("linalg.tensor_collapse_shape", "tensor.collapse_shape", 14),
+    ("linalg.tensor_expand_shape", "tensor.expand_shape", 14),
+    ("linalg.pad_tensor", "tensor.pad", 15),
+    ("linalg.conv_1d_nwc", "linalg.conv_1d_nwc_wcf", 14),
+    ("linalg.conv_1d_ncw", "linalg.conv_1d_ncw_fcw", 14),
+    ("linalg.conv_2d_nhwc", "linalg.conv_2d_nhwc_hwcf", 14),
+    ("linalg.conv_2d_nchw", "linalg.conv_2d_nchw_fchw", 14),
+    ("linalg.conv_3d_ndhwc", "linalg.conv_3d_ndhwc_dhwcf", 14),
+    ("linalg.conv_1d_input_nwc_filter_wcf", "linalg.conv_1d_nwc_wcf", 14),
+    ("linalg.conv_2d_input_nhwc_filter_hwcf", "linalg.conv_2d_nhwc_hwcf", 14),
+    ("linalg.conv_2d_input_nhwc_filter_ohwi_poly", "linalg.conv_2d_nhwc_fhwc", 14),
+    ("linalg.conv_3d_input_ndhwc_filter_dhwcf", "linalg.conv_3d_ndhwc_dhwcf", 14),
+    ("linalg.depthwise_conv_2d_input_nhwc_filter_hwc", "linalg.depthwise_conv_2d_nhwc_hwc", 14),
+    ("linalg.depthwise_conv_2d_input_nhwc_filter_hwcf", "linalg.depthwise_conv_2d_nhwc_hwcm", 14),
+    *(
+        (f"linalg.{op}_{types}", f"linalg.{op}", 14)
+        for op in ("matmul", "batch_matmul", "matvec", "vecmat", "dot")
+        for types in ("i8_i8_i32", "i16_i16_i32", "i32_i32_i32")
+    ),
+)
+
+
+# Functions as another compiler sees them from outside: buffer views taken in and given back, now tensors.
+
+
+_VIEW = "!hal.buffer_view"
+_IMPORT, _EXPORT = "hal.tensor.import", "hal.tensor.export"
+
+
+def tensors_for_views(function: OpSyntax) -> Iterable[Finding]:
+    """Give a function tensors for the buffer views that it does nothing with but import and export.
+
+    A view that is used for more is left, and so is the whole function then.
+    """
+    if not any(t.text == _VIEW for t in function.head) or len(function.regions) != 1:
+        return
+    body = function.regions[0].ops
+    imports = {_operand(s): s for s in body if s.spelling == _IMPORT}
+    exports = {s.results[0].text: s for s in body if s.spelling == _EXPORT and s.results}
+    edits = [*_arguments(function, imports), *_results(function, body, exports)]
+    views = sum(t.text == _VIEW for t in function.head)
+    if sum(1 for e in edits if e.text and e.start < function.regions[0].start) != views:
+        return
+    if any(_used(body, name) != 1 for name in (*imports, *exports)):
+        return
+    gone = [*imports.values(), *exports.values()]
+    edits += [_removed(s, body[i + 1]) for i, s in enumerate(body[:-1]) if any(s is g for g in gone)]
+    yield rewrite(function.at, f"{_VIEW} with {_IMPORT}", "tensors", *edits)
+
+
+def _arguments(function: OpSyntax, imports: dict[str, OpSyntax]) -> Iterator[Replacement]:
+    tokens = function.head
+    for i, token in enumerate(tokens[:-2]):
+        if token.kind == "value" and tokens[i + 2].text == _VIEW and token.text in imports:
+            imported = imports[token.text]
+            types = signature_of(imported).results or ()
+            if len(types) == 1 and "{" not in types[0] and imported.results:
+                yield between(token, tokens[i + 2], f"{imported.results[0].text}: {types[0]}")
+
+
+def _results(
+    function: OpSyntax, body: Sequence[OpSyntax], exports: dict[str, OpSyntax]
+) -> Iterator[Replacement]:
+    ending = body[-1] if body else None
+    if ending is None or ending.spelling not in ("return", "func.return"):
+        return
+    values = [t for t in ending.head if t.kind == "value"]
+    types = [t for t in ending.head if t.kind == "type"]
+    arrow = next((i for i, t in enumerate(function.head) if t.text == "->"), len(function.head))
+    places: list[Token] = [t for t in function.head[arrow:] if t.text == _VIEW]
+    if not len(values) == len(types) == len(places):
+        return
+    for value, type_, place in zip(values, types, places, strict=True):
+        exported = exports.get(value.text)
+        source = signature_of(exported).operands if exported else ()
+        if exported is None or len(source) != 1 or "{" in source[0]:
+            continue
+        yield replaced(place, source[0])
+        yield replaced(value, _operand(exported))
+        yield replaced(type_, source[0])
+
+
+def _operand(op: OpSyntax) -> str:
+    return next((t.text for t in op.head if t.kind == "value"), "")
+
+
+def _used(body: Sequence[OpSyntax], name: str) -> int:
+    tokens = (t for s in body for inner in s.walk() for t in inner.tokens)
+    return sum(t.text == name for t in tokens)
+
+
+def _removed(op: OpSyntax, following: OpSyntax) -> Replacement:
+    """Return the edit that takes out a op, with its line where nothing else is between the two."""
+    start = op.start
+    if following.first.line == op.last.line + 1:
+        return Replacement(start - op.first.column + 1, following.start - following.first.column + 1, "")
+    return Replacement(start, op.end, "")
+
 
 _STANDARD = {old: (new, until) for old, new, until in STANDARD}
 _QUALIFIED = {old: (new, until) for old, new, until in QUALIFIED}

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.upgrades.rule_edits import Finding
-from lhkit.text.upgrades.signatures import Types
+from lhkit.text.upgrades.rule_edits import Finding, Types
 
 
 @dataclass(frozen=True)

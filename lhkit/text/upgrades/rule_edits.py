@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lhkit.text.lexer import Token
-from lhkit.text.op_tree import Name
+from lhkit.text.op_tree import Name, OpSyntax
+from lhkit.text.parser import closing, outside_brackets, source_of, split_list
 from lhkit.text.script import Replacement
 
 
@@ -96,3 +98,168 @@ def rewrite(at: Token, old: str, new: str, *edits: Replacement, until: int | Non
 def hint(at: Token, message: str, instead: str) -> Hint:
     """Return a hint at a token."""
     return Hint(at.line, at.column, message, instead)
+
+
+# Types that transform ops end with: reading them, and adding those that older versions did without.
+
+
+ANY_OP = "!transform.any_op"
+PDL_OPERATION = "!pdl.operation"
+PARAM = "!transform.param<i64>"
+
+Types = dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The types of an op as written.
+
+    Attributes:
+        colon: Index of the ``:`` in the tokens, or None where there are no types.
+        operands: The types before ``->``, or all where there is none.
+        results: The types behind ``->``, or None where there is none.
+    """
+
+    colon: int | None
+    operands: tuple[str, ...] = ()
+    results: tuple[str, ...] | None = None
+
+
+def own_tokens(op: OpSyntax) -> tuple[Token, ...]:
+    """Return the tokens that a op's types are among: behind its regions, if it has some."""
+    return op.rest if op.regions else op.head
+
+
+def signature_of(op: OpSyntax) -> Signature:
+    """Return the types that a op ends with."""
+    tokens = own_tokens(op)
+    colon = next((i for i in outside_brackets(tokens) if tokens[i].text == ":"), None)
+    if colon is None:
+        return Signature(None)
+    behind = tokens[colon + 1 :]
+    arrow = next((i for i in outside_brackets(behind) if behind[i].text == "->"), None)
+    if arrow is None:
+        return Signature(colon, _types(behind))
+    return Signature(colon, _types(behind[:arrow]), _types(behind[arrow + 1 :]))
+
+
+def _types(tokens: Sequence[Token]) -> tuple[str, ...]:
+    if tokens and tokens[0].text == "(" and closing(tokens, 0) == len(tokens) - 1:
+        tokens = tokens[1:-1]
+    return tuple(source_of(part) for part in split_list(tokens))
+
+
+def values_of(op: OpSyntax, signature: Signature) -> list[Token]:
+    """Return the operands of a op, as far as they are written before its types."""
+    tokens = op.head
+    if signature.colon is not None and not op.regions:
+        tokens = tokens[: signature.colon]
+    return [t for t in tokens if t.kind == "value"]
+
+
+def spelled(results: Sequence[str]) -> str:
+    """Return the types of results as they are written behind an arrow."""
+    return results[0] if len(results) == 1 else f"({', '.join(results)})"
+
+
+def functional(operands: Sequence[str], results: Sequence[str]) -> str:
+    """Return a trailing functional type with its colon."""
+    return f": ({', '.join(operands)}) -> {spelled(results)}"
+
+
+def type_edit(op: OpSyntax, signature: Signature, types: str) -> Replacement:
+    """Return the edit that gives a op these types, colon included, in place of what it has."""
+    tokens = own_tokens(op)
+    if signature.colon is None:
+        return inserted(op.end, " " + types)
+    return between(tokens[signature.colon], tokens[-1], types)
+
+
+def operand_types(op: OpSyntax, signature: Signature, types: Types) -> list[str]:
+    """Return the type of each operand: the one written, else that of its definition, else any op."""
+    values = values_of(op, signature)
+    inline = _inline_types(op)
+    written = list(signature.operands)
+    found = []
+    for value in values:
+        if value.start in inline:
+            found.append(inline[value.start])
+        elif written:
+            found.append(written.pop(0))
+        else:
+            found.append(type_of(value, types))
+    return found
+
+
+def _inline_types(op: OpSyntax) -> dict[int, str]:
+    return {value.start: source_of(type_) for value, type_ in _annotated(op)}
+
+
+def _annotated(op: OpSyntax) -> Iterator[tuple[Token, list[Token]]]:
+    """Yield the operands in lists that carry a type of their own, as in ``[4, %size : !transform.any_op]``."""
+    tokens = op.head
+    for i in outside_brackets(tokens):
+        if tokens[i].text != "[":
+            continue
+        for part in split_list(tokens[i + 1 : closing(tokens, i)]):
+            if part[0].kind == "value" and len(part) > 2 and part[1].text == ":":
+                yield part[0], part[2:]
+
+
+def inline_type_edits(op: OpSyntax) -> tuple[Replacement, ...]:
+    """Return the edits that take the types out of an op's lists; today they stand with the others."""
+    return tuple(Replacement(value.end, type_[-1].end, "") for value, type_ in _annotated(op))
+
+
+def type_of(value: Token, types: Types) -> str:
+    """Return the type of a value as its definition has it, today's spelling; any op if that is not known."""
+    name, _, number = value.text.partition("#")
+    known = types.get(name, ())
+    index = int(number[:6] or 0)  # a text may say anything
+    return known[index] if index < len(known) else ANY_OP
+
+
+def collect_types(ops: Sequence[OpSyntax]) -> Types:
+    """Return the types of all values that are defined with theirs, by name."""
+    types: Types = {}
+    for op in ops:
+        for inner in op.walk():
+            if inner.spelling.endswith("named_sequence"):
+                types.update(_argument_types(inner.head))
+            elif inner.results:
+                types.update(_results(inner))
+            for region in inner.regions:
+                for label in region.labels:
+                    types.update(_argument_types(label.tokens))
+    return types
+
+
+def arguments_in(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Return the arguments in the first parentheses of a label or a named sequence, each with its type."""
+    start = next((i for i, t in enumerate(tokens) if t.text == "("), None)
+    if start is None:
+        return []
+    return split_list(tokens[start + 1 : closing(tokens, start)])
+
+
+def _argument_types(tokens: Sequence[Token]) -> Types:
+    found: Types = {}
+    for part in arguments_in(tokens):
+        if part[0].kind == "value" and len(part) > 2:
+            end = next((i for i, t in enumerate(part) if t.text == "{"), len(part))
+            found[part[0].text] = (today(source_of(part[2:end])),)
+    return found
+
+
+def _results(op: OpSyntax) -> Types:
+    results = list(signature_of(op).results or ())
+    found: Types = {}
+    for name in op.results:
+        found[name.text] = tuple(today(t) for t in results[: name.count])
+        results = results[name.count :]
+    return found
+
+
+def today(type_: str) -> str:
+    """Return a handle type in today's spelling."""
+    return ANY_OP if type_ == PDL_OPERATION else type_

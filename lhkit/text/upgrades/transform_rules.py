@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lhkit.text.brackets import closing, source_of, split_list
-from lhkit.text.op_tree import OpSyntax
-from lhkit.text.upgrades.pattern_ops import (
-    count_remark,
-    lower_vectors,
-    multi_reduction,
-    nested_sequence,
-    vectorize_children,
-)
-from lhkit.text.upgrades.result_ops import cast_handle, more_results, pad_flags, split_parts_handle
+from lhkit.text.op_tree import BlockLabel, OpSyntax
+from lhkit.text.parser import closing, outside_brackets, source_of, split_list
+from lhkit.text.script import Replacement
+from lhkit.text.upgrades.linalg_rules import TRANSPOSED
+from lhkit.text.upgrades.payload_rules import QUALIFIED, STANDARD
 from lhkit.text.upgrades.rule_context import Rule, Scope
-from lhkit.text.upgrades.rule_edits import Finding, hint, rewrite
-from lhkit.text.upgrades.signatures import (
+from lhkit.text.upgrades.rule_edits import (
     ANY_OP,
+    PARAM,
+    Finding,
+    between,
     functional,
+    hint,
     inline_type_edits,
+    inserted,
     operand_types,
+    replaced,
+    rewrite,
     signature_of,
     today,
     type_edit,
@@ -29,13 +30,280 @@ from lhkit.text.upgrades.signatures import (
 )
 from lhkit.text.upgrades.tiling_rules import (
     add_sizes_word,
+    cast_handle,
     forall_words,
     fuse_words,
     gpu_words,
     interchange_word,
+    more_results,
+    pad_flags,
+    split_parts_handle,
     without_commas,
 )
-from lhkit.text.upgrades.transform_names import rename_op
+
+# Transform ops under other names, some with their results in another order.
+
+
+# Old name, today's, the first LLVM without the old one. Nothing but the name changed, or a rule of the new name
+# does the rest.
+RENAMED: tuple[tuple[str, str, int], ...] = (
+    ("get_closest_isolated_parent", "get_parent_op", 17),
+    ("loop.get_parent_for", "get_parent_op", 18),
+    ("split_handles", "split_handle", 17),
+    ("structured.tile", "structured.tile_using_for", 18),
+    ("structured.tile_to_scf_for", "structured.tile_using_for", 18),
+    ("structured.tile_to_foreach_thread_op", "structured.tile_to_forall_op", 17),
+    ("structured.tile_to_forall_op", "structured.tile_using_forall", 18),
+    ("structured.tile_reduction_using_scf", "structured.tile_reduction_using_for", 18),
+    ("structured.tile_reduction_using_foreach_thread", "structured.tile_reduction_using_forall", 17),
+    ("structured.masked_vectorize", "structured.vectorize", 18),
+    ("gpu.map_foreach_to_blocks", "gpu.map_forall_to_blocks", 17),
+    ("gpu.map_nested_foreach_to_threads", "gpu.map_nested_forall_to_threads", 17),
+    ("test_print_remark_at_operand", "debug.emit_remark_at", 18),
+    ("test_print_remark_at_operand_value", "debug.emit_remark_at", 18),
+    ("test_print_param", "debug.emit_param_as_remark", 18),
+    (
+        "apply_patterns.vector.interleave_to_shuffle",
+        "apply_patterns.vector.interleave_and_deinterleave_to_shuffle",
+        20,
+    ),
+)
+
+
+_RENAMED = {old: (new, until) for old, new, until in RENAMED}
+
+
+# Payload ops under names that they no longer have, in the types of handles and what is matched.
+_PAYLOAD_NAMES = {
+    **{old: new for old, new, _ in QUALIFIED},
+    **{f"std.{old}": new for old, new, _ in STANDARD},
+    **dict.fromkeys(("linalg.elemwise_binary", "linalg.elemwise_unary"), "linalg.elementwise"),
+    **{old: new for old, (new, *_) in TRANSPOSED.items()},
+    "linalg.init_tensor": "tensor.empty",
+    "std.return": "func.return",
+    "std.call": "func.call",
+    "std.constant": "arith.constant",
+}
+
+
+# Their loops came first; now they come last.
+_LOOPS_FIRST = frozenset(
+    (
+        "structured.tile_to_foreach_thread_op",
+        "structured.tile_to_forall_op",
+        "structured.tile_reduction_using_scf",
+        "structured.tile_reduction_using_foreach_thread",
+    )
+)
+
+
+def rename_payload_ops(op: OpSyntax | BlockLabel) -> Iterable[Finding]:
+    """Payload ops that a schedule names: in the types of handles, and in what it matches."""
+    for token in op.tokens:
+        if token.kind == "string" and (new := _PAYLOAD_NAMES.get(token.text.strip('"'))):
+            yield rewrite(op.at, token.text, f'"{new}"', replaced(token, f'"{new}"'))
+            return
+
+
+def rename_op(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Give an op its name of today, and what the old name said beside it."""
+    name = op.spelling.removeprefix("transform.")
+    if op.is_generic:
+        if name in _RENAMED:
+            yield hint(
+                op.at,
+                f"{op.spelling} is today's transform.{_RENAMED[name][0]}",
+                "the form without quotes; its attributes may have changed names too",
+            )
+        return
+    if name not in _RENAMED:
+        return
+    new, until = _RENAMED[name]
+    edits = [replaced(op.at, f"transform.{new}")]
+    if name in _LOOPS_FIRST and new.endswith(("forall", "for")):
+        reordered = _loops_last(op, scope)
+        if reordered is None:
+            instead = "results in the order: the tiled op first, the loop last"
+            yield hint(op.at, f"{op.spelling} gave its loop first", instead)
+            return
+        edits += reordered
+    edits += _with_attributes(op, name)
+    yield rewrite(op.at, name, f"transform.{new}", *edits, until=until)
+
+
+def _with_attributes(op: OpSyntax, name: str) -> list[Replacement]:
+    """Return the edits that say in attributes what the old name said."""
+    after = next((t for t in op.head if t.kind == "value"), None)
+    if name == "get_closest_isolated_parent" and after is not None:
+        return [inserted(after.end, " {isolated_from_above}")]
+    if name == "loop.get_parent_for" and after is not None:
+        tokens = op.head
+        dictionary = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
+        entries = [] if dictionary is None else split_list(tokens[dictionary + 1 : closing(tokens, dictionary)])
+        said = {e[0].text: source_of(e[2:]) for e in entries}
+        loop = (
+            "affine.for"
+            if said.get("affine", "false") != "false" or ("affine" in said and not said["affine"])
+            else "scf.for"
+        )
+        depth = said.get("num_loops", "1").partition(" ")[0]
+        text = f'{{op_name = "{loop}"' + (f", nth_parent = {depth}" if depth != "1" else "") + "}"
+        if dictionary is None:
+            return [inserted(after.end, " " + text)]
+        return [between(tokens[dictionary], tokens[closing(tokens, dictionary)], text)]
+    if name == "split_handles":
+        return _without_count(op)
+    return []
+
+
+def _without_count(op: OpSyntax) -> list[Replacement]:
+    """Return the edit that removes ``in [n]``."""
+    tokens = op.head
+    for i, token in enumerate(tokens):
+        if token.text == "in" and i + 1 < len(tokens) and tokens[i + 1].text == "[":
+            before = tokens[i - 1].end if i else token.start
+            return [Replacement(before, tokens[closing(tokens, i + 1)].end, "")]
+    return []
+
+
+def _loops_last(op: OpSyntax, scope: Scope) -> list[Replacement] | None:
+    """Return the edits that move the first result behind the others, or None where that is not clear."""
+    results = op.results
+    edits: list[Replacement] = []
+    if len(results) == 1 and results[0].count > 1:
+        edits = _renumbered(results[0].text, results[0].count, op, scope)
+    elif results and any(result.count != 1 for result in results):
+        return None
+    else:
+        names = [result.text for result in results]
+        edits = [replaced(result, name) for result, name in zip(results, names[1:] + names[:1], strict=True)]
+    signature = signature_of(op)
+    if signature.results is not None and len(set(signature.results)) > 1:
+        moved = [*signature.results[1:], signature.results[0]]
+        edits.append(type_edit(op, signature, functional(signature.operands, moved)))
+    return edits
+
+
+def _renumbered(name: str, count: int, op: OpSyntax, scope: Scope) -> list[Replacement]:
+    edits = []
+    for token in scope.numbered_uses.get(name, ()):
+        if token.start > op.last.start:
+            number = (int(token.text.partition("#")[2][:6]) - 1) % count
+            edits.append(replaced(token, f"{name}#{number}"))
+    return edits
+
+
+# Transform ops that are written as several today: vectors, patterns, remarks.
+
+
+def vectorize_children(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """What was ``structured.vectorize`` is now called after the children; today's takes sizes instead."""
+    signature = signature_of(op)
+    sized = any(t.text == "vector_sizes" for t in op.head)
+    old = bool(op.results) or signature.results is not None
+    if sized or not (old or signature.colon is None):
+        return
+    new = "structured.vectorize_children_and_apply_patterns"
+    yield rewrite(
+        op.at,
+        "structured.vectorize",
+        f"transform.{new}",
+        replaced(op.at, f"transform.{new}"),
+        until=18,
+    )
+
+
+def count_remark(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """The number of payload ops is a parameter of its own today, and is printed as such."""
+    values = values_of(op, signature_of(op))
+    if len(values) != 1:
+        return
+    type_ = type_of(values[0], scope.types)
+    number = f"%number_of_{values[0].text[1:].replace('#', '_')}"
+    text = (
+        f"{number} = transform.num_associations {values[0].text} : ({type_}) -> {PARAM}\n"
+        f"{' ' * (op.first.column - 1)}transform.debug.emit_param_as_remark {number} : {PARAM}"
+    )
+    edit = between(op.first, op.last, text)
+    yield rewrite(op.at, op.spelling, "transform.num_associations", edit, until=18)
+
+
+_LOWERED = {
+    "multireduction_lowering": "multi_reduction_unrolling lowering_strategy",
+    "contraction_lowering": "lower_contraction lowering_strategy",
+    "transpose_lowering": "lower_transpose lowering_strategy",
+    "split_transfers": "split_transfer_full_partial split_transfer_strategy",
+}
+
+
+def lower_vectors(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """One op lowered all vectors; today each kind is a pattern of its own."""
+    signature = signature_of(op)
+    values = values_of(op, signature)
+    if len(values) != 1:
+        return
+    said = {
+        t.text: op.head[i + 2].text
+        for i, t in enumerate(op.head[:-2])
+        if t.text in _LOWERED and op.head[i + 1].text == "="
+    }
+    indent = "\n" + " " * (op.first.column - 1)
+    patterns = [
+        "transfer_permutation_patterns",
+        "lower_outerproduct",
+        "lower_shape_cast",
+        "lower_broadcast",
+        "lower_masks",
+    ]
+    lines = [f"{words} = {said[key]}" if key in said else words.split()[0] for key, words in _LOWERED.items()]
+    body = "".join(
+        f"{indent}  transform.apply_patterns.vector.{p}"
+        for p in [*patterns, *lines, "lower_transfer max_transfer_rank = 1"]
+    )
+    type_ = today(operand_types(op, signature, scope.types)[0])
+    text = f"transform.apply_patterns to {values[0].text} {{{body}{indent}}} : {type_}"
+    edits = [between(op.first, op.last, text)]
+    for result in op.results:
+        # The handle stays what it was: patterns change what is inside the op.
+        edits[0] = between(
+            op.first,
+            op.last,
+            f"{text}{indent}{result.text} = transform.merge_handles {values[0].text} : {type_}",
+        )
+    yield rewrite(op.at, "vector.lower_vectors", "transform.apply_patterns", *edits, until=17)
+
+
+def multi_reduction(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Lowering of multi-dimensional reductions came to be three patterns."""
+    strategy = source_of(op.head)
+    indent = "\n" + " " * (op.first.column - 1)
+    names = ("reorder_multi_reduction_dims", "multi_reduction_flattening", "multi_reduction_unrolling")
+    prefix = "transform.apply_patterns.vector."
+    text = indent.join(f"{prefix}{n} {strategy}".rstrip() for n in names)
+    yield rewrite(
+        op.at,
+        op.spelling,
+        f"{prefix}{names[0]} and two more",
+        between(op.first, op.last, text),
+        until=22,
+    )
+
+
+def nested_sequence(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """A nested sequence says how it fails, and the type of what it works on."""
+    tokens = op.head
+    values = [t for t in tokens if t.kind == "value"]
+    if not values:
+        return
+    colon = any(tokens[i].text == ":" for i in outside_brackets(tokens))
+    fails = next((t for t in tokens if t.text == "failures"), None)
+    if colon and fails is not None:
+        return
+    text = "" if colon else f" : {', '.join(type_of(v, scope.types) for v in values)}"
+    text += "" if fails is not None else " failures(propagate)"
+    edit = inserted(values[-1].end if fails is not None else tokens[-1].end, text)
+    yield rewrite(op.at, "transform.sequence %root", f"transform.sequence %root{text}", edit, until=17)
+
 
 # How many results an op has where the text does not say, and those that take a functional type.
 _RESULTS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lhkit.draw.mlir_html import mlir_html
 from lhkit.draw.svg import element, escaped, marks
+from lhkit.draw.theme import mlir_html
 from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrDiff, IrLine, Sign
 from lhkit.traces.diff.op_diff import plain_lines
 
@@ -60,7 +60,7 @@ def _runs(lines: Iterable[IrLine]) -> Iterator[tuple[IrLine, ...]]:
 
 
 def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
-    """Return a diff as HTML; ``lhkit.draw.ir_style`` has its style.
+    """Return a diff as HTML; ``lhkit.draw.theme`` has its style.
 
     Selecting and copying gives the new payload's lines alone, without numbers, signs and labels.
 

@@ -2,14 +2,177 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import bisect
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrLine, Sign
-from lhkit.traces.diff.line_pairs import pair_lines
-from lhkit.traces.diff.line_parts import changed_parts
+from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrLine, PartKind, Sign
 from lhkit.traces.explain.op_remarks import OpRemarks
 from lhkit.traces.record.placed_ops import PlacedOps
+from lhkit.traces.record.printed_ir import PrintedIr
+
+# Which lines of two payloads are the same line: those of the same op, as far as they are in the same order.
+
+
+# (line of the old text, line of the new text), from 0.
+Pair = tuple[int, int]
+
+
+def pair_lines(old: PlacedOps, new: PlacedOps, moved: Collection[str]) -> list[Pair]:
+    """Return pairs in ascending order of both lines.
+
+    Args:
+        old: The payload before.
+        new: The payload after.
+        moved: Ids of ops that are known to have moved: the others stay where they are, and these make way.
+    """
+    settled: list[Pair] = []
+    loose: list[Pair] = []
+    where = {each: number for number, each in enumerate(old.ids) if each is not None}
+    restless: set[int] = set()
+    for number, (op, each) in enumerate(zip(new.ir.ops, new.ids, strict=True)):
+        if each in moved or op.parent in restless:
+            restless.add(number)
+        if each is None or (at := where.get(each)) is None:
+            continue
+        pairs = _own_pairs(old.ir.ops[at].lines, op.lines)
+        (loose if number in restless else settled).extend(pairs)
+    settled += _pairs_of_no_op(old.ir, new.ir)
+    return _with_those_that_fit(_ascending(sorted(settled, key=lambda p: p[1])), loose)
+
+
+def _own_pairs(old: Sequence[int], new: Sequence[int]) -> Iterator[Pair]:
+    """Yield the pairs of an op's own lines: where their numbers differ, the first and the last."""
+    if len(old) == len(new):
+        yield from zip(old, new, strict=True)
+        return
+    yield old[0], new[0]
+    if min(len(old), len(new)) > 1:
+        yield old[-1], new[-1]
+
+
+def _pairs_of_no_op(old: PrintedIr, new: PrintedIr) -> Iterator[Pair]:
+    """Yield the pairs of aliases that stand for the same, and of other lines with the same text."""
+    there = defaultdict(list)
+    for line in reversed(range(len(old.lines))):
+        if old.owners[line] < 0:
+            there[_meaning(old, line)].append(line)
+    for line, owner in enumerate(new.owners):
+        if owner < 0 and (lines := there.get(_meaning(new, line))):
+            yield lines.pop(), line
+
+
+def _meaning(ir: PrintedIr, line: int) -> str:
+    name, equals, _ = ir.lines[line].partition(" = ")
+    return f"= {ir.aliases[name]}" if equals and name in ir.aliases else ir.lines[line]
+
+
+def _ascending(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return a longest part of pairs, which ascend in their second line, that ascends in the first too."""
+    ends: list[int] = []
+    length: list[int] = []
+    for old, _ in pairs:
+        place = bisect.bisect_left(ends, old)
+        ends[place : place + 1] = [old]
+        length.append(place)
+    wanted = len(ends) - 1
+    chosen = []
+    for pair, place in zip(reversed(pairs), reversed(length), strict=True):
+        if place == wanted:
+            chosen.append(pair)
+            wanted -= 1
+    return chosen[::-1]
+
+
+def _with_those_that_fit(settled: list[Pair], loose: Sequence[Pair]) -> list[Pair]:
+    """Return pairs, and of others as many as fit between them."""
+    fitting = []
+    for old, new in sorted(loose, key=lambda p: p[1]):
+        place = bisect.bisect_left(settled, new, key=lambda p: p[1])
+        above = settled[place - 1][0] if place else -1
+        below = settled[place][0] if place < len(settled) else old + 1
+        if above < old < below:
+            fitting.append((old, new))
+    # Those between the same two may cross one another.
+    return sorted([*settled, *_ascending(fitting)])
+
+
+# What of a line changed: operands, types and attributes, compared by what they mean.
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.-]+(?:[#:][0-9]+)?|[#!]?[\w$.]+|\s+|.', re.ASCII | re.DOTALL)
+_TYPE = re.compile(
+    r"(?:\b(?:tensor|vector|memref|tuple|complex)|![\w$.]+)(?:<(?:[^<>]|<[^<>]*>)*>)?"
+    r"|\b(?:index|none|[us]?i[0-9]+|t?b?f[0-9]\w*)\b",
+    re.ASCII,
+)
+# Finding the fewest differences takes quadratic time; longer lines are compared from both ends only.
+_MOST_COMPARED = 300
+
+
+def changed_parts(
+    old: str,
+    new: str,
+    old_values: Sequence[Hashable],
+    new_values: Sequence[Hashable],
+    aliases: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
+) -> tuple[ChangedPart, ...]:
+    """Return what of a line is not as it was.
+
+    Args:
+        old: The line before.
+        new: The line now.
+        old_values: What the names of values in it stand for, in order.
+        new_values: The same of the new line; equal ones are the same value, whatever their names.
+        aliases: What aliases stand for, before and now.
+    """
+    indent = len(new) - len(new.lstrip())
+    before, now = _TOKEN.findall(old.lstrip()), _TOKEN.findall(new[indent:])
+    left, right = _meanings(before, old_values, aliases[0]), _meanings(now, new_values, aliases[1])
+    starts = [indent]
+    for token in now:
+        starts.append(starts[-1] + len(token))
+    found = []
+    for i, j, k, end in _differences(left, right):
+        was = before[i:j]
+        kind = _kind(now[k:end] or was, starts[k], new)
+        found.append(ChangedPart(starts[k], starts[end], "".join(was), kind))
+    return tuple(found)
+
+
+def _meanings(tokens: Sequence[str], values: Sequence[Hashable], aliases: Mapping[str, str]) -> list[Hashable]:
+    """Return tokens as what they mean: values by identity, aliases in full."""
+    known = iter(values)
+    return [
+        ("%", next(known, None)) if t[0] == "%" and len(t) > 1 else " " if t.isspace() else aliases.get(t, t)
+        for t in tokens
+    ]
+
+
+def _differences(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield what differs, as the part of the left and the part of the right."""
+    most = min(len(left), len(right))
+    first = next((i for i in range(most) if left[i] != right[i]), most)
+    tail = next((i for i in range(most - first) if left[-1 - i] != right[-1 - i]), most - first)
+    i, k = len(left) - tail, len(right) - tail
+    if i - first <= 1 or k - first <= 1 or max(i, k) - first > _MOST_COMPARED:
+        if first < max(i, k):
+            yield first, i, first, k
+        return
+    matcher = difflib.SequenceMatcher(None, left[first:i], right[first:k], autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind != "equal":
+            yield first + a, first + b, first + c, first + d
+
+
+def _kind(tokens: Sequence[str], start: int, line: str) -> PartKind:
+    if any(t[0] == "%" for t in tokens):
+        return "operand"
+    return "type" if any(m.start() <= start < m.end() for m in _TYPE.finditer(line)) else "attribute"
+
 
 _UNSEEN = "changed in what the text does not show"
 

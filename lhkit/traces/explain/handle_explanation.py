@@ -6,17 +6,16 @@ import difflib
 import re
 from collections import Counter
 
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import Diagnostic, usage_error
 from lhkit.model.explanation import Explanation
-from lhkit.model.failure import Diagnostic
 from lhkit.model.printable import counted
 from lhkit.model.span import Span
 from lhkit.model.trace_record import HandleChange, HandleRecord, Reference, Trace, TraceStep
-from lhkit.traces.explain.erased_targets import explain_erased_target
 from lhkit.traces.explain.lost_producers import explain_lost_producer
-from lhkit.traces.explain.near_misses import near_misses
+from lhkit.traces.explain.near_misses import explain_erased_target, near_misses
 from lhkit.traces.record.handle_history import (
     Death,
+    PayloadHistory,
     death_in_words,
     deaths,
     display_names,
@@ -25,8 +24,7 @@ from lhkit.traces.record.handle_history import (
     states_at_end,
     states_before,
 )
-from lhkit.traces.record.payload_history import PayloadHistory
-from lhkit.traces.record.payload_places import op_in_words, source_place
+from lhkit.traces.record.placed_ops import op_in_words, source_place
 from lhkit.traces.record.schedule_text import ScheduleText
 
 _MOST_USES = 3

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from lhkit.model.errors import Diagnostic
 from lhkit.model.explanation import Explanation
-from lhkit.model.failure import Diagnostic
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.traces.record.handle_history import display_names, states_before
-from lhkit.traces.record.payload_places import op_in_words, source_place
-from lhkit.traces.record.placed_ops import PlacedOps, place_ops
+from lhkit.traces.record.placed_ops import PlacedOps, op_in_words, place_ops, source_place
 
 _FUSE = "transform.structured.fuse_into_containing_op"
 _MOST_USERS = 3

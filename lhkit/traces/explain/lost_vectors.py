@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from lhkit.model.trace_record import PayloadOp, Trace, TraceStep, TraceWarning
 from lhkit.model.warning_kinds import MOST_VECTOR_ELEMENTS
-from lhkit.traces.record.payload_history import PayloadHistory
-from lhkit.traces.record.payload_places import op_in_words
+from lhkit.traces.record.handle_history import PayloadHistory
+from lhkit.traces.record.placed_ops import op_in_words
 
 VECTORIZE = "transform.structured.vectorize"
 VECTORIZE_CHILDREN = "transform.structured.vectorize_children_and_apply_patterns"

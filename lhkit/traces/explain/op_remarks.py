@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from lhkit.model.trace_record import HandleChange, ParamReference, PayloadOp, Trace
 from lhkit.traces.diff.ir_lines import HandleMark
 from lhkit.traces.record.handle_history import states_before
-from lhkit.traces.record.payload_places import op_in_words
+from lhkit.traces.record.placed_ops import op_in_words
 
 _MOST_ORIGINS = 2
 

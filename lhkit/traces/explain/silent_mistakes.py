@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
+from lhkit.model.knob import Knob
+from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace_record import PayloadDelta, Trace, TraceStep, TraceWarning
 from lhkit.traces.explain.handle_explanation import repeated
 from lhkit.traces.explain.lost_vectors import large_vectors, lost_contractions, scalar_leftovers
 from lhkit.traces.explain.near_misses import near_misses
-from lhkit.traces.record.handle_history import display_names
-from lhkit.traces.record.payload_history import PayloadHistory
-from lhkit.traces.record.payload_places import op_in_words
+from lhkit.traces.record.handle_history import PayloadHistory, display_names
+from lhkit.traces.record.placed_ops import op_in_words
 from lhkit.traces.record.schedule_text import ScheduleText
 
 _MATCH = "transform.structured.match"
@@ -117,3 +118,42 @@ def _only_finds(trace: Trace, step: TraceStep) -> bool:
     is_plain = not any(o.effect == "consume" for o in step.operands) and step.payload_delta == PayloadDelta()
     kinds = {trace.handle(r).kind for r in step.results}
     return step.status == "ok" and is_plain and bool(kinds) and "param" not in kinds
+
+
+# Knobs whose options all give the same payload.
+
+
+def knobs_without_effect(schedule: Schedule, apply: Callable[[Schedule], str | None]) -> tuple[Knob, ...]:
+    """Return the knobs whose options all give the same payload, the other knobs as they are set.
+
+    Two applications a knob usually decide; a knob without effect takes one for each option.
+
+    Args:
+        schedule: The schedule.
+        apply: Gives the payload that a schedule makes as text, None if it fails, which counts as different.
+    """
+    found = []
+    for knob in schedule.knobs:
+        outcomes: set[str | None] = set()
+        for option in knob.options:
+            outcomes.add(apply(schedule.with_knobs({knob.name: option})))
+            if len(outcomes) > 1 or None in outcomes:
+                break
+        else:
+            if len(knob.options) > 1:
+                found.append(knob)
+    return tuple(found)
+
+
+def with_knob_warnings(trace: Trace, knobs: tuple[Knob, ...]) -> Trace:
+    """Return a trace with a warning at the step of each of these knobs without effect."""
+    steps = list(trace.step_records)
+    for knob in knobs:
+        listed = ", ".join(map(str, knob.options))
+        message = f"knob {knob.name!r} has no effect: each of its options {listed} gives the same payload"
+        for i, step in enumerate(steps):
+            if step.op.startswith("transform.tune.") and step.source and step.source.line == knob.line:
+                warnings = (*step.warnings, TraceWarning("knob-without-effect", message))
+                steps[i] = dataclasses.replace(step, warnings=warnings)
+                break
+    return dataclasses.replace(trace, step_records=tuple(steps))

@@ -2,14 +2,114 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from lhkit.load.loader import describe_sources
+from lhkit.model.codec import from_json
+from lhkit.model.errors import usage_error
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
-from lhkit.model.payload_outline import OutlinedOp, PayloadOutline
-from lhkit.model.trace_record import PayloadDelta
-from lhkit.traces.graph.payload_ghosts import erased_nodes
+from lhkit.model.ir_outline import OutlinedOp, PayloadOutline
+from lhkit.model.payload import Payload
+from lhkit.model.trace_record import PayloadDelta, Trace
+from lhkit.traces.record.handle_history import work_of_step
+from lhkit.traces.record.placed_ops import order_at
+from lhkit.worker.client import Worker, shared_worker
+
+# Ops that a step erased, as ghosts among those that are left.
+
+
+_MOST_GHOSTS = 24
+
+
+def erased_nodes(
+    before: PayloadOutline, erased: Sequence[str], homes: Mapping[str, str], opened: Collection[str]
+) -> tuple[list[FlowNode], list[FlowEdge]]:
+    """Return nodes for erased ops, and the edges that they had.
+
+    Args:
+        before: The payload before the step.
+        erased: Ids of what it erased.
+        homes: The nodes of the ops that are left, by id.
+        opened: The nodes among them that are boxes.
+
+    Returns:
+        A node for each, in the box of what was around it if that is open; of many, one node in all.
+    """
+    gone = set(erased)
+    ops = [op for op in before.ops if op.id in gone and op.line is not None]
+    # What was inside of an erased op is part of it.
+    outer = [op for op in ops if op.parent is None or before.ops[op.parent].id not in gone]
+    if len(outer) > _MOST_GHOSTS:
+        return [_summary([o.name for o in outer], erased)], []
+    inside = {op.id: op.id for op in outer}
+    for op in before.ops:
+        if op.parent is not None and (root := inside.get(before.ops[op.parent].id)) is not None:
+            inside.setdefault(op.id, root)
+    nodes = []
+    for op in outer:
+        around = homes.get(before.ops[op.parent].id) if op.parent is not None else None
+        ids = tuple(each for each, root in inside.items() if root == op.id)
+        nodes.append(
+            FlowNode(
+                id=f"erased {op.id}",
+                title=op.name,
+                parent=around if around in opened else None,
+                sign="−",
+                role="erased",
+                hover=f"{op.name}\nerased by this step",
+                ops=ids,
+                is_ghost=True,
+            )
+        )
+    return nodes, _edges_of(before, inside, homes)
+
+
+def _summary(names: Sequence[str], erased: Sequence[str]) -> FlowNode:
+    counts = sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
+    return FlowNode(
+        id="erased",
+        title=f"{len(names)} ops erased",
+        detail=", ".join(f"{name} ×{count}" for name, count in counts[:3]) + (", …" if len(counts) > 3 else ""),
+        sign="−",
+        role="erased",
+        hover="\n".join(f"{name} ×{count}" for name, count in counts),
+        ops=tuple(erased),
+        is_ghost=True,
+    )
+
+
+def _edges_of(before: PayloadOutline, inside: Mapping[str, str], homes: Mapping[str, str]) -> list[FlowEdge]:
+    """Return the edges from and to erased ops, whose other ends are erased too or still shown."""
+    made = {v: (op.id, n) for op in before.ops for n, v in enumerate(op.results)}
+    nodes = {**homes, **{op: f"erased {root}" for op, root in inside.items()}}
+    found: dict[tuple[str, str, int], FlowEdge] = {}
+    for op in before.ops:
+        for v in op.operands:
+            source = nodes.get(made[v][0]) if v in made else None
+            target = nodes.get(op.id)
+            # What uses an op that is gone was given another value: its edge from the ghost would be a lie.
+            if source is None or target is None or source == target or op.id not in inside:
+                continue
+            value = before.values[v]
+            found.setdefault(
+                (source, target, v),
+                FlowEdge(
+                    source,
+                    target,
+                    f"erased {v}",
+                    value.name,
+                    role="erased",
+                    is_dead=True,
+                    hover=f"{value.name}: {value.type}, before this step",
+                    ops=(made[v][0],),
+                ),
+            )
+    return list(found.values())
+
 
 MOST_OPS = 120
 _MOST_COUNTED = 3
@@ -265,3 +365,122 @@ class _Payload:
             )
             found += [LegendEntry(text, heat=share) for share, text in shares]
         return tuple(found)
+
+
+# What flows where in a payload: the worker parses its text, and the trace says which op is which.
+
+
+_MOST_OUTLINES = 32
+
+
+def payload_flow_of(
+    shown: Trace | Payload,
+    step: int | None = None,
+    *,
+    quantity: Quantity | None = None,
+    unfolded: Collection[str] = (),
+    most_ops: int = MOST_OPS,
+    worker: Worker | None = None,
+) -> FlowGraph:
+    """Return the dataflow of a payload, or of the payload of a trace with what a step did to it.
+
+    Args:
+        shown: A payload, or a trace; one that was read from JSON will do.
+        step: Index of the step, -1 for the payload as given; the last that left a payload if not given.
+        quantity: A number of each op, as `lhkit.traces.graph.payload_graph.payload_flow` takes it.
+        unfolded: Ids of ops that are opened in any case.
+        most_ops: How many ops are shown before the others fold.
+        worker: Another worker than the session's.
+
+    Raises:
+        UsageError: The trace has no payload after that step.
+        PayloadError: The text does not parse alone.
+    """
+    if isinstance(shown, Payload):
+        outline = payload_outline(shown, worker=worker)
+        return payload_flow(
+            outline, title=shown.source, quantity=quantity, unfolded=unfolded, most_ops=most_ops
+        )
+    if step is None:
+        step = shown.snapshots[-1].step if shown.snapshots else -1
+    outline = outline_after(shown, step, worker=worker)
+    done = work_of_step(shown, step)
+    before = None
+    if done.delta.erased and done.before is not None:
+        before = outline_after(shown, done.before, worker=worker)
+    return payload_flow(
+        outline,
+        title=f"{shown.payload.source} after step {step}",
+        delta=done.delta,
+        before=before,
+        quantity=quantity,
+        unfolded=unfolded,
+        most_ops=most_ops,
+    )
+
+
+def payload_outline(payload: Payload, *, worker: Worker | None = None) -> PayloadOutline:
+    """Return the ops of a payload and what flows between them; its ops have no ids.
+
+    Raises:
+        PayloadError: It does not parse.
+    """
+    return _outline(payload.source, payload.text, worker)
+
+
+def outline_after(trace: Trace, step: int | None = None, *, worker: Worker | None = None) -> PayloadOutline:
+    """Return the ops of a trace's payload after a step, with their ids.
+
+    Args:
+        trace: The trace; one that was read from JSON will do.
+        step: Index of the step, -1 for the payload as given; the last that left one if not given.
+        worker: Another worker than the session's.
+
+    Returns:
+        The outline. Ops have no ids where the trace does not say in which order they are written, as those of a
+        compiler binary do not.
+
+    Raises:
+        UsageError: The trace has no payload after that step.
+        PayloadError: The text does not parse alone, as a piece that a schedule worked on aside may not.
+    """
+    if step is None:
+        step = trace.snapshots[-1].step if trace.snapshots else -1
+    text = trace.snapshot_text(step)
+    if text is None:
+        raise usage_error(
+            f"the trace has no payload after step {step}",
+            "Steps that failed or never ran left none; step=-1 is the payload as given.",
+        )
+    outline = _outline(f"{trace.payload.source} after step {step}", text, worker)
+    ids = order_at(trace, step)
+    return outline if ids is None else _with_ids(outline, ids, trace)
+
+
+def _outline(name: str, text: str, worker: Worker | None) -> PayloadOutline:
+    return _asked(name, text) if worker is None else _ask(name, text, worker)
+
+
+@functools.lru_cache(maxsize=_MOST_OUTLINES)
+def _asked(name: str, text: str) -> PayloadOutline:
+    return _ask(name, text, shared_worker())
+
+
+def _ask(name: str, text: str, worker: Worker) -> PayloadOutline:
+    described, body = describe_sources([(name, text.encode())], role="payload")
+    answer = worker.request("payload_outline", {"sources": described}, body)
+    return from_json(PayloadOutline, answer.header["outline"])
+
+
+def _with_ids(outline: PayloadOutline, ids: Sequence[str], trace: Trace) -> PayloadOutline:
+    """Return an outline with the ids of its ops, as it was where they are not the ops that the trace names.
+
+    A text of several modules, or of one function, is read into a module around it, which is nobody's op.
+    """
+    named = [o.name for o in outline.ops]
+    for around in (0, 1):
+        if named[around:] == [trace.op(i).name for i in ids]:
+            known: list[OutlinedOp] = list(outline.ops[:around])
+            known += [dataclasses.replace(o, id=i) for o, i in zip(outline.ops[around:], ids, strict=True)]
+            return dataclasses.replace(outline, ops=tuple(known))
+    return outline

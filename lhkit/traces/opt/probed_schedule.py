@@ -11,13 +11,10 @@ from dataclasses import dataclass
 
 from lhkit.model.errors import usage_error
 from lhkit.model.trace_record import HandleKind
-from lhkit.text.brackets import source_of
-from lhkit.text.naming import symbol_name
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.parser import read_syntax
-from lhkit.text.script import SEQUENCE, Replacement, is_terminator, with_replacements
-from lhkit.text.upgrades.rule_edits import inserted
-from lhkit.text.upgrades.signatures import arguments_in, collect_types, signature_of, values_of
+from lhkit.text.parser import read_syntax, source_of
+from lhkit.text.script import SEQUENCE, Replacement, is_terminator, symbol_name, with_replacements
+from lhkit.text.upgrades.rule_edits import arguments_in, collect_types, inserted, signature_of, values_of
 
 PRINTED = "lhkit"
 ENDED = "lhkit step ended"

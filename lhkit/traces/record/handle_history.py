@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from lhkit.model.trace_record import HandleChange, Invalidation, ParamReference, Trace, TraceStep
+from lhkit.model.trace_record import (
+    HandleChange,
+    Invalidation,
+    ParamReference,
+    PayloadDelta,
+    PayloadOp,
+    Trace,
+    TraceStep,
+)
 
 ALTERNATIVES = "transform.alternatives"
 
@@ -141,3 +151,110 @@ def payload_in_words(trace: Trace, change: HandleChange) -> str:
         return ", ".join(held)
     counts = Counter(trace.op(r).name for r in change.payload if isinstance(r, str))
     return ", ".join(f"{n} {name}" for name, n in counts.items()) or f"{len(change.payload)} values"
+
+
+# The payload ops of a trace in time: which were there when, what lay inside what, what came of which.
+
+
+class PayloadHistory:
+    """Questions about the payload ops of a trace, indexed once.
+
+    A step that contains others ends after them, so time is counted in the order of endings.
+
+    Attributes:
+        trace: The trace.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._ended = {s.index: i for i, s in enumerate(trace.steps_by_end())}
+
+    @functools.cached_property
+    def _made(self) -> Mapping[str, list[PayloadOp]]:
+        """The ops made from each; most traces are never asked, and long ones have many thousands."""
+        made: dict[str, list[PayloadOp]] = defaultdict(list)
+        for op in self.trace.op_records:
+            for origin in op.derived_from:
+                made[origin].append(op)
+        return made
+
+    def alive_before(self, step: int) -> list[PayloadOp]:
+        """Return the ops that were there when a step began (the number of steps: at the end)."""
+        now = self._ended.get(step, len(self._ended))
+        return [o for o in self.trace.op_records if self._born(o) < now and not self._is_dead(o, now)]
+
+    def dead_before(self, step: int) -> list[PayloadOp]:
+        """Return the ops that had been erased when a step began."""
+        now = self._ended.get(step, len(self._ended))
+        return [o for o in self.trace.op_records if self._is_dead(o, now)]
+
+    def descendants(self, roots: Iterable[str]) -> list[PayloadOp]:
+        """Return the ops that were made from others, directly or not."""
+        found: dict[str, PayloadOp] = {}
+        waiting = list(roots)
+        while waiting:
+            for op in self._made.get(waiting.pop(), ()):
+                if op.id not in found:
+                    found[op.id] = op
+                    waiting.append(op.id)
+        return list(found.values())
+
+    def lies_in(self, op: PayloadOp, roots: Collection[str]) -> bool:
+        """Return True if an op is one of the roots, or inside one; by where it was first seen."""
+        at: str | None = op.id
+        while at is not None and at not in roots:
+            at = self.trace.op(at).parent
+        return at is not None
+
+    def around(self, op: PayloadOp, name: str) -> PayloadOp | None:
+        """Return the innermost op of a name around an op."""
+        at = op.parent
+        while at is not None and self.trace.op(at).name != name:
+            at = self.trace.op(at).parent
+        return None if at is None else self.trace.op(at)
+
+    def _born(self, op: PayloadOp) -> int:
+        return -1 if op.born < 0 else self._ended.get(op.born, -1)
+
+    def _is_dead(self, op: PayloadOp, now: int) -> bool:
+        return op.died is not None and self._ended.get(op.died, 0) < now
+
+
+# What a step did to the payload, with the steps inside of it.
+
+
+@dataclass(frozen=True, slots=True)
+class StepWork:
+    """What was done from one snapshot to another.
+
+    Attributes:
+        delta: What a step and the steps inside of it did to the payload, all in all.
+        before: The step whose snapshot shows the payload before, None where none does.
+    """
+
+    delta: PayloadDelta
+    before: int | None
+
+
+def work_of_step(trace: Trace, step: int) -> StepWork:
+    """Return what a step did, the steps inside of it included; nothing for the payload as given (-1)."""
+    if step < 0:
+        return StepWork(PayloadDelta(), None)
+    inside = {step}
+    for each in trace.step_records:
+        if each.parent in inside:
+            inside.add(each.index)
+    deltas = [trace.step_records[i].payload_delta for i in sorted(inside)]
+    created = dict.fromkeys(o for d in deltas for o in d.created)
+    erased = dict.fromkeys(o for d in deltas for o in d.erased)
+    made = tuple(o for o in created if o not in erased)
+    lost = tuple(o for o in erased if o not in created)
+    touched = {*created, *erased}
+    changed = tuple(o for o in dict.fromkeys(o for d in deltas for o in d.changed) if o not in touched)
+    moved = tuple(o for o in dict.fromkeys(o for d in deltas for o in d.moved) if o not in touched)
+    before = None
+    for snapshot in trace.snapshots:
+        if snapshot.step in inside:
+            break
+        before = snapshot.step
+    return StepWork(PayloadDelta(made, lost, changed, moved), before)

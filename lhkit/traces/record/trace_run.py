@@ -6,6 +6,7 @@ import dataclasses
 import os
 import platform
 import tempfile
+from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,24 +14,32 @@ from typing import Any
 from lhkit.load.environment import cpu_name
 from lhkit.load.loader import as_payload, as_schedule, describe_schedule, describe_sources
 from lhkit.load.user_code import own_op_texts
-from lhkit.model.boundary import public
 from lhkit.model.codec import from_json
-from lhkit.model.errors import WorkerError
-from lhkit.model.failure import Failure
+from lhkit.model.errors import Failure, WorkerError, public
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
-from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace_record import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
+from lhkit.model.trace_record import (
+    Outcome,
+    OutcomeStatus,
+    Provenance,
+    ScheduleRecord,
+    SourceRecord,
+    Toolchain,
+    Trace,
+)
 from lhkit.model.warning_kinds import check_kinds
-from lhkit.traces.explain.knob_effects import knobs_without_effect, with_knob_warnings
-from lhkit.traces.explain.silent_mistakes import with_warnings, without_warnings
+from lhkit.traces.explain.silent_mistakes import (
+    knobs_without_effect,
+    with_knob_warnings,
+    with_warnings,
+    without_warnings,
+)
 from lhkit.traces.opt.opt_binary import opt_host
 from lhkit.traces.opt.opt_trace import trace_with_opt
 from lhkit.traces.record.journal_reader import read_journal
-from lhkit.worker.client import Worker
+from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
-from lhkit.worker.workers import shared_worker
 
 _STATUS: Mapping[str, OutcomeStatus] = {
     "crash": "crashed",
@@ -147,3 +156,34 @@ def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
     status = _STATUS.get(failure.kind, "failed")
     shown = dataclasses.replace(failure, last_good_ir=None)
     return Outcome(status, failed_step, failure.kind, shown.describe())
+
+
+# Traces of one payload, the latest of them kept: undo and redo cost no run.
+
+
+_MOST_TRACES = 16
+
+
+class TraceCache:
+    """Gives the trace of a schedule, taken now or earlier."""
+
+    def __init__(self, payload: Payload, worker: Worker | None, limits: Limits | None) -> None:
+        self._payload, self._worker, self._limits = payload, worker, limits
+        self._traces: OrderedDict[Schedule, Trace] = OrderedDict()
+
+    def trace(self, schedule: Schedule) -> Trace:
+        """Return the trace of a schedule.
+
+        Raises:
+            LhkitError: Tracing is refused, as `trace_schedule` says.
+        """
+        kept = self._traces.get(schedule)
+        if kept is not None:
+            self._traces.move_to_end(schedule)
+            return kept
+        trace = trace_schedule(self._payload, schedule, worker=self._worker, limits=self._limits)
+        if trace.outcome.status in ("ok", "failed"):  # a limit or a crash may not come again
+            self._traces[schedule] = trace
+            while len(self._traces) > _MOST_TRACES:
+                self._traces.popitem(last=False)
+        return trace

@@ -2,12 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from lhkit.draw.mlir_html import mlir_html
 from lhkit.draw.svg import element, escaped, marks
-from lhkit.model.trace_record import StepStatus
-from lhkit.traces.report.schedule_lines import LinkedWord, ScheduleLine
+from lhkit.draw.theme import mlir_html
+from lhkit.model.printable import counted
+from lhkit.model.trace_record import StepStatus, Trace, TraceStep
+from lhkit.traces.record.handle_history import death_in_words, display_names
+from lhkit.traces.report.trace_text import delta_text, shown_steps
+
+# A schedule's text with what a trace knows of it: the steps that ran each op, and the handles of each name.
+
+
+_WORDS = re.compile(
+    r'//.*|"(?:[^"\\]|\\.)*"|(?P<handle>%[\w$.-]+(?:[#:][0-9]+)?)|(?P<op>[a-z_]\w*(?:\.\w+)+)'
+    r"|(?P<symbol>@[\w$.-]+)",
+    re.ASCII,
+)
+# The worst first: one of several iterations that failed makes the line a failed one.
+_STATUSES: tuple[StepStatus, ...] = ("failed", "crashed", "suppressed", "ok", "not-run")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedWord:
+    """A word of a schedule that stands for something.
+
+    Attributes:
+        start: Where it begins in its line, in characters.
+        end: Where it ends.
+        steps: The steps that ran the op that it names.
+        handles: Ids of the handles that it stands for, one an iteration.
+        help: What the op does.
+    """
+
+    start: int
+    end: int
+    steps: tuple[int, ...] = ()
+    handles: tuple[str, ...] = ()
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleLine:
+    """A line of a schedule; ``status`` is that of the steps that begin in it, None if none does."""
+
+    text: str
+    words: tuple[LinkedWord, ...] = ()
+    status: StepStatus | None = None
+
+
+def schedule_lines(
+    text: str, trace: Trace | None = None, help: Mapping[str, str] | None = None, source: str | None = None
+) -> tuple[ScheduleLine, ...]:
+    """Return the lines of a schedule.
+
+    Args:
+        text: Its text.
+        trace: A trace of it, for steps and handles.
+        help: What ops do, by their names.
+        source: Which file of the trace the text is, if not the schedule itself: one of its libraries.
+    """
+    linker = _Linker(trace, source, help or {})
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return tuple(linker.line(number, line) for number, line in enumerate(lines, 1))
+
+
+class _Linker:
+    """Links words, line by line."""
+
+    def __init__(self, trace: Trace | None, source: str | None, help: Mapping[str, str]) -> None:
+        self._trace, self._help = trace, help
+        self._steps: dict[int, list[TraceStep]] = defaultdict(list)
+        self._arguments: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self._sequence = ""
+        self._here: Sequence[TraceStep] = ()
+        self._is_named_next = False
+        if trace is None:
+            return
+        source = source or trace.schedule.source
+        for step in trace.step_records:
+            if step.source is not None and step.source.file == source:
+                self._steps[step.source.line].append(step)
+        made = {handle for step in trace.step_records for handle in step.results}
+        for record in trace.handle_records:
+            if record.id not in made:
+                self._arguments[record.sequence, record.name].append(record.id)
+
+    def line(self, number: int, text: str) -> ScheduleLine:
+        began = self._steps.get(number, [])
+        self._here = began or self._here
+        statuses = {s.status for s in began}
+        status = next((s for s in _STATUSES if s in statuses), None)
+        return ScheduleLine(text, tuple(self._words(text, began)), status)
+
+    def _words(self, text: str, began: Sequence[TraceStep]) -> Iterator[LinkedWord]:
+        for match in _WORDS.finditer(text):
+            if match["symbol"] and self._is_named_next:
+                self._sequence, self._here, self._is_named_next = match["symbol"], (), False
+            elif match["op"]:
+                self._is_named_next = match["op"] == "transform.named_sequence"
+                steps = tuple(s.index for s in began if s.op == match["op"])
+                said = self._help.get(match["op"], "")
+                if steps or said:
+                    yield LinkedWord(match.start(), match.end(), steps, (), said)
+            elif match["handle"] and (handles := self._handles(match["handle"])):
+                yield LinkedWord(match.start(), match.end(), (), handles)
+
+    def _handles(self, word: str) -> tuple[str, ...]:
+        """Return the handles that a name stands for: of the op that the line belongs to, else arguments."""
+        if self._trace is None:
+            return ()
+        name = word.partition(":")[0]
+        used = (h for s in self._here for h in (*s.results, *(o.handle for o in s.operands)))
+        found = [h for h in used if _stands_for(name, self._trace.handle(h).name)]
+        return tuple(dict.fromkeys(found)) or tuple(self._arguments.get((self._sequence, name), ()))
+
+
+def _stands_for(word: str, name: str) -> bool:
+    """Return True for a handle that a word names: itself, or all results by their common name."""
+    return name == word or name.partition("#")[0] == word
+
 
 _CLASSES: dict[StepStatus, tuple[str, str]] = {
     "ok": ("l", ""),
@@ -19,13 +138,13 @@ _CLASSES: dict[StepStatus, tuple[str, str]] = {
 
 
 def schedule_html(lines: Iterable[ScheduleLine], *, label: str = "schedule") -> str:
-    """Return the lines of a schedule as HTML; ``lhkit.draw.ir_style`` has its style.
+    """Return the lines of a schedule as HTML; ``lhkit.draw.theme`` has its style.
 
     A line stands for the first step that ran from it, and its op's name for every one: those of a loop's
     iterations lie in one another.
 
     Args:
-        lines: The lines, from `lhkit.traces.report.schedule_lines`.
+        lines: The lines, from `lhkit.traces.report.schedule_html`.
         label: What it is, for a reader that does not see it.
     """
     body = [_line_html(number, line) for number, line in enumerate(lines, 1)]
@@ -60,3 +179,67 @@ def _word_html(word: LinkedWord, text: str) -> str:
         content = element("span", content, **marks(step=step))
     first = marks(step=word.steps[0], label=f"{'steps' if word.steps[1:] else 'step'} {listed}, {text}")
     return element("span", content, title=said, **first)
+
+
+# The steps of a trace as a table to jump through: what each used, gave, and did to the payload.
+
+
+_HEADER = ("step", "line", "op", "consumes", "reads", "gives", "payload")
+_MOST_STEPS = 400
+_MOST_DEATHS = 6
+
+
+def steps_html(trace: Trace, *, most_steps: int = _MOST_STEPS) -> str:
+    """Return a table with a row a step; handles and steps in it answer to the selection.
+
+    Args:
+        trace: The trace.
+        most_steps: Rows to show; the middle of a longer trace is left out, which is said there.
+    """
+    names = display_names(trace)
+    rows = [element("tr", *[element("th", escaped(cell)) for cell in _HEADER])]
+    last = -1
+    for index in shown_steps(trace, most_steps):
+        if index > last + 1:
+            rows.append(_wide(f"… {counted(index - last - 1, 'step')} left out …"))
+        rows += _rows(trace, trace.step_records[index], names)
+        last = index
+    return element("table", *rows, class_="lh-rows")
+
+
+def _rows(trace: Trace, step: TraceStep, names: dict[str, str]) -> list[str]:
+    name = step.op.removeprefix("transform.")
+    turn = "" if step.iteration is None else f" [{step.iteration}]"
+    turn += "" if step.alternative is None else f" [alternative {step.alternative}]"
+    cells = (
+        str(step.index),
+        str(step.source.line) if step.source else "",
+        f'<code style="padding-left:{step.depth}em">{escaped(name + turn)}</code>',
+        _handles([o.handle for o in step.operands if o.effect == "consume"], names),
+        _handles([o.handle for o in step.operands if o.effect == "read"], names),
+        _handles(list(step.results), names),
+        escaped(delta_text(step.payload_delta)) if step.status == "ok" else escaped(step.status),
+    )
+    label = f"step {step.index}: {name}, {step.status}"
+    found = marks(step=step.index, label=label)
+    rows = [element("tr", *[element("td", cell) for cell in cells], data_status=step.status, **found)]
+    for death in step.invalidated[:_MOST_DEATHS]:
+        rows.append(_wide(f"✕ {death_in_words(trace, step.index, death, names)}"))
+    if more := len(step.invalidated) - _MOST_DEATHS:
+        rows += [_wide(f"✕ … and {more} more handles died here")] if more > 0 else []
+    rows += [_wide(f"» {d.message}") for d in step.diagnostics if d.severity == "note"]
+    rows += [_wide(f"! {w.kind}: {w.message}") for w in step.warnings]
+    return rows
+
+
+def _handles(handles: list[str], names: dict[str, str]) -> str:
+    unique = dict.fromkeys(handles)
+    return " ".join(
+        element("span", element("code", escaped(names[h])), **marks(handles=[h], label=f"handle {names[h]}"))
+        for h in unique
+    )
+
+
+def _wide(text: str) -> str:
+    cell = element("td", escaped(text), colspan=len(_HEADER) - 1, class_="lh-note")
+    return element("tr", element("td"), cell)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lhkit.model.trace_record import Effect, Trace, TraceStep
 from lhkit.traces.record.handle_history import deaths, display_names, states_at_end
-from lhkit.traces.record.payload_places import source_places
+from lhkit.traces.record.placed_ops import source_places
 
 if TYPE_CHECKING:
     import pandas as pd

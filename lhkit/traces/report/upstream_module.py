@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from lhkit.model.errors import usage_error
-from lhkit.model.provenance import Provenance
 from lhkit.model.schedule import DEFAULT_ENTRY, Schedule
-from lhkit.model.trace_record import Trace
+from lhkit.model.trace_record import Provenance, Trace
 from lhkit.text.knob_text import with_knobs_set
 
 _ALIAS = re.compile(r"[#!][\w$.-]+\s*=")

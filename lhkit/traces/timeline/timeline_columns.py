@@ -2,13 +2,133 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import PurePath
 
+from lhkit.draw.svg import element, escaped, fitted, marks
+from lhkit.draw.theme import MONO
 from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.traces.report.trace_text import STATUS
 from lhkit.traces.timeline.lifelines import Bracket, Lifelines, Moment
-from lhkit.traces.timeline.timeline_folds import Span
-from lhkit.traces.timeline.timeline_records import Column, Group, StepMark
+from lhkit.traces.timeline.timeline_layout import BRACKET, SLANT_DEGREES, SMALL, TimelineLayout
+from lhkit.traces.timeline.timeline_records import Column, Group, StepMark, TimelineDrawing
+
+# Which moments of a long trace a timeline folds away, so that what is left can be looked at.
+
+
+Span = tuple[int, int]
+# Around a failure this much stays to be seen.
+_NEAR = 3
+_MOST_NOT_RUN = 6
+
+
+def visible_moments(trace: Trace, lives: Lifelines, most: int, folded: Collection[int] = ()) -> list[Span]:
+    """Return spans of moments, both ends included, that cover all: of one moment, or of more where they fold.
+
+    First the middle iterations of loops are folded, then the inside of steps, the deepest first, and at last
+    the middle of the schedule. What failed is folded only where it cannot be helped.
+
+    Args:
+        trace: The trace.
+        lives: Its lifelines.
+        most: About how many columns there should be.
+        folded: Steps whose inside is folded in any case.
+    """
+    folding = _Folding(trace, lives)
+    folding.hide_what_never_ran()
+    for bracket in lives.brackets:
+        if bracket.step in folded:
+            folding.hide_inside(bracket)
+    for hide in (folding.hide_iterations, folding.hide_insides):
+        if folding.columns() > most:
+            hide(most)
+    if folding.columns() > most:
+        folding.hide_the_middle(most)
+    return folding.spans()
+
+
+class _Folding:
+    def __init__(self, trace: Trace, lives: Lifelines) -> None:
+        self._trace, self._moments, self._brackets = trace, lives.moments, lives.brackets
+        self._hidden = [False] * len(self._moments)
+        failed = trace.outcome.failed_step
+        at = [i for i, m in enumerate(self._moments) if m.kind == "step" and m.step == failed]
+        self._failed = at[0] if at and failed is not None else None
+
+    def spans(self) -> list[Span]:
+        found: list[Span] = []
+        for i, is_hidden in enumerate(self._hidden):
+            if is_hidden and found and self._hidden[found[-1][1]]:
+                found[-1] = (found[-1][0], i)
+            else:
+                found.append((i, i))
+        return found
+
+    def columns(self) -> int:
+        return len(self.spans())
+
+    def hide_what_never_ran(self) -> None:
+        run: list[int] = []
+        for i, moment in enumerate(self._moments):
+            if moment.step >= 0 and self._trace.step_records[moment.step].status == "not-run":
+                run.append(i)
+                continue
+            self._hide_run(run)
+            run = []
+        self._hide_run(run)
+
+    def _hide_run(self, run: list[int]) -> None:
+        if len(run) > _MOST_NOT_RUN:
+            self._hide(run[1:-1])
+
+    def hide_iterations(self, most: int) -> None:
+        """Of each loop the first iteration, the last, and the one that failed are left."""
+        for bracket in sorted(self._brackets, key=lambda b: b.depth):
+            if self.columns() <= most:
+                return
+            middle = [t for t in bracket.turns[1:-1] if not self._has_failed(*t)]
+            if len(bracket.turns) >= 4:
+                self._hide(i for first, last in middle for i in range(first, last + 1))
+                # What was not recorded lies between them.
+                self._hide(
+                    i
+                    for i in range(bracket.first, bracket.last)
+                    if self._moments[i].kind == "elided" and self._hidden[i - 1]
+                )
+
+    def hide_insides(self, most: int) -> None:
+        for bracket in sorted(self._brackets, key=self._depth_last):
+            if self.columns() <= most:
+                return
+            if bracket.last - bracket.first > 2 and not self._has_failed(bracket.first + 1, bracket.last):
+                self.hide_inside(bracket)
+
+    def hide_inside(self, bracket: Bracket) -> None:
+        """Leave the step's own column, and the one where it ends."""
+        last = bracket.last if self._moments[bracket.last].kind != "end" else bracket.last - 1
+        self._hide(range(bracket.first + 1, last + 1))
+
+    @staticmethod
+    def _depth_last(bracket: Bracket) -> Span:
+        return (-bracket.depth, bracket.first)
+
+    def _has_failed(self, first: int, last: int) -> bool:
+        return self._failed is not None and first <= self._failed <= last
+
+    def hide_the_middle(self, most: int) -> None:
+        """Leave the first and the last columns, and those around a failure."""
+        spans = self.spans()
+        left = {*range(most - most // 3), *range(len(spans) - most // 3, len(spans))}
+        for i, (first, last) in enumerate(spans):
+            if self._has_failed(first - _NEAR, last + _NEAR):
+                left.add(i)
+            elif i not in left:
+                self._hide(range(first, last + 1))
+
+    def _hide(self, moments: Iterable[int]) -> None:
+        for moment in moments:
+            self._hidden[moment] = True
+
 
 # What is told of a folded column is the worst of what is in it.
 _WORST: tuple[StepMark, ...] = ("crashed", "failed", "suppressed", "warning", "not-run")
@@ -146,3 +266,102 @@ def _step_title(step: TraceStep) -> str:
     said = [d for d in step.diagnostics if d.severity in ("error", "note")][:_MOST_DIAGNOSTICS]
     lines += [d.message.strip().partition("\n")[0] for d in said]
     return "\n".join(lines)
+
+
+# The columns of a handle timeline: their heads above, with brackets, and the bands behind the rows.
+
+
+_BANDS: dict[StepMark, str] = {
+    "failed": "erased-paper",
+    "crashed": "erased-paper",
+    "suppressed": "changed-paper",
+}
+_TONES: dict[StepMark, str] = {"": "ink", "warning": "ink", "not-run": "faint"}
+# What stands for a column that is no step, where it has no name.
+_SIGNS = {"start": "▹", "turn": "↻", "end": "◃", "fold": "⋯", "elided": "⋯"}
+_SMALLER = 9.5
+
+
+def heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    """Return names and numbers of the columns, and the brackets below them; in a compact one only numbers."""
+    head = _number if at.is_compact else _named
+    drawn = [_bracket(i, drawing, at) for i in range(len(drawing.groups))]
+    drawn += [head(i, column, at) for i, column in enumerate(drawing.columns)]
+    return element("g", *drawn, font_family=MONO)
+
+
+def bands_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    """Return what lies behind the rows: the inside of steps, steps that went wrong, the one that is shown."""
+    drawn = []
+    for group in drawing.groups:
+        left, right = at.edges[group.first] + 2, at.edges[group.last + 1] - 2
+        y = at.tracks if at.is_compact else at.numbers + 7 + BRACKET * group.depth
+        size = {"x": left, "y": y, "width": right - left, "height": at.bottom - y}
+        drawn.append(element("rect", **size, fill="faint", fill_opacity=0.07, data_step=group.step))
+    for index, column in enumerate(drawing.columns):
+        left, right = at.edges[index], at.edges[index + 1]
+        size = {"x": left, "y": at.tracks, "width": right - left, "height": at.bottom - at.tracks}
+        if column.mark in _BANDS or column.kind == "fold":
+            drawn.append(element("rect", **size, fill=_BANDS.get(column.mark, "panel")))
+        if column.kind == "step":
+            # Seen when the step is selected.
+            drawn.append(element("rect", **size, fill="none", pointer_events="none", data_step=column.step))
+    return "".join(drawn)
+
+
+def _named(index: int, column: Column, at: TimelineLayout) -> str:
+    head, tone, x = at.heads[index], _tone(column), at.middle(index)
+    note = ""
+    if head.note:
+        weight = "normal" if column.mark == "not-run" else "bold"
+        note = element("tspan", escaped(head.note), dx=6, fill=_note_tone(column.mark), font_weight=weight)
+    slanted = f"translate({x:.1f} {at.numbers - 15:.1f}) rotate(-{SLANT_DEGREES})"
+    look: dict[str, object] = {"font_size": SMALL, "fill": tone}
+    found = marks(step=column.step, label=column.title if column.kind == "step" else "")
+    words = [
+        element("title", escaped(column.title)),
+        element("text", escaped(head.name), note, transform=slanted, **look, **found),
+    ]
+    number = "⋯" if column.kind in ("fold", "elided") else str(column.step) if column.kind == "step" else ""
+    if number:
+        place = {"x": x, "y": at.numbers, "text_anchor": "middle", "font_weight": "bold"}
+        words.append(element("text", escaped(number), **place, **look, data_step=column.step))
+    return element("g", *words, class_="lh-step")
+
+
+def _number(index: int, column: Column, at: TimelineLayout) -> str:
+    left, right = at.edges[index], at.edges[index + 1]
+    is_step = column.kind == "step"
+    sign = str(column.step) if is_step else _SIGNS[column.kind]
+    look = {"font_size": SMALL, "fill": _tone(column), "text_anchor": "middle"}
+    text = element("text", escaped(sign), x=at.middle(index), y=at.numbers, font_weight="bold", **look)
+    # All of the cell can be pointed at; what is wrong with the step is seen without pointing.
+    cell = {"x": left, "y": 0, "width": right - left, "height": at.tracks, "pointer_events": "all"}
+    ground = element("rect", fill=_BANDS.get(column.mark, "none"), **cell)
+    warning = ""
+    if column.mark == "warning":
+        place = {"x": right - 8, "y": at.numbers, "font_size": SMALL, "font_weight": "bold"}
+        warning = element("text", "!", fill=_note_tone(column.mark), **place)
+    found = marks(step=column.step, label=column.title if is_step else "")
+    return element(
+        "g", element("title", escaped(column.title)), ground, text, warning, class_="lh-step", **found
+    )
+
+
+def _tone(column: Column) -> str:
+    return _TONES.get(column.mark, "dead") if column.kind == "step" else "faint"
+
+
+def _note_tone(mark: StepMark) -> str:
+    return {"not-run": "faint", "warning": "ink"}.get(mark, "dead")
+
+
+def _bracket(index: int, drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    group = drawing.groups[index]
+    left, right = at.edges[group.first] + 2, at.edges[group.last + 1] - 2
+    y = at.numbers + 7 + BRACKET * group.depth
+    tick = f"M{left:.1f} {y + 6:.1f}V{y:.1f}H{right:.1f}v6"
+    drawn = element("path", d=tick, fill="none", stroke="faint", stroke_width=1.5, data_step=group.step)
+    if fitted(group.name, right - left - 10, _SMALLER) == group.name:
+        drawn += element("text", escaped(group.name), x=left + 5, y=y + 11, font_size=_SMALLER, fill="faint")
+    return drawn

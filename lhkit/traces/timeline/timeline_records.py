@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lhkit.model.trace_record import HandleState
-from lhkit.traces.timeline.lifelines import EventKind
+from lhkit.model.trace_record import HandleChange, HandleState, Trace
+from lhkit.traces.record.handle_history import death_in_few_words, death_in_words, payload_in_words
+from lhkit.traces.timeline.lifelines import Event, EventKind, Lifeline
 
 ColumnKind = Literal["start", "step", "turn", "end", "fold", "elided"]
 RowKind = Literal["op", "value", "param"]
@@ -158,3 +161,143 @@ class TimelineDrawing:
     elsewhere: int
     folds: tuple[Fold, ...] = ()
     overview: TimelineDrawing | None = None
+
+
+# The rows of a handle timeline: one a handle, or one for many that are folded.
+
+
+_VERBS = {"made": "makes", "read": "reads", "consumed": "consumes"}
+_KINDS = {"op": "a handle to payload ops", "value": "a handle to values of the payload", "param": "a parameter"}
+_MOST_NAMED = 12
+
+
+class RowMaker:
+    """Makes rows for some columns."""
+
+    def __init__(self, trace: Trace, columns: Sequence[Column], names: dict[str, str]) -> None:
+        self._trace, self._columns, self._names = trace, columns, names
+        first, last = columns[0].moments[0], columns[-1].moments[1]
+        self._moments = (first, last)
+        self._column_of = {m: i for i, c in enumerate(columns) for m in range(c.moments[0], c.moments[1] + 1)}
+
+    def events(self, line: Lifeline) -> list[Event]:
+        """Return what happens to a handle in these columns."""
+        return [e for e in line.events if e.moment in self._column_of]
+
+    def column_of(self, event: Event) -> int:
+        """Return the column that an event is in."""
+        return self._column_of[event.moment]
+
+    def is_in_folds(self, line: Lifeline) -> bool:
+        """Return True if all that happens to a handle happens in folded columns."""
+        events = self.events(line)
+        return bool(events) and all(self._columns[self.column_of(e)].kind == "fold" for e in events)
+
+    def signature(self, line: Lifeline) -> object:
+        """Return what two handles have in common that look alike."""
+        marks = Counter((self.column_of(e), e.kind) for e in self.events(line))
+        return line.handle.kind, tuple(sorted(marks.items())), tuple(s.state for s in line.stretches)
+
+    def row(self, line: Lifeline) -> Row:
+        """Return the row of one handle."""
+        handle = line.handle
+        state = line.stretches[-1].state if line.stretches else None
+        name = self._names[handle.id]
+        title = f"{name}, {_KINDS[handle.kind]}"
+        if handle.path:
+            title += f", inside step {handle.path[-1]}"
+        if not line.stretches:
+            title += f"; {self._lifeless(line)}: step {handle.defined_by} did not succeed"
+        note, marks = self._note(line), self._marks([line])
+        return Row((handle.id,), name, handle.kind, False, note, state, marks, self._bars(line), title)
+
+    def folded(self, lines: Sequence[Lifeline], *, alike: bool = False) -> Row:
+        """Return the counted row of several handles.
+
+        Args:
+            lines: Their lives; of one kind, all parameters or none.
+            alike: Whether they look the same, so that the first one's bars are those of all.
+        """
+        ids = tuple(line.handle.id for line in lines)
+        states = Counter(line.stretches[-1].state if line.stretches else None for line in lines)
+        kind = lines[0].handle.kind
+        what = ("parameter" if kind == "param" else "handle") + ("s" if len(lines) > 1 else "")
+        dead = states["invalid"]
+        note = ", ".join(f"{n} {'✕ dead' if s == 'invalid' else s or 'never made'}" for s, n in states.items())
+        listed = ", ".join(self._names[i] for i in ids[:_MOST_NAMED])
+        more = f", … {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
+        return Row(
+            ids,
+            f"⋯ {len(lines)} more {what}",
+            kind,
+            True,
+            note,
+            "invalid" if dead == len(lines) else next((s for s in states if s), None),
+            self._marks(lines),
+            self._bars(lines[0]) if alike else (),
+            f"{len(lines)} {what}, folded: {listed}{more}",
+        )
+
+    def _note(self, line: Lifeline) -> str:
+        died = next((e for e in line.events if e.death is not None), None)
+        if died is not None and died.death is not None:
+            return f"✕ {death_in_few_words(died.step, died.death, self._names)}"
+        if not line.stretches:
+            return self._lifeless(line)
+        return self._is(line.stretches[-1].change)
+
+    def _lifeless(self, line: Lifeline) -> str:
+        """Say what is known of a handle without a life; of what went on in a crash, nothing is."""
+        by, steps = line.handle.defined_by, self._trace.step_records
+        has_crashed = 0 <= by < len(steps) and steps[by].status == "crashed"
+        return "not known" if has_crashed else "never made"
+
+    def _is(self, change: HandleChange) -> str:
+        if change.state != "live":
+            return change.state
+        if not change.payload:
+            return "live"
+        return payload_in_words(self._trace, change).replace(" : i64", "")
+
+    def _marks(self, lines: Sequence[Lifeline]) -> tuple[Mark, ...]:
+        found: dict[tuple[int, EventKind], list[tuple[Event, Lifeline]]] = {}
+        late = set()
+        for line in lines:
+            died = min((e.moment for e in line.events if e.kind == "dead"), default=None)
+            for event in self.events(line):
+                key = (self.column_of(event), event.kind)
+                found.setdefault(key, []).append((event, line))
+                if died is not None and died < event.moment and event.kind in ("read", "consumed"):
+                    late.add(key)
+        return tuple(self._mark(key[0], found[key], is_late=key in late) for key in sorted(found))
+
+    def _mark(self, column: int, events: Sequence[tuple[Event, Lifeline]], *, is_late: bool) -> Mark:
+        event, line = events[0]
+        name = self._names[line.handle.id]
+        if event.death is not None:
+            said = death_in_words(self._trace, event.step, event.death, self._names)
+        elif event.step < 0:
+            said = f"{name} is an argument of @{self._trace.schedule.entry}"
+        else:
+            said = f"step {event.step} ({self._trace.step_records[event.step].op}) {_VERBS[event.kind]} {name}"
+            said += ", which is dead" if is_late else ""
+        said += f"; and {len(events) - 1} more like it" if len(events) > 1 else ""
+        return Mark(column, event.kind, len(events), event.step, is_late, said)
+
+    def _bars(self, line: Lifeline) -> tuple[Bar, ...]:
+        first, last = self._moments
+        bars = []
+        for i, stretch in enumerate(line.stretches):
+            if stretch.last < first or stretch.first > last:
+                continue
+            begin = self._column_of[stretch.first] if stretch.first >= first else -1
+            is_end = i == len(line.stretches) - 1 or stretch.last > last
+            end = self._column_of[min(stretch.last, last)]
+            if begin == end and not is_end:
+                continue
+            title = f"{self._names[line.handle.id]}: {stretch.state}"
+            if stretch.state == "live" and stretch.change.payload:
+                verb = "holds" if line.handle.kind == "param" else "points to"
+                title += f", {verb} {payload_in_words(self._trace, stretch.change)}"
+            bars.append(Bar(begin, end, is_end, stretch.state, title))
+        return tuple(bars)
