@@ -9,10 +9,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import lhkit  # noqa: E402 - the line above says which
-from lhkit.lessons.lesson_list import (
-    lessons_in,
-    lessons_table,
-)
+from lhkit.lessons.lesson_list import lessons_in, lessons_table  # noqa: E402
 
 project = "lhkit"
 author = "the authors of lhkit"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,11 +11,9 @@ import lhkit
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode
 
 PACKAGE = Path(lhkit.__file__).parent
-_APART = ("__init__", "__main__", "shipped", "hosts", "_shipped")  # small, and imported by all
+_APART = ("__init__", "__main__", "_shipped")  # small, and imported by all
 # What runs in the compiler's process.
-_BEHIND_THE_WALL = ("compiler", "own_ops", "worker.main")
-# These load what the client of the worker never does.
-_OTHER_PROCESSES = ("compiler", "rivals")
+_BEHIND_THE_WALL = ("compiler", "own_ops")
 _MOST_WORDS = 40
 
 
@@ -37,36 +34,15 @@ def rooms_graph() -> FlowGraph:
 def imports_of_rooms() -> dict[str, set[str]]:
     """Return for each room the rooms that its modules import."""
     found: dict[str, set[str]] = defaultdict(set)
-    for path in sorted(PACKAGE.rglob("*.py")):
+    programs = {"__main__.py"}  # a process that is started imports for itself
+    for path in sorted(p for p in PACKAGE.rglob("*.py") if p.name not in programs):
         room = _room_of(path)
         found[room] |= {t for t in _targets(path) if t not in _APART} - {room}
     return dict(found)
 
 
 def _room_of(path: Path) -> str:
-    place = path.relative_to(PACKAGE)
-    if place.parts[0] == "worker" and path.stem not in _client_modules():
-        return "worker.main"
-    return place.with_suffix("").parts[0]
-
-
-@functools.cache
-def _client_modules() -> frozenset[str]:
-    """Return the modules of the worker that other rooms load; the others run in the compiler's process only."""
-    apart = (PACKAGE / "worker", *(PACKAGE / room for room in _OTHER_PROCESSES))
-    outside = (p for p in PACKAGE.rglob("*.py") if not any(p.is_relative_to(a) for a in apart))
-    ahead = [stem for path in outside for stem in _worker_modules(path)]
-    found = {"__init__"}
-    while ahead:
-        if (stem := ahead.pop()) not in found:
-            found.add(stem)
-            ahead += _worker_modules(PACKAGE / "worker" / f"{stem}.py")
-    return frozenset(found)
-
-
-def _worker_modules(path: Path) -> list[str]:
-    names = [name.split(".") for name in _imported(path) if name.startswith("lhkit.worker.")]
-    return [parts[2] for parts in names]
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
 def _targets(path: Path) -> Iterator[str]:

@@ -62,9 +62,8 @@ class Drawing:
             "image/png": base64.b64encode(self._png(picture)).decode(),
             "text/plain": repr(self),
         }
-        if os.environ.get(LIVE) != "0":
-            if is_live():
-                make_live(self.view, self.live)
+        if os.environ.get(LIVE) != "0" and is_live():
+            make_live(self.view, self.live)
         return bundle
 
     def __repr__(self) -> str:

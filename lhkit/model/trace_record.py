@@ -399,7 +399,7 @@ class Edit:
 class Snapshot:
     """The payload after a step: its text, or edits to the snapshot of step ``base`` in ascending order.
 
-    Step -1 is the payload as given. ``ops`` are the payload ops from outer to inner as `lhkit.model.snapshot_delta`
+    Step -1 is the payload as given. ``ops`` are the payload ops from outer to inner as `snapshot_delta`
     writes them, also those that the text leaves out; None where they are those of the base, or not known.
     """
 

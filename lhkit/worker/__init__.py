@@ -1,1 +1,25 @@
-"""The wall: MLIR runs in another process, one request at a time, with limits; what dies is replaced."""
+"""The wall: MLIR runs in a worker process, one request at a time, with limits; a worker that dies is replaced.
+
+- ``framing``: Messages between client and worker: a JSON header and a body of raw bytes in one frame.
+- ``client``: The client's side of the wall: starts the worker, sends requests, enforces limits, replaces the
+  dead.
+- ``worker_process``: One worker process, from its start to its death: requests, limits, and what it asks for
+  in return.
+- ``limits``: Time and memory limits of a request, with defaults from this machine or container.
+- ``cancellation``: Ending what a session waits for: asked in one thread, heard in another.
+- ``shared_arrays``: Arrays across the wall: small ones inside the message, large ones in memory-mapped files.
+- ``temp_folders``: Temporary folders that are deleted with their owner, or at the next start if the process
+  was killed.
+- ``user_folders``: Folders of the user: state, cache, and what lhkit's processes on one machine share.
+- ``sandbox``: Sandbox of the compiler's worker: it writes in folders of its own, starts no processes, opens
+  no sockets.
+- ``syscall_filter``: Seccomp filter of the worker: system calls that start processes, open sockets, or reach
+  past Landlock.
+- ``c_compiler``: The system's C compiler, run by the client: the worker is not allowed to start processes.
+- ``reproducer``: Files that repeat a failure: the requests as they were sent, and how to send them again.
+- ``timing_conditions``: Signs of timings on this machine: a file per process that is timing, and a look at
+  those of others.
+- ``serving``: A process that reads requests, answers them, one at a time, and survives what can be survived.
+- ``process_groups``: Processes that end together: a worker with its client, and what a worker has forked with
+  the worker.
+"""

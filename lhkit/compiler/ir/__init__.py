@@ -1,1 +1,16 @@
-"""ir."""
+"""Parsing and reading IR: bindings, diagnostics, outlines, signatures, extents and work.
+
+- ``bindings``: The MLIR bindings: the only module that loads them, and where versions drift.
+- ``parsing``: Text and bytecode to verified modules, with errors that tell parsing from verifying.
+- ``diagnostics``: What the compiler says, as values: from structured errors and from flattened text.
+- ``author_names``: Names of handles as their author wrote them, found in the source text at the places of the
+  IR.
+- ``ir_dump``: A schedule's IR as an outline: plain data that can be reasoned about without MLIR.
+- ``functions``: Signatures of payload functions, read off their types.
+- ``schedule_modules``: Schedule modules: their sequences and knobs, libraries merged in, knobs set.
+- ``capabilities``: What the host of the bindings can do, found out by trying, and where its version drifts.
+- ``resource_constants``: Resources: constants whose data is not in the IR. Found, made arguments of, and put
+  under compiled code.
+- ``extents``: Extents of values that types leave open, followed from the arguments' shapes through the ops.
+- ``work_estimate``: Counting the arithmetic of a payload: loop extents times what the body computes.
+"""

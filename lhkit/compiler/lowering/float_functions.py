@@ -1,4 +1,4 @@
-"""Functions of floats by range reduction and polynomial, for `lhkit.compiler.lowering.float_functions.FloatCode`.
+"""Elementary functions of floats by range reduction and polynomial, and the notation they are written in.
 
 Coefficients are minimax fits, made in 50 digits by reweighted least squares and Remez's exchange, of what is
 left when the first terms of the series, which stay exact, are taken off; then rounded to the type.

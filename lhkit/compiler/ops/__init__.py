@@ -1,4 +1,23 @@
-"""Transform ops of lhkit itself, defined as anybody's own are; every worker has them."""
+"""Transform ops of lhkit itself, one module each, defined as a user would define them.
+
+- ``convert_const_resources_to_args``: ``lhkit.convert_const_resources_to_args``: constants whose data is a
+  resource become function arguments.
+- ``constant_roles``: What the constants of a function are for: which anchor they lead to, or come after,
+  along the data flow.
+- ``convert_conv_1x1_to_matmul``: ``lhkit.convert_conv_1x1_to_matmul``: a convolution with a window of a pixel
+  becomes a product.
+- ``detach_elementwise``: ``lhkit.detach_elementwise``: a product starts from zeros, and its sum is an op of
+  its own.
+- ``detensorize``: ``lhkit.detensorize``: tensors without dimensions become the scalars that they hold.
+- ``expand_math``: ``lhkit.expand_math``: exponentials, logarithms, tanh, erf and rsqrt as arithmetic, also of
+  vectors.
+- ``fold_transpose_into_pack``: ``lhkit.fold_transpose_into_pack``: a pack of a transpose becomes a pack of
+  what was transposed.
+- ``interchange_reductions``: ``lhkit.interchange_reductions``: the loops of reductions go inside, those of
+  the results outside.
+- ``replace_with_call``: ``lhkit.replace_with_call``: the call of an outlined function becomes the call of a
+  microkernel.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,5 @@
-"""The process that other programs are timed in, so that they load neither here nor beside the compiler."""
+"""The process that rivals are timed in: ``python -m lhkit.suite.rival_process``.
+
+- ``rival_handlers``: What the process of a rival does for each request: prepares a task, runs it once, times
+  it.
+"""

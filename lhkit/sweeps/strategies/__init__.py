@@ -1,4 +1,11 @@
-"""Strategies: in which order the points of a space are tried."""
+"""Strategies: in which order the points of a space are tried.
+
+- ``strategy``: What a strategy is, and what all of them share: budget, and no point twice.
+- ``fixed_orders``: Every point in the order of the axes, the last one changing first.
+- ``coordinate_descent``: Coordinate descent: one axis after another, from the defaults, then again from
+  random points.
+- ``tpe``: Tree-structured Parzen estimators, by Optuna.
+"""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def payload_html(payload: IrDiff | str, *, most_lines: int = 2000) -> str:
     """Return a payload as HTML, nothing folded.
 
     Args:
-        payload: Its text, or its lines at a step of a trace (`lhkit.traces.diff.op_diff.ir_at`), which are linked
+        payload: Its text, or its lines at a step of a trace (`ir_at`), which are linked
             to ops and handles.
         most_lines: Lines to write; what is left is counted.
     """

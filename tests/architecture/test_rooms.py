@@ -1,0 +1,199 @@
+"""The rooms of the package: who may import whom, no circles, light imports, small modules with names of their own."""
+
+import ast
+import functools
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import lhkit
+
+PACKAGE = Path(lhkit.__file__).parent
+FEATURES = {
+    *("model", "draw", "text", "worker", "load", "payloads", "traces", "checks", "repairs", "tiles", "kernels"),
+    *("memory", "bench", "sweeps", "compose"),
+}
+# Room → the rooms that its modules may import, imports for type checking and those inside functions counted.
+# A name without a folder is a module beside the rooms.
+TABLE = {
+    "model": set(),
+    "draw": {"model"},
+    "text": {"model"},
+    "worker": {"model"},
+    "compiler": {"model", "worker"},
+    "own_ops": {"model", "compiler"},
+    "load": {"model", "text", "worker"},
+    "payloads": {"model", "load"},
+    "traces": {"model", "text", "worker", "load", "draw"},
+    "checks": {"model", "text", "worker", "load", "draw", "traces"},
+    "repairs": {"model", "text", "worker", "load", "draw", "traces", "checks"},
+    "tiles": {"model", "worker", "load", "draw", "traces"},
+    "kernels": {"model", "text", "worker", "load", "draw", "traces", "memory"},
+    "memory": {"model", "worker", "load", "draw"},
+    "bench": {"model", "text", "worker", "load", "draw", "kernels"},
+    "sweeps": {"model", "text", "worker", "load", "draw", "kernels", "bench"},
+    "compose": {"model", "text", "worker", "load", "draw", "traces", "checks", "repairs"},
+    "ops": {"model", "load", "compose"},
+    "show": FEATURES,
+    "workbench": FEATURES | {"show"},
+    "lessons": FEATURES | {"show"},
+    "exercises": FEATURES | {"show", "lessons"},
+    "suite": FEATURES | {"show"},
+    "cli": FEATURES | {"show", "workbench", "lessons", "exercises", "suite"},
+    "__main__": {"cli"},
+    "__init__": FEATURES | {"show", "workbench", "lessons", "exercises", "ops"},
+}
+# (from, to): a process that is started, not loaded beside what starts it.
+PROCESSES = {
+    ("lhkit.worker.__main__", "lhkit.compiler.worker_main"),
+    ("lhkit.suite.rival_process.rival_handlers", "lhkit.compiler.machine.python_references"),
+    ("lhkit.suite.rival_process.rival_handlers", "lhkit.compiler.machine.timing_runs"),
+    ("lhkit.memory.kernel_memory", "lhkit.kernels.argument_marshalling"),
+}
+MLIR = {"mlir", "torch_mlir", "iree"}
+
+
+@functools.cache
+def modules():
+    """Return all modules, name → path; a package is named without ``__init__``."""
+    found = {}
+    for path in sorted(p for p in PACKAGE.rglob("*.py") if "_shipped" not in p.parts):
+        name = ".".join(("lhkit", *path.relative_to(PACKAGE).with_suffix("").parts))
+        found[name.removesuffix(".__init__")] = path
+    return found
+
+
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def room_of(name):
+    return name.split(".")[1] if "." in name else "__init__"
+
+
+def imports_of(name, *, in_functions):
+    """Yield the full names of modules that a module imports, also those for type checking only."""
+    tree, inside = tree_of(modules()[name]), set()
+    if not in_functions:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                inside |= set(ast.walk(node))
+    for node in ast.walk(tree):
+        if node in inside:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} imports relatively"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in modules() else node.module
+
+
+def test_a_module_imports_only_what_its_room_may():
+    wrong = []
+    for name in modules():
+        for target in imports_of(name, in_functions=True):
+            if target == "lhkit" or not target.startswith("lhkit."):  # lhkit.__version__
+                continue
+            here, there = room_of(name), room_of(target)
+            if here != there and there not in TABLE[here] and (name, target) not in PROCESSES:
+                wrong.append(f"{name} imports {target}: {here} may not import {there}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_only_the_compiler_names_mlir():
+    for name, path in modules().items():
+        roots = {target.partition(".")[0] for target in imports_of(name, in_functions=True)}
+        assert not roots & MLIR, f"{name}: bindings_host says which package it is; nothing imports it by name"
+        assert path.stem == "bindings_host" or '"torch_mlir"' not in path.read_text(encoding="utf-8"), name
+
+
+def circles():
+    """Return the groups of modules that import one another, by Tarjan's algorithm."""
+    graph = {n: sorted({*imports_of(n, in_functions=False)} & {*modules()} - {n, "lhkit"}) for n in modules()}
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(name):
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for target in graph[name]:
+            if target not in index:
+                visit(target)
+                low[name] = min(low[name], low[target])
+            elif target in stack:
+                low[name] = min(low[name], index[target])
+        if low[name] == index[name]:
+            group = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for name in graph:
+        if name not in index:
+            visit(name)
+    return found
+
+
+def test_there_are_no_circles():
+    assert circles() == []
+
+
+def test_importing_lhkit_is_light():
+    code = "import sys, lhkit; print('\\n'.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    roots = {name.partition(".")[0] for name in loaded.split()}
+    heavy = {"matplotlib", "anywidget", "ipywidgets", "pandas", "numpy", "psutil", "click", "IPython"}
+    assert not roots & (MLIR | heavy)
+
+
+def test_public_names_are_few_sorted_and_no_submodules():
+    names = lhkit.__all__
+    assert names == sorted(names) and len(names) <= 15
+    submodules = {p.stem for p in PACKAGE.iterdir() if p.suffix == ".py" or p.is_dir()}
+    assert not set(names) & submodules
+    assert all(getattr(lhkit, name) is not None for name in names)
+
+
+def test_modules_and_functions_are_small():
+    for name, path in modules().items():
+        assert path.read_text(encoding="utf-8").count("\n") <= 600, name
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                docstring = ast.get_docstring(node) or ""
+                body = node.end_lineno - node.lineno + 1 - docstring.count("\n")
+                assert body <= 60, f"{name}.{node.name} has {body} lines"
+
+
+def test_scripts_are_small():
+    """The editor's library is a bundle that is made; all else is written by people."""
+    written = [p for p in PACKAGE.rglob("static/*") if p.suffix in (".js", ".css") and p.name != "editor.js"]
+    assert written and all(p.read_text(encoding="utf-8").count("\n") <= 400 for p in written)
+
+
+def test_a_module_has_a_name_of_its_own():
+    """No two modules of the house share a name; programs (``__main__``) and rooms (``__init__``) aside."""
+    named = defaultdict(list)
+    for name, path in modules().items():
+        if not path.stem.startswith("__"):
+            named[path.stem].append(name)
+    assert {stem: names for stem, names in named.items() if len(names) > 1} == {}
+
+
+def test_a_room_lists_its_modules():
+    """The docstring of a room has one line for each module, in reading order."""
+    for name, path in modules().items():
+        if path.stem == "__init__" and name != "lhkit":
+            said = ast.get_docstring(tree_of(path)) or ""
+            here = {p.stem for p in path.parent.glob("*.py")} - {"__init__", "__main__"}
+            missing = {stem for stem in here if f"- ``{stem}``: " not in said}
+            assert not missing, f"{name} does not list {sorted(missing)}"
+
+
+def test_no_two_test_modules_have_one_name():
+    """Folders of tests are no packages: pytest refuses the second of two modules of one name."""
+    files = sorted(Path(__file__).parents[1].glob("**/*.py"))
+    counted = Counter(f.name for f in files if f.name not in ("conftest.py", "__init__.py"))
+    assert [name for name, count in counted.items() if count > 1] == []
