@@ -12,6 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lhkit.payloads
+from benchmarks.rivals_client import PreparedRival, RivalProcess, is_installed, prepare_fastest, version_of
+from benchmarks.suite import (
+    OURS,
+    ChosenSetting,
+    LeftOut,
+    Rival,
+    RivalTask,
+    RivalVersion,
+    Shape,
+    SuiteFamily,
+    SuiteRow,
+    SuiteTable,
+)
+from benchmarks.suite_table import find_schedule
 from lhkit.bench.sampler import Progress
 from lhkit.bench.side_by_side import measure
 from lhkit.kernels.kernel import Kernel, compile_kernel
@@ -22,11 +36,6 @@ from lhkit.load.schedule_export import apply_portable
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison
 from lhkit.model.payload import Payload
-from lhkit.suite.rival import ChosenSetting, Rival, RivalTask
-from lhkit.suite.rivals_client import PreparedRival, RivalProcess, is_installed, version_of
-from lhkit.suite.suite import OURS, LeftOut, RivalVersion, Shape, SuiteFamily, SuiteRow, SuiteTable
-from lhkit.suite.suite_selection import prepare_fastest
-from lhkit.suite.suite_table import find_schedule
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 

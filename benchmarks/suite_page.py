@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchmarks.suite import SuiteFamily, SuiteResult
+from benchmarks.suite_bars import family_groups, ratio_svg, rivals_in_order, row_group
+from benchmarks.suite_results import judge_goals
+from benchmarks.suite_tables import family_table, goal_table, result_lines
 from lhkit.draw.svg import element, escaped, html_document
 from lhkit.draw.tables import Table, table_html
-from lhkit.suite.suite import SuiteFamily, SuiteResult
-from lhkit.suite.suite_bars import family_groups, ratio_svg, rivals_in_order, row_group
-from lhkit.suite.suite_results import judge_goals
-from lhkit.suite.suite_tables import family_table, goal_table, result_lines
 
 _STYLE = "figure svg { max-width: min(100%, 60rem); }\n"
 _HOW = (

@@ -1,17 +1,29 @@
-"""``lhkit.suite/1``: a run of the suite as JSON and back; each row holds its ``lhkit.bench/1``."""
+"""``benchmarks/1``: a run of the suite as JSON and back; each row holds its ``lhkit.bench/1``."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from benchmarks.suite import (
+    OURS,
+    ChosenSetting,
+    LeftOut,
+    Limit,
+    Missing,
+    RivalVersion,
+    Shape,
+    SuiteResult,
+    SuiteRow,
+)
 from lhkit.bench.bench_file import bench_from_json, bench_to_json
+from lhkit.bench.bench_store import read_json
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.suite.rival import ChosenSetting
-from lhkit.suite.suite import OURS, LeftOut, Limit, Missing, RivalVersion, Shape, SuiteResult, SuiteRow
 
-SCHEMA: Literal["lhkit.suite/1"] = "lhkit.suite/1"
+SCHEMA: Literal["benchmarks/1"] = "benchmarks/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +43,7 @@ class RowEntry:
 class SuiteFile:
     """A file; ``schemas/suite-1.json`` says what each field is."""
 
-    schema: Literal["lhkit.suite/1"]
+    schema: Literal["benchmarks/1"]
     quick: bool
     complete: bool
     threads: int
@@ -44,7 +56,7 @@ class SuiteFile:
 def is_suite(data: Any) -> bool:
     """Return whether JSON says that it is a run of the suite, of whatever version."""
     schema = data.get("schema") if isinstance(data, dict) else None
-    return isinstance(schema, str) and schema.startswith("lhkit.suite/")
+    return isinstance(schema, str) and schema.startswith("benchmarks/")
 
 
 def suite_to_json(result: SuiteResult) -> dict[str, Any]:
@@ -125,3 +137,12 @@ def _row(entry: RowEntry, source: str) -> SuiteRow:
 
 def _damaged(source: str, what: str) -> UsageError:
     return usage_error(f"{source} is a damaged {SCHEMA} file: {what}")
+
+
+def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
+    """Return the run that ``lhkit bench --suite --json`` wrote.
+
+    Raises:
+        UsageError: No such file, not JSON, not a run of the suite, another version, or damaged.
+    """
+    return suite_from_json(read_json(Path(path)), str(path))

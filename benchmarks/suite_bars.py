@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.suite import SuiteFamily, SuiteResult, SuiteRow, shape_text
+from benchmarks.suite_results import family_means, rival_ratios
+from benchmarks.suite_tables import DISTURBED
 from lhkit.draw.svg import element, escaped, fitted, svg
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from lhkit.suite.suite import SuiteFamily, SuiteResult, SuiteRow, shape_text
-from lhkit.suite.suite_results import family_means, rival_ratios
-from lhkit.suite.suite_tables import DISTURBED
 
 _COLORS = (GREY, ORANGE, SKY, PURPLE, GREEN, BLUE, VERMILION)
 # Corners of the mark at the end of a bar, around its middle; told apart without colours.

@@ -1,0 +1,15 @@
+"""Benchmarks of kernel families beside rivals, measured in the same rounds; run from a checkout.
+
+- ``suite``: Values of the suite: families, shapes, goals, rivals, rows and results.
+- ``suite_table``: The table of the suite, ``benchmarks/table.toml`` or another file of the same form.
+- ``rivals_client``: Rivals from the client's side: processes, prepared tasks, and the fastest setting.
+- ``rival_process``: ``python -m benchmarks.rival_process``: the process of a rival, which prepares a task, runs
+  and times it.
+- ``suite_run``: Runs the suite: one row per shape, every entry verified, then sampled in the same rounds.
+- ``suite_results``: Ratios against each rival, shares of limits, goals, and two runs against each other.
+- ``suite_file``: ``lhkit.suite/1``: a run of the suite as JSON; each row holds its ``lhkit.bench/1``.
+- ``suite_tables``: A run of the suite as text: a table per family, omitted entries, settings and goals.
+- ``suite_bars``: Speeds against rivals as bars on a logarithmic axis.
+- ``suite_page``: A run of the suite as one self-contained HTML page.
+- ``suite_program``: ``lhkit bench --suite``: runs the suite, shows it, and writes its files.
+"""
