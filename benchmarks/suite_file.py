@@ -1,4 +1,4 @@
-"""``benchmarks/1``: a run of the suite as JSON and back; each row holds its ``lhkit.bench/1``."""
+"""``lhkit.suite/1``: a run of the suite as JSON and back; each row holds its ``lhkit.bench/1``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lhkit.bench.bench_store import read_json
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import UsageError, usage_error
 
-SCHEMA: Literal["benchmarks/1"] = "benchmarks/1"
+SCHEMA: Literal["lhkit.suite/1"] = "lhkit.suite/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class RowEntry:
 class SuiteFile:
     """A file; ``schemas/suite-1.json`` says what each field is."""
 
-    schema: Literal["benchmarks/1"]
+    schema: Literal["lhkit.suite/1"]
     quick: bool
     complete: bool
     threads: int
@@ -56,7 +56,7 @@ class SuiteFile:
 def is_suite(data: Any) -> bool:
     """Return whether JSON says that it is a run of the suite, of whatever version."""
     schema = data.get("schema") if isinstance(data, dict) else None
-    return isinstance(schema, str) and schema.startswith("benchmarks/")
+    return isinstance(schema, str) and schema.startswith("lhkit.suite/")
 
 
 def suite_to_json(result: SuiteResult) -> dict[str, Any]:

@@ -142,7 +142,7 @@ def _begins(names: Sequence[str], rows: Sequence[tuple[KnobValue, ...]]) -> Cons
     def predicate(**values: KnobValue) -> bool:
         return tuple(values[name] for name in names) in allowed
 
-    return Constraint(f"the grid has {', '.join(names)}", tuple(names), predicate, evaluations=1)
+    return Constraint(f"the grid has {', '.join(names)}", tuple(names), predicate)
 
 
 def _variants(

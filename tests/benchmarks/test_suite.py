@@ -50,8 +50,8 @@ def test_a_row_that_came_to_nothing_reads_back_too():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.update(schema="benchmarks/2"), "of version 'benchmarks/2'"),
-        (lambda d: d.update(schema="lhkit.bench/1"), "is not a benchmarks/1 file"),
+        (lambda d: d.update(schema="lhkit.suite/2"), "of version 'lhkit.suite/2'"),
+        (lambda d: d.update(schema="lhkit.bench/1"), "is not a lhkit.suite/1 file"),
         (lambda d: d.update(more=1), "unknown field 'more'"),
         (lambda d: d["rows"].append(d["rows"][0]), "two rows are of one family and shape"),
         (lambda d: d["rows"][0]["bench"].update(seed="x"), "seed"),
