@@ -15,7 +15,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.sweeps.confirmation import Confirmation
 from lhkit.sweeps.confirmation_run import Confirming, choose_contenders, confirm, require_contenders
 from lhkit.sweeps.record_store import ConfirmationLog, log_path
-from lhkit.sweeps.sweep_task import Preparation
+from lhkit.sweeps.sweep_task import SweepOptions
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult, best_of
 from lhkit.worker.framing import Question
 
@@ -101,7 +101,7 @@ class Confirmer:
     payloads: Mapping[str, Payload]
     axis: str | None
     schedule: Schedule
-    how: Preparation
+    how: SweepOptions
     store: Path
     preparation: tuple[Question, ...] | None
 

@@ -28,7 +28,7 @@ from lhkit.sweeps.confirmation import (
     find_throughput,
 )
 from lhkit.sweeps.record_store import ConfirmationLog
-from lhkit.sweeps.sweep_task import sha256_of
+from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, sha256_of
 from lhkit.sweeps.variant_record import SweepRecord, SweepTime
 from lhkit.sweeps.winner import Rule, Verdict, contest, judge
 from lhkit.worker.client import Worker, shared_worker
@@ -36,7 +36,6 @@ from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
 
 BASELINE_NAME = "default knobs"
-DEFAULT_SECONDS = 30.0
 _ROUNDS = 9
 # Of sampling a process, beside its start, compiling and warming up.
 _SECONDS_A_PROCESS = 2.0
@@ -81,7 +80,7 @@ class Confirming:
         contenders: Sequence[SweepRecord],
         *,
         rule: Rule | None = None,
-        seconds: float | None = DEFAULT_SECONDS,
+        seconds: float | None = CONFIRM_SECONDS,
         rounds: int = _ROUNDS,
         seed: int = 0,
         arguments: Sequence[NDArray[Any]] | None = None,

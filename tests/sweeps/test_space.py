@@ -164,7 +164,7 @@ def test_a_huge_space_is_estimated_without_a_whole_walk():
     first = list(itertools.islice(space.points(), 3))
     assert [tuple(v for _, v in p) for p in first] == [(0, 1) * 4 + (0, n) for n in (1, 2, 3)]
     assert all(space.contains(p) for p in space.sample(Random(0), 50))
-    assert len(calls) == 9 * 100
+    assert len(calls) <= 9 * 100
 
 
 def test_independent_axes_are_counted_as_a_product():
