@@ -45,11 +45,7 @@ class RivalHandlers:
         }
 
     def answer(self, request: Message) -> Message:
-        """Return the answer to a request.
-
-        Raises:
-            LhkitError: What was asked for failed.
-        """
+        """Return the answer to a request."""
         return self._by_name[request.header["request"]](request.header["fields"], request.body)
 
     def _prepare(self, fields: dict[str, Any], body: bytes) -> Message:
@@ -103,11 +99,7 @@ def _placed(arrays: Sequence[Array], alignment_bytes: int) -> list[Array]:
 
 
 def _guarded(place: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function of a rival's returns.
-
-    Raises:
-        LhkitError: It raised an exception; the message says which and where.
-    """
+    """Return what a function of a rival's returns."""
     try:
         return function(*arguments)
     except LhkitError:

@@ -59,11 +59,7 @@ class RivalProcess:
     def prepare(
         self, task: RivalTask, arguments: Sequence[Array], *, alignment_bytes: int = 64
     ) -> tuple[PreparedRival, tuple[Array, ...]]:
-        """Have a task prepared, and return what times it, and its results.
-
-        Raises:
-            LhkitError: The rival does not know the task, raised an exception, or died.
-        """
+        """Have a task prepared, and return what times it, and its results."""
         packing = Packing(self.worker.files)
         try:
             fields = {
@@ -167,12 +163,6 @@ def prepare_fastest(
 
     Settings are tried one after the other, since a process holds one task. One that does not compile, is wrong
     or dies is recorded with the reason.
-
-    Args:
-        process: The rival.
-        task: What it is to compute.
-        arguments: What it is given.
-        judge: Compares results with the expected ones.
 
     Returns:
         The prepared rival, or why there is none; and which setting it has, None for a rival without settings.

@@ -87,15 +87,7 @@ def suite_to_json(result: SuiteResult) -> dict[str, Any]:
 
 
 def suite_from_json(data: Any, source: str) -> SuiteResult:
-    """Return the run of the suite that a file holds.
-
-    Args:
-        data: What `suite_to_json` returned, through JSON.
-        source: What to call the file in messages.
-
-    Raises:
-        UsageError: It is something else, another version, or damaged.
-    """
+    """Return the run of the suite that a file holds."""
     if not is_suite(data):
         raise usage_error(f"{source} is not a {SCHEMA} file", "lhkit bench --suite --json FILE writes one.")
     if data["schema"] != SCHEMA:
@@ -140,9 +132,5 @@ def _damaged(source: str, what: str) -> UsageError:
 
 
 def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
-    """Return the run that ``lhkit bench --suite --json`` wrote.
-
-    Raises:
-        UsageError: No such file, not JSON, not a run of the suite, another version, or damaged.
-    """
+    """Return the run that ``lhkit bench --suite --json`` wrote."""
     return suite_from_json(read_json(Path(path)), str(path))

@@ -22,13 +22,7 @@ _HOW = (
 
 
 def suite_page(result: SuiteResult, families: Sequence[SuiteFamily], command: str) -> str:
-    """Return the page.
-
-    Args:
-        result: A run of the suite.
-        families: The families, for their titles and goals.
-        command: The command that makes it again.
-    """
+    """Return the page."""
     shown = [family for family in families if any(r.family == family.name for r in result.rows)]
     rivals = rivals_in_order(result)
     sections = [

@@ -43,11 +43,6 @@ def run_suite(
         seed: What arguments and order are drawn from.
         limits: Time and memory of a request to the compiler.
         options: The other options of ``lhkit bench``.
-
-    Raises:
-        UsageError: No such family or rival.
-        WrongResultError: A kernel computes something else than its reference.
-        LhkitError: A kernel of a family could not be measured.
     """
     check_single_stdout(json_file, asked.html_file)
     table = choose_rivals(load_table(Path(asked.table_file) if asked.table_file else None), asked.rivals)
@@ -122,7 +117,7 @@ def _show(result: SuiteResult, table: SuiteTable, json_file: str | None, html_fi
 
 
 def suite_text(result: SuiteResult) -> str:
-    """Return a run of the suite as the text of its file: a line a row, so that differences can be read."""
+    """Return a run of the suite as the text of its file: one line per row, for readable diffs."""
     data = suite_to_json(result)
     rows = ",\n".join(f"  {json.dumps(row, separators=(',', ':'))}" for row in data.pop("rows"))
     head = json.dumps(data, indent=1).removesuffix("\n}")

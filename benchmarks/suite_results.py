@@ -121,11 +121,7 @@ def _mean(values: Sequence[float]) -> float:
 def compare_suites(
     first: SuiteResult, second: SuiteResult, *, across_environments: bool = False
 ) -> RunComparison:
-    """Return how much faster the kernels of a second run are than those of a first, relative to NumPy.
-
-    Raises:
-        UsageError: They have no row in common that can be compared.
-    """
+    """Return how much faster the kernels of a second run are than those of a first, relative to NumPy."""
     differences: dict[Difference, None] = {}
 
     def ratio(name: str, before: Comparison, after: Comparison) -> RunRatio:

@@ -1,4 +1,4 @@
-"""Running the suite: a row a shape, everything verified, then sampled in the same rounds."""
+"""Runs the suite: one row per shape, every entry verified, then sampled in the same rounds."""
 
 from __future__ import annotations
 
@@ -108,12 +108,7 @@ class SuiteRun:
     def rows(
         self, families: Sequence[SuiteFamily], progress: Callable[[str], Progress | None] = lambda _name: None
     ) -> Iterator[SuiteRow]:
-        """Measure the shapes of families, one row after the other; what fails is said in its row.
-
-        Args:
-            families: Which.
-            progress: Called with the name of each row; what it returns is called after each round.
-        """
+        """Measure the shapes of families, one row after the other; what fails is said in its row."""
         for family in families:
             for shape in self.shapes(family):
                 row = SuiteRow(family.name, shape, family.schedule, family.limit, None)

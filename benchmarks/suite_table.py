@@ -16,14 +16,7 @@ FOLDER = Path(__file__).parent
 
 
 def load_table(path: Path | None = None) -> SuiteTable:
-    """Return a suite's table; a rival's file is looked for beside the table, then in ``benchmarks/rivals``.
-
-    Args:
-        path: The file; default is ``benchmarks/table.toml``.
-
-    Raises:
-        UsageError: It cannot be read, or is no such table.
-    """
+    """Return a suite's table; a rival's file is looked for beside the table, then in ``benchmarks/rivals``."""
     file = path or FOLDER / "table.toml"
     try:
         table = from_json(SuiteTable, tomllib.loads(file.read_text(encoding="utf-8")))
@@ -40,11 +33,7 @@ def load_table(path: Path | None = None) -> SuiteTable:
 
 
 def find_schedule(table: SuiteTable, family: SuiteFamily) -> Path:
-    """Return the file of a family's schedule, beside the table or among those that come with lhkit.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """Return the file of a family's schedule, beside the table or among those that come with lhkit."""
     folders = (Path(table.folder), shipped_folder("schedules"))
     found = next((f for folder in folders if (f := folder / family.schedule).is_file()), None)
     if found is None:
@@ -60,11 +49,7 @@ def _place(place: str, table: Path) -> str:
 
 
 def choose_families(table: SuiteTable, names: Sequence[str]) -> tuple[SuiteFamily, ...]:
-    """Return the families of these names, all if there are none.
-
-    Raises:
-        UsageError: There is no such family.
-    """
+    """Return the families of these names, all if there are none."""
     known = {family.name: family for family in table.families}
     for name in names:
         if name not in known:
@@ -73,11 +58,7 @@ def choose_families(table: SuiteTable, names: Sequence[str]) -> tuple[SuiteFamil
 
 
 def choose_rivals(table: SuiteTable, names: Sequence[str]) -> SuiteTable:
-    """Return a table with these rivals only, with all if there are none.
-
-    Raises:
-        UsageError: There is no such rival.
-    """
+    """Return a table with these rivals only, with all if there are none."""
     known = [rival.name for rival in table.rivals]
     for name in names:
         if name not in known:

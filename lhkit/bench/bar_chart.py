@@ -1,4 +1,4 @@
-"""Speeds as bars with intervals, in matplotlib: for notebooks, pages and papers."""
+"""Bar charts of speeds with intervals, in matplotlib."""
 
 from __future__ import annotations
 

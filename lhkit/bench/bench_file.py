@@ -1,4 +1,4 @@
-"""``lhkit.bench/1``: a comparison as JSON and back, strictly."""
+"""``lhkit.bench/1``: serialization of a comparison as JSON."""
 
 from __future__ import annotations
 
@@ -135,15 +135,7 @@ def _with_finite_errors(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def bench_from_json(data: Any, source: str) -> Comparison:
-    """Return the comparison that a file holds.
-
-    Args:
-        data: What `bench_to_json` returned, through JSON.
-        source: What to call the file in messages.
-
-    Raises:
-        UsageError: It is something else, another version, damaged, or the file of a failure.
-    """
+    """Return the comparison that a file holds."""
     _check_schema(data, source)
     try:
         file = from_json(BenchFile, _with_infinite_errors(data))

@@ -26,11 +26,7 @@ def load_bench(path: str | os.PathLike[str]) -> Comparison:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a JSON file holds.
-
-    Raises:
-        UsageError: It cannot be read or is not JSON; the message says where.
-    """
+    """Return what a JSON file holds."""
     try:
         text = read_text(path)
     except OSError as error:

@@ -79,15 +79,7 @@ def compare_entries(
     relative_to: str | None = None,
     differences: tuple[Difference, ...] = (),
 ) -> RunComparison:
-    """Return the comparison of the entries of two runs, matched by name.
-
-    Args:
-        first: The entries to compare with, by name.
-        second: The entries of interest.
-        ratio: Compares one entry; a `UsageError` that it raises is the reason in ``not_compared``.
-        relative_to: The anchor of the ratios.
-        differences: Differences of the environments.
-    """
+    """Return the comparison of the entries of two runs, matched by name."""
     ratios, refused = [], []
     for name in first:
         if name in second:
@@ -110,14 +102,6 @@ def compare_runs(first: Comparison, second: Comparison, *, across_environments: 
 
     Where both runs have the same anchor, speeds are taken relative to it: the clock of a machine differs
     from run to run, ratios within a run do not.
-
-    Args:
-        first: The run to compare with.
-        second: The run of interest.
-        across_environments: Whether ratios between different CPUs are allowed.
-
-    Raises:
-        UsageError: Different payloads, cache states, alignments or CPUs, or nothing in common.
     """
     _check(first, second, across_environments)
     names, others = ({m.name: run for m in run.measurements} for run in (first, second))

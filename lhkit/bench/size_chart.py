@@ -1,4 +1,4 @@
-"""GFLOP/s against size, with intervals and the core's peak: one payload family, measured at several sizes."""
+"""GFLOP/s against size, with intervals and the core's peak."""
 
 from __future__ import annotations
 
@@ -47,14 +47,7 @@ class ThroughputPlot:
 
 
 def throughput_plot(comparisons: Mapping[float, Comparison]) -> ThroughputPlot:
-    """Return what to draw.
-
-    Args:
-        comparisons: By size, in whatever unit the axis has.
-
-    Raises:
-        UsageError: There are none, or the operations of one cannot be counted.
-    """
+    """Return what to draw."""
     if not comparisons:
         raise usage_error("there is no comparison to draw")
     points: dict[str, list[Point]] = {}
@@ -89,12 +82,7 @@ def throughput_table(plot: ThroughputPlot, size_label: str = "size") -> Table:
 
 
 def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "size") -> Figure:
-    """Return a figure of GFLOP/s against size, the peak dashed.
-
-    Args:
-        comparisons: By size.
-        size_label: What the size is, with its unit.
-    """
+    """Return a figure of GFLOP/s against size, the peak dashed."""
     from matplotlib.figure import Figure
 
     plot = throughput_plot(comparisons)

@@ -1,4 +1,4 @@
-"""The memory of kernels: what their buffers foretell, and what they ask for when they run."""
+"""Footprints of kernels: the estimate from the buffers, and the allocations counted in a call."""
 
 from __future__ import annotations
 
@@ -43,17 +43,6 @@ def scheduled_footprint(
     Nothing is compiled and nothing runs: this is for schedules that bufferize, and for what their steps do to
     buffers. Buffers that nothing frees yet live to the end. What depends on the extents of arguments is
     bounded.
-
-    Args:
-        payload: What is scheduled.
-        schedule: What to apply to it first.
-        knobs: Values for knobs of the schedule, over those it has.
-        function: Which function; needed where there are several.
-        worker: Another worker than the session's.
-
-    Raises:
-        UsageError: There are tensors left, or there is no such function or knob.
-        ScheduleError: The schedule does not apply.
     """
     if schedule is not None and knobs:
         schedule = schedule.with_knobs(knobs)

@@ -1,4 +1,4 @@
-"""The memory a kernel asks for: foretold from its buffers, and counted while it runs."""
+"""The memory of a kernel: estimated from its buffers, and counted in a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The winner of a sweep: which one it is, whether it really is, and its schedule."""
+"""The winner of a sweep, its confirmation, and its schedule as portable text."""
 
 from __future__ import annotations
 
@@ -110,17 +110,7 @@ class Confirmer:
         return choose_contenders([r for r in records if self.axis is None or r.values[self.axis] == name])
 
     def prepare(self, records: Sequence[SweepRecord], name: str, *, resume: bool, **options: Any) -> Confirming:
-        """Return a confirmation that has not begun.
-
-        Args:
-            records: Of the sweep.
-            name: Of the payload.
-            resume: Whether what an earlier confirmation of the same contenders measured counts.
-            **options: More of `Confirming`.
-
-        Raises:
-            UsageError: No variant was timed, or the file for what is measured cannot be used.
-        """
+        """Return a confirmation that has not begun."""
         contenders = self.contenders(records, name)
         require_contenders(contenders)
         log = ConfirmationLog(log_path(self.store))

@@ -1,4 +1,4 @@
-"""Constraints: what the values of a point have to be to one another."""
+"""Constraints between the values of a point: expressions, Python functions, and common ones by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Constraint:
     Attributes:
         sentence: What it demands, for messages: ``tile_m divides 512``.
         names: What it reads: axes, facts of payloads.
-        predicate: Called with the values by name; true where they may stand together.
+        predicate: Called with the values by name; true where they are allowed.
         at: Where it is written, or None.
         text: The source that ``at`` points into.
     """
@@ -38,7 +38,7 @@ class Constraint:
     text: str = ""
 
     def holds(self, values: Mapping[str, KnobValue]) -> bool:
-        """Return whether the values may stand together.
+        """Return whether the values are allowed.
 
         Args:
             values: A value for each of its names.

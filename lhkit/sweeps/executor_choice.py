@@ -1,4 +1,4 @@
-"""Where the variants of a sweep are tried, by the name that users give it."""
+"""Executors by name: ``local``, ``dask`` and ``dask:ADDRESS``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ _LOCAL, _DASK = "local", "dask"
 
 
 def check_executor(name: str) -> None:
-    """Refuse a name that is of no executor.
-
-    Raises:
-        UsageError: It is none.
-    """
+    """Refuse a name that is of no executor."""
     if name not in (_LOCAL, _DASK) and not name.startswith(f"{_DASK}:"):
         raise usage_error(f"there is no executor {name!r}", "There are local, dask and dask:ADDRESS.")
 
@@ -31,19 +27,7 @@ def prepare_with_executor(
     prepare: Callable[[str], Task],
     is_stopped: Callable[[], bool],
 ) -> tuple[Task, DaskExecutor | None]:
-    """Return the task of a sweep, and what tries it if that is not the worker itself.
-
-    Args:
-        name: Of the executor.
-        worker: A worker of this machine.
-        limits: What one variant may take.
-        environment: Returns the hash of the machine of a worker; also called on the machines of a cluster.
-        prepare: Returns the task, given the hash of the machines that try it.
-        is_stopped: Whether nobody wants the sweep any more.
-
-    Raises:
-        LhkitError: Nothing can be tried there, or the task cannot be had.
-    """
+    """Return the task of a sweep, and what tries it if that is not the worker itself."""
     here = environment(worker)
     if name == _LOCAL:
         return prepare(here), None

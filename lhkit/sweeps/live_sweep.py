@@ -1,4 +1,4 @@
-"""A sweep while it runs and afterwards: its state, its confirmation, and what may be asked of it."""
+"""The `Sweep` object: state, events, stopping, and confirmation, while it runs and afterwards."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ class Sweep(Showable):
 
         Args:
             payload: Which payload, where there are several.
-            resume: Whether processes that were measured before count; else it begins anew.
+            resume: Whether processes that were measured before count; else it starts over.
             **options: ``seconds`` it may take (30, or None), ``rule``, ``rounds``, ``limits`` and ``on_event``;
                 see `Confirming`.
 

@@ -192,7 +192,7 @@ def space_of(
         constraints: Beside what the schedule itself requires: expressions as text, Python functions of knobs
             by name, and constraints of ``lhkit.sweeps.constraints``.
         payload: The payload whose extents and dtypes constraints may name: ``arg0_dim0``, ``arg0_dtype``.
-        payloads: Several, by the names that stand in the results: an axis of its own, before the knobs.
+        payloads: Several, by their names in the results: an axis of its own, before the knobs.
         function: The function of the payloads that is meant, where they have several.
 
     Raises:

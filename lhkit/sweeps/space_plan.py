@@ -46,11 +46,7 @@ class Check:
         self._known: dict[Places, bool] = {}
 
     def holds(self, places: Sequence[int]) -> bool:
-        """Return whether the values in the scope meet the constraint.
-
-        Raises:
-            UsageError: The predicate raised.
-        """
+        """Return whether the values in the scope meet the constraint."""
         key = tuple([places[i] for i in self.scope])
         known = self._known.get(key)
         if known is None:
@@ -108,13 +104,7 @@ class Component:
 
 
 class Count(int):
-    """How many points a space has: exactly, or an estimate with the interval that covers it in 99 of 100 cases.
-
-    Args:
-        value: The number.
-        low: The interval's lower end; without it the number is exact.
-        high: The interval's upper end.
-    """
+    """The number of points of a space: exact, or an estimate with a 99 % interval."""
 
     low: int
     high: int
@@ -196,9 +186,6 @@ class Plan:
 
     def nearest(self, preferences: Sequence[Sequence[int]]) -> Places | None:
         """Return the point that takes for each axis in turn the first value that the others allow.
-
-        Args:
-            preferences: For every axis the indices of all its values, the preferred one first.
 
         Returns:
             None if there is no point, or if the walk to it exceeds the effort.

@@ -22,14 +22,6 @@ def compare_sweeps(
     """Return how much faster the variants of a second sweep are than those of a first, fastest first.
 
     Variants are the same if their knobs are; a sweep has no anchor, so these are raw times.
-
-    Args:
-        first: The records to compare with.
-        second: The records of interest.
-        across_environments: Whether ratios between machines, toolchains or pipelines are allowed.
-
-    Raises:
-        UsageError: Different environments, several of them in one store, or nothing in common.
     """
     environments = [_environment(records, name) for records, name in ((first, "first"), (second, "second"))]
     is_same = environments[0] == environments[1]

@@ -1,4 +1,4 @@
-"""How a sweep went: the best so far after each variant, and what failed in which way."""
+"""Course of a sweep: best time after each variant, and counts of outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep is of: a schedule, and a payload or several with all that trying a variant takes."""
+"""The task of a sweep: options, schedule, and for each payload the inputs and expected results."""
 
 from __future__ import annotations
 
@@ -80,12 +80,7 @@ def _without_choices(text: str) -> list[str]:
 
 
 def variant_key(scope: str, values: Mapping[str, KnobValue]) -> str:
-    """Return the key of a variant.
-
-    Args:
-        scope: Hash of all that decides it besides its knobs.
-        values: The value of every knob; their order does not matter.
-    """
+    """Return the key of a variant."""
     written = json.dumps(sorted((name, value) for name, value in values.items()))
     return hashlib.sha256(f"{scope} {written}".encode()).hexdigest()
 
@@ -206,7 +201,7 @@ class Task:
 Array = NDArray[Any]
 
 _ALIGNMENT_BYTES = 64
-# A variant is compared with the best of many, by whoever confirms the winner; here a per cent will do.
+# A variant is compared with the best of many, when the winner is confirmed; one per cent is enough here.
 _RULES = {"batch_ns": 2_000_000, "least_runs": 5, "most_runs": 9, "enough_ns": 30_000_000, "hopeless": 3.0}
 _MACHINE = ("cpu", "vector extensions", "clock", "memory", "threads", "bindings", "lhkit")
 
@@ -277,9 +272,6 @@ def prepare_task(
         how: How variants are tried.
         worker: What computes the reference.
         environment: Of the machines that try them; see `environment_hash`.
-
-    Raises:
-        LhkitError: A reference cannot be computed, or arguments do not fit.
     """
     facts = {
         "environment": environment,
