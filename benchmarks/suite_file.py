@@ -18,12 +18,14 @@ from benchmarks.suite import (
     SuiteResult,
     SuiteRow,
 )
-from lhkit.bench.bench_file import bench_from_json, bench_to_json
-from lhkit.bench.bench_store import read_json
+from lhkit.bench.bench_file import bench_from_json, bench_to_json, fields_of, read_json
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import UsageError, usage_error
 
 SCHEMA: Literal["lhkit.suite/1"] = "lhkit.suite/1"
+# Fields that have one name in the file and in the values.
+_OF_FILE = ("threads", "target", "rivals", "missing")
+_OF_ROW = ("family", "shape", "schedule", "limit", "left_out", "settings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +65,8 @@ def suite_to_json(result: SuiteResult) -> dict[str, Any]:
     """Return a run of the suite as JSON can hold it."""
     rows = tuple(
         RowEntry(
-            family=row.family,
-            shape=row.shape,
-            schedule=row.schedule,
-            limit=row.limit,
+            **fields_of(row, _OF_ROW),
             bench=None if row.comparison is None else bench_to_json(row.comparison),
-            left_out=row.left_out,
-            settings=row.settings,
         )
         for row in result.rows
     )
@@ -77,10 +74,7 @@ def suite_to_json(result: SuiteResult) -> dict[str, Any]:
         schema=SCHEMA,
         quick=result.is_quick,
         complete=result.is_complete,
-        threads=result.threads,
-        target=result.target,
-        rivals=result.rivals,
-        missing=result.missing,
+        **fields_of(result, _OF_FILE),
         rows=rows,
     )
     return dict(to_json(file))
@@ -104,11 +98,8 @@ def suite_from_json(data: Any, source: str) -> SuiteResult:
     return SuiteResult(
         is_quick=file.quick,
         is_complete=file.complete,
-        threads=file.threads,
-        target=file.target,
-        rivals=file.rivals,
+        **fields_of(file, _OF_FILE),
         rows=tuple(_row(entry, source) for entry in file.rows),
-        missing=file.missing,
     )
 
 
@@ -116,15 +107,7 @@ def _row(entry: RowEntry, source: str) -> SuiteRow:
     comparison = None if entry.bench is None else bench_from_json(entry.bench, source)
     if comparison is not None and all(m.name != OURS for m in comparison.measurements):
         raise _damaged(source, f"a row of {entry.family} has no entry {OURS!r}")
-    return SuiteRow(
-        family=entry.family,
-        shape=entry.shape,
-        schedule=entry.schedule,
-        limit=entry.limit,
-        comparison=comparison,
-        left_out=entry.left_out,
-        settings=entry.settings,
-    )
+    return SuiteRow(**fields_of(entry, _OF_ROW), comparison=comparison)
 
 
 def _damaged(source: str, what: str) -> UsageError:

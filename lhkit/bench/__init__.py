@@ -7,5 +7,4 @@
 - ``roofline``: Roofline charts: speed against arithmetic intensity, below the limits of the core.
 - ``side_by_side``: Measuring kernels side by side: one worker, one core, rounds in random order.
 - ``sampler``: Sampling in a worker: preparation, warm-up, and rounds until the budget is spent.
-- ``bench_store``: ``lhkit.bench/1`` files on disk.
 """

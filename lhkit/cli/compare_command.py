@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from lhkit.bench.bench_store import load_bench, read_json
+from lhkit.bench.bench_file import load_bench, read_json
 from lhkit.bench.run_comparison import RunComparison, compare_runs
 from lhkit.cli.options import POSITIVE_NUMBER
 from lhkit.cli.suite_command import benchmarks_module

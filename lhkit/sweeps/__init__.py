@@ -31,6 +31,5 @@
 - ``sweep_table``: The result of a sweep as tables and lines of text.
 - ``sweep_board``: Live board of a running sweep in a notebook: progress, best so far, heat map, stop button.
 - ``best_schedule``: The winner of a sweep, its confirmation, and its schedule as portable text.
-- ``executor_choice``: Executors by name: ``local``, ``dask`` and ``dask:ADDRESS``.
 - ``strategies/``: Strategies: in which order the points of a space are tried.
 """

@@ -16,13 +16,8 @@ from lhkit.sweeps.confirmation import Confirmation
 from lhkit.sweeps.confirmation_run import Confirming, choose_contenders, confirm, require_contenders
 from lhkit.sweeps.record_store import ConfirmationLog, log_path
 from lhkit.sweeps.sweep_task import SweepOptions
-from lhkit.sweeps.variant_record import SweepRecord, SweepResult, best_of
+from lhkit.sweeps.variant_record import SweepRecord, SweepResult
 from lhkit.worker.framing import Question
-
-
-def choose_winner(records: Sequence[SweepRecord]) -> SweepRecord | None:
-    """Return the winner of a sweep that has ended, or None where no variant is ok."""
-    return best_of(records)
 
 
 def best_schedule(result: SweepResult) -> str:

@@ -16,17 +16,17 @@ from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.sweeps.best_schedule import ConfirmationRun, Confirmer, choose_winner
+from lhkit.sweeps.best_schedule import ConfirmationRun, Confirmer
 from lhkit.sweeps.confirmation import Confirmation, ConfirmingEvent
 from lhkit.sweeps.confirmation_run import confirm
+from lhkit.sweeps.dask_executor import prepare_with_executor
 from lhkit.sweeps.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
-from lhkit.sweeps.executor_choice import prepare_with_executor
 from lhkit.sweeps.executors import Executor, LocalExecutor
 from lhkit.sweeps.record_store import Store, merge_stores
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, first_values, prepare_task
-from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult
+from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult, best_of
 from lhkit.worker.client import Worker, own_worker
 from lhkit.worker.reproducer import typed_error
 
@@ -98,7 +98,7 @@ class Sweep(Showable):
         try:
             with store:
                 await self._try_all(store, stop)
-                self._winner = choose_winner(self._progress.records)
+                self._winner = best_of(self._progress.records)
                 if self._options.confirm and self._winner is not None and not stop.is_set():
                     await self._confirm_all(stop)
         except Exception as error:  # noqa: BLE001 - who awaits the sweep gets a typed one
@@ -108,7 +108,7 @@ class Sweep(Showable):
         finally:
             progress = self._progress
             progress.end = progress.end or "stopped"
-            self._winner = self._winner or choose_winner(progress.records)
+            self._winner = self._winner or best_of(progress.records)
             self._stop, self._is_over = None, True
             done = len(progress.records)
             self._send(SweepEvent(None, False, done, self.total, self.best, progress.end))

@@ -13,8 +13,8 @@ from lhkit.model.errors import public, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.axes import Narrowing
+from lhkit.sweeps.dask_executor import check_executor
 from lhkit.sweeps.engine import OnEvent
-from lhkit.sweeps.executor_choice import check_executor
 from lhkit.sweeps.live_sweep import Sweep
 from lhkit.sweeps.space import Space, space_of
 from lhkit.sweeps.strategies import make_strategy

@@ -168,11 +168,6 @@ def rank_choices(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) ->
     return tuple(sorted(ranked, key=lambda c: c.mean_regret))
 
 
-def best_choice(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) -> Choice:
-    """Return the one choice that is best overall: with the least mean regret."""
-    return rank_choices(records, axis=axis)[0]
-
-
 def choices_of(result: SweepResult) -> tuple[Choice, ...]:
     """Return the choices of a sweep; see `SweepResult.choices`."""
     return rank_choices(result.records)
@@ -187,7 +182,7 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     """
     records = result.records
     try:
-        one = dict(best_choice(records).regrets)
+        one = dict(rank_choices(records)[0].regrets)
     except UsageError:
         one = {}
     found = dict(result.confirmations)

@@ -10,7 +10,7 @@ import pytest
 import lhkit
 from benchmarks.suite_file import load_suite
 from benchmarks.suite_table import FOLDER
-from lhkit.bench.bench_store import load_bench
+from lhkit.bench.bench_file import load_bench
 from lhkit.compose.session import Session
 from lhkit.model.trace_json import trace_from_json, trace_to_json
 from lhkit.sweeps.record_store import ConfirmationLog, log_path

@@ -387,7 +387,7 @@ def _measured_before(entry: Entry) -> None:
     """What was measured once shows itself with all its figures, which are the same in every record."""
     import lhkit
 
-    load = find_public("load_bench", "lhkit.bench.bench_store")
+    load = find_public("load_bench", "lhkit.bench.bench_file")
     comparison = load(entry.record.fixtures / "bench.json")
     add_shown(entry, "Comparison", comparison)
     add_members(entry, "Comparison", comparison)
