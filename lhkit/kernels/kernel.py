@@ -268,7 +268,7 @@ class Kernel(Showable):
 
     @public
     def footprint(self, *arguments: Any, count: bool = True) -> Footprint:
-        """Return the memory that a call asks for: foretold from the buffers, and counted in a run.
+        """Return the memory that a call asks for: predicted from the buffers, and counted in a run.
 
         Args:
             *arguments: As for a call; they stay as they are. Without any they are generated.
