@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lhkit.draw.figures import new_axes
 from lhkit.draw.tables import Table, format_share
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
 from lhkit.model.errors import usage_error
@@ -83,13 +84,8 @@ def throughput_table(plot: ThroughputPlot, size_label: str = "size") -> Table:
 
 def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "size") -> Figure:
     """Return a figure of GFLOP/s against size, the peak dashed."""
-    from matplotlib.figure import Figure
-
     plot = throughput_plot(comparisons)
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
-    figure.patch.set_alpha(0)
-    axes = figure.add_subplot()
-    axes.patch.set_alpha(0)
+    figure, axes = new_axes(7.2, 4.2)
     for i, line in enumerate(plot.lines):
         sizes, rates = [p.size for p in line.points], [p.gflops for p in line.points]
         spread = [[p.gflops - p.low for p in line.points], [p.high - p.gflops for p in line.points]]
@@ -110,5 +106,4 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
     axes.set_ylabel("GFLOP/s (median and 95 % interval)")
     # Above the axes, where no line runs.
     figure.legend(loc="outside upper left", ncols=min(len(plot.lines) + bool(plot.peak), 4), frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
     return figure

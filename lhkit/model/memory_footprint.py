@@ -257,7 +257,7 @@ class Footprint(Showable):
 
     @property
     def agrees(self) -> bool:
-        """True if what was counted is what was predicted, or within its bounds; False if nothing was counted."""
+        """True if the counts are as predicted, or within the bounds; False if nothing was counted."""
         return all(c is not None and predicted.contains(c) for _, predicted, c in self.pairs)
 
     def __str__(self) -> str:
