@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import lhkit
+from benchmarks.suite_bars import family_groups, ratio_svg, rivals_in_order
+from benchmarks.suite_file import load_suite
+from benchmarks.suite_table import load_table
 from lhkit.draw.graph_svg import graph_svg
 from lhkit.draw.layered_layout import layout
 from lhkit.model.target import CacheLevel
-from lhkit.suite.suite_bars import family_groups, ratio_svg, rivals_in_order
-from lhkit.suite.suite_table import load_suite, load_table
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.tiles.tile_svg import tiles_svg
 from lhkit.traces.graph.payload_graph import payload_flow_of
@@ -59,8 +60,8 @@ def rooms() -> str:
 def suite() -> str:
     """Return the accepted results of the suite, a bar a family and rival."""
     families = load_table().families
-    files = [ROOT / "data" / "suite" / f"{family.name}.json" for family in families]
-    results = [result for file in files if file.is_file() and (result := load_suite(file)) is not None]
+    files = [ROOT / "benchmarks" / "accepted" / f"{family.name}.json" for family in families]
+    results = [load_suite(file) for file in files if file.is_file()]
     rows = tuple(row for result in results for row in result.rows)
     rivals = tuple(dict.fromkeys(rival for result in results for rival in result.rivals))
     known = {rival.name: rival for rival in rivals}

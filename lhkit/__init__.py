@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lhkit.model.payload import Payload
     from lhkit.model.schedule import Schedule
     from lhkit.sweeps.sweep_options import sweep as sweep
+    from lhkit.sweeps.sweep_task import SweepOptions as SweepOptions
     from lhkit.traces.record.trace_run import trace_schedule as trace
     from lhkit.workbench.widget import explore as explore
     from lhkit.worker.limits import Limits
@@ -63,6 +64,7 @@ _PLACES = {
 _NAMESPACES = ("exercises", "ops", "payloads", "show")
 # How schedules are made, explored, and their knobs chosen, beside the names that say what is done with them.
 _MAKERS = {
+    "SweepOptions": "lhkit.sweeps.sweep_task:SweepOptions",
     "building": "lhkit.compose.builder.schedule_builder:building",
     "explore": "lhkit.workbench.widget:explore",
     "load_ops": "lhkit.load.user_code:load_own_ops",

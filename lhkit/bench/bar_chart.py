@@ -1,4 +1,4 @@
-"""Speeds as bars with intervals, in matplotlib: for notebooks, pages and papers."""
+"""Bar charts of speeds with intervals, in matplotlib."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lhkit.draw.figures import new_axes
 from lhkit.draw.tables import format_ns, format_share
 from lhkit.draw.theme import BLUE, GREY
 from lhkit.model.measurement import Comparison
@@ -58,13 +59,8 @@ def _share_of_limit(summary: Summary) -> str:
 
 def draw_speed_bars(comparison: Comparison) -> Figure:
     """Return a figure of speeds with 95 % intervals; the anchor is hatched and marked by a line."""
-    from matplotlib.figure import Figure
-
     bars = speed_bars(comparison)
-    figure = Figure(figsize=(7.2, 0.9 + 0.5 * len(bars)), layout="constrained")
-    figure.patch.set_alpha(0)
-    axes = figure.add_subplot()
-    axes.patch.set_alpha(0)
+    figure, axes = new_axes(7.2, 0.9 + 0.5 * len(bars))
     for row, bar in enumerate(bars):
         hatch = "//" if bar.is_anchor else None
         color = GREY if bar.is_anchor else BLUE
@@ -77,7 +73,6 @@ def draw_speed_bars(comparison: Comparison) -> Figure:
     _say_beside(axes, bars)
     disturbed = "\n≈ disturbed: other timings ran on this machine" if any(b.is_disturbed for b in bars) else ""
     axes.set_xlabel(f"speed as a multiple of {comparison.anchor} (median and 95 % interval){disturbed}")
-    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 

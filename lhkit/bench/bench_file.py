@@ -1,14 +1,18 @@
-"""``lhkit.bench/1``: a comparison as JSON and back, strictly."""
+"""``lhkit.bench/1``: serialization of a comparison as JSON."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import Failure, UsageError, usage_error
+from lhkit.model.file_io import parse_json, read_text
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import (
     CacheState,
@@ -22,6 +26,13 @@ from lhkit.model.ranking import rank_entries
 from lhkit.model.sample_statistics import PERCENTILES, Summary, judge_run, summarize
 
 SCHEMA: Literal["lhkit.bench/1"] = "lhkit.bench/1"
+# Fields that have one name in the file and in the values.
+_OF_FILE = ("payload", "seed", "rounds", "core", "element_type", "limits")
+_OF_RUN = ("payload_sha256", "cache", "alignment_bytes", "flops", "bytes", "anchor")
+_OF_ENTRY = (
+    *("name", "schedule_sha256", "samples_ns", "calls", "timed_by", "is_stable", "compile_ns"),
+    "disturbed_rounds",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +88,9 @@ def bench_to_json(comparison: Comparison) -> dict[str, Any]:
         for m, s in zip(comparison.measurements, summarize(comparison), strict=True)
     ]
     file = BenchFile(
+        **fields_of(comparison, _OF_FILE),
         schema=SCHEMA,
-        payload=comparison.payload,
-        seed=comparison.seed,
-        rounds=comparison.rounds,
-        core=comparison.core,
-        element_type=comparison.element_type,
         environments={comparison.environment_sha256: dict(comparison.environment)},
-        limits=comparison.limits,
         noise=judge_run(comparison).text,
         failure=None,
         entries=tuple(entries),
@@ -100,29 +106,22 @@ def failed_bench_to_json(payload: str, seed: int, failure: Failure) -> dict[str,
 
 def _entry(comparison: Comparison, m: Measurement, s: Summary, place: int) -> BenchEntry:
     return BenchEntry(
-        name=m.name,
-        payload_sha256=comparison.payload_sha256,
-        schedule_sha256=m.schedule_sha256,
+        **fields_of(m, _OF_ENTRY),
+        **fields_of(comparison, _OF_RUN),
         knobs=dict(m.knobs),
         environment=comparison.environment_sha256,
-        samples_ns=m.samples_ns,
-        calls=m.calls,
-        timed_by=m.timed_by,
-        is_stable=m.is_stable,
         median_ns=round(s.median_ns),
         mad_ns=round(s.mad_ns),
         percentiles_ns={f"p{p}": v for p, v in zip(PERCENTILES, s.percentiles_ns, strict=True)},
-        compile_ns=m.compile_ns,
         verify=m.verification,
-        cache=comparison.cache,
-        alignment_bytes=comparison.alignment_bytes,
-        flops=comparison.flops,
-        bytes=comparison.bytes,
         rank=place,
-        anchor=comparison.anchor,
         ratio_to_anchor=(s.speed.low, s.speed.middle, s.speed.high),
-        disturbed_rounds=m.disturbed_rounds,
     )
+
+
+def fields_of(value: object, names: Iterable[str]) -> dict[str, Any]:
+    """Return some fields of a value by name."""
+    return {name: getattr(value, name) for name in names}
 
 
 def _with_finite_errors(data: dict[str, Any]) -> dict[str, Any]:
@@ -135,15 +134,7 @@ def _with_finite_errors(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def bench_from_json(data: Any, source: str) -> Comparison:
-    """Return the comparison that a file holds.
-
-    Args:
-        data: What `bench_to_json` returned, through JSON.
-        source: What to call the file in messages.
-
-    Raises:
-        UsageError: It is something else, another version, damaged, or the file of a failure.
-    """
+    """Return the comparison that a file holds."""
     _check_schema(data, source)
     try:
         file = from_json(BenchFile, _with_infinite_errors(data))
@@ -188,35 +179,13 @@ def _comparison(file: BenchFile, source: str) -> Comparison:
     if first.environment not in file.environments:
         raise _damaged(source, f"environment {first.environment!r} is not among its environments")
     return Comparison(
-        payload=file.payload,
-        payload_sha256=first.payload_sha256,
-        measurements=tuple(_measurement(e) for e in file.entries),
-        anchor=first.anchor,
-        rounds=file.rounds,
-        seed=file.seed,
+        **fields_of(file, _OF_FILE),
+        **fields_of(first, _OF_RUN),
+        measurements=tuple(
+            Measurement(**fields_of(e, _OF_ENTRY), knobs=tuple(e.knobs.items()), verification=e.verify)
+            for e in file.entries
+        ),
         environment=tuple(file.environments[first.environment].items()),
-        limits=file.limits,
-        flops=first.flops,
-        bytes=first.bytes,
-        element_type=file.element_type,
-        cache=first.cache,
-        alignment_bytes=first.alignment_bytes,
-        core=file.core,
-    )
-
-
-def _measurement(entry: BenchEntry) -> Measurement:
-    return Measurement(
-        name=entry.name,
-        samples_ns=entry.samples_ns,
-        knobs=tuple(entry.knobs.items()),
-        schedule_sha256=entry.schedule_sha256,
-        compile_ns=entry.compile_ns,
-        verification=entry.verify,
-        calls=entry.calls,
-        timed_by=entry.timed_by,
-        is_stable=entry.is_stable,
-        disturbed_rounds=entry.disturbed_rounds,
     )
 
 
@@ -243,3 +212,32 @@ def _check(file: BenchFile, comparison: Comparison, source: str) -> None:
 
 def _damaged(source: str, what: str) -> UsageError:
     return usage_error(f"{source} is a damaged {SCHEMA} file: {what}")
+
+
+def load_bench(path: str | os.PathLike[str]) -> Comparison:
+    """Return the comparison that ``lhkit bench --json`` wrote.
+
+    Args:
+        path: The file.
+
+    Raises:
+        UsageError: No such file, not JSON, not of this schema and version, or damaged.
+    """
+    return bench_from_json(read_json(Path(path)), str(path))
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds."""
+    try:
+        text = read_text(path)
+    except OSError as error:
+        raise usage_error(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise usage_error(f"{path} is not JSON: it is not text in UTF-8") from None
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise usage_error(f"{path} is not JSON: {place}: {error.msg}") from None
+    except ValueError as error:
+        raise usage_error(f"{path} is not JSON: {error}") from None

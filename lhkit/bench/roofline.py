@@ -1,4 +1,4 @@
-"""The roofline: speed against arithmetic intensity, below what the core can compute and copy."""
+"""Roofline charts: speed against arithmetic intensity, below the limits of the core."""
 
 from __future__ import annotations
 
@@ -80,14 +80,7 @@ _NOTE = (
 
 
 def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Roofline:
-    """Return what to draw.
-
-    Args:
-        comparisons: One, or several by name, of one element type and one machine.
-
-    Raises:
-        UsageError: There is none, they do not go together, or operations, bytes or limits are not known.
-    """
+    """Return what to draw."""
     named = {"": comparisons} if isinstance(comparisons, Comparison) else dict(comparisons)
     if not named:
         raise usage_error("there is no comparison to draw")
@@ -166,11 +159,7 @@ def intensity_range(plot: Roofline) -> tuple[float, float]:
 
 
 def draw_roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Figure:
-    """Return a figure: the roofs, a point an entry with its 95 % interval, and its share of the roof.
-
-    Args:
-        comparisons: One, or several by name, of one element type and one machine.
-    """
+    """Return a figure: the roofs, a point an entry with its 95 % interval, and its share of the roof."""
     from matplotlib.figure import Figure
 
     plot = roofline(comparisons)
@@ -196,7 +185,7 @@ def _draw_roofs(axes: Axes, plot: Roofline) -> None:
     (left, right), (low, high), ridge = intensity_range(plot), speed_range(plot), plot.ridge
     axes.plot([left, ridge], [left * plot.copy_gbytes, plot.peak_gflops], color=GREY, linewidth=2)
     axes.plot([ridge, right], [plot.peak_gflops] * 2, color=GREY, linewidth=2)
-    # Left of the ridge there is never a point above the slope: the name of the flat roof stands there.
+    # Left of the ridge there is never a point above the slope: the label of the flat roof is there.
     axes.plot([left, ridge], [plot.peak_gflops] * 2, color=GREY, linewidth=0.8, linestyle=":")
     peak = f"FMA peak, {plot.element_type}: {plot.peak_gflops:.3g} GFLOP/s"
     above: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8, "color": GREY}

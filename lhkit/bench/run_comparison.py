@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.measurement import Comparison
 from lhkit.model.ranking import ratio_interval, speed_verdict
 from lhkit.model.sample_statistics import Interval, paired_ratios, values_ns
 
-# Many entries are looked at, so that of a hundred that did not change about one looks as if it had.
+# With many entries: of a hundred that did not change, about one looks as if it had.
 CONFIDENCE = 0.99
+
+Entry = TypeVar("Entry")
+Difference = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +27,14 @@ class RunRatio:
     Attributes:
         name: The entry.
         speed: Its speed in the second run as a multiple of that in the first, with an interval of about 99 %.
+        medians_ns: Its median time in the first run and in the second.
         note: What else changed, or "".
     """
 
     name: str
     speed: Interval
-    note: str
+    medians_ns: tuple[float, float]
+    note: str = ""
 
     @property
     def verdict(self) -> str:
@@ -36,21 +44,57 @@ class RunRatio:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """What two runs have in common, and in what they differ.
+    """Common entries of two runs, and differences between the runs.
 
     Attributes:
         ratios: The common entries; the anchor is not among them where ratios are relative to it.
         relative_to: The anchor whose speed is 1 in both runs, or None where raw times are compared.
         only_first: Entries that the second run lacks.
         only_second: Entries that the first run lacks.
-        differences: In what the environments differ, as (name, in the first, in the second).
+        differences: Differences of the environments, as (name, in the first, in the second).
+        not_compared: Common entries that cannot be compared, with the reason.
     """
 
     ratios: tuple[RunRatio, ...]
     relative_to: str | None
     only_first: tuple[str, ...]
     only_second: tuple[str, ...]
-    differences: tuple[tuple[str, str, str], ...]
+    differences: tuple[Difference, ...]
+    not_compared: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def quartiles(self) -> Interval:
+        """The median speed of the common entries, with the quartiles."""
+        speeds = [r.speed.middle for r in self.ratios]
+        if len(speeds) < 2:
+            return Interval(speeds[0], speeds[0], speeds[0])
+        return Interval(*statistics.quantiles(speeds, n=4, method="inclusive"))
+
+
+def compare_entries(
+    first: Mapping[str, Entry],
+    second: Mapping[str, Entry],
+    ratio: Callable[[str, Entry, Entry], RunRatio],
+    *,
+    relative_to: str | None = None,
+    differences: tuple[Difference, ...] = (),
+) -> RunComparison:
+    """Return the comparison of the entries of two runs, matched by name."""
+    ratios, refused = [], []
+    for name in first:
+        if name in second:
+            try:
+                ratios.append(ratio(name, first[name], second[name]))
+            except UsageError as error:
+                refused.append((name, error.failure.message))
+    return RunComparison(
+        ratios=tuple(ratios),
+        relative_to=relative_to,
+        only_first=tuple(n for n in first if n not in second),
+        only_second=tuple(n for n in second if n not in first),
+        differences=differences,
+        not_compared=tuple(refused),
+    )
 
 
 def compare_runs(first: Comparison, second: Comparison, *, across_environments: bool = False) -> RunComparison:
@@ -58,29 +102,20 @@ def compare_runs(first: Comparison, second: Comparison, *, across_environments: 
 
     Where both runs have the same anchor, speeds are taken relative to it: the clock of a machine differs
     from run to run, ratios within a run do not.
-
-    Args:
-        first: The run to compare with.
-        second: The run of interest.
-        across_environments: Whether ratios between different CPUs are wanted all the same.
-
-    Raises:
-        UsageError: Different payloads, cache states, alignments or CPUs, or nothing in common.
     """
     _check(first, second, across_environments)
-    names = [m.name for m in first.measurements]
-    others = [m.name for m in second.measurements]
-    is_relative = first.anchor == second.anchor and len(set(names) & set(others)) > 1
-    common = [n for n in names if n in others and not (is_relative and n == first.anchor)]
-    if not common:
+    names, others = ({m.name: run for m in run.measurements} for run in (first, second))
+    is_relative = first.anchor == second.anchor and len(names.keys() & others.keys()) > 1
+    if is_relative:
+        del names[first.anchor], others[first.anchor]
+    if not names.keys() & others.keys():
         raise usage_error(f"the runs have no entry in common: {', '.join(names)} and {', '.join(others)}")
-    return RunComparison(
-        ratios=tuple(_ratio(name, first, second, is_relative=is_relative) for name in common),
-        relative_to=first.anchor if is_relative else None,
-        only_first=tuple(n for n in names if n not in others),
-        only_second=tuple(n for n in others if n not in names),
-        differences=_differences(first, second),
-    )
+
+    def ratio(name: str, before: Comparison, after: Comparison) -> RunRatio:
+        return _ratio(name, before, after, is_relative=is_relative)
+
+    anchor = first.anchor if is_relative else None
+    return compare_entries(names, others, ratio, relative_to=anchor, differences=_differences(first, second))
 
 
 def _check(first: Comparison, second: Comparison, across_environments: bool) -> None:
@@ -96,10 +131,9 @@ def _check(first: Comparison, second: Comparison, across_environments: bool) -> 
         raise usage_error(what, "If it is wanted all the same: --across-environments.")
 
 
-def _differences(first: Comparison, second: Comparison) -> tuple[tuple[str, str, str], ...]:
+def _differences(first: Comparison, second: Comparison) -> tuple[Difference, ...]:
     ours, theirs = dict(first.environment), dict(second.environment)
-    names = [*ours, *(n for n in theirs if n not in ours)]
-    pairs = [(n, ours.get(n, "unknown"), theirs.get(n, "unknown")) for n in names]
+    pairs = [(n, ours.get(n, "unknown"), theirs.get(n, "unknown")) for n in ours | theirs]
     return tuple(p for p in pairs if p[1] != p[2])
 
 
@@ -109,17 +143,17 @@ def _ratio(name: str, first: Comparison, second: Comparison, *, is_relative: boo
         entry = run.measurement(name)
         if is_relative:
             ratios = paired_ratios(entry, run.measurement(run.anchor))
-            speeds.append(ratio_interval(ratios, confidence=CONFIDENCE))
         else:
             ratios = [1 / value for value in values_ns(entry)]
-            speeds.append(ratio_interval(ratios, confidence=CONFIDENCE))
+        speeds.append(ratio_interval(ratios, confidence=CONFIDENCE))
     before, after = first.measurement(name), second.measurement(name)
     changes = []
     if before.schedule_sha256 != after.schedule_sha256:
         changes.append("another schedule")
     if before.knobs != after.knobs:
         changes.append("other knobs")
-    return RunRatio(name, divide_intervals(speeds[1], speeds[0]), ", ".join(changes))
+    medians = (statistics.median(values_ns(before)), statistics.median(values_ns(after)))
+    return RunRatio(name, divide_intervals(speeds[1], speeds[0]), medians, ", ".join(changes))
 
 
 def divide_intervals(numerator: Interval, denominator: Interval) -> Interval:

@@ -1,4 +1,4 @@
-"""Sampling in a worker: a set of calls, from preparation through warm-up and rounds to the last sample."""
+"""Sampling in a worker: preparation, warm-up, and rounds until the budget is spent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import Packing
 
-# Before so many rounds nobody asks whether the intervals are narrow enough; a budget may end it earlier.
+# The widths of intervals are not checked before so many rounds; a budget may end it earlier.
 _FEW_ROUNDS = 11
 _LEAST_ROUNDS = 5
 _NARROW = 0.01

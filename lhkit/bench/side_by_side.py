@@ -48,7 +48,7 @@ def measure(
 
     Each entry is calibrated (a sample is the mean of a batch of calls of 5 ms or more, repeated in machine
     code) and repeated until its times settle. In every round each entry is then sampled once, in an order
-    drawn anew, and so are the limits of the core. All share the same arguments, on one core, with Python's
+    drawn again, and so are the limits of the core. All share the same arguments, on one core, with Python's
     garbage collector off. Rounds in which another process of this machine was timing too are marked. The
     rounds end when every ratio to the anchor is known to ±1 %, or when a budget is used up. A NumPy
     reference can only be called from Python, which is part of what it costs.
@@ -117,14 +117,6 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     For a yes or no on a machine that is doing other things: a batch lasts half a millisecond, so that some
     are over before anything else takes the core, and whatever gets in the way only makes others slower. It
     tells large differences; `measure` says how large they are, and how sure that is.
-
-    Args:
-        kernels: What to time; all of one payload and in one worker.
-        rounds: How many batches of each.
-        seed: What order and arguments are drawn from.
-
-    Raises:
-        UsageError: Kernels that cannot be compared.
     """
     first = _checked(kernels)
     inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]

@@ -1,4 +1,4 @@
-"""GFLOP/s against size, with intervals and the core's peak: one payload family, measured at several sizes."""
+"""GFLOP/s against size, with intervals and the core's peak."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lhkit.draw.figures import new_axes
 from lhkit.draw.tables import Table, format_share
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
 from lhkit.model.errors import usage_error
@@ -47,14 +48,7 @@ class ThroughputPlot:
 
 
 def throughput_plot(comparisons: Mapping[float, Comparison]) -> ThroughputPlot:
-    """Return what to draw.
-
-    Args:
-        comparisons: By size, in whatever unit the axis has.
-
-    Raises:
-        UsageError: There are none, or the operations of one cannot be counted.
-    """
+    """Return what to draw."""
     if not comparisons:
         raise usage_error("there is no comparison to draw")
     points: dict[str, list[Point]] = {}
@@ -89,19 +83,9 @@ def throughput_table(plot: ThroughputPlot, size_label: str = "size") -> Table:
 
 
 def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "size") -> Figure:
-    """Return a figure of GFLOP/s against size, the peak dashed.
-
-    Args:
-        comparisons: By size.
-        size_label: What the size is, with its unit.
-    """
-    from matplotlib.figure import Figure
-
+    """Return a figure of GFLOP/s against size, the peak dashed."""
     plot = throughput_plot(comparisons)
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
-    figure.patch.set_alpha(0)
-    axes = figure.add_subplot()
-    axes.patch.set_alpha(0)
+    figure, axes = new_axes(7.2, 4.2)
     for i, line in enumerate(plot.lines):
         sizes, rates = [p.size for p in line.points], [p.gflops for p in line.points]
         spread = [[p.gflops - p.low for p in line.points], [p.high - p.gflops for p in line.points]]
@@ -122,5 +106,4 @@ def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str 
     axes.set_ylabel("GFLOP/s (median and 95 % interval)")
     # Above the axes, where no line runs.
     figure.legend(loc="outside upper left", ncols=min(len(plot.lines) + bool(plot.peak), 4), frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -14,5 +14,5 @@
 - ``run_command``: ``lhkit run``: compile a payload, scheduled or not, and run it once.
 - ``trace_command``: ``lhkit trace``: apply a schedule step by step and say what every handle was.
 - ``upgrade_command``: ``lhkit upgrade``: old spellings rewritten, as a diff or in the file.
-- ``suite_command``: ``lhkit bench --suite``: families and shapes beside what a user would pick instead.
+- ``suite_command``: The options of ``lhkit bench --suite``, which runs the benchmarks of a checkout.
 """

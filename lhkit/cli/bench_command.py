@@ -22,7 +22,7 @@ from lhkit.cli.options import (
     microkernel_option,
     schedule_options,
 )
-from lhkit.cli.suite_command import SuiteAsked, run_suite, suite_options
+from lhkit.cli.suite_command import SuiteAsked, benchmarks_module, suite_options
 from lhkit.cli.terminal import say, write_json, write_text
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
@@ -148,7 +148,9 @@ def command(
     """
     if suite is not None:
         names = (payload, *schedules) if payload is not None else ()
-        return run_suite(names, suite, json_file, seed=seed, limits=limits, options=options)
+        run_suite = benchmarks_module("suite_program").run_suite
+        run_suite(names, suite, json_file, seed=seed, limits=limits, options=options)
+        return
     if payload is None:
         raise usage_error("there is no payload to time", "Give one, or --suite for the families of lhkit.")
     scheduling = {name: options.pop(name) for name in SCHEDULING}
@@ -169,7 +171,7 @@ def command(
     if json_file != "-":
         say(table_text(comparison_table(comparison)))
         say("\n".join(comparison_lines(comparison)))
-    return refuse_wrong_results(comparison)
+    refuse_wrong_results(comparison)
 
 
 def _compile(

@@ -6,115 +6,17 @@ from pathlib import Path
 
 import click
 
-from lhkit.bench.bench_store import load_bench
+from lhkit.bench.bench_file import load_bench, read_json
 from lhkit.bench.run_comparison import RunComparison, compare_runs
 from lhkit.cli.options import POSITIVE_NUMBER
+from lhkit.cli.suite_command import benchmarks_module
 from lhkit.cli.terminal import say
 from lhkit.draw.tables import Table, format_ns, table_text
 from lhkit.model.errors import usage_error
-from lhkit.model.measurement import Comparison
-from lhkit.model.sample_statistics import summarize
-from lhkit.suite.suite import SuiteResult
-from lhkit.suite.suite_comparison import compare_suites
-from lhkit.suite.suite_table import load_suite
-from lhkit.sweeps.store_comparison import SweepComparison, VariantRatio, compare_sweeps
+from lhkit.sweeps.store_comparison import compare_sweeps
 from lhkit.sweeps.sweep_files import is_sweep_file, load_records
-from lhkit.sweeps.variant_record import SweepRecord
-
-# What ``lhkit compare`` says about two sweeps, and about two runs of the suite.
-
 
 _MOST_ROWS = 20
-
-
-def are_sweeps(first: str, second: str) -> bool:
-    """Return whether both files are stores of sweeps, or what ``lhkit sweep --json`` wrote."""
-    return is_sweep_file(Path(first)) and is_sweep_file(Path(second))
-
-
-def compare_sweep_files(
-    first: str, second: str, *, across_environments: bool
-) -> list[tuple[str, float, float]]:
-    """Show two sweeps against each other; return name and interval of the speed of each common variant."""
-    runs = compare_sweeps(load_records(first), load_records(second), across_environments=across_environments)
-    if not runs.same_environment:
-        say("lhkit: the environments differ", err=True)
-    say(table_text(_runs_table(runs)))
-    say("\n".join(_runs_lines(runs)))
-    return [(_name(r), r.speed.low, r.speed.high) for r in runs.ratios]
-
-
-def _runs_table(runs: SweepComparison) -> Table:
-    rows = []
-    for r in runs.ratios[:_MOST_ROWS]:
-        interval = f"{r.speed.low:.3g} – {r.speed.high:.3g}"
-        times = [_median(record) for record in (r.first, r.second)]
-        rows.append((_name(r), *times, f"{r.speed.middle:.3g}×", interval, r.verdict))
-    return Table(("", "median in A", "median in B", "speed B / A", "99 % interval", ""), tuple(rows))
-
-
-def _runs_lines(runs: SweepComparison) -> list[str]:
-    speed = runs.speed
-    count = f"{len(runs.ratios)} variants in common"
-    lines = [f"{count}: median speed B / A {speed.middle:.3g}× (quartiles {speed.low:.3g} – {speed.high:.3g})."]
-    if len(runs.ratios) > _MOST_ROWS:
-        lines.append(f"The {_MOST_ROWS} fastest in B are shown.")
-    lines.append("There is no anchor: raw times, which move with the clock of the machine.")
-    for count_only, run in ((runs.only_first, "A"), (runs.only_second, "B")):
-        if count_only:
-            lines.append(f"Only in {run}: {count_only} variants.")
-    return lines
-
-
-def _name(ratio: VariantRatio) -> str:
-    return " ".join(f"{name}={value}" for name, value in ratio.knobs) or "the only variant"
-
-
-def _median(record: SweepRecord) -> str:
-    return format_ns(record.time_ns.median) if record.time_ns else ""
-
-
-def suites_in(first: str, second: str) -> tuple[SuiteResult, SuiteResult] | None:
-    """Return what both files hold if both are runs of the suite, None if neither is.
-
-    Raises:
-        UsageError: One is and the other is not, or a file cannot be read.
-    """
-    if is_sweep_file(Path(first)) or is_sweep_file(Path(second)):
-        return None  # the reader of single runs says what is wrong
-    found = load_suite(first), load_suite(second)
-    if found[0] is None and found[1] is None:
-        return None
-    if found[0] is None or found[1] is None:
-        other = first if found[0] is None else second
-        raise usage_error(f"{other} is no run of the suite, and the other file is one")
-    return found[0], found[1]
-
-
-def show_suites(
-    first: SuiteResult, second: SuiteResult, *, across_environments: bool
-) -> list[tuple[str, float, float]]:
-    """Show two runs of the suite against each other; return name and interval of each common row's speed."""
-    runs = compare_suites(first, second, across_environments=across_environments)
-    for name, ours, theirs in runs.differences:
-        say(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
-    rows = tuple(
-        (
-            r.name,
-            f"{r.speed.middle:.3g}×",
-            f"{r.speed.low:.3g} – {r.speed.high:.3g}",
-            ", ".join(filter(None, (r.verdict, r.note))),
-        )
-        for r in runs.ratios
-    )
-    say(table_text(Table(("", "speed B / A", "99 % interval", ""), rows)))
-    say("Speeds are relative to NumPy of the same run.")
-    for names, run in ((runs.only_first, "A"), (runs.only_second, "B")):
-        if names:
-            say(f"Only in {run}: {', '.join(names)}.")
-    for name, why in runs.not_compared:
-        say(f"{name}: not compared: {why}")
-    return [(r.name, r.speed.low, r.speed.high) for r in runs.ratios]
 
 
 @click.command("compare", epilog="Example: lhkit compare before.json after.json --fail-below 0.95")
@@ -133,46 +35,81 @@ def command(first: str, second: str, fail_below: float | None, across_environmen
     Where both have the same anchor, speeds are taken relative to it, so that the clock of either run cancels.
     Sweeps have none; their variants are matched by their knobs, kernels of a suite by their rows.
     """
-    if are_sweeps(first, second):
-        speeds = compare_sweep_files(first, second, across_environments=across_environments)
-    elif (suites := suites_in(first, second)) is not None:
-        speeds = show_suites(*suites, across_environments=across_environments)
+    if is_sweep_file(Path(first)) and is_sweep_file(Path(second)):
+        found = [load_records(file) for file in (first, second)]
+        runs = compare_sweeps(*found, across_environments=across_environments)
+        _show_sweeps(runs)
+    elif _are_suites(first, second):
+        suites = benchmarks_module("suite_file")
+        loaded = [suites.load_suite(file) for file in (first, second)]
+        compare_suites = benchmarks_module("suite_results").compare_suites
+        runs = compare_suites(*loaded, across_environments=across_environments)
+        _show_benches(runs, has_times=False)
     else:
-        speeds = _compare_benches(first, second, across_environments)
-    slower = [(name, low, high) for name, low, high in speeds if fail_below is not None and high < fail_below]
-    for name, low, high in slower:
-        say(f"lhkit: {name} has {low:.3g} – {high:.3g} of its speed before, below {fail_below:g}", err=True)
+        runs = compare_runs(load_bench(first), load_bench(second), across_environments=across_environments)
+        _show_benches(runs, has_times=True)
+    slower = [r for r in runs.ratios if fail_below is not None and r.speed.high < fail_below]
+    for r in slower:
+        interval = f"{r.speed.low:.3g} – {r.speed.high:.3g}"
+        say(f"lhkit: {r.name} has {interval} of its speed before, below {fail_below:g}", err=True)
     if slower:
         raise click.exceptions.Exit(1)
 
 
-def _compare_benches(first: str, second: str, across_environments: bool) -> list[tuple[str, float, float]]:
-    """Show two runs against each other; return name and interval of the speed of each common entry."""
-    before, after = load_bench(first), load_bench(second)
-    runs = compare_runs(before, after, across_environments=across_environments)
-    for name, ours, theirs in runs.differences:
-        say(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
-    say(table_text(_table(runs, before, after)))
-    say("\n".join(_lines(runs)))
-    return [(r.name, r.speed.low, r.speed.high) for r in runs.ratios]
+def _are_suites(first: str, second: str) -> bool:
+    """Return whether both files are runs of the suite.
+
+    Raises:
+        UsageError: One is and the other is not, or a file cannot be read.
+    """
+    if is_sweep_file(Path(first)) or is_sweep_file(Path(second)):
+        return False  # load_bench reports what is wrong
+    are_suites = []
+    for data in (read_json(Path(first)), read_json(Path(second))):
+        schema = data.get("schema") if isinstance(data, dict) else None
+        are_suites.append(isinstance(schema, str) and schema.startswith("lhkit.suite/"))
+    if are_suites[0] != are_suites[1]:
+        other = second if are_suites[0] else first
+        raise usage_error(f"{other} is no run of the suite, and the other file is one")
+    return are_suites[0]
 
 
-def _table(runs: RunComparison, before: Comparison, after: Comparison) -> Table:
-    times = [{s.name: format_ns(s.median_ns) for s in summarize(run)} for run in (before, after)]
-    rows = []
-    for r in runs.ratios:
-        interval = f"{r.speed.low:.3g} – {r.speed.high:.3g}"
-        verdict = ", ".join(filter(None, (r.verdict, r.note)))
-        rows.append((r.name, times[0][r.name], times[1][r.name], f"{r.speed.middle:.3g}×", interval, verdict))
-    return Table(("", "median in A", "median in B", "speed B / A", "99 % interval", ""), tuple(rows))
-
-
-def _lines(runs: RunComparison) -> list[str]:
-    if runs.relative_to is not None:
-        lines = [f"Speeds are relative to {runs.relative_to} of the same run."]
-    else:
-        lines = ["There is no common anchor: raw times, which move with the clock of the machine."]
+def _show_sweeps(runs: RunComparison) -> None:
+    if runs.differences:
+        say("lhkit: the environments differ", err=True)
+    _show_table(runs, has_times=True, most_rows=_MOST_ROWS)
+    speed = runs.quartiles
+    quartiles = f"{speed.middle:.3g}× (quartiles {speed.low:.3g} – {speed.high:.3g})"
+    say(f"{len(runs.ratios)} variants in common: median speed B / A {quartiles}.")
+    if len(runs.ratios) > _MOST_ROWS:
+        say(f"The {_MOST_ROWS} fastest in B are shown.")
+    say("There is no anchor: raw times, which move with the clock of the machine.")
     for names, run in ((runs.only_first, "A"), (runs.only_second, "B")):
         if names:
-            lines.append(f"Only in {run}: {', '.join(names)}.")
-    return lines
+            say(f"Only in {run}: {len(names)} variants.")
+
+
+def _show_benches(runs: RunComparison, *, has_times: bool) -> None:
+    for name, ours, theirs in runs.differences:
+        say(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
+    _show_table(runs, has_times=has_times)
+    if runs.relative_to is not None:
+        say(f"Speeds are relative to {runs.relative_to} of the same run.")
+    else:
+        say("There is no common anchor: raw times, which move with the clock of the machine.")
+    for names, run in ((runs.only_first, "A"), (runs.only_second, "B")):
+        if names:
+            say(f"Only in {run}: {', '.join(names)}.")
+    for name, why in runs.not_compared:
+        say(f"{name}: not compared: {why}")
+
+
+def _show_table(runs: RunComparison, *, has_times: bool, most_rows: int | None = None) -> None:
+    rows = []
+    for r in runs.ratios[:most_rows]:
+        times = map(format_ns, r.medians_ns) if has_times else ()
+        interval = f"{r.speed.low:.3g} – {r.speed.high:.3g}"
+        verdict = ", ".join(filter(None, (r.verdict, r.note)))
+        rows.append((r.name, *times, f"{r.speed.middle:.3g}×", interval, verdict))
+    times_header = ("median in A", "median in B") if has_times else ()
+    say(table_text(Table(("", *times_header, "speed B / A", "99 % interval", ""), tuple(rows))))

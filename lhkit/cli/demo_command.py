@@ -28,6 +28,7 @@ from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.sweeps.sweep_files import export_store
 from lhkit.sweeps.sweep_options import prepare_sweep
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_text
+from lhkit.sweeps.sweep_task import SweepOptions
 from lhkit.sweeps.variant_record import SweepResult
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.limits import Limits
@@ -135,8 +136,9 @@ def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
     schedule = load_schedule(_SCHEDULES[_SWEPT], limits=limits)
     knobs = swept_knobs(schedule)
     schedule = schedule.with_knobs({name: v for name, v in schedule.values.items() if name not in knobs})
-    found = prepare_sweep(kernel.payload, schedule, knobs=knobs, store=out / "sweep.jsonl", limits=limits)
-    run_with_bars(found, confirm_seconds=_CONFIRM_SECONDS)
+    options = SweepOptions(limits=limits, confirm_seconds=_CONFIRM_SECONDS)
+    found = prepare_sweep(kernel.payload, schedule, knobs=knobs, store=out / "sweep.jsonl", options=options)
+    run_with_bars(found)
     result = found.result()
     refuse_failed_sweep(result)
     return result

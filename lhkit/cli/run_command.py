@@ -73,7 +73,7 @@ class _Run:
     "--footprint",
     "with_footprint",
     is_flag=True,
-    help="Also say how much memory it takes: foretold, and counted in a second run.",
+    help="Also say how much memory it takes: predicted, and counted in a second run.",
 )
 @schedule_options
 @microkernel_option

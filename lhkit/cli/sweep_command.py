@@ -25,13 +25,13 @@ from lhkit.load.loader import load_payload
 from lhkit.model.errors import Failure, FailureKind, error_for, usage_error
 from lhkit.model.payload import Payload
 from lhkit.sweeps.axes import split_narrowings
-from lhkit.sweeps.confirmation_run import DEFAULT_SECONDS
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep
 from lhkit.sweeps.strategies import STRATEGIES
 from lhkit.sweeps.sweep_files import check_table
-from lhkit.sweeps.sweep_options import VARIANT_LIMITS, prepare_sweep
+from lhkit.sweeps.sweep_options import prepare_sweep
 from lhkit.sweeps.sweep_table import sweep_text
+from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, VARIANT_LIMITS
 from lhkit.sweeps.variant_record import SweepResult, SweepStatus, record_to_json
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
@@ -53,11 +53,11 @@ _KINDS: dict[SweepStatus, FailureKind] = {
 }
 
 
-def run_with_bars(found: Sweep, **options: Any) -> None:
+def run_with_bars(found: Sweep) -> None:
     """Run a sweep to its end; progress bars if somebody sees them, else a line where the second half begins."""
     if not sys.stderr.isatty():
         found.subscribe(_say_what_is_confirmed)
-        return found.start(**options)
+        return found.start()
     length = found.total or int(found.space.count())
     bars = contextlib.ExitStack()
     with bars:
@@ -76,7 +76,7 @@ def run_with_bars(found: Sweep, **options: Any) -> None:
 
         unsubscribe = found.subscribe(show)
         try:
-            found.start(**options)
+            found.start()
         finally:
             unsubscribe()
 
@@ -164,7 +164,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
 @click.option(
     "--confirm-seconds",
     type=POSITIVE_NUMBER,
-    default=DEFAULT_SECONDS,
+    default=CONFIRM_SECONDS,
     show_default=True,
     help="How long that may take.",
 )
@@ -212,13 +212,14 @@ def command(
         scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
         variant_limits = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
         asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
+        asked |= {"seconds": seconds, "resume": not fresh, "known": known}
+        asked |= {"confirm": is_confirmed, "confirm_seconds": confirm_seconds}
         found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)
         say(f"lhkit: records are kept in {found.store_path}", err=True)
         if options["store"] is None and (note := homeless_note()):
             say(f"lhkit: {note}", err=True)
         try:
-            confirming = {"is_confirmed": is_confirmed, "confirm_seconds": confirm_seconds}
-            run_with_bars(found, seconds=seconds, resume=not fresh, known=known, **confirming)
+            run_with_bars(found)
         except KeyboardInterrupt:
             _show(found.result(), None)
             raise

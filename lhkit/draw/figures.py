@@ -10,11 +10,24 @@ from typing import TYPE_CHECKING
 from lhkit.model.printable import printable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
 # A dollar sign that matplotlib would take for the begin or the end of a formula.
 _FORMULA = re.compile(r"(?<!\\)\$")
+
+
+def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
+    """Return a transparent figure, its size in inches, and its axes without a frame above and at the right."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.patch.set_alpha(0)
+    axes = figure.add_subplot()
+    axes.patch.set_alpha(0)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
 
 
 def figure_svg(figure: Figure) -> str:

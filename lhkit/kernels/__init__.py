@@ -1,15 +1,12 @@
 """Compiled payloads: calls, verification, machine code and hot loops.
 
-- ``kernel``: Kernels: compiled payloads that take and return NumPy arrays, and survive the worker they live
-  in.
-- ``argument_marshalling``: Arguments and results on their way to a kernel: whether they fit, and how they
-  travel.
-- ``verification``: Verifying kernels: against the payload's NumPy reference, else against the unscheduled
-  payload.
-- ``hot_loops``: What bounds a kernel, read off its machine code: the innermost loops and what each iteration
-  does.
-- ``code_listing``: Machine code of the hot loops, instruction by instruction, with the IR that each comes
-  from.
-- ``instruction_sets``: What instructions compute, by table: x86 with SSE to AVX-512 and AMX, AArch64 with
-  NEON.
+- ``kernel``: Kernels: compiled payloads that take and return NumPy arrays and survive restarts of the worker.
+- ``argument_marshalling``: Argument marshalling: type checks, packing into shared memory, and the recipe of a
+  kernel.
+- ``verification``: Verification of kernels against the payload's NumPy reference, else against the
+  unscheduled payload.
+- ``hot_loops``: Hot loops of a kernel from its machine code: per-iteration counts and the likely bound.
+- ``code_listing``: Listings of the hot loops, instruction by instruction, with the IR of each.
+- ``instruction_sets``: Instruction tables: the operation of each mnemonic, for x86 (SSE to AVX-512, AMX) and
+  AArch64 (NEON).
 """

@@ -1,4 +1,4 @@
-"""Arguments and results on their way to a kernel: whether they fit, and how they travel."""
+"""Argument marshalling: type checks, packing into shared memory, and the recipe of a kernel."""
 
 from __future__ import annotations
 
@@ -25,11 +25,7 @@ Array = NDArray[Any]
 
 
 def fit_arguments(types: tuple[ArrayType, ...], arguments: tuple[Any, ...], shown: str) -> list[Array]:
-    """Return arguments as arrays that fit their types; memrefs keep their identity.
-
-    Raises:
-        UsageError: A wrong number of arguments, or one of another shape or dtype.
-    """
+    """Return arguments as arrays that fit their types; memrefs keep their identity."""
     if len(arguments) != len(types):
         raise usage_error(f"{counted(len(arguments), 'argument')} given, {len(types)} taken by {shown}")
     return [_fit(i, t, a) for i, (t, a) in enumerate(zip(types, arguments, strict=True))]

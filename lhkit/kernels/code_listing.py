@@ -1,4 +1,4 @@
-"""Machine code of the hot loops, instruction by instruction, with the IR that each comes from."""
+"""Listings of the hot loops, instruction by instruction, with the IR of each."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ _HEADER = (
 
 
 def hot_loops_table(hot: HotLoops) -> Table:
-    """Return what each loop does in an iteration, a row a loop."""
+    """Return what each loop does in an iteration, one row per loop."""
     return Table(_HEADER, tuple(_row(loop) for loop in hot.loops))
 
 
@@ -181,12 +181,7 @@ _LEGEND = "  ".join(f"{mark} {sort}" for sort, mark in _MARKS.items())
 
 
 def code_html(listing: CodeListing, *, most_loops: int = 4) -> str:
-    """Return the hot loops as HTML, two columns each; ``lhkit.draw.theme`` has its style.
-
-    Args:
-        listing: The loops.
-        most_loops: Loops to write; the others are counted.
-    """
+    """Return the hot loops as HTML, two columns each; ``lhkit.draw.theme`` has its style."""
     body = [_loop_html(listing, loop, number == 0) for number, loop in enumerate(listing.loops[:most_loops])]
     if (left := len(listing.loops) - most_loops) > 0:
         body.append(f"<p class=lh-irt>{left} lighter loops are left out here.</p>")

@@ -1,4 +1,4 @@
-"""What bounds a kernel, read off its machine code: the innermost loops and what each iteration does."""
+"""Hot loops of a kernel from its machine code: per-iteration counts and the likely bound."""
 
 from __future__ import annotations
 
@@ -33,13 +33,7 @@ class Chains:
 
 
 def find_chains(instructions: Sequence[Instruction], architecture: Architecture) -> Chains:
-    """Return the chains through vector registers, and through places in memory that stay the same.
-
-    Args:
-        instructions: The body of a loop in the order of its code; where it branches, every instruction is
-            taken to run.
-        architecture: Whose instructions they are.
-    """
+    """Return the chains through vector registers, and through places in memory that stay the same."""
     steps = _steps(instructions, architecture)
     starts = _carried(steps)
     longest: dict[str, dict[str, int]] = {start: {start: 0} for start in starts}
@@ -101,8 +95,8 @@ class Loop:
     Attributes:
         head: Address of the block that every iteration passes first.
         blocks: Addresses of its blocks, in order.
-        depth: How many loops it stands in, itself included.
-        is_innermost: True if no other loop stands in it.
+        depth: Nesting depth, from 1.
+        is_innermost: True if it contains no other loop.
     """
 
     head: int

@@ -1,4 +1,4 @@
-"""What instructions compute, by table: x86 with SSE to AVX-512 and AMX, AArch64 with NEON."""
+"""Instruction tables: the operation of each mnemonic, for x86 (SSE to AVX-512, AMX) and AArch64 (NEON)."""
 
 from __future__ import annotations
 

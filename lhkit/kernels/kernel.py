@@ -1,4 +1,4 @@
-"""Kernels: compiled payloads that take and return NumPy arrays, and survive the worker they live in."""
+"""Kernels: compiled payloads that take and return NumPy arrays and survive restarts of the worker."""
 
 from __future__ import annotations
 
@@ -51,13 +51,6 @@ def traced_error(
 
     An error of another stage, and one that the trace does not repeat, is returned as it is. So is one of time
     or memory: the trace would take as much again.
-
-    Args:
-        error: What the worker answered, or how it died.
-        payload: What the schedule was applied to.
-        schedule: The schedule.
-        worker: The worker to trace in.
-        limits: Time and memory for the trace.
     """
     failure = error.failure
     if failure.stage != _STAGE or failure.kind in ("timeout", "memory", "cancelled"):
@@ -275,7 +268,7 @@ class Kernel(Showable):
 
     @public
     def footprint(self, *arguments: Any, count: bool = True) -> Footprint:
-        """Return the memory that a call asks for: foretold from the buffers, and counted in a run.
+        """Return the memory that a call asks for: predicted from the buffers, and counted in a run.
 
         Args:
             *arguments: As for a call; they stay as they are. Without any they are generated.
@@ -311,10 +304,6 @@ class Kernel(Showable):
 
         Returns:
             The result, a tuple of several, or None. Tensors come as arrays, scalars as NumPy scalars.
-
-        Raises:
-            UsageError: An argument does not fit.
-            WorkerError: The kernel crashed or took too long; the next call works again.
         """
         given = with_weights(self.payload, self.function, arguments)
         arrays = fit_arguments(self.function.arguments, given, self.function.describe())

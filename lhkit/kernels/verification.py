@@ -1,4 +1,4 @@
-"""Verifying kernels: against the payload's NumPy reference, else against the unscheduled payload."""
+"""Verification of kernels against the payload's NumPy reference, else against the unscheduled payload."""
 
 from __future__ import annotations
 
@@ -153,9 +153,6 @@ def payload_work(
         function: Which of its functions; needed where it has several.
         shapes: The shape of each argument, ``()`` for a scalar; needed where they are dynamic.
         worker: Another worker than the session's.
-
-    Raises:
-        UsageError: No such function, or a shape that does not fit its argument.
     """
     signature = payload.function(function)
     if shapes is not None:

@@ -1,4 +1,4 @@
-"""How much memory a kernel asks for, found by running the small program that decides about it.
+"""Abstract interpretation of a kernel's memory program: bounds on allocations, copies and peak.
 
 Where extents and trip counts are known, so is the result. Where control depends on data, all ways are
 followed, and the result is bounded by them.
@@ -180,7 +180,7 @@ class _Machine:
         self._ranges.used(instruction, used, self._heap.bytes)
 
     def _originals(self, numbers: frozenset[int]) -> frozenset[int]:
-        """Return the buffers that numbers stand for."""
+        """Return the buffers of these numbers."""
         while found := numbers & self._merged.keys():
             numbers = (numbers - found).union(*(self._merged[n] for n in found))
         return numbers

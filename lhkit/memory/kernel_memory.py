@@ -1,4 +1,4 @@
-"""The memory of kernels: what their buffers foretell, and what they ask for when they run."""
+"""Footprints of kernels: the estimate from the buffers, and the allocations counted in a call."""
 
 from __future__ import annotations
 
@@ -43,17 +43,6 @@ def scheduled_footprint(
     Nothing is compiled and nothing runs: this is for schedules that bufferize, and for what their steps do to
     buffers. Buffers that nothing frees yet live to the end. What depends on the extents of arguments is
     bounded.
-
-    Args:
-        payload: What is scheduled.
-        schedule: What to apply to it first.
-        knobs: Values for knobs of the schedule, over those it has.
-        function: Which function; needed where there are several.
-        worker: Another worker than the session's.
-
-    Raises:
-        UsageError: There are tensors left, or there is no such function or knob.
-        ScheduleError: The schedule does not apply.
     """
     if schedule is not None and knobs:
         schedule = schedule.with_knobs(knobs)
@@ -109,10 +98,10 @@ _MOST_SITES = 12
 
 
 def footprint_table(footprint: Footprint) -> Table:
-    """Return what was foretold and what was counted, side by side; then what is foretold only."""
+    """Return what was predicted and what was counted, side by side; then what is predicted only."""
     rows = [
-        (_WORDS[what], format_range(foretold, _exact), "" if counted is None else _exact(counted))
-        for what, foretold, counted in footprint.pairs
+        (_WORDS[what], format_range(expected, _exact), "" if counted is None else _exact(counted))
+        for what, expected, counted in footprint.pairs
     ]
     predicted = footprint.predicted
     more: tuple[tuple[str, Range], ...] = (
@@ -120,10 +109,10 @@ def footprint_table(footprint: Footprint) -> Table:
         ("bytes copied", predicted.copied_bytes),
         ("bytes on the stack", predicted.stack_bytes),
     )
-    rows += [(what, format_range(foretold, _exact), "") for what, foretold in more]
+    rows += [(what, format_range(expected, _exact), "") for what, expected in more]
     if footprint.counted is None:
-        return Table(("", "foretold"), tuple(row[:2] for row in rows))
-    return Table(("", "foretold", "counted"), tuple(rows))
+        return Table(("", "predicted"), tuple(row[:2] for row in rows))
+    return Table(("", "predicted", "counted"), tuple(rows))
 
 
 def _exact(number: int) -> str:
@@ -136,9 +125,9 @@ def footprint_sentences(footprint: Footprint) -> tuple[str, ...]:
     if counted is None:
         said = "Nothing was run, so nothing is counted."
     elif not footprint.agrees:
-        said = "What was counted is not what was foretold: please report this kernel."
+        said = "What was counted is not what was predicted: please report this kernel."
     elif footprint.is_exact:
-        said = "What was counted is what was foretold."
+        said = "What was counted is what was predicted."
     else:
         said = "What was counted is within the bounds; they are bounds because control depends on data."
     live = [p.live_bytes for p in predicted.points]

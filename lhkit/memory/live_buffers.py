@@ -1,4 +1,4 @@
-"""Live buffers over the program, in matplotlib: what holds memory from where to where, and the peak."""
+"""Chart of live buffers over the program, with the peak, in matplotlib."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class LiveBuffersPlot:
 
     Attributes:
         title: The kernel and its peak.
-        bars: A row a buffer, in the order they are made.
+        bars: One row per buffer, in order of allocation.
         folded: What is said of buffers without a row, or "".
         brackets: Loops.
         live_bytes: The most heap bytes that live after each program point.
@@ -114,7 +114,7 @@ def live_buffers_plot(footprint: Footprint) -> LiveBuffersPlot:
 
 
 def _drawn(size: Range) -> int:
-    """Return the length that stands for a number: its upper bound, if it has one."""
+    """Return the length drawn for a number: its upper bound, if it has one."""
     return size.low if size.high is None else size.high
 
 
@@ -368,12 +368,7 @@ class LiveRanges:
         self._live[at] = live if known is None else largest(known, live)
 
     def found(self, live: frozenset[int], returned: frozenset[int]) -> Found:
-        """Return sites, points and loops.
-
-        Args:
-            live: Buffers that are there at the end.
-            returned: Those that the caller gets.
-        """
+        """Return sites, points and loops."""
         end = len(self._points) - 1
         for site in self._of(live):
             site.last = end

@@ -1,4 +1,4 @@
-"""What lives at a moment of a program, and how moments are joined where control depends on data."""
+"""Abstract state of a memory program: heap, aliases and tallies, with joins at control flow."""
 
 from __future__ import annotations
 
@@ -110,14 +110,8 @@ def join(
 ) -> tuple[Heap, list[Value]]:
     """Return what bounds several moments and the values that each of them gives, place by place.
 
-    Two buffers that each live in one moment only, and stand at the same place, become one: each of the
+    Two buffers that each live in one moment only, and are at the same position, become one: each of the
     moments has exactly one of them.
-
-    Args:
-        heaps: The moments; they are changed.
-        values: The values of each.
-        merged: Is given the buffers that a new number stands for.
-        new: First number that no buffer has.
     """
     columns = [list(column) for column in zip(*values, strict=True)]
     for column in columns:

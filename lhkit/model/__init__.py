@@ -11,8 +11,7 @@
 - ``snapshot_delta``: Texts as edits of other texts, for snapshots.
 - ``knob``: Knobs: the named choices that a schedule leaves open.
 - ``measurement``: Measured times, verified results, and the run they come from.
-- ``instructions``: Machine code as values: instructions with what they access, and what the loops among them
-  do.
+- ``instructions``: Machine code as values: instructions with their memory accesses, and the counts of loops.
 - ``signature``: What a payload function takes and returns.
 - ``target``: Targets: what schedules may ask of the CPU that they are for.
 - ``op_catalogue``: The catalogue of transform ops as data: what a form, a builder and a search need to know
@@ -30,7 +29,7 @@
 - ``explanation``: Why a handle is what it is, as a value: one sentence, and the places that it speaks of.
 - ``flow_graph``: A graph of what flows where, to be laid out and drawn: nodes inside of boxes, and edges with
   names.
-- ``memory_footprint``: The memory a kernel asks for: foretold from its buffers, and counted while it runs.
+- ``memory_footprint``: The memory of a kernel: estimated from its buffers, and counted in a call.
 - ``index_terms``: Index arithmetic as data: sizes and offsets of a payload in terms of its loops and its
   arguments' extents.
 - ``tile_picture``: What a tile picture shows: operands of a structured op, and what an iteration touches of
@@ -47,8 +46,7 @@
   names one.
 - ``sample_statistics``: Robust statistics of samples: medians, spreads, percentiles, and ratios with
   intervals.
-- ``ranking``: Which entry is faster than which, and which are tied: paired ratios, corrected for many
-  comparisons.
+- ``ranking``: Ranks of the entries of a comparison, with ties: paired ratios, corrected for many comparisons.
 - ``blobs``: Blobs: the data of ``dense_resource`` constants, kept beside the IR instead of in it.
 - ``printable``: Text for terminals: characters that could steer one, or hide what is written, in a form that
   shows them.

@@ -1,4 +1,4 @@
-"""Machine code as values: instructions with what they access, and what the loops among them do."""
+"""Machine code as values: instructions with their memory accesses, and the counts of loops."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Instruction:
         operands: Its operands as text.
         flow: What runs after it: the next instruction, a called function and then the next, the target
             (``jump``), one of both (``branch``), the caller (``return``), or nothing (``stop``).
-        target: Address that it jumps to or calls, or None if it stands in a register or elsewhere.
+        target: Address that it jumps to or calls, or None if it is in a register or in memory.
         symbol: The function it calls, or the symbol whose address it takes, where that is known.
         access: What it does to memory, or None.
         reads: Registers that it reads, those of addresses too.
@@ -96,7 +96,7 @@ class HotLoop:
 
     Attributes:
         address: Where it begins, in bytes from the start of the section.
-        depth: How many loops it stands in, itself included; 0 for code without any loop.
+        depth: Nesting depth, from 1; 0 for code without any loop.
         instructions: All of them.
         code_bytes: Their length.
         vector_bits: Width of the widest vectors it computes with, loads or stores; 0 if it has none.

@@ -87,7 +87,7 @@ class Knob:
         default: The value it has when none is set, or None where one must be set.
         line: Line of its definition, from 1.
         column: Column of its definition, from 1.
-        sequences: The named sequences that it stands in; its name may stand in several.
+        sequences: The named sequences that contain it; one name may be in several.
         bounds: What it allows where its options are no list; ``options`` lists the values if they have an end.
     """
 
@@ -146,11 +146,7 @@ class Knob:
 
 
 def parse_settings(knobs: Sequence[Knob], settings: Sequence[str]) -> dict[str, KnobValue]:
-    """Return the values that texts like ``tile_m=8`` set; names of no knob are left to who sets them.
-
-    Raises:
-        UsageError: A text without ``=``, or a value that its knob does not allow.
-    """
+    """Return the values that texts like ``tile_m=8`` set; names of no knob are left to who sets them."""
     known = {knob.name: knob for knob in knobs}
     values: dict[str, KnobValue] = {}
     for setting in settings:
@@ -166,7 +162,7 @@ def _spell(value: KnobValue) -> str:
 
 
 def attribute_text(value: KnobValue) -> str:
-    """Return a value as the attribute that stands for it in transform IR: ``8 : i64``."""
+    """Return a value as an attribute of transform IR: ``8 : i64``."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
@@ -188,11 +184,8 @@ def resolve_knobs(
         knobs: The knobs of a schedule.
         settings: Values by name.
         source: What the schedule is called.
-        text: Its text, to show where a knob stands.
+        text: Its text, to show the place of a knob.
         applied: The sequences that may be applied; a knob in none of them needs no value. None: all may.
-
-    Raises:
-        UsageError: A setting names no knob, a value is not allowed, or a knob without default is not set.
     """
     known = {knob.name: knob for knob in knobs}
     for name in settings:

@@ -1,4 +1,4 @@
-"""The memory a kernel asks for: foretold from its buffers, and counted while it runs."""
+"""The memory of a kernel: estimated from its buffers, and counted in a call."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ class Footprint(Showable):
 
     Attributes:
         kernel: What was compiled: the payload's function and its schedule.
-        predicted: What its buffers foretell.
+        predicted: The prediction from its buffers.
         counted: What it asked for when it ran, or None if it did not.
     """
 
@@ -246,25 +246,25 @@ class Footprint(Showable):
 
     @property
     def pairs(self) -> tuple[tuple[str, Range, int | None], ...]:
-        """What is foretold and what was counted, side by side: (what, foretold, counted)."""
+        """What is predicted and what was counted, side by side: (what, predicted, counted)."""
         names = ("allocations", "total_bytes", "peak_bytes", "left_bytes")
         return tuple((n, getattr(self.predicted, n), getattr(self.counted, n, None)) for n in names)
 
     @property
     def is_exact(self) -> bool:
-        """True if everything that can be counted is foretold exactly; else there are bounds."""
-        return all(foretold.is_exact for _, foretold, _ in self.pairs)
+        """True if everything that can be counted is predicted exactly; else there are bounds."""
+        return all(predicted.is_exact for _, predicted, _ in self.pairs)
 
     @property
     def agrees(self) -> bool:
-        """True if what was counted is what was foretold, or within its bounds; False if nothing was counted."""
-        return all(c is not None and foretold.contains(c) for _, foretold, c in self.pairs)
+        """True if the counts are as predicted, or within the bounds; False if nothing was counted."""
+        return all(c is not None and predicted.contains(c) for _, predicted, c in self.pairs)
 
     def __str__(self) -> str:
         shown = (("allocations", "heap buffers"), ("peak_bytes", "bytes at the peak"))
-        foretold = ", ".join(f"{_text(getattr(self.predicted, n))} {words}" for n, words in shown)
+        predicted = ", ".join(f"{_text(getattr(self.predicted, n))} {words}" for n, words in shown)
         counted = ", ".join(f"{getattr(self.counted, n):,} {words}" for n, words in shown if self.counted)
-        return f"{printable(self.kernel)}: foretold {foretold}{f'; counted {counted}' if counted else ''}"
+        return f"{printable(self.kernel)}: predicted {predicted}{f'; counted {counted}' if counted else ''}"
 
 
 def _text(number: Range) -> str:

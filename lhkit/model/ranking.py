@@ -1,4 +1,4 @@
-"""Which entry is faster than which, and which are tied: paired ratios, corrected for many comparisons."""
+"""Ranks of the entries of a comparison, with ties: paired ratios, corrected for many comparisons."""
 
 from __future__ import annotations
 
@@ -57,10 +57,6 @@ def rank_entries(comparison: Comparison, *, margin: float = MARGIN) -> list[Rank
 
     An entry is tied with the fastest of its group unless the interval of their ratios lies beyond
     the margin on one side.
-
-    Args:
-        comparison: What was measured.
-        margin: Differences of so little are ties too (0.02 is 2 %).
     """
     anchor = comparison.measurement(comparison.anchor)
     by_speed = sorted(comparison.measurements, key=lambda m: -statistics.median(paired_ratios(m, anchor)))
@@ -149,7 +145,7 @@ def centre_interval(ratios: Sequence[float], *, confidence: float) -> Interval:
     The centre is the median of the means of all pairs (Hodges and Lehmann), the interval inverts Wilcoxon's
     signed-rank test. It is nearly as narrow as Student's where errors are normal, and one value in four may be
     far off. It holds where the logarithms lie symmetrically, as those of the ratio of two equal things do.
-    Where there are too few values for the confidence, Student's interval stands in.
+    Where there are too few values for the confidence, Student's interval is used.
 
     Args:
         ratios: Positive values, at least one.

@@ -90,7 +90,7 @@ def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Drawing:
 def live_buffers(kernel: Kernel) -> Drawing:
     """Return which buffers a call of a kernel holds from where to where, and the peak.
 
-    Nothing runs: buffers and their sizes are foretold. ``kernel.footprint()`` also counts them in a run.
+    Nothing runs: buffers and their sizes are predicted. ``kernel.footprint()`` also counts them in a run.
 
     Args:
         kernel: The kernel.

@@ -1,43 +1,35 @@
 """Sweeps over the knobs of a schedule: space, strategies, executors, store, winner, charts.
 
-- ``variant_record``: Variants as a sweep found them: one record each, a line of the store.
+- ``variant_record``: Records of variants, and the result of a sweep.
 - ``space``: The space of a sweep: axes, and the constraints between their values.
 - ``axes``: Axes of a space: the knobs of a schedule, and payloads.
-- ``constraints``: Constraints: what the values of a point have to be to one another.
-- ``space_plan``: How a space is counted: all its constraints at once where that is quick, else some of them
-  on every draw.
-- ``engine``: The engine of sweeps: asks a strategy for points, has them tried, and keeps what came of it.
-- ``executors``: What tries variants: a worker on this machine.
-- ``dask_executor``: Tries variants on a Dask cluster, one at a time a machine.
-- ``dask_host``: What runs in the worker processes of a Dask cluster: one persistent worker of lhkit in each.
-- ``sweep_task``: What a sweep is of: a schedule, and a payload or several with all that trying a variant
-  takes.
-- ``record_store``: The store of sweeps: a file of JSON lines that only grows, and that nothing can damage but
-  the disk.
-- ``confirmation``: What a confirmation run found: the winner or that there is none, its speed-up, and what
-  bounds it.
-- ``confirmation_run``: Confirming the winner of a sweep: the best few and the baseline again, side by side,
-  in fresh processes.
-- ``winner``: Which of a few programs is the fastest, or that none is: decided over processes, not over calls.
-- ``knob_importance``: Which knobs decide the time: how much of its variance each explains.
-- ``sweep_files``: Stores of sweeps on disk: where they lie if nobody says, and what they hold for other
-  programs.
-- ``store_comparison``: Two stores of sweeps against each other: speeds of common variants as ratios with
-  intervals.
-- ``sweep_summary``: What a sweep found, from its records: the way to the best, and what failed.
-- ``live_sweep``: A sweep while it runs and afterwards: its state, its confirmation, and what may be asked of
-  it.
-- ``sweep_options``: Sweeps: a schedule's knobs tried out, in the background of a notebook or to the end in a
-  script.
-- ``strategy_replay``: Strategies on a stored grid: how many variants each would have tried, without running
-  one.
-- ``sweep_heat``: A sweep over two or three knobs as heat maps: what to draw, and its drawing in matplotlib.
-- ``sweep_parallel``: A sweep over many knobs: parallel coordinates, and how much each knob explains.
-- ``sweep_history``: How a sweep went: the best so far after each variant, and what failed in which way.
+- ``constraints``: Constraints between the values of a point: expressions, Python functions, and common ones
+  by name.
+- ``space_plan``: Enumeration of a space by backtracking up to an effort, and rejection sampling beyond it.
+- ``engine``: Engine of sweeps: asks a strategy for points, dispatches variants, and appends their records.
+- ``executors``: The executor protocol, and the executor that uses a worker on this machine.
+- ``dask_executor``: Dask executor: tries variants on a Dask cluster, one at a time per machine.
+- ``dask_host``: Worker side of the Dask executor: one persistent lhkit worker per Dask worker process.
+- ``sweep_task``: The task of a sweep: options, schedule, and for each payload the inputs and expected
+  results.
+- ``record_store``: Stores of sweeps: append-only files of JSON lines, locked, and repaired after a kill.
+- ``confirmation``: The result of a confirmation run: winner or tie, speed-up, and the bound of the hot loops.
+- ``confirmation_run``: Confirmation of a sweep's winner: the best few and the baseline, side by side, in
+  fresh processes.
+- ``winner``: Sequential test for the fastest of a few programs, with processes as the unit of sampling.
+- ``knob_importance``: Analysis of variance: the share of each knob in the variance of times.
+- ``sweep_files``: Sweep files: default paths of stores, and export to frames, CSV, Parquet and JSON.
+- ``store_comparison``: Two stores of sweeps against each other, matched by the knobs of their variants.
+- ``sweep_summary``: Summaries of the records of a sweep: outcomes, relative times, best choices per payload.
+- ``live_sweep``: The `Sweep` object: state, events, stopping, and confirmation, while it runs and afterwards.
+- ``sweep_options``: ``lhkit.sweep``: tries the values of a schedule's knobs, in the background of a notebook
+  or to the end.
+- ``strategy_replay``: Replay of strategies on a stored grid, without running a variant.
+- ``sweep_heat``: Heat maps of a sweep over two or three knobs: values and drawing.
+- ``sweep_parallel``: Parallel coordinates of a sweep over many knobs, with the importance of each.
+- ``sweep_history``: Course of a sweep: best time after each variant, and counts of outcomes.
 - ``sweep_table``: The result of a sweep as tables and lines of text.
-- ``sweep_board``: A running sweep in a notebook: progress, best so far, a heat map that fills, and a button
-  that stops it.
-- ``best_schedule``: The winner of a sweep: which one it is, whether it really is, and its schedule.
-- ``executor_choice``: Where the variants of a sweep are tried, by the name that users give it.
-- ``strategies/``: strategies
+- ``sweep_board``: Live board of a running sweep in a notebook: progress, best so far, heat map, stop button.
+- ``best_schedule``: The winner of a sweep, its confirmation, and its schedule as portable text.
+- ``strategies/``: Strategies: in which order the points of a space are tried.
 """

@@ -85,9 +85,6 @@ def payload_facts(payload: Payload, function: str | None = None) -> Facts:
     Returns:
         ``arg0_dim0``, ``arg0_dtype``, ``result0_dim1`` and so on: the extents that are known, and the dtypes,
         of the arguments and results of its function.
-
-    Raises:
-        UsageError: There is no such function, or the choice is not clear.
     """
     chosen = payload.function(function)
     return (*_facts_of("arg", chosen.arguments), *_facts_of("result", chosen.results))
@@ -107,12 +104,9 @@ def payload_axis(
     """Return the axis whose values are payloads by name: of several shapes, or dtypes.
 
     Args:
-        payloads: The payloads by the names that stand in the results.
+        payloads: The payloads by their names in the results.
         name: What the axis is called.
         function: The function that constraints may name extents of, where there are several.
-
-    Raises:
-        UsageError: There are none, or the choice of the function is not clear.
     """
     if not payloads:
         raise usage_error(f"the axis {name!r} has no payloads", "Give a dictionary of names and payloads.")
@@ -134,7 +128,7 @@ Narrowing = str | KnobValue | Sequence[KnobValue]
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\s*\.\.\s*({_NUMBER})(?:\s*([*+])\s*({_NUMBER}))?")
-# An axis with more values than this is a mistake of whoever wrote the range.
+# An axis with more values than this is a mistake in the range.
 _MOST_VALUES = 10_000
 _FORMS = "Write values with commas between them, or ranges: 4,8,16 or 1..64 or 8..256*2 or 16..64+16."
 
@@ -143,14 +137,6 @@ def knob_axes(schedule: Schedule, narrowed: Mapping[str, Narrowing]) -> tuple[Ax
     """Return one axis for each knob that is applied, in the order of the schedule.
 
     A knob that was set, or that has a default and no end of values, stays at that value unless narrowed.
-
-    Args:
-        schedule: The schedule.
-        narrowed: For knobs by name what is left of them.
-
-    Raises:
-        UsageError: A name is no knob or one that is not applied, a value is not allowed, a range is empty, or a
-            knob has neither default nor an end of values.
     """
     applied = schedule.applied_sequences
     knobs = {k.name: k for k in schedule.knobs if not k.sequences or applied.intersection(k.sequences)}
@@ -166,11 +152,7 @@ def knob_axes(schedule: Schedule, narrowed: Mapping[str, Narrowing]) -> tuple[Ax
 
 
 def split_narrowings(arguments: Sequence[str]) -> dict[str, str]:
-    """Return what texts like ``tile_m=4,8..64*2`` give for each knob; the values of a repeated knob are merged.
-
-    Raises:
-        UsageError: A text without a name, without ``=``, or without values.
-    """
+    """Parse texts like ``tile_m=4,8..64*2`` by knob; the values of a repeated knob are merged."""
     found: dict[str, str] = {}
     for argument in arguments:
         name, equals, values = argument.partition("=")
@@ -202,11 +184,7 @@ def _axis(knob: Knob, narrowed: Narrowing | None, schedule: Schedule) -> Axis:
 
 
 def narrow(knob: Knob, narrowed: Narrowing) -> tuple[KnobValue, ...]:
-    """Return the values that an argument leaves of a knob, none twice, in the order of the argument.
-
-    Raises:
-        UsageError: A value is not allowed, a range cannot be read, or nothing is left.
-    """
+    """Return the values that an argument leaves of a knob, none twice, in the order of the argument."""
     found: list[KnobValue] = []
     if isinstance(narrowed, str):
         for part in narrowed.split(","):

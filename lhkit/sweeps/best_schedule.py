@@ -1,4 +1,4 @@
-"""The winner of a sweep: which one it is, whether it really is, and its schedule."""
+"""The winner of a sweep, its confirmation, and its schedule as portable text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,9 @@ from lhkit.model.schedule import Schedule
 from lhkit.sweeps.confirmation import Confirmation
 from lhkit.sweeps.confirmation_run import Confirming, choose_contenders, confirm, require_contenders
 from lhkit.sweeps.record_store import ConfirmationLog, log_path
-from lhkit.sweeps.sweep_task import Preparation
-from lhkit.sweeps.variant_record import SweepRecord, SweepResult, best_of
+from lhkit.sweeps.sweep_task import SweepOptions
+from lhkit.sweeps.variant_record import SweepRecord, SweepResult
 from lhkit.worker.framing import Question
-
-
-def choose_winner(records: Sequence[SweepRecord]) -> SweepRecord | None:
-    """Return the winner of a sweep that has ended, or None where no variant is ok."""
-    return best_of(records)
 
 
 def best_schedule(result: SweepResult) -> str:
@@ -101,7 +96,7 @@ class Confirmer:
     payloads: Mapping[str, Payload]
     axis: str | None
     schedule: Schedule
-    how: Preparation
+    how: SweepOptions
     store: Path
     preparation: tuple[Question, ...] | None
 
@@ -110,17 +105,7 @@ class Confirmer:
         return choose_contenders([r for r in records if self.axis is None or r.values[self.axis] == name])
 
     def prepare(self, records: Sequence[SweepRecord], name: str, *, resume: bool, **options: Any) -> Confirming:
-        """Return a confirmation that has not begun.
-
-        Args:
-            records: Of the sweep.
-            name: Of the payload.
-            resume: Whether what an earlier confirmation of the same contenders measured counts.
-            **options: More of `Confirming`.
-
-        Raises:
-            UsageError: No variant was timed, or the file for what is measured cannot be used.
-        """
+        """Return a confirmation that has not begun."""
         contenders = self.contenders(records, name)
         require_contenders(contenders)
         log = ConfirmationLog(log_path(self.store))

@@ -1,4 +1,4 @@
-"""What a confirmation run found: the winner or that there is none, its speed-up, and what bounds it."""
+"""The result of a confirmation run: winner or tie, speed-up, and the bound of the hot loops."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Confirmation(Printable):
         speed_ups: How much faster the leader is than the baseline and the NumPy reference, where they are.
         gflops: The leader's throughput, or None if its operations are not counted.
         of_peak: Its share of the core's FMA peak, as the same processes measured it, or None.
-        hot_loops: What bounds the leader, or None if nobody could look.
+        hot_loops: What bounds the leader, or None if it is not known.
         end: How the run ended.
         seconds: How long it took.
         runs: What was measured, a comparison a process.

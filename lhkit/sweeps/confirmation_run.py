@@ -1,4 +1,4 @@
-"""Confirming the winner of a sweep: the best few and the baseline again, side by side, in fresh processes."""
+"""Confirmation of a sweep's winner: the best few and the baseline, side by side, in fresh processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lhkit.sweeps.confirmation import (
     find_throughput,
 )
 from lhkit.sweeps.record_store import ConfirmationLog
-from lhkit.sweeps.sweep_task import sha256_of
+from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, sha256_of
 from lhkit.sweeps.variant_record import SweepRecord, SweepTime
 from lhkit.sweeps.winner import Rule, Verdict, contest, judge
 from lhkit.worker.client import Worker, shared_worker
@@ -36,7 +36,6 @@ from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
 
 BASELINE_NAME = "default knobs"
-DEFAULT_SECONDS = 30.0
 _ROUNDS = 9
 # Of sampling a process, beside its start, compiling and warming up.
 _SECONDS_A_PROCESS = 2.0
@@ -48,7 +47,7 @@ _GRACE_SECONDS = 0.3
 class Confirming:
     """A confirmation run: `run` blocks until it is decided, `stop` ends it from another thread.
 
-    In each process the programs are compiled anew, in an order drawn anew, since where their code comes to lie
+    In each process the programs are compiled again, in a new random order, since the placement of their code
     depends on it. The baseline is sampled in the first few processes only.
 
     Args:
@@ -64,14 +63,11 @@ class Confirming:
         on_event: Called at the beginning and after each process, in the thread that runs.
         log: Where what processes measure is kept; closed at the end.
         resume: Whether processes that the log knows of the same contest count.
-        preparation: Requests that a process begins with, such as those that load ops of one's own; those of
+        preparation: Requests that a process begins with, such as those that load user-defined ops; those of
             the session if not given.
         compiling: More arguments of ``lhkit.compile``: ``function``, ``opt_level``, ``target``,
             ``microkernels``.
         measuring: More arguments of ``lhkit.measure``: ``pin``.
-
-    Raises:
-        UsageError: There is no contender.
     """
 
     def __init__(
@@ -81,7 +77,7 @@ class Confirming:
         contenders: Sequence[SweepRecord],
         *,
         rule: Rule | None = None,
-        seconds: float | None = DEFAULT_SECONDS,
+        seconds: float | None = CONFIRM_SECONDS,
         rounds: int = _ROUNDS,
         seed: int = 0,
         arguments: Sequence[NDArray[Any]] | None = None,
@@ -160,11 +156,7 @@ class Confirming:
             worker.cancel()
 
     def run(self) -> Confirmation:
-        """Sample process after process until the rule decides, time is up, or somebody stops it.
-
-        Raises:
-            LhkitError: No process came to its end.
-        """
+        """Sample process after process until the rule decides, time is up, or `stop` is called."""
         self._started = time.monotonic()
         names = tuple(self._records)
         self._tell(names)
@@ -182,11 +174,7 @@ class Confirming:
                 self._log.close()
 
     def confirmation(self) -> Confirmation:
-        """Return what is known so far.
-
-        Raises:
-            LhkitError: Nothing is, since no process came to its end.
-        """
+        """Return what is known so far."""
         runs = tuple(self._runs)
         self._require_runs()
         verdict = judge(runs, tuple(self._records), self._rule, is_over=True)
@@ -233,7 +221,7 @@ class Confirming:
         return None
 
     def _keep(self, run: Comparison) -> bool:
-        """Take a process in, unless somebody stopped the run meanwhile."""
+        """Append the samples of a process, unless the run was stopped meanwhile."""
         with self._keeping:
             if self._is_stopped:
                 return False
@@ -302,7 +290,7 @@ class Confirming:
         return compile_kernel(self._payload, self._schedules[name], **options)
 
     def _look_into(self, name: str) -> HotLoops | None:
-        """Return what bounds a contender, or None where nobody can look."""
+        """Return what bounds a contender, or None if it is not known."""
         if self._is_stopped:
             return None
         if self._log is not None and (known := self._log.hot_loops(self._contest, name)) is not None:
@@ -340,11 +328,7 @@ class Confirming:
 
 
 def require_contenders(contenders: Sequence[SweepRecord]) -> None:
-    """Refuse to confirm nothing.
-
-    Raises:
-        UsageError: There is no contender.
-    """
+    """Refuse to confirm nothing."""
     if not contenders:
         raise usage_error("there is nothing to confirm", "No variant was timed; look at the failures.")
 
@@ -356,15 +340,7 @@ def _name(record: SweepRecord, contenders: Sequence[SweepRecord]) -> str:
 
 
 async def confirm(confirming: Confirming, stop: asyncio.Event | None = None) -> Confirmation:
-    """Run a confirmation in a thread while the event loop stays free.
-
-    Args:
-        confirming: The run.
-        stop: Set to stop it; it ends within half a second, whatever its process is doing.
-
-    Raises:
-        LhkitError: No process came to its end.
-    """
+    """Run a confirmation in a thread while the event loop stays free."""
     running = asyncio.ensure_future(asyncio.to_thread(confirming.run))
     stopping = asyncio.ensure_future((stop or asyncio.Event()).wait())
     try:
@@ -373,7 +349,7 @@ async def confirm(confirming: Confirming, stop: asyncio.Event | None = None) -> 
             return running.result()
         confirming.stop()
         done, _ = await asyncio.wait({running}, timeout=_GRACE_SECONDS)
-        # A process that is just starting ends as soon as it is there; nobody waits for that.
+        # A process that is just starting ends after its start, which is not waited for.
         return running.result() if done else confirming.confirmation()
     finally:
         stopping.cancel()
@@ -404,10 +380,6 @@ def choose_contenders(
     These are the variants whose times, with three standard errors and 5 % for what drifts between two of them,
     overlap with those of the best, and in any case the best three, since other programs that ran beside the
     sweep may have disturbed one alone; not those that are known to be the same program as another one.
-
-    Args:
-        records: Of one payload and environment.
-        most: How many at most; the best remain.
     """
     timed = [(r.time_ns, r) for r in records if r.status == "ok" and r.time_ns is not None]
     timed.sort(key=lambda pair: pair[0].median)

@@ -1,4 +1,4 @@
-"""Constraints: what the values of a point have to be to one another."""
+"""Constraints between the values of a point: expressions, Python functions, and common ones by name."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ class Constraint:
     Attributes:
         sentence: What it demands, for messages: ``tile_m divides 512``.
         names: What it reads: axes, facts of payloads.
-        predicate: Called with the values by name; true where they may stand together.
+        predicate: Called with the values by name; true where they are allowed.
         at: Where it is written, or None.
         text: The source that ``at`` points into.
-        evaluations: What one call costs in comparison with a Python function; for the choice what to count.
     """
 
     sentence: str
@@ -37,10 +36,9 @@ class Constraint:
     predicate: Predicate
     at: Span | None = None
     text: str = ""
-    evaluations: int = 2
 
     def holds(self, values: Mapping[str, KnobValue]) -> bool:
-        """Return whether the values may stand together.
+        """Return whether the values are allowed.
 
         Args:
             values: A value for each of its names.
@@ -71,10 +69,6 @@ class Constraint:
 
 class _NoValueError(ValueError):
     """An expression has no value; the message says why."""
-
-
-# How much dearer the evaluation of an expression is than a call of a Python function.
-_EXPRESSION_COST = 8
 
 
 def as_constraint(given: str | Predicate | Requirement | Constraint, known: Collection[str]) -> Constraint:
@@ -119,9 +113,7 @@ def from_expression(
         except ValueError as error:
             raise _NoValueError(str(error)) from None
 
-    return Constraint(
-        sentence or expression.text, expression.names, predicate, at, text, evaluations=_EXPRESSION_COST
-    )
+    return Constraint(sentence or expression.text, expression.names, predicate, at, text)
 
 
 def _from_function(function: Predicate, known: Collection[str]) -> Constraint:

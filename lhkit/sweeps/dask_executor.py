@@ -1,4 +1,4 @@
-"""Tries variants on a Dask cluster, one at a time a machine."""
+"""Dask executor: tries variants on a Dask cluster, one at a time per machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from lhkit.model.errors import Failure, error_for, usage_error
 from lhkit.sweeps.dask_host import Answer, Cargo, Setup, leave, load_cargo, look_around, try_here, write_places
 from lhkit.sweeps.executors import Programs, Trial
-from lhkit.sweeps.sweep_task import Subject, Variant
+from lhkit.sweeps.sweep_task import Subject, Task, Variant
 from lhkit.worker.client import Worker
 from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
@@ -57,9 +57,6 @@ class DaskCluster:
 
     Attributes:
         client: Dask's client.
-
-    Raises:
-        UsageError: Dask is not installed, no scheduler or no worker answers, or versions differ.
     """
 
     def __init__(self, address: str | None) -> None:
@@ -81,11 +78,7 @@ class DaskCluster:
             raise
 
     def look_around(self, setup: Setup) -> dict[str, Answer]:
-        """Return what each of Dask's workers is, by its address.
-
-        Raises:
-            LhkitError: The connection to the scheduler was lost.
-        """
+        """Return what each of Dask's workers is, by its address."""
         with self._connected("its machines were looked at"):
             found = self.client.run(look_around, setup, on_error="return")
         return {
@@ -94,11 +87,7 @@ class DaskCluster:
         }
 
     def result_of(self, future: Any) -> Answer | Trial:
-        """Return what comes of a variant, whose future is cancelled if there are no workers for too long.
-
-        Raises:
-            LhkitError: The scheduler or the last worker is gone, or a worker cannot run what it was sent.
-        """
+        """Return what comes of a variant, whose future is cancelled if there are no workers for too long."""
         lost_at: float | None = None
         while True:
             try:
@@ -194,11 +183,7 @@ class DaskCluster:
 
 
 def version_table(found: Mapping[str, Any]) -> str | None:
-    """Return a table of versions that differ from those of this process; None if none does.
-
-    Args:
-        found: What Dask's ``Client.get_versions`` returns.
-    """
+    """Return a table of versions that differ from those of this process; None if none does."""
     here = _versions_of(found["client"])
     nodes = {"this process": here, "scheduler": _versions_of(found["scheduler"])}
     nodes |= {f"worker {address}": _versions_of(node) for address, node in sorted(found["workers"].items())}
@@ -240,21 +225,10 @@ class DaskExecutor:
 
     Only machines of one kind take part: times of different ones cannot be compared.
 
-    Args:
-        address: Of the scheduler; without one a cluster in this process is started, and ended with it.
-        limits: What one variant may take.
-        preparation: What workers of lhkit are asked first; see `Worker`.
-        describe: Returns the hash of machine, toolchain and pipeline; it travels by its name.
-        here: The hash of this machine.
-
     Attributes:
         environment: Hash of the machines that take part: this one if the cluster has such, else the most.
         capacity: How many machines take part.
         is_like_here: Whether this machine is of their kind.
-
-    Raises:
-        UsageError: Dask is not installed, no scheduler or no worker answers, or versions differ.
-        LhkitError: Nothing can be tried on any machine.
     """
 
     def __init__(
@@ -348,15 +322,7 @@ class DaskExecutor:
 
 
 def choose_machines(found: Mapping[str, Answer], here: str | None) -> tuple[str, list[str]]:
-    """Return the environment of the machines that take part, and their names.
-
-    Args:
-        found: What `look_around` returned, by the addresses of Dask's workers.
-        here: The environment of this machine; without it, or if there is no such machine, the most frequent.
-
-    Raises:
-        LhkitError: Nothing can be tried on any.
-    """
+    """Return the environment of the machines that take part, and their names."""
     failures = [a.failure for a in found.values() if a.failure is not None]
     able = {address: a.environment for address, a in found.items() if a.failure is None}
     if failures and not able:
@@ -377,3 +343,38 @@ def _described(trial: Trial, answer: Answer, subject: Subject) -> Trial:
         return trial
     write_places(subject, answer.results)
     return replace(trial, message=subject.difference(answer.shapes))
+
+
+# Executors by name: ``local``, ``dask`` and ``dask:ADDRESS``.
+
+_LOCAL, _DASK = "local", "dask"
+
+
+def check_executor(name: str) -> None:
+    """Refuse a name that is of no executor."""
+    if name not in (_LOCAL, _DASK) and not name.startswith(f"{_DASK}:"):
+        raise usage_error(f"there is no executor {name!r}", "There are local, dask and dask:ADDRESS.")
+
+
+def prepare_with_executor(
+    name: str,
+    worker: Worker,
+    limits: Limits,
+    environment: Callable[[Worker], str],
+    prepare: Callable[[str], Task],
+    is_stopped: Callable[[], bool],
+) -> tuple[Task, DaskExecutor | None]:
+    """Return the task of a sweep, and what tries it if that is not the worker itself."""
+    here = environment(worker)
+    if name == _LOCAL:
+        return prepare(here), None
+    address = name.partition(":")[2] or None
+    executor = DaskExecutor(address, limits, preparation=worker.preparation, describe=environment, here=here)
+    try:
+        task = prepare(executor.environment)
+    except BaseException:
+        executor.end()
+        raise
+    if is_stopped():
+        executor.end()
+    return task, executor

@@ -1,4 +1,4 @@
-"""What runs in the worker processes of a Dask cluster: one persistent worker of lhkit in each."""
+"""Worker side of the Dask executor: one persistent lhkit worker per Dask worker process."""
 
 from __future__ import annotations
 
@@ -52,13 +52,7 @@ def load_cargo(subject: Subject) -> Cargo:
 
 
 def unload_cargo(cargo: Cargo, folder: Path, difference: Callable[[Sequence[Sequence[int]]], str]) -> Subject:
-    """Return the subject of what has arrived.
-
-    Args:
-        cargo: What has arrived.
-        folder: Where its files are put.
-        difference: See `Subject`.
-    """
+    """Return the subject of what has arrived."""
     names = {}
     for number, (name, content) in enumerate(cargo.files.items()):
         path = folder / f"{cargo.scope[:12]}-{number}"
@@ -251,11 +245,7 @@ def _bench(setup: Setup) -> _Bench:
 
 @contextlib.contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Wait until nothing else of this user is tried on this machine; the lock ends with its process.
-
-    Raises:
-        LhkitError: Another sweep had the lock for too long, or there is no place for it.
-    """
+    """Wait until nothing else of this user is tried on this machine; the lock ends with its process."""
     try:
         path = machine_folder("sweeps") / "lock"
         descriptor = open_private(path)

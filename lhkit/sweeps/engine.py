@@ -1,4 +1,4 @@
-"""The engine of sweeps: asks a strategy for points, has them tried, and keeps what came of it."""
+"""Engine of sweeps: asks a strategy for points, dispatches variants, and appends their records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SweepEvent:
     """A variant that is done, a step of the confirmation, or the end of the sweep.
 
     Attributes:
-        record: What became of the variant; None in other events.
+        record: The record of the variant; None in other events.
         is_known: True if it was in the store before.
         done: How many variants are done.
         total: How many there will be at most, or None.
@@ -100,9 +100,6 @@ async def run_sweep(
         total: How many variants there will be, for events.
         resume: Whether to use what the store knows already.
         on_event: Called after every variant.
-
-    Raises:
-        LhkitError: Nothing can be tried, or a record cannot be kept.
     """
     started = time.perf_counter_ns()
     deadline = None if seconds is None else time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""What tries variants: a worker on this machine."""
+"""The executor protocol, and the executor that uses a worker on this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NUMBERS = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of trying a variant.
+    """The outcome of one trial of a variant.
 
     Attributes:
         status: A status of records; ``same``: its program was tried before.
@@ -71,9 +71,6 @@ class Executor(Protocol):
             variant: The variant.
             best_ns: Median time of the best variant of its payload so far; one much slower is stopped early.
             known: Hashes of the programs of its payload that need not be tried again; None: try every one.
-
-        Raises:
-            LhkitError: It cannot try anything at all.
         """
 
     async def close(self) -> None:
@@ -81,14 +78,7 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Tries variants one after the other in a worker process of this machine.
-
-    Args:
-        worker: The process; requests of others would disturb timings.
-        limits: What one variant may take.
-        prepare_limits: What getting ready for a payload may take.
-        close_worker: Whether the worker ends with it.
-    """
+    """Tries variants one after the other in a worker process of this machine."""
 
     capacity = 1
 
@@ -182,9 +172,9 @@ class LocalExecutor:
         return name
 
     def _news(self, name: str, known: Programs) -> list[str]:
-        """Return the programs that became known since, because somebody else tried them."""
+        """Return the programs that other workers tried since."""
         told = self._told[name]
-        if known is None or len(known) <= len(told):  # nobody else did, most often
+        if known is None or len(known) <= len(told):  # most often
             return []
         news = [program for program in known if program not in told]
         told.update(news)

@@ -1,4 +1,4 @@
-"""Which knobs decide the time: how much of its variance each explains."""
+"""Analysis of variance: the share of each knob in the variance of times."""
 
 from __future__ import annotations
 

@@ -1,14 +1,12 @@
-"""A sweep while it runs and afterwards: its state, its confirmation, and what may be asked of it."""
+"""The `Sweep` object: state, events, stopping, and confirmation, while it runs and afterwards."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import functools
-import os
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -18,37 +16,19 @@ from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.sweeps.best_schedule import ConfirmationRun, Confirmer, choose_winner
+from lhkit.sweeps.best_schedule import ConfirmationRun, Confirmer
 from lhkit.sweeps.confirmation import Confirmation, ConfirmingEvent
-from lhkit.sweeps.confirmation_run import DEFAULT_SECONDS, confirm
+from lhkit.sweeps.confirmation_run import confirm
+from lhkit.sweeps.dask_executor import prepare_with_executor
 from lhkit.sweeps.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
-from lhkit.sweeps.executor_choice import prepare_with_executor
 from lhkit.sweeps.executors import Executor, LocalExecutor
 from lhkit.sweeps.record_store import Store, merge_stores
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies.strategy import Strategy
-from lhkit.sweeps.sweep_task import Preparation, Task, environment_hash, first_values, prepare_task
-from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult
+from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, first_values, prepare_task
+from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult, best_of
 from lhkit.worker.client import Worker, own_worker
-from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import typed_error
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What a run of a sweep may take; see `lhkit.sweep`.
-
-    Attributes:
-        seconds: For trying variants, or None.
-        resume: Whether to use what is known.
-        is_confirmed: Whether the winner is confirmed.
-        confirm_seconds: For that, or None.
-    """
-
-    seconds: float | None
-    resume: bool
-    is_confirmed: bool
-    confirm_seconds: float | None
 
 
 class Sweep(Showable):
@@ -74,13 +54,10 @@ class Sweep(Showable):
         schedule: Schedule,
         space: Space,
         strategy: Strategy,
-        preparation: Preparation,
+        options: SweepOptions,
         *,
         path: Path,
-        limits: Limits,
-        worker: Worker | None,
         total: int | None,
-        executor: str = "local",
     ) -> None:
         self.space, self.schedule, self.total = space, schedule, total
         self.store_path = path
@@ -89,8 +66,7 @@ class Sweep(Showable):
         self.confirming: ConfirmingEvent | None = None
         self.confirming_failure: Failure | None = None
         self._payloads, self._payload_axis = payloads, payload_axis
-        self._strategy, self._preparation, self._limits = strategy, preparation, limits
-        self._given_worker, self._executor_name = worker, executor
+        self._strategy, self._options = strategy, options
         self._progress = SweepProgress()
         self._callbacks: list[OnEvent] = []
         self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
@@ -98,26 +74,16 @@ class Sweep(Showable):
         self._winner: SweepRecord | None = None
         self._is_over = False
         self._is_of_this_machine = True
-        questions = None if worker is None else worker.preparation
-        self._confirmer = Confirmer(payloads, payload_axis, schedule, preparation, path, questions)
+        questions = None if options.worker is None else options.worker.preparation
+        self._confirmer = Confirmer(payloads, payload_axis, schedule, options, path, questions)
 
-    def start(
-        self,
-        *,
-        seconds: float | None = None,
-        resume: bool = True,
-        sync: bool = False,
-        is_confirmed: bool = True,
-        confirm_seconds: float | None = DEFAULT_SECONDS,
-        known: Sequence[str | os.PathLike[str]] = (),
-    ) -> None:
-        """Begin; `sweep` has done that. The arguments are its; ``is_confirmed`` is its ``confirm``."""
-        others = [Store(path, read_only=True) for path in known]
-        store = Store(self.store_path, sync=sync)
+    def start(self) -> None:
+        """Begin; `lhkit.sweep` has done that."""
+        others = [Store(path, read_only=True) for path in self._options.known]
+        store = Store(self.store_path, sync=self._options.sync)
         with _closed_on_error(store):
             merge_stores(store, others)
-        budget = Budget(seconds, resume, is_confirmed, confirm_seconds)
-        run = self._run(store, budget)
+        run = self._run(store)
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -126,15 +92,15 @@ class Sweep(Showable):
         self._task = loop.create_task(run)
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
-    async def _run(self, store: Store, budget: Budget) -> None:
+    async def _run(self, store: Store) -> None:
         stop = asyncio.Event()
         self._stop = (asyncio.get_running_loop(), stop)
         try:
             with store:
-                await self._try_all(store, stop, budget)
-                self._winner = choose_winner(self._progress.records)
-                if budget.is_confirmed and self._winner is not None and not stop.is_set():
-                    await self._confirm_all(stop, budget)
+                await self._try_all(store, stop)
+                self._winner = best_of(self._progress.records)
+                if self._options.confirm and self._winner is not None and not stop.is_set():
+                    await self._confirm_all(stop)
         except Exception as error:  # noqa: BLE001 - who awaits the sweep gets a typed one
             typed = typed_error(error, "sweep")
             self.failure = typed.failure
@@ -142,15 +108,15 @@ class Sweep(Showable):
         finally:
             progress = self._progress
             progress.end = progress.end or "stopped"
-            self._winner = self._winner or choose_winner(progress.records)
+            self._winner = self._winner or best_of(progress.records)
             self._stop, self._is_over = None, True
             done = len(progress.records)
             self._send(SweepEvent(None, False, done, self.total, self.best, progress.end))
 
-    async def _try_all(self, store: Store, stop: asyncio.Event, budget: Budget) -> None:
-        started = time.perf_counter_ns()
-        worker = self._given_worker or own_worker()
-        local = LocalExecutor(worker, self._limits, close_worker=self._given_worker is None)
+    async def _try_all(self, store: Store, stop: asyncio.Event) -> None:
+        started, options = time.perf_counter_ns(), self._options
+        worker = options.worker or own_worker()
+        local = LocalExecutor(worker, options.limits, close_worker=options.worker is None)
         preparing = asyncio.to_thread(self._prepare, worker, stop.is_set)
         try:
             prepared = await _unless(stop, asyncio.ensure_future(preparing), local)
@@ -166,15 +132,15 @@ class Sweep(Showable):
                 elsewhere or local,
                 self._progress,
                 stop=stop,
-                seconds=budget.seconds,
+                seconds=options.seconds,
                 total=self.total,
-                resume=budget.resume,
+                resume=options.resume,
                 on_event=self._send,
             )
         finally:
             await local.close()
 
-    async def _confirm_all(self, stop: asyncio.Event, budget: Budget) -> None:
+    async def _confirm_all(self, stop: asyncio.Event) -> None:
         """Confirm the winner of each payload; they share the time that there is."""
         started = time.perf_counter_ns()
         try:
@@ -185,9 +151,9 @@ class Sweep(Showable):
                 if stop.is_set():
                     break
                 spent_s = (time.perf_counter_ns() - started) / 1e9
-                seconds = budget.confirm_seconds
+                seconds = self._options.confirm_seconds
                 left_s = None if seconds is None else max(seconds - spent_s, 0) / (len(names) - i)
-                await self._confirm_one(name, stop, seconds=left_s, resume=budget.resume)
+                await self._confirm_one(name, stop, left_s)
         except LhkitError as error:
             if error.failure.kind != "cancelled":
                 self.confirming_failure = error.failure
@@ -195,16 +161,14 @@ class Sweep(Showable):
             self.confirming = None
             self._progress.spent_ns["confirm"] = time.perf_counter_ns() - started
 
-    async def _confirm_one(
-        self, name: str, stop: asyncio.Event, *, seconds: float | None, resume: bool
-    ) -> None:
+    async def _confirm_one(self, name: str, stop: asyncio.Event, seconds: float | None) -> None:
         loop = asyncio.get_running_loop()
 
         def tell(event: ConfirmingEvent) -> None:
             loop.call_soon_threadsafe(self._send_confirming, event)
 
-        records = self.records
-        confirming = self._confirmer.prepare(records, name, resume=resume, seconds=seconds, on_event=tell)
+        resume = self._options.resume
+        confirming = self._confirmer.prepare(self.records, name, resume=resume, seconds=seconds, on_event=tell)
         self._take_confirmation(name, await confirm(confirming, stop))
 
     def _send_confirming(self, event: ConfirmingEvent) -> None:
@@ -215,14 +179,12 @@ class Sweep(Showable):
 
     def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, Executor | None]:
         first = first_values(dict(next(self.space.points())), self._payload_axis)
-        what = (self._payloads, self.schedule, first, self._payload_axis, self._preparation, worker)
-        how = self._preparation
-        target = code_target(how.target, self.schedule)
-        environment = functools.partial(environment_hash, opt_level=how.opt_level, target=target)
+        options = self._options
+        what = (self._payloads, self.schedule, first, self._payload_axis, options, worker)
+        target = code_target(options.target, self.schedule)
+        environment = functools.partial(environment_hash, opt_level=options.opt_level, target=target)
         prepare = functools.partial(prepare_task, *what)
-        return prepare_with_executor(
-            self._executor_name, worker, self._limits, environment, prepare, is_stopped
-        )
+        return prepare_with_executor(options.executor, worker, options.limits, environment, prepare, is_stopped)
 
     def _send(self, event: SweepEvent) -> None:
         for callback in tuple(self._callbacks):
@@ -290,7 +252,7 @@ class Sweep(Showable):
 
     def _signatures(self) -> tuple[tuple[str, str], ...]:
         """Return what each payload takes."""
-        functions = {name: p.function(self._preparation.function) for name, p in self._payloads.items()}
+        functions = {name: p.function(self._options.function) for name, p in self._payloads.items()}
         return tuple(
             (name, ", ".join(t.describe() for t in function.arguments)) for name, function in functions.items()
         )
@@ -304,7 +266,7 @@ class Sweep(Showable):
 
         Args:
             payload: Which payload, where there are several.
-            resume: Whether processes that were measured before count; else it begins anew.
+            resume: Whether processes that were measured before count; else it starts over.
             **options: ``seconds`` it may take (30, or None), ``rule``, ``rounds``, ``limits`` and ``on_event``;
                 see `Confirming`.
 

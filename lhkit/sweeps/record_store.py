@@ -1,4 +1,4 @@
-"""The store of sweeps: a file of JSON lines that only grows, and that nothing can damage but the disk."""
+"""Stores of sweeps: append-only files of JSON lines, locked, and repaired after a kill."""
 
 from __future__ import annotations
 
@@ -44,17 +44,7 @@ class LineFile:
         sync: bool = False,
         kept: Callable[[], str] = str,
     ) -> None:
-        """Open a file, or begin one.
-
-        Args:
-            path: The file.
-            read_only: Open it for reading alone, whoever may be writing to it; then it is not locked.
-            sync: Have every line on the disk before the next one, in case the machine itself dies.
-            kept: Says in words what is not lost where a line cannot be written.
-
-        Raises:
-            UsageError: It cannot be read or written, or another process writes to it.
-        """
+        """Open a file, or begin one."""
         self.path, self._sync, self._kept = Path(path), sync, kept
         self._descriptor: int | None = None
         try:
@@ -84,18 +74,7 @@ class LineFile:
         return descriptor
 
     def read(self, schema: str, start: bytes, learn: Learn, learn_unended: Learn | None = None) -> None:
-        """Go once through the lines that the file held when it was opened, and mend its end.
-
-        Args:
-            schema: What every line is one of.
-            start: What every line begins with.
-            learn: Takes in a line, without its break.
-            learn_unended: Takes in what stands behind the last break; then the file gets the missing break.
-                Without it, and where it refuses, that is what a killed process left of a line, and is cut off.
-
-        Raises:
-            UsageError: The file is another one, or was edited; it is closed and stays as it is.
-        """
+        """Go once through the lines that the file held when it was opened, and mend its end."""
         content, self._content = self._content, b""  # it may be large
         whole = content.rfind(b"\n") + 1
         try:
@@ -121,11 +100,7 @@ class LineFile:
         return usage_error(f"{self.path}:{number}: this is no line of {schema}", advice)
 
     def append(self, line: bytes) -> None:
-        """Add a line, its line break included, or nothing.
-
-        Raises:
-            UsageError: It cannot be written (a full disk, most often); the file is as it was.
-        """
+        """Add a line, its line break included, or nothing."""
         if self._descriptor is None:
             raise usage_error(f"{self.path} is not open for writing")
         self._write(self._descriptor, line, os.fstat(self._descriptor).st_size)
@@ -196,16 +171,7 @@ class Store(Mapping[str, SweepRecord]):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False, sync: bool = False) -> None:
-        """Open a store, or begin one.
-
-        Args:
-            path: The file.
-            read_only: Open it for reading alone, whoever may be writing to it.
-            sync: Have every line on the disk before the next variant, in case the machine itself dies.
-
-        Raises:
-            UsageError: It cannot be read or written, is no store, is damaged, or another process writes to it.
-        """
+        """Open a store, or begin one."""
         self.path = Path(path)
         self.is_read_only = read_only
         self._lines: dict[str, bytes] = {}
@@ -214,11 +180,7 @@ class Store(Mapping[str, SweepRecord]):
         self._file.read(SCHEMA, _START, self._learn, self._learn_decoded)
 
     def _learn(self, line: bytes) -> None:
-        """Take in a line.
-
-        Raises:
-            ValueError: It is no record.
-        """
+        """Take in a line."""
         if line.startswith(_START) and line.endswith(b"}"):
             key = line[len(_START) : len(_START) + _KEY_LENGTH].decode("ascii", "replace")
             self._lines[key] = line
@@ -230,11 +192,7 @@ class Store(Mapping[str, SweepRecord]):
         self._lines[record_from_json(parse_json(line)).key] = line
 
     def append(self, record: SweepRecord) -> None:
-        """Add a record: its whole line, or nothing.
-
-        Raises:
-            UsageError: It cannot be written (a full disk, most often); the file is as it was.
-        """
+        """Add a record: its whole line, or nothing."""
         line = record_to_line(record).encode()
         self._file.append(line + b"\n")
         self._lines[record.key] = line
@@ -277,18 +235,7 @@ class Store(Mapping[str, SweepRecord]):
 
 
 def merge_stores(target: Store, sources: Iterable[Store]) -> int:
-    """Add to a store what others have and it has not.
-
-    Args:
-        target: Where to; open for writing.
-        sources: Where from; of a key that several have the first counts.
-
-    Returns:
-        How many records were added.
-
-    Raises:
-        UsageError: It cannot be written.
-    """
+    """Add to a store what others have and it has not."""
     added = 0
     for source in sources:
         for key in source:
@@ -313,18 +260,14 @@ def log_path(store: str | os.PathLike[str]) -> Path:
 
 
 class ConfirmationLog:
-    """The file beside a store: a line a process that was measured, as ``schemas/confirmation-1.json`` says.
+    """The file beside a store: one line per measured process, as ``schemas/confirmation-1.json`` says.
 
     A contest is named by a hash of all that decides it: the contenders' keys, the baseline, how samples are
-    drawn. Its processes are numbered from 0; a line with number 0 begins it anew.
+    drawn. Its processes are numbered from 0; a line with number 0 restarts it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open a log, or begin one; what a killed process left of its last line is removed.
-
-        Raises:
-            UsageError: It cannot be read or written, is another file, or another process writes to it.
-        """
+        """Open a log, or begin one; what a killed process left of its last line is removed."""
         self._file = LineFile(path)
         self.path = self._file.path
         self._runs: dict[str, list[Any]] = {}
@@ -332,11 +275,7 @@ class ConfirmationLog:
         self._file.read(CONFIRMATION_SCHEMA, _CONFIRMATION_START, self._learn)
 
     def _learn(self, encoded: bytes) -> None:
-        """Take in a line.
-
-        Raises:
-            ValueError: It is no line of a log.
-        """
+        """Take in a line."""
         line = parse_json(encoded)
         if not isinstance(line, dict) or line.keys() != _FIELDS or line["schema"] != CONFIRMATION_SCHEMA:
             raise ValueError("it is something else")
@@ -353,35 +292,23 @@ class ConfirmationLog:
             runs.append(line["run"])
 
     def runs(self, contest: str) -> tuple[Comparison, ...]:
-        """Return what the processes of a contest measured, in their order.
-
-        Raises:
-            UsageError: A line was edited.
-        """
+        """Return what the processes of a contest measured, in their order."""
         return tuple(bench_from_json(run, str(self.path)) for run in self._runs.get(contest, ()))
 
     def hot_loops(self, contest: str, leader: str) -> HotLoops | None:
-        """Return what bounds the leader of a contest, or None if nobody looked."""
+        """Return what bounds the leader of a contest, or None."""
         found = self._hot_loops.get((contest, leader))
         try:
             return None if found is None else from_json(HotLoops, found)
         except ValueError:
-            return None  # written by another lhkit: whoever wants it looks again
+            return None  # written by another version of lhkit: it is computed again
 
     def add_run(self, contest: str, process: int, run: Comparison) -> None:
-        """Keep what a process measured.
-
-        Raises:
-            UsageError: It cannot be written.
-        """
+        """Keep what a process measured."""
         self._add(contest, process=process, run=bench_to_json(run))
 
     def add_hot_loops(self, contest: str, leader: str, found: HotLoops) -> None:
-        """Keep what bounds the leader of a contest.
-
-        Raises:
-            UsageError: It cannot be written.
-        """
+        """Keep what bounds the leader of a contest."""
         self._add(contest, leader=leader, hot_loops=to_json(found))
 
     def _add(self, contest: str, **fields: Any) -> None:

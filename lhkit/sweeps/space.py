@@ -25,7 +25,7 @@ _MOST_MISSES = 2_000
 class Space:
     """The points that a sweep may try.
 
-    What is counted is kept, so that a space is best made once; it has no ``__slots__`` for that.
+    Its points are listed once and kept, so a space is best made once; hence no ``__slots__``.
 
     Attributes:
         axes: The choices.
@@ -50,7 +50,7 @@ class Space:
 
     @functools.cached_property
     def plan(self) -> Plan:
-        """How it is counted and drawn from."""
+        """Its points, listed or drawn."""
         return Plan(self.axes, self.constraints)
 
     def count(self) -> Count:
@@ -72,8 +72,8 @@ class Space:
     def sample(self, rng: Random, count: int) -> tuple[Point, ...]:
         """Return different points, each set of them as likely as any other; all where there are fewer.
 
-        Where constraints take too long to count, points are drawn without them and rejected; if next to none
-        meets them, the rest is taken in the order of a grid.
+        Where points take too long to list, combinations are drawn and rejected; if next to none meets the
+        constraints, the rest is taken in the order of a grid.
 
         Raises:
             UsageError: A constraint raised.
@@ -82,15 +82,15 @@ class Space:
 
     def shuffled(self, rng: Random) -> Iterator[Places]:
         """Yield every point once, in random order, as the places of values on their axes; see ``sample``."""
-        plan, total = self.plan, self.plan.counted
-        if not plan.residual:
-            yield from map(plan.counter.point_at, _permuted(total, rng))
+        plan, total = self.plan, self.plan.total
+        if plan.is_listed:
+            yield from map(plan.candidate, _permuted(total, rng))
             return
         seen: set[Places] = set()
         misses = 0
         while total and misses < _MOST_MISSES:
-            places = plan.counter.point_at(rng.randrange(total))
-            if places in seen or not plan.meets_residual(places):
+            places = plan.candidate(rng.randrange(total))
+            if places in seen or not plan.is_point(places):
                 misses += 1
                 continue
             misses = 0
@@ -125,7 +125,7 @@ class Space:
             values: Values by the names of axes; for the others, and without it, the defaults.
 
         Returns:
-            None if the space is empty, or if constraints that are not counted prevent it.
+            None if the space is empty, or if finding one takes too long.
         """
         wanted = {axis.name: axis.values[0] if axis.default is None else axis.default for axis in self.axes}
         wanted |= values or {}
@@ -192,7 +192,7 @@ def space_of(
         constraints: Beside what the schedule itself requires: expressions as text, Python functions of knobs
             by name, and constraints of ``lhkit.sweeps.constraints``.
         payload: The payload whose extents and dtypes constraints may name: ``arg0_dim0``, ``arg0_dtype``.
-        payloads: Several, by the names that stand in the results: an axis of its own, before the knobs.
+        payloads: Several, by their names in the results: an axis of its own, before the knobs.
         function: The function of the payloads that is meant, where they have several.
 
     Raises:

@@ -1,301 +1,110 @@
-"""How a space is counted: all its constraints at once where that is quick, else some of them on every draw."""
+"""Enumeration of a space by backtracking up to an effort, and rejection sampling beyond it."""
 
 from __future__ import annotations
 
 import functools
 import math
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps.axes import Axis
 from lhkit.sweeps.constraints import Constraint
 
-# Which axes depend on which: the forest along which a space is counted.
+# For every axis the index of a value.
+Places = tuple[int, ...]
+Fits = Callable[[list[int], int], bool]
 
-
-# Results of a constraint are kept if its scope has at most so many combinations.
+# Values that a walk may try, some tenths of a second; a clock would make results differ from run to run.
+_EFFORT = 100_000
+# Results of a constraint are memoized if its scope has at most so many combinations.
 _MOST_KEPT = 300_000
+# An estimate draws until so many points were met, or so many were drawn.
+_ENOUGH_MET = 200
+_MOST_DRAWN = 6_000
+# Quantile of the normal distribution for an interval of 99 %.
+_QUANTILE = 2.576
+UNBOUND = -1
 
 
-class TooMuchEffortError(Exception):
-    """Counting would take longer than it may; never leaves the room."""
-
-
-class Effort:
-    """What counting has taken so far, in evaluations; a clock would make results differ from run to run."""
-
-    def __init__(self, limit: int | None = None) -> None:
-        self._limit = limit
-        self._spent = 0
-
-    def spend(self, evaluations: int) -> None:
-        """Add to what was spent.
-
-        Raises:
-            TooMuchEffortError: It is more than the limit.
-        """
-        self._spent += evaluations
-        if self._limit is not None and self._spent > self._limit:
-            raise TooMuchEffortError
+class _TooMuchEffortError(Exception):
+    pass
 
 
 class Check:
-    """A constraint on the values of axes by their places."""
+    """A constraint on the values of axes by their indices."""
 
     def __init__(self, constraint: Constraint, axes: Sequence[Axis]) -> None:
         columns: dict[str, tuple[int, tuple[KnobValue, ...]]] = {}
         for i, axis in enumerate(axes):
             columns |= {name: (i, column) for name, column in axis.columns().items()}
         self._reads = tuple((name, *columns[name]) for name in constraint.names)
-        self.constraint = constraint
+        self._constraint = constraint
         self.scope = tuple(sorted({i for _, i, _ in self._reads}))
-        self.combinations = math.prod(len(axes[i].values) for i in self.scope)
-        self._known: dict[tuple[int, ...], bool] = {}
+        self._is_memoized = math.prod(len(axes[i].values) for i in self.scope) <= _MOST_KEPT
+        self._known: dict[Places, bool] = {}
 
-    def holds(self, places: Sequence[int], effort: Effort | None = None) -> bool:
-        """Return whether values may stand together.
-
-        Args:
-            places: For every axis the place of its value; those outside the scope are not looked at.
-            effort: What an evaluation adds to.
-
-        Raises:
-            UsageError: The predicate raised.
-        """
+    def holds(self, places: Sequence[int]) -> bool:
+        """Return whether the values in the scope meet the constraint."""
         key = tuple([places[i] for i in self.scope])
         known = self._known.get(key)
         if known is None:
-            if effort is not None:
-                effort.spend(self.constraint.evaluations)
-            known = self.constraint.holds({name: column[places[i]] for name, i, column in self._reads})
-            if self.combinations <= _MOST_KEPT:
+            known = self._constraint.holds({name: column[places[i]] for name, i, column in self._reads})
+            if self._is_memoized:
                 self._known[key] = known
         return known
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """An axis in the forest.
+class Component:
+    """Axes that constraints connect.
 
     Attributes:
-        axis: Its place.
-        context: The axes above it on which the number of its completions depends.
-        checks: The constraints that are decided once it has a value.
-        children: What is independent of one another once it has a value.
-        subtree: It and the axes below it, as bits.
+        axes: The axes, ascending.
+        checks: The constraints between them.
+        points: Their assignments in lexicographic order, or None if the walk exceeds the effort.
+        size: How many there are; without ``points`` how many combinations.
     """
 
-    axis: int
-    context: tuple[int, ...]
-    checks: tuple[Check, ...]
-    children: tuple[Node, ...]
-    subtree: int
-
-
-def build_forest(sizes: Sequence[int], checks: Sequence[Check]) -> tuple[Node, ...]:
-    """Return the roots of the forest.
-
-    Args:
-        sizes: How many values each axis has.
-        checks: The constraints between axes.
-    """
-    order, contexts = _eliminate(sizes, checks)
-    when = {axis: i for i, axis in enumerate(order)}
-    waiting: dict[int, list[Node]] = {axis: [] for axis in order}
-    roots = []
-    for axis in order:
-        decided = tuple(c for c in checks if min(c.scope, key=when.__getitem__) == axis)
-        children = tuple(sorted(waiting[axis], key=lambda n: n.axis))
-        subtree = 1 << axis
-        for child in children:
-            subtree |= child.subtree
-        node = Node(axis, contexts[axis], decided, children, subtree)
-        if node.context:
-            waiting[min(node.context, key=when.__getitem__)].append(node)
-        else:
-            roots.append(node)
-    return tuple(sorted(roots, key=lambda n: n.axis))
-
-
-def forest_cost(sizes: Sequence[int], checks: Sequence[Check]) -> int:
-    """Return a bound on what counting takes, in evaluations."""
-    _, contexts = _eliminate(sizes, checks)
-    tables = sum(sizes[axis] * math.prod(sizes[i] for i in context) for axis, context in contexts.items())
-    evaluated = (c.constraint.evaluations * math.prod(sizes[i] for i in c.scope) for c in checks)
-    return tables + sum(evaluated)
-
-
-def _eliminate(
-    sizes: Sequence[int], checks: Sequence[Check]
-) -> tuple[list[int], Mapping[int, tuple[int, ...]]]:
-    """Return the axes in the order of elimination, and with which later ones each is connected then."""
-    near: dict[int, set[int]] = {i: set() for i in range(len(sizes))}
-    for check in checks:
-        for axis in check.scope:
-            near[axis].update(i for i in check.scope if i != axis)
-    order: list[int] = []
-    contexts: dict[int, tuple[int, ...]] = {}
-    while near:
-        # Of equals the last one is eliminated: the first axes stay above, as in a grid.
-        axis = min(near, key=lambda i: (sizes[i] * math.prod(sizes[j] for j in near[i]), -i))
-        around = near.pop(axis)
-        for i in around:
-            near[i] = (near[i] | around) - {i, axis}
-        order.append(axis)
-        contexts[axis] = tuple(sorted(around))
-    return order, contexts
-
-
-# Counting, numbering and completing the points of a space, with tables of what was counted before.
-
-
-UNBOUND = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The values of an axis that can be completed, for one choice of its context.
-
-    Attributes:
-        values: Their places.
-        cumulative: With how many completions, those of the values before included.
-    """
-
-    values: tuple[int, ...]
-    cumulative: tuple[int, ...]
-
-    @property
-    def total(self) -> int:
-        """How many completions there are."""
-        return self.cumulative[-1] if self.cumulative else 0
-
-
-class Counter:
-    """The points of a space that meet those of its constraints that can be counted.
-
-    Args:
-        domains: For every axis the places of the values that it may have.
-        checks: The constraints between axes.
-        effort: What tables may take.
-    """
-
-    def __init__(self, domains: Sequence[tuple[int, ...]], checks: Sequence[Check], effort: Effort) -> None:
+    def __init__(self, axes: Places, domains: Sequence[Places], checks: Sequence[Check]) -> None:
+        self.axes = axes
+        self.checks = tuple(checks)
         self._domains = domains
-        self._effort = effort
-        self._roots = build_forest([len(d) for d in domains], checks)
-        self._root_of = {i: root for root in self._roots for i in range(len(domains)) if root.subtree >> i & 1}
-        self._tables: dict[tuple[int, tuple[int, ...]], Table] = {}
+        # With the value of the last axis of its scope a constraint is decided.
+        self._decided = {i: [c for c in checks if c.scope[-1] == i] for i in axes}
+        self.points: list[Places] | None
+        try:
+            walked = _walk(axes, domains, _limited(self._holds), [UNBOUND] * len(domains))
+            self.points = list(walked) if checks else [(place,) for place in domains[axes[0]]]
+        except _TooMuchEffortError:
+            self.points = None
+        sizes = (len(domains[i]) for i in axes)
+        self.size = math.prod(sizes) if self.points is None else len(self.points)
 
-    def count(self) -> int:
-        """Return how many points there are.
+    def assignment(self, number: int) -> Places:
+        """Return an assignment by its number; without ``points`` a combination that may break constraints."""
+        if self.points is not None:
+            return self.points[number]
+        found = []
+        for i in self.axes:
+            number, own = divmod(number, len(self._domains[i]))
+            found.append(self._domains[i][own])
+        return tuple(found)
 
-        Raises:
-            TooMuchEffortError: More than counting may take.
-            UsageError: A predicate raised.
-        """
-        places = [UNBOUND] * len(self._domains)
-        return math.prod(self._table(root, places).total for root in self._roots)
+    def fits(self, places: list[int], axis: int) -> bool:
+        """Return whether the values up to an axis can be completed (without ``points``: do not conflict)."""
+        if self.points is None:
+            return self._holds(places, axis)
+        prefix = tuple([places[i] for i in self.axes if i <= axis])
+        at = bisect_left(self.points, prefix)
+        return at < len(self.points) and self.points[at][: len(prefix)] == prefix
 
-    def point_at(self, number: int) -> tuple[int, ...]:
-        """Return the point of a number, from 0 and below the count; each has one."""
-        places = [UNBOUND] * len(self._domains)
-        for root in self._roots:
-            number, own = divmod(number, self._table(root, places).total)
-            self._place(root, own, places)
-        return tuple(places)
-
-    def can_complete(self, places: list[int], changed: int) -> bool:
-        """Return whether some point has the given values.
-
-        Args:
-            places: For every axis the place of one of its possible values, or ``UNBOUND``.
-            changed: The axis that got its value last; without this one the values can be completed.
-        """
-        root = self._root_of[changed]
-        if root.subtree == 1 << changed:
-            return True
-        bound = sum(1 << i for i, place in enumerate(places) if place != UNBOUND)
-        return self._feasible(root, list(places), bound, {})
-
-    def _place(self, node: Node, number: int, places: list[int]) -> None:
-        table = self._table(node, places)
-        i = bisect_right(table.cumulative, number)
-        places[node.axis] = table.values[i]
-        number -= table.cumulative[i - 1] if i else 0
-        for child in node.children:
-            number, own = divmod(number, self._table(child, places).total)
-            self._place(child, own, places)
-
-    def _table(self, node: Node, places: list[int]) -> Table:
-        key = (node.axis, tuple([places[i] for i in node.context]))
-        known = self._tables.get(key)
-        if known is not None:
-            return known
-        values, cumulative, total = [], [], 0
-        for value in self._domains[node.axis]:
-            self._effort.spend(1)
-            places[node.axis] = value
-            if not all(check.holds(places, self._effort) for check in node.checks):
-                continue
-            completions = 1
-            for child in node.children:
-                completions *= self._table(child, places).total
-                if not completions:
-                    break
-            if completions:
-                total += completions
-                values.append(value)
-                cumulative.append(total)
-        places[node.axis] = UNBOUND
-        self._tables[key] = Table(tuple(values), tuple(cumulative))
-        return self._tables[key]
-
-    def _feasible(
-        self, node: Node, places: list[int], bound: int, known: dict[tuple[int, tuple[int, ...]], bool]
-    ) -> bool:
-        """Return whether the axes of a subtree have values, some of them being bound."""
-        if not node.subtree & bound:
-            return self._table(node, places).total > 0
-        key = (node.axis, tuple([places[i] for i in node.context]))
-        if key in known:
-            return known[key]
-        is_bound = bool(bound >> node.axis & 1)
-        found = False
-        for value in (places[node.axis],) if is_bound else self._domains[node.axis]:
-            places[node.axis] = value
-            found = all(check.holds(places) for check in node.checks) and all(
-                self._feasible(child, places, bound, known) for child in node.children
-            )
-            if found:
-                break
-        if not is_bound:
-            places[node.axis] = UNBOUND
-        known[key] = found
-        return found
-
-
-Places = tuple[int, ...]
-
-# What counting may take, in evaluations: some tenths of a second.
-_EFFORT = 250_000
-# An estimate draws until so many points were met, or so many were drawn.
-_ENOUGH_MET = 200
-_MOST_DRAWN = 6_000
-# Quantile of the normal distribution for an interval of 99 %.
-_QUANTILE = 2.576
+    def _holds(self, places: list[int], axis: int) -> bool:
+        return all(check.holds(places) for check in self._decided[axis])
 
 
 class Count(int):
-    """How many points a space has: exactly, or an estimate with the interval that covers it in 99 of 100 cases.
-
-    Args:
-        value: The number.
-        low: The interval's lower end; without it the number is exact.
-        high: The interval's upper end.
-    """
+    """The number of points of a space: exact, or an estimate with a 99 % interval."""
 
     low: int
     high: int
@@ -319,102 +128,124 @@ class Count(int):
 
 
 class Plan:
-    """The constraints of a space by when they are decided.
+    """The points of a space: listed component by component where walks are short, else drawn by rejection.
 
     Attributes:
-        domains: For every axis the places of the values that the constraints on it alone leave.
-        counter: What numbers the points that meet the constraints that can be counted quickly.
-        residual: The constraints that would take too long to count.
+        domains: For every axis the indices of the values that the constraints on it alone allow.
+        total: How many candidates `candidate` numbers.
+        is_listed: Whether every candidate is a point.
     """
 
     def __init__(self, axes: Sequence[Axis], constraints: Sequence[Constraint]) -> None:
-        checks = [Check(c, axes) for c in constraints]
+        self._checks = [Check(c, axes) for c in constraints]
+        self.domains = _domains(axes, [c for c in self._checks if len(c.scope) == 1])
+        between = [c for c in self._checks if len(c.scope) > 1]
+        groups = _connected(len(axes), [set(c.scope) for c in between])
+        self._components = [
+            Component(group, self.domains, [c for c in between if c.scope[0] in group]) for group in groups
+        ]
+        self._component_of = {i: component for component in self._components for i in component.axes}
         # Without axes there is one point, unless a constraint on constants forbids it.
-        self._is_possible = all(c.holds(()) for c in checks if not c.scope)
-        self.domains = _domains(axes, [c for c in checks if len(c.scope) == 1])
-        between = [c for c in checks if len(c.scope) > 1]
-        self.counter, self.residual = _choose(self.domains, between)
-        self._checks = checks
-        # The residual constraints by the last of their axes: with its value they are decided.
-        self._decided = [[c for c in self.residual if c.scope[-1] == i] for i in range(len(axes))]
-
-    @functools.cached_property
-    def counted(self) -> int:
-        """How many points meet the counted constraints."""
-        return self.counter.count() if self._is_possible else 0
+        is_possible = all(c.holds(()) for c in self._checks if not c.scope)
+        self.total = math.prod(c.size for c in self._components) if is_possible else 0
+        self._unlisted = [c for c in self._components if c.points is None]
+        self.is_listed = not self._unlisted
 
     @functools.cached_property
     def count(self) -> Count:
         """How many points there are."""
-        counted = self.counted
-        if not self.residual or not counted:
-            return Count(counted)
+        if self.is_listed or not self.total:
+            return Count(self.total)
         rng, met, drawn = Random(0), 0, 0
         while drawn < _MOST_DRAWN and met < _ENOUGH_MET:
             drawn += 1
-            met += self.meets_residual(self.counter.point_at(rng.randrange(counted)))
+            met += self.is_point(self.candidate(rng.randrange(self.total)))
         low, high = _interval(met, drawn)
-        return Count(counted * met // drawn, math.floor(counted * low), math.ceil(counted * high))
+        return Count(self.total * met // drawn, math.floor(self.total * low), math.ceil(self.total * high))
+
+    def candidate(self, number: int) -> Places:
+        """Return the candidate of a number, from 0 and below the total."""
+        places = [UNBOUND] * len(self.domains)
+        for component in self._components:
+            number, own = divmod(number, component.size)
+            for i, place in zip(component.axes, component.assignment(own), strict=True):
+                places[i] = place
+        return tuple(places)
+
+    def is_point(self, candidate: Places) -> bool:
+        """Return whether a candidate meets the constraints that are not met by construction."""
+        return all(check.holds(candidate) for component in self._unlisted for check in component.checks)
 
     def holds(self, places: Places) -> bool:
-        """Return whether a point meets every constraint."""
+        """Return whether places meet every constraint."""
         return all(check.holds(places) for check in self._checks)
 
-    def meets_residual(self, places: Places) -> bool:
-        """Return whether a point that meets the counted constraints meets the others too."""
-        return all(check.holds(places) for check in self.residual)
-
     def points(self) -> Iterator[Places]:
-        """Yield the points in the order of a grid: the last axis changes first.
-
-        A value is taken only if the counted constraints can be met with it and those before it.
-        """
-        if not self.domains:
-            yield from [()] * self.counted
-            return
-        if not self.counted:
-            return
-        places = [UNBOUND] * len(self.domains)
-        iterators = [iter(self.domains[0])]
-        while iterators:
-            depth = len(iterators) - 1
-            value = next(iterators[-1], None)
-            if value is None:
-                places[depth] = UNBOUND
-                iterators.pop()
-                continue
-            places[depth] = value
-            if not self._may_stand(places, depth):
-                continue
-            if depth + 1 == len(places):
-                yield tuple(places)
-            else:
-                iterators.append(iter(self.domains[depth + 1]))
+        """Yield the points in the order of a grid: the last axis changes first."""
+        return self._ordered(self.domains, self._fits)
 
     def nearest(self, preferences: Sequence[Sequence[int]]) -> Places | None:
         """Return the point that takes for each axis in turn the first value that the others allow.
 
-        Args:
-            preferences: For every axis the places of all its values, the preferred one first.
-
         Returns:
-            None where there is no point, or where residual constraints forbid what this leads to.
+            None if there is no point, or if the walk to it exceeds the effort.
         """
-        if not self.counted:
+        allowed = [set(domain) for domain in self.domains]
+        orders = [[v for v in each if v in own] for each, own in zip(preferences, allowed, strict=True)]
+        try:
+            return next(self._ordered(orders, _limited(self._fits)), None)
+        except _TooMuchEffortError:
             return None
-        places = [UNBOUND] * len(self.domains)
-        for depth, preferred in enumerate(preferences):
-            possible = set(self.domains[depth])
-            for value in preferred:
-                places[depth] = value
-                if value in possible and self._may_stand(places, depth):
-                    break
-            else:
-                return None
-        return tuple(places)
 
-    def _may_stand(self, places: list[int], depth: int) -> bool:
-        return self.counter.can_complete(places, depth) and all(c.holds(places) for c in self._decided[depth])
+    def _ordered(self, orders: Sequence[Sequence[int]], fits: Fits) -> Iterator[Places]:
+        if self.total:
+            yield from _walk(tuple(range(len(orders))), orders, fits, [UNBOUND] * len(orders))
+
+    def _fits(self, places: list[int], axis: int) -> bool:
+        return self._component_of[axis].fits(places, axis)
+
+
+def _walk(axes: Places, orders: Sequence[Sequence[int]], fits: Fits, places: list[int]) -> Iterator[Places]:
+    """Yield the assignments of axes by backtracking; the last axis changes first."""
+    iterators = [iter(orders[axes[0]])] if axes else []
+    if not axes:
+        yield ()
+    while iterators:
+        axis = axes[len(iterators) - 1]
+        value = next(iterators[-1], None)
+        if value is None:
+            iterators.pop()
+            continue
+        places[axis] = value
+        if not fits(places, axis):
+            continue
+        if len(iterators) == len(axes):
+            yield tuple([places[i] for i in axes])
+        else:
+            iterators.append(iter(orders[axes[len(iterators)]]))
+
+
+def _limited(fits: Fits) -> Fits:
+    """Return a function that raises `_TooMuchEffortError` after as many calls as the effort allows."""
+    spent = 0
+
+    def counted(places: list[int], axis: int) -> bool:
+        nonlocal spent
+        spent += 1
+        if spent > _EFFORT:
+            raise _TooMuchEffortError
+        return fits(places, axis)
+
+    return counted
+
+
+def _connected(count: int, scopes: Sequence[set[int]]) -> list[Places]:
+    """Return the connected components of axes, in the order of their first axes."""
+    groups = [{i} for i in range(count)]
+    for scope in scopes:
+        joined = [g for g in groups if g & scope]
+        groups = [g for g in groups if not g & scope] + [set().union(*joined)]
+    return sorted(tuple(sorted(g)) for g in groups)
 
 
 def _domains(axes: Sequence[Axis], alone: Sequence[Check]) -> tuple[Places, ...]:
@@ -430,24 +261,6 @@ def _domains(axes: Sequence[Axis], alone: Sequence[Check]) -> tuple[Places, ...]
                 left.append(value)
         domains.append(tuple(left))
     return tuple(domains)
-
-
-def _choose(domains: Sequence[Places], between: Sequence[Check]) -> tuple[Counter, tuple[Check, ...]]:
-    """Return what counts as many constraints as can be counted quickly, and the constraints that are left."""
-    counter = Counter(domains, between, Effort(_EFFORT))
-    try:
-        counter.count()
-    except TooMuchEffortError:
-        pass
-    else:
-        return counter, ()
-    sizes = [len(d) for d in domains]
-    kept, residual = list(between), []
-    while kept and forest_cost(sizes, kept) > _EFFORT:
-        widest = max(kept, key=lambda c: math.prod(sizes[i] for i in c.scope))
-        kept.remove(widest)
-        residual.append(widest)
-    return Counter(domains, kept, Effort()), tuple(residual)
 
 
 def _interval(met: int, drawn: int) -> tuple[float, float]:

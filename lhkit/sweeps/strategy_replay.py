@@ -1,4 +1,4 @@
-"""Strategies on a stored grid: how many variants each would have tried, without running one."""
+"""Replay of strategies on a stored grid, without running a variant."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ReplayRow:
         strategy: Its name.
         median: How many variants it tries until one is close to the best, median of the seeds; None: more than
             the budget.
-        low: The lower quartile, likewise.
-        high: The upper quartile, likewise.
+        low: The lower quartile of the same.
+        high: The upper quartile of the same.
         reached: With how many seeds it came close within the budget.
         seeds: How many seeds there were.
         share: The median as a share of the grid, or None.
@@ -142,7 +142,7 @@ def _begins(names: Sequence[str], rows: Sequence[tuple[KnobValue, ...]]) -> Cons
     def predicate(**values: KnobValue) -> bool:
         return tuple(values[name] for name in names) in allowed
 
-    return Constraint(f"the grid has {', '.join(names)}", tuple(names), predicate, evaluations=1)
+    return Constraint(f"the grid has {', '.join(names)}", tuple(names), predicate)
 
 
 def _variants(

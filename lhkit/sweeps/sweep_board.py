@@ -1,4 +1,4 @@
-"""A running sweep in a notebook: progress, best so far, a heat map that fills, and a button that stops it."""
+"""Live board of a running sweep in a notebook: progress, best so far, heat map, stop button."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lhkit.sweeps.sweep_summary import FAILED
 from lhkit.sweeps.variant_record import SweepRecord
 
 _STATIC = Path(__file__).parents[1] / "draw" / "static"
-# What is sent takes the kernel's time, and nobody reads faster.
+# Updates cost the kernel's time; more frequent ones cannot be read.
 _SECONDS_BETWEEN = 0.2
 # Of larger spaces no map is drawn while they run.
 _MOST_CELLS = 2_000

@@ -1,4 +1,4 @@
-"""A sweep over two or three knobs as heat maps: what to draw, and its drawing in matplotlib."""
+"""Heat maps of a sweep over two or three knobs: values and drawing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# What stands in the cell of a variant that failed; never colour alone.
+# The mark in the cell of a variant that failed; never colour alone.
 MARKS: Mapping[SweepStatus, str] = {
     "invalid-config": "∅",
     "schedule-failed": "✕",
@@ -48,7 +48,7 @@ class Cell:
     Attributes:
         row: Place of its value on the vertical axis.
         column: Place of its value on the horizontal axis.
-        status: What became of it.
+        status: Its status.
         text: Its time as a multiple of the best, or the mark of its failure.
         level: Its speed, on a logarithmic scale from the slowest (0) to the best (1); None where it has none.
         is_framed: Whether it is the winner, or the best where there is none.
@@ -83,7 +83,7 @@ class HeatMap:
         best_ns: The time of the best in ns, that the others are multiples of; None if there is none, or one
             of each payload.
         worst: The largest of these multiples.
-        legend: The marks that occur, with what they stand for.
+        legend: The marks that occur, with their meaning.
         is_timed: Whether any variant was timed.
         is_confirmed: Whether what is framed was ahead when the best few were timed again.
     """
@@ -106,16 +106,7 @@ def heat_map(
     values: Mapping[str, Sequence[KnobValue]] | None = None,
     winners: Collection[str] = (),
 ) -> HeatMap:
-    """Return what to draw of a sweep over at most three knobs, one of which may be the payload.
-
-    Args:
-        records: Its records so far.
-        values: The values that its knobs will have, where not all were tried yet.
-        winners: The keys of the variants that won, one a payload, to be framed; without them the best are.
-
-    Raises:
-        UsageError: More knobs were varied.
-    """
+    """Return what to draw of a sweep over at most three knobs, one of which may be the payload."""
     known = dict(values) if values is not None else knob_values(records)
     names = [n for n in known if len(known[n]) > 1] or list(known)[:1]
     if len(names) > MOST_KNOBS:

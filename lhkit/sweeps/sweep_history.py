@@ -1,4 +1,4 @@
-"""How a sweep went: the best so far after each variant, and what failed in which way."""
+"""Course of a sweep: best time after each variant, and counts of outcomes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lhkit.draw.figures import new_axes
 from lhkit.draw.tables import format_ns
 from lhkit.draw.theme import BLUE, GREY, VERMILION
 from lhkit.sweeps.sweep_heat import MARKS
@@ -68,12 +69,7 @@ def sweep_history(records: Sequence[SweepRecord]) -> History:
 
 def draw_history(history: History) -> Figure:
     """Return a figure: a dot a variant, a step line for the best so far, marks at the top for failures."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
-    figure.patch.set_alpha(0)
-    axes = figure.add_subplot()
-    axes.patch.set_alpha(0)
+    figure, axes = new_axes(7.2, 3.2)
     if history.timed:
         numbers, times = zip(*history.timed, strict=True)
         axes.scatter(numbers, times, s=12, color=GREY, label="variants")
@@ -99,7 +95,6 @@ def draw_history(history: History) -> Figure:
         axes.set_title(f"best: {format_ns(history.best_ns)}", fontsize=9, pad=14)
     if history.timed or history.failed:
         figure.legend(loc="outside lower center", ncols=3, frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
@@ -116,13 +111,9 @@ def status_bars(records: Sequence[SweepRecord]) -> tuple[StatusBar, ...]:
 
 def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
     """Return a figure of the counts, failures hatched, each with its most frequent message."""
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(7.2, 0.8 + 0.5 * max(len(bars), 1)), layout="constrained")
-    figure.patch.set_alpha(0)
-    axes = figure.add_subplot()
-    axes.patch.set_alpha(0)
+    figure, axes = new_axes(7.2, 0.8 + 0.5 * max(len(bars), 1))
     for row, bar in enumerate(bars):
         color = VERMILION if bar.is_failure else BLUE
         hatch = "//" if bar.is_failure else None
@@ -133,5 +124,4 @@ def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
     axes.set_xlim(left=0)
     axes.set_xlabel("variants")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.spines[["top", "right"]].set_visible(False)
     return figure

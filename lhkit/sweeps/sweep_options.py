@@ -1,7 +1,8 @@
-"""Sweeps: a schedule's knobs tried out, in the background of a notebook or to the end in a script."""
+"""``lhkit.sweep``: tries the values of a schedule's knobs, in the background of a notebook or to the end."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,20 +13,16 @@ from lhkit.model.errors import public, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.axes import Narrowing
-from lhkit.sweeps.confirmation_run import DEFAULT_SECONDS
+from lhkit.sweeps.dask_executor import check_executor
 from lhkit.sweeps.engine import OnEvent
-from lhkit.sweeps.executor_choice import check_executor
 from lhkit.sweeps.live_sweep import Sweep
 from lhkit.sweeps.space import Space, space_of
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_files import default_store
 from lhkit.sweeps.sweep_summary import PAYLOAD_AXIS
-from lhkit.sweeps.sweep_task import Preparation
+from lhkit.sweeps.sweep_task import SweepOptions
 from lhkit.worker.client import Worker
-from lhkit.worker.limits import Limits
-
-VARIANT_LIMITS = Limits(seconds=20.0)
 
 PayloadLike = Payload | str | os.PathLike[str]
 
@@ -39,62 +36,39 @@ def sweep(
     constraints: Sequence[Any] = (),
     strategy: str | Strategy = "grid",
     budget: int | None = None,
-    seconds: float | None = None,
     store: str | os.PathLike[str] | None = None,
-    known: Sequence[str | os.PathLike[str]] = (),
-    seed: int = 0,
-    executor: str = "local",
-    limits: Limits | None = None,
-    worker: Worker | None = None,
-    resume: bool = True,
-    sync: bool = False,
-    confirm: bool = True,
-    confirm_seconds: float | None = DEFAULT_SECONDS,
     on_event: OnEvent | None = None,
-    **how: Any,
+    options: SweepOptions | None = None,
+    **changes: Any,
 ) -> Sweep:
     """Try the variants of a schedule's knobs: each is compiled, verified and timed, and kept in a store.
 
     Where an event loop is running (in a notebook) it returns at once and the sweep goes on in the background;
-    in a script it runs to the end. A variant that is in the store is not tried again, so that a sweep that was
-    stopped, interrupted or killed goes on where it was. Equal programs are compiled and timed once. Each is
-    verified against the payload's NumPy reference, else against the unscheduled payload.
+    in a script it runs to the end. A variant that is in the store is not tried again, so an interrupted sweep
+    resumes where it left off. Equal programs are compiled and timed once. Each is verified against the
+    payload's NumPy reference, else against the unscheduled payload.
 
     In the end the best few and the schedule as it was given are timed again, side by side in fresh processes,
-    until one wins or they are declared equal: a sweep of noisy times has a first place even among equals. What
-    is measured for that is kept beside the store, and an interrupted confirmation goes on where it was.
+    until one wins or they are declared equal: a sweep of noisy times has a first place even among equals. These
+    measurements are kept beside the store, and an interrupted confirmation resumes where it left off.
 
     Args:
         payload: The payload, loaded or a path; several by name make ``payload`` the first axis.
         schedule: The schedule, loaded or a path; knobs that are set keep their values unless they are narrowed.
-        knobs: What is left of knobs: lists, or texts such as ``4,8,16``, ``1..64``, ``8..256*2``.
+        knobs: The values to try, by knob: lists, or texts such as ``4,8,16``, ``1..64``, ``8..256*2``.
         constraints: What a variant has to meet beside what the schedule requires: texts, functions of knobs.
         strategy: ``grid``, ``random``, ``latin-hypercube``, ``coordinate-descent``, ``tpe``, or a `Strategy`.
         budget: How many variants, those that are known among them.
-        seconds: How long variants are tried, from the first one on.
         store: The file of the records; without one it is the same file for the same payload and schedule.
-        known: Other stores, whose records are first taken into this one.
-        seed: What the order of the variants and the arguments are drawn from.
-        executor: Where variants are tried: ``local``; ``dask:ADDRESS``, on the machines of the Dask cluster
-            with that scheduler, one variant at a time each; ``dask``, on a cluster of this machine (in a
-            script call it under ``if __name__ == "__main__":``, as Dask asks for).
-        limits: Time and memory for one variant; 20 seconds if not given.
-        resume: Whether to use what the store knows.
-        sync: Have every record on the disk before the next variant, should the machine itself die.
-        confirm: Whether to confirm the winner. With several payloads that is done for each. A sweep that was
-            stopped, or tried on machines of another kind, has no confirmation.
-        confirm_seconds: How long that may take, or None; no process is begun that would take longer, but for
-            the first.
-        worker: A worker to use instead of one of the sweep's own.
         on_event: Called with a `SweepEvent` after every variant and at the end.
-        **how: ``function``, ``arguments``, ``opt_level`` (3) and ``target`` as for ``lhkit.compile``,
-            ``microkernels``, ``pin`` and ``deduplicate``; see `Preparation`.
+        options: Limits, executor, confirmation, and how variants are compiled.
+        **changes: Fields of `SweepOptions` that replace those of ``options``.
 
     Returns:
         The sweep; live where a loop is running, else at its end.
 
     Raises:
-        UsageError: A knob, value, constraint, strategy or store that cannot be used.
+        UsageError: A knob, value, constraint, strategy, option or store that cannot be used.
         LhkitError: In a script: nothing can be tried, or a record cannot be kept.
     """
     found = prepare_sweep(
@@ -105,22 +79,12 @@ def sweep(
         strategy=strategy,
         budget=budget,
         store=store,
-        seed=seed,
-        executor=executor,
-        limits=limits,
-        worker=worker,
-        **how,
+        options=options,
+        **changes,
     )
     if on_event is not None:
         found.subscribe(on_event)
-    found.start(
-        seconds=seconds,
-        resume=resume,
-        sync=sync,
-        confirm_seconds=confirm_seconds,
-        is_confirmed=confirm,
-        known=known,
-    )
+    found.start()
     return found
 
 
@@ -133,37 +97,23 @@ def prepare_sweep(
     strategy: str | Strategy = "grid",
     budget: int | None = None,
     store: str | os.PathLike[str] | None = None,
-    seed: int = 0,
-    executor: str = "local",
-    limits: Limits | None = None,
-    worker: Worker | None = None,
-    **how: Any,
+    options: SweepOptions | None = None,
+    **changes: Any,
 ) -> Sweep:
     """Return a sweep that has not begun; the arguments are those of `sweep`."""
-    check_executor(executor)
-    payloads, axis = _payloads(payload, worker)
-    loaded = as_schedule(schedule, worker, target=how.get("target"))
-    how = {"seed": seed, **how}
     try:
-        preparation = Preparation(**how)
+        how = dataclasses.replace(options or SweepOptions(), **changes)
     except TypeError as error:
         raise usage_error(f"sweep: {error}") from None
+    check_executor(how.executor)
+    payloads, axis = _payloads(payload, how.worker)
+    loaded = as_schedule(schedule, how.worker, target=how.target)
     one_or_many = {"payloads": payloads} if axis else {"payload": payloads[""]}
-    space = space_of(loaded, knobs=knobs, constraints=constraints, function=preparation.function, **one_or_many)
-    chosen = make_strategy(strategy, space, seed=seed, budget=budget) if isinstance(strategy, str) else strategy
-    return Sweep(
-        payloads,
-        axis,
-        loaded,
-        space,
-        chosen,
-        preparation,
-        path=Path(store) if store is not None else default_store(payloads, loaded),
-        limits=limits or VARIANT_LIMITS,
-        worker=worker,
-        total=_total(space, budget),
-        executor=executor,
-    )
+    space = space_of(loaded, knobs=knobs, constraints=constraints, function=how.function, **one_or_many)
+    if isinstance(strategy, str):
+        strategy = make_strategy(strategy, space, seed=how.seed, budget=budget)
+    path = Path(store) if store is not None else default_store(payloads, loaded)
+    return Sweep(payloads, axis, loaded, space, strategy, how, path=path, total=_total(space, budget))
 
 
 def _payloads(

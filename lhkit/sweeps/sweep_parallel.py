@@ -1,4 +1,4 @@
-"""A sweep over many knobs: parallel coordinates, and how much each knob explains."""
+"""Parallel coordinates of a sweep over many knobs, with the importance of each."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ParallelCoordinates:
         axes: The knobs that were varied, the most important first.
         lines: The variants: the failed first, then from the slowest to the best, which thus lies on top.
         worst: The time of the slowest as a multiple of the best.
-        middle: The median time, likewise.
+        middle: The median time, in the same unit.
         left_out: How many variants in the middle are not drawn.
         importance: What the bars beside it show.
     """
@@ -72,15 +72,7 @@ class ParallelCoordinates:
 def parallel_coordinates(
     records: Sequence[SweepRecord], *, winners: Collection[str] = ()
 ) -> ParallelCoordinates:
-    """Return what to draw of a sweep.
-
-    Args:
-        records: Its records.
-        winners: The keys of the variants that won, one a payload; without them the best are drawn thick.
-
-    Raises:
-        UsageError: No knob was varied.
-    """
+    """Return what to draw of a sweep."""
     importance = knob_importance(records)
     values = {name: own for name, own in knob_values(records).items() if len(own) > 1}
     if not values:
@@ -114,7 +106,7 @@ def _thinned(lines: list[ParallelLine]) -> list[ParallelLine]:
 
 
 def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
-    """Return a figure: a line a variant, bright where it is fast, and bars of importance beside it."""
+    """Return a figure: one line per variant, bright where it is fast, and bars of importance beside it."""
     from matplotlib.figure import Figure
 
     count = len(plot.axes)

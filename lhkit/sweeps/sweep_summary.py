@@ -1,4 +1,4 @@
-"""What a sweep found, from its records: the way to the best, and what failed."""
+"""Summaries of the records of a sweep: outcomes, relative times, best choices per payload."""
 
 from __future__ import annotations
 
@@ -55,12 +55,7 @@ class StatusCount:
 
 
 def median_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> dict[str, int]:
-    """Return the median times in ns by key; the same programs have the times of the one that was timed.
-
-    Args:
-        records: The records of one environment.
-        hopeless: Whether to include variants that were stopped early, of which one run is known.
-    """
+    """Return the median times in ns by key; the same programs have the times of the one that was timed."""
     wanted = ("ok", "stopped-early") if hopeless else ("ok",)
     found = {}
     for key, timed in originals(records).items():
@@ -70,12 +65,7 @@ def median_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> d
 
 
 def relative_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> dict[str, float]:
-    """Return the median times by key, as multiples of the best one of the same payload.
-
-    Args:
-        records: The records of one environment.
-        hopeless: As for `median_times`.
-    """
+    """Return the median times by key, as multiples of the best one of the same payload."""
     times, best = median_times(records, hopeless=hopeless), best_by_payload(records)
     of = {r.key: r.values.get(PAYLOAD_AXIS) for r in records}
     return {key: ns / best[of[key]][1] for key, ns in times.items() if of[key] in best}
@@ -162,11 +152,7 @@ def best_per_payload(
 
 
 def rank_choices(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) -> tuple[Choice, ...]:
-    """Return the choices that were timed on every payload, the least mean regret first.
-
-    Raises:
-        UsageError: No variant has the axis, or no choice was timed on all payloads.
-    """
+    """Return the choices that were timed on every payload, the least mean regret first."""
     times = _times(records, axis)
     best = {payload: min(choices.values()) for payload, choices in times.items()}
     common = [k for k in next(iter(times.values())) if all(k in choices for choices in times.values())]
@@ -182,33 +168,21 @@ def rank_choices(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) ->
     return tuple(sorted(ranked, key=lambda c: c.mean_regret))
 
 
-def best_choice(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) -> Choice:
-    """Return the one choice that is best overall: with the least mean regret.
-
-    Raises:
-        UsageError: As for `rank_choices`.
-    """
-    return rank_choices(records, axis=axis)[0]
-
-
 def choices_of(result: SweepResult) -> tuple[Choice, ...]:
     """Return the choices of a sweep; see `SweepResult.choices`."""
     return rank_choices(result.records)
 
 
 def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None]]:
-    """Return a row a payload: its arguments, its best knobs, their time, and the regret of one choice for all.
+    """Return one row per payload: arguments, best knobs, their time, and the regret of one choice for all.
 
     The best knobs of a payload are those that won when the best few were timed again, or that were ahead then
     where there was no difference; ``confirmed`` says which. The regret is None where no choice was timed on
     all payloads.
-
-    Raises:
-        UsageError: The sweep had no several payloads, or no variant was timed.
     """
     records = result.records
     try:
-        one = dict(best_choice(records).regrets)
+        one = dict(rank_choices(records)[0].regrets)
     except UsageError:
         one = {}
     found = dict(result.confirmations)

@@ -111,7 +111,7 @@ def course_lines(result: SweepResult) -> list[str]:
 
 
 def confirmation_lines(result: SweepResult) -> list[str]:
-    """Return who won when the best few were timed again, or that nobody did that."""
+    """Return the outcome of the confirmation, or that there was none."""
     if result.unconfirmed is not None:
         return [f"the best few were not timed again: {result.unconfirmed}"]
     lines = []
@@ -168,11 +168,7 @@ def sweep_text(result: SweepResult) -> str:
 
 
 def draw_knobs(result: SweepResult) -> Figure:
-    """Return the figure that fits the knobs: heat maps of up to three, else parallel coordinates.
-
-    Raises:
-        UsageError: No knob was varied.
-    """
+    """Return the figure that fits the knobs: heat maps of up to three, else parallel coordinates."""
     winners = {found.leader_key for _, found in result.confirmations if found.winner_key or found.is_settled}
     if can_be_mapped(result.records):
         varied = varied_knobs(result.records)

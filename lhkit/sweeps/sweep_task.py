@@ -1,4 +1,4 @@
-"""What a sweep is of: a schedule, and a payload or several with all that trying a variant takes."""
+"""The task of a sweep: options, schedule, and for each payload the inputs and expected results."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ from lhkit.text.lexer import lex, without_trivia
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import Packing
+
+VARIANT_LIMITS = Limits(seconds=20.0)
+CONFIRM_SECONDS = 30.0
 
 # What decides a variant, as hashes: the same in every process, and blind to what does not matter.
 
@@ -77,12 +80,7 @@ def _without_choices(text: str) -> list[str]:
 
 
 def variant_key(scope: str, values: Mapping[str, KnobValue]) -> str:
-    """Return the key of a variant.
-
-    Args:
-        scope: Hash of all that decides it besides its knobs.
-        values: The value of every knob; their order does not matter.
-    """
+    """Return the key of a variant."""
     written = json.dumps(sorted((name, value) for name, value in values.items()))
     return hashlib.sha256(f"{scope} {written}".encode()).hexdigest()
 
@@ -203,36 +201,56 @@ class Task:
 Array = NDArray[Any]
 
 _ALIGNMENT_BYTES = 64
-# A variant is compared with the best of many, by whoever confirms the winner; here a per cent will do.
+# A variant is compared with the best of many, when the winner is confirmed; one per cent is enough here.
 _RULES = {"batch_ns": 2_000_000, "least_runs": 5, "most_runs": 9, "enough_ns": 30_000_000, "hopeless": 3.0}
 _MACHINE = ("cpu", "vector extensions", "clock", "memory", "threads", "bindings", "lhkit")
 
 
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """How variants are tried, as a user may choose it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOptions:
+    """Options of a sweep; `lhkit.sweep` takes one as ``options`` and each field as a keyword argument.
 
     Attributes:
+        seconds: How long variants are tried, from the first one on; None: without end.
+        seed: What the order of the variants and the arguments are drawn from.
+        executor: Where variants are tried: ``local``; ``dask:ADDRESS``, on the machines of the Dask cluster
+            with that scheduler, one variant at a time each; ``dask``, on a cluster of this machine (in a
+            script call it under ``if __name__ == "__main__":``, as Dask asks for).
+        limits: Time and memory for one variant.
+        worker: A worker to use instead of one of the sweep's own.
+        known: Other stores, whose records are first copied into this one.
+        resume: Whether to use what the store knows.
+        sync: Whether every record is on the disk before the next variant, in case the machine itself dies.
+        confirm: Whether to confirm the winner, with several payloads that of each. A sweep that was stopped,
+            or tried on machines of another kind, has no confirmation.
+        confirm_seconds: How long that may take, or None; no process is begun that would take longer, but for
+            the first.
         function: Which function of the payloads; needed where they have several.
         arguments: What to run on; drawn from the seed if not given.
-        seed: What arguments are drawn from.
         opt_level: LLVM's optimization level, 0 to 3.
         target: What variants are compiled for, as for ``lhkit.compile``.
-        microkernels: What runs for each microkernel that the schedule calls.
+        microkernels: The implementation of each microkernel that the schedule calls.
         pin: Whether to stay on one core.
         deduplicate: Whether equal programs are compiled and timed once.
-        limits: What getting ready may take.
     """
 
+    seconds: float | None = None
+    seed: int = 0
+    executor: str = "local"
+    limits: Limits = VARIANT_LIMITS
+    worker: Worker | None = None
+    known: Sequence[str | os.PathLike[str]] = ()
+    resume: bool = True
+    sync: bool = False
+    confirm: bool = True
+    confirm_seconds: float | None = CONFIRM_SECONDS
     function: str | None = None
     arguments: Sequence[Array] | None = None
-    seed: int = 0
     opt_level: int = 3
     target: str | None = None
     microkernels: Mapping[str, str | os.PathLike[str]] | None = None
     pin: bool = True
     deduplicate: bool = True
-    limits: Limits | None = None
 
 
 def prepare_task(
@@ -240,7 +258,7 @@ def prepare_task(
     schedule: Schedule,
     first: Mapping[str, KnobValue],
     payload_axis: str | None,
-    how: Preparation,
+    how: SweepOptions,
     worker: Worker,
     environment: str,
 ) -> Task:
@@ -254,9 +272,6 @@ def prepare_task(
         how: How variants are tried.
         worker: What computes the reference.
         environment: Of the machines that try them; see `environment_hash`.
-
-    Raises:
-        LhkitError: A reference cannot be computed, or arguments do not fit.
     """
     facts = {
         "environment": environment,
@@ -288,16 +303,14 @@ def environment_hash(worker: Worker, *, opt_level: int, target: str = "") -> str
 
 
 def _subject(
-    payload: Payload, schedule: Schedule, facts: Mapping[str, Any], how: Preparation, worker: Worker
+    payload: Payload, schedule: Schedule, facts: Mapping[str, Any], how: SweepOptions, worker: Worker
 ) -> Subject:
     given = read_microkernels(how.microkernels)
-    kernel = Kernel(
-        payload, schedule, how.function, how.opt_level, worker, how.limits, given, target=how.target
-    )
+    kernel = Kernel(payload, schedule, how.function, how.opt_level, worker, None, given, target=how.target)
     function = kernel.function
     chosen = generate_arguments(function, how.seed) if how.arguments is None else how.arguments
     inputs = fit_arguments(function.arguments, tuple(chosen), function.describe())
-    unscheduled = Kernel(payload, None, function.name, how.opt_level, worker, how.limits)
+    unscheduled = Kernel(payload, None, function.name, how.opt_level, worker, None)
     results, against = expected_results(unscheduled, inputs)
     expected = [np.asarray(r) for r in results]
     shapes = [a.shape for a in inputs]

@@ -1,4 +1,4 @@
-"""Variants as a sweep found them: one record each, a line of the store."""
+"""Records of variants, and the result of a sweep."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SweepTime:
 
 @dataclass(frozen=True, slots=True)
 class SweepRecord:
-    """What became of one variant; ``schemas/sweep-1.json`` says the same of its line in a store.
+    """The outcome of one variant; ``schemas/sweep-1.json`` describes its line in a store.
 
     Attributes:
         schema: ``lhkit.sweep/1``.
@@ -69,7 +69,7 @@ class SweepRecord:
         gflops: 10^9 floating-point operations a second, or None if they are not counted.
         max_abs_error: The largest difference from the reference, or None where it did not run, or where
             only one of both is finite.
-        hot_loops: What bounds its loops, or None if nobody looked.
+        hot_loops: What bounds its loops, or None.
         ir_sha256: Hash of the scheduled payload, or None if the schedule did not apply.
         environment: Hash of machine, toolchain and pipeline; times of different ones do not mix.
         started: When it was tried, in ISO 8601.
@@ -177,7 +177,7 @@ class SweepResult(Printable):
         return ranked
 
     def by_payload(self) -> pd.DataFrame:
-        """Return the table from size to knobs: a row a payload, its best knobs, and the regret of one choice.
+        """Return the table from size to knobs: per payload its best knobs and the regret of one choice.
 
         The one choice is the first of `choices`; its regret is how much longer it takes than the best (0.1 is
         10 %). ``confirmed`` says whether the knobs won when they were timed again.
@@ -198,7 +198,7 @@ class SweepResult(Printable):
         return written
 
     def frame(self) -> pd.DataFrame:
-        """Return a row a variant: its knobs, status, times, and what else its record holds."""
+        """Return one row per variant: its knobs, status, times, and what else its record holds."""
         records: pd.DataFrame = frame(self, "records")
         return records
 
@@ -222,9 +222,6 @@ def record_from_json(data: Any) -> SweepRecord:
     """Return the record that a line holds, decoded.
 
     Written out by hand because stores have a hundred thousand lines.
-
-    Raises:
-        ValueError: It is something else; the message names the field.
     """
     if not isinstance(data, dict) or data.keys() != _NAMES or data["schema"] != SCHEMA:
         raise ValueError(f"it is no record of {SCHEMA}")

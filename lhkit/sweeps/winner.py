@@ -1,4 +1,4 @@
-"""Which of a few programs is the fastest, or that none is: decided over processes, not over calls.
+"""Sequential test for the fastest of a few programs, with processes as the unit of sampling.
 
 Where code and data come to lie is drawn once a process and moves times by some per cent, however long that
 process is sampled. So a process counts as one observation of each ratio, and processes are added until the
@@ -48,7 +48,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where one contender stands.
+    """The current estimate for one contender.
 
     Attributes:
         name: The contender.
@@ -104,19 +104,13 @@ class Verdict:
 def contest(
     sample: Callable[[tuple[str, ...]], Comparison | None], contenders: Sequence[str], rule: Rule | None = None
 ) -> tuple[Verdict, tuple[Comparison, ...]]:
-    """Sample process after process until a winner is named, or nobody can be.
+    """Sample process after process until a winner is named or none can be.
 
     Args:
         sample: Measures the named contenders in a fresh process; those that are out are no longer named. None
-            ends the contest, be it that time is up or that somebody stopped it.
+            ends the contest, because time is up or it was stopped.
         contenders: The names.
         rule: When a winner is named.
-
-    Returns:
-        The verdict and what was measured.
-
-    Raises:
-        UsageError: There is no contender, or nothing was measured at all.
     """
     rule = rule or Rule()
     runs: list[Comparison] = []
@@ -138,15 +132,6 @@ def judge(
     """Return the verdict on contenders after some processes.
 
     Sampling goes on with those of `Verdict.tied` while the outcome is open.
-
-    Args:
-        runs: What was measured, one comparison a process; a contender may be missing in later ones.
-        contenders: The names to judge.
-        rule: When a winner is named.
-        is_over: Whether there will be no more processes.
-
-    Raises:
-        UsageError: There is no contender, or one was never measured.
     """
     rule = rule or Rule()
     _check(runs, contenders)
@@ -172,9 +157,6 @@ def ratio_over_processes(
     """Return the speed of one entry as a multiple of another's, over the processes that sampled both.
 
     Each process gives one value, the median over its rounds: what drifts within a process cancels.
-
-    Raises:
-        UsageError: No process sampled both.
     """
     both = [run for run in runs if {name, other} <= _names(run)]
     ratios = []

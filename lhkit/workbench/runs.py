@@ -162,7 +162,7 @@ def sweep_it(subject: Subject, _: Worker, watch: Watch) -> Result:
     # A knob that was moved is swept like the others.
     schedule = dataclasses.replace(subject.schedule, settings=())
     watch.tell(RunProgress("sweep", "getting ready"))
-    found = prepare_sweep(subject.payload, schedule)
+    found = prepare_sweep(subject.payload, schedule, confirm=False)
     watch.ended_by(found.stop)
 
     def follow(event: SweepEvent) -> None:
@@ -176,7 +176,7 @@ def sweep_it(subject: Subject, _: Worker, watch: Watch) -> Result:
 
     found.subscribe(follow)
     # Short timings, one after the other: what is ahead is measured with the button beside this one.
-    found.start(is_confirmed=False)
+    found.start()
     return swept(found.result(), subject)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import lhkit
 
 PACKAGE = Path(lhkit.__file__).parent
+BENCHMARKS = PACKAGE.parent / "benchmarks"  # a room beside the package, in no wheel
 FEATURES = {
     *("model", "draw", "text", "worker", "load", "payloads", "traces", "checks", "repairs", "tiles", "kernels"),
     *("memory", "bench", "sweeps", "compose"),
@@ -39,16 +40,16 @@ TABLE = {
     "workbench": FEATURES | {"show"},
     "lessons": FEATURES | {"show"},
     "exercises": FEATURES | {"show", "lessons"},
-    "suite": FEATURES | {"show"},
-    "cli": FEATURES | {"show", "workbench", "lessons", "exercises", "suite"},
+    "cli": FEATURES | {"show", "workbench", "lessons", "exercises"},
     "__main__": {"cli"},
+    "benchmarks": FEATURES | {"show", "cli"},
     "__init__": FEATURES | {"show", "workbench", "lessons", "exercises", "ops"},
 }
 # (from, to): a process that is started, not loaded beside what starts it.
 PROCESSES = {
     ("lhkit.worker.__main__", "lhkit.compiler.worker_main"),
-    ("lhkit.suite.rival_process.rival_handlers", "lhkit.compiler.machine.python_references"),
-    ("lhkit.suite.rival_process.rival_handlers", "lhkit.compiler.machine.timing_runs"),
+    ("benchmarks.rival_process", "lhkit.compiler.machine.python_references"),
+    ("benchmarks.rival_process", "lhkit.compiler.machine.timing_runs"),
     ("lhkit.memory.kernel_memory", "lhkit.kernels.argument_marshalling"),
 }
 MLIR = {"mlir", "torch_mlir", "iree"}
@@ -58,8 +59,10 @@ MLIR = {"mlir", "torch_mlir", "iree"}
 def modules():
     """Return all modules, name → path; a package is named without ``__init__``."""
     found = {}
-    for path in sorted(p for p in PACKAGE.rglob("*.py") if "_shipped" not in p.parts):
-        name = ".".join(("lhkit", *path.relative_to(PACKAGE).with_suffix("").parts))
+    for path in sorted((*PACKAGE.rglob("*.py"), *BENCHMARKS.glob("*.py"))):
+        if "_shipped" in path.parts:
+            continue
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
         found[name.removesuffix(".__init__")] = path
     return found
 
@@ -70,6 +73,8 @@ def tree_of(path):
 
 
 def room_of(name):
+    if name.startswith("benchmarks"):
+        return "benchmarks"
     return name.split(".")[1] if "." in name else "__init__"
 
 

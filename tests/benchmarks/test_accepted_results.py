@@ -2,18 +2,16 @@
 
 import json
 import re
-from pathlib import Path
 
 import jsonschema
 import pytest
 
-import lhkit
-from lhkit.load.shipped_files import shipped_folder
-from lhkit.suite.suite import OURS
-from lhkit.suite.suite_table import load_suite, load_table
+from benchmarks.suite import OURS
+from benchmarks.suite_file import load_suite
+from benchmarks.suite_table import FOLDER, load_table
 
-FILES = sorted((shipped_folder("data") / "suite").glob("*.json"))
-SCHEMA = json.loads((Path(lhkit.__file__).parent / "schemas" / "suite-1.json").read_text(encoding="utf-8"))
+FILES = sorted((FOLDER / "accepted").glob("*.json"))
+SCHEMA = json.loads((FOLDER / "suite-1.json").read_text(encoding="utf-8"))
 FAMILIES = {family.name: family for family in load_table().families}
 # A path from a root: two folders or more, or a drive.
 ABSOLUTE = re.compile(r'[\s"=:(](?:/[\w.-]+){2,}|\b[A-Z]:\\\\')

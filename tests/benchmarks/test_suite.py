@@ -7,17 +7,24 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from suite_results import CRASHED, FAMILIES, RESULT, row
+from suite_samples import CRASHED, FAMILIES, RESULT, row
 
 import lhkit
+from benchmarks.suite import shape_text
+from benchmarks.suite_file import suite_from_json, suite_to_json
+from benchmarks.suite_results import (
+    compare_suites,
+    family_means,
+    goal_text,
+    judge_goals,
+    rival_ratios,
+    share_of_limit,
+)
+from benchmarks.suite_table import FOLDER
 from lhkit.model.errors import UsageError
-from lhkit.suite.suite import shape_text
-from lhkit.suite.suite_comparison import compare_suites
-from lhkit.suite.suite_file import suite_from_json, suite_to_json
-from lhkit.suite.suite_results import family_means, goal_text, judge_goals, rival_ratios, share_of_limit
 
-SCHEMAS = Path(lhkit.__file__).parent / "schemas"
-SCHEMA, BENCH = (json.loads((SCHEMAS / f"{n}-1.json").read_text(encoding="utf-8")) for n in ("suite", "bench"))
+FILES = FOLDER / "suite-1.json", Path(lhkit.__file__).parent / "schemas" / "bench-1.json"
+SCHEMA, BENCH = (json.loads(file.read_text(encoding="utf-8")) for file in FILES)
 
 
 def written(result=RESULT):

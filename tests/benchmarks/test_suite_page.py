@@ -4,11 +4,11 @@ import dataclasses
 import re
 import xml.etree.ElementTree as ET
 
-from suite_results import FAMILIES, RESULT, row
+from suite_samples import FAMILIES, RESULT, row
 
-from lhkit.suite.suite_bars import BarGroup, RatioBar, family_groups, ratio_svg, rivals_in_order, row_group
-from lhkit.suite.suite_page import suite_page
-from lhkit.suite.suite_tables import family_table, result_lines, row_line
+from benchmarks.suite_bars import BarGroup, RatioBar, family_groups, ratio_svg, rivals_in_order, row_group
+from benchmarks.suite_page import suite_page
+from benchmarks.suite_tables import family_table, result_lines, row_line
 
 RIVALS = ("NumPy", "torch")
 

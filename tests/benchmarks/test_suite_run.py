@@ -8,22 +8,23 @@ import sys
 from pathlib import Path
 
 import pytest
-from suite_results import RESULT
-from suite_results import row as result_row
+from suite_samples import RESULT
+from suite_samples import row as result_row
 
 import lhkit
-from lhkit.cli import suite_command as suite
+from benchmarks import suite_program as suite
+from benchmarks.suite import LeftOut
+from benchmarks.suite_file import suite_from_json, suite_to_json
+from benchmarks.suite_results import rival_ratios
+from benchmarks.suite_run import SuiteOptions, SuiteRun
+from benchmarks.suite_table import choose_families, choose_rivals, load_table
+from benchmarks.suite_tables import setting_lines
 from lhkit.cli.main import run_program
 from lhkit.model.errors import UsageError
-from lhkit.suite.suite import LeftOut
-from lhkit.suite.suite_file import suite_from_json, suite_to_json
-from lhkit.suite.suite_results import rival_ratios
-from lhkit.suite.suite_run import SuiteOptions, SuiteRun
-from lhkit.suite.suite_table import choose_families, choose_rivals, load_table
-from lhkit.suite.suite_tables import setting_lines
 from lhkit.worker.limits import Limits
 
 ROOT = Path(__file__).parents[2]
+SUITE = ROOT / "benchmarks" / "accepted" / "softmax.json"
 RIVALS = """
 import os, signal, time, this
 
@@ -317,3 +318,11 @@ def test_the_shipped_table_names_generators_and_rivals_that_there_are():
             "FAMILIES" not in text or all(f'"{name}"' in text or name == "softmax" for name in known)
         )
     assert choose_rivals(table, ["torch"]).families[0].rivals == ("torch",)
+
+
+def test_an_installed_package_says_that_the_suite_needs_a_checkout(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(lhkit, "__file__", str(tmp_path / "lhkit" / "__init__.py"))
+    monkeypatch.chdir(tmp_path)
+    for words in (["bench", "--suite"], ["compare", *2 * [str(SUITE)]]):
+        assert run_program(words) == 2
+        assert "it needs a checkout of lhkit" in capsys.readouterr().err

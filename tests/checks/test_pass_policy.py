@@ -146,8 +146,8 @@ def test_sequences_beside_the_payload_do_not_run_by_themselves(out, payload):
 def test_a_sweep_refuses_too(out, payload):
     knob = '%k = transform.tune.knob<"k"> = 1 : i64 from options = [1 : i64, 2 : i64] -> !transform.param<i64>'
     schedule = load_schedule(schedule_text(knob, snapshot(out)))
-    sweep = prepare_sweep(payload, schedule, store=None)
-    sweep.start(is_confirmed=False)
+    sweep = prepare_sweep(payload, schedule, store=None, confirm=False)
+    sweep.start()
     records = sweep.result().records
     assert {r.status for r in records} == {"schedule-failed"}
     assert "not allowed" in records[0].message

@@ -72,7 +72,7 @@ def test_run_says_how_much_memory_a_kernel_takes(lhkit_here):
     run = lhkit_here("run", "fc_relu.mlir", "--footprint")
     assert run.returncode == 0, run.stderr
     assert "most bytes at once  2,097,152  2,097,152" in run.stdout
-    assert "What was counted is what was foretold." in run.stdout
+    assert "What was counted is what was predicted." in run.stdout
 
 
 def test_the_seed_decides_generated_arguments(lhkit_here, tmp_path):

@@ -42,7 +42,7 @@ def test_the_readme_has_commands_to_try():
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("data", "schedules"):
+    for name in ("benchmarks", "data", "schedules"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
 

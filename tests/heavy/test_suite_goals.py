@@ -6,12 +6,12 @@ Run by hand on a quiet one with ``pytest -m heavy -s tests/heavy/test_suite_goal
 
 import pytest
 
+from benchmarks.suite import OURS, SuiteResult
+from benchmarks.suite_results import judge_goals
+from benchmarks.suite_run import SuiteOptions, SuiteRun
+from benchmarks.suite_table import load_table
+from benchmarks.suite_tables import family_table, goal_table, left_out_lines
 from lhkit.draw.tables import table_text
-from lhkit.suite.suite import OURS, SuiteResult
-from lhkit.suite.suite_results import judge_goals
-from lhkit.suite.suite_run import SuiteOptions, SuiteRun
-from lhkit.suite.suite_table import load_table
-from lhkit.suite.suite_tables import family_table, goal_table, left_out_lines
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(3600)]
 

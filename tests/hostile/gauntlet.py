@@ -52,7 +52,7 @@ class Report:
 def _uses(kind: str, path: Path, out: Path) -> dict[str, Callable[[], object]]:
     """Return the ways in which a file of a kind is opened, by name."""
     import lhkit
-    from lhkit.bench.bench_store import load_bench
+    from lhkit.bench.bench_file import load_bench
     from lhkit.sweeps.sweep_files import load_records
 
     limit = ("--timeout", str(REQUEST_SECONDS), "--memory", str(MEMORY_BYTES))

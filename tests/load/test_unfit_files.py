@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import lhkit
-from lhkit.bench.bench_store import load_bench
+from lhkit.bench.bench_file import load_bench
 from lhkit.cli.run_command import _load_array
 from lhkit.compose.followed_file import FollowedFile
 from lhkit.lessons.publishing import publish_notebook

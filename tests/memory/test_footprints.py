@@ -1,4 +1,4 @@
-"""The memory of kernels: foretold equals counted, or bounds it; and what schedules do to it."""
+"""The memory of kernels: predicted equals counted, or bounds it; and what schedules do to it."""
 
 import re
 
@@ -45,13 +45,13 @@ def footprint_of(payload, schedule=None, opt_level=1, microkernels=()):
     return kernel.footprint()
 
 
-def foretold(footprint):
+def prediction_of(footprint):
     """Everything that can be counted, as (allocations, total, peak, left)."""
     return tuple(r.low if r.is_exact else (r.low, r.high) for _, r, _ in footprint.pairs)
 
 
 @pytest.mark.parametrize(("payload", "schedule"), list(cells()))
-def test_foretold_is_counted_for_all_that_is_shipped(payload, schedule):
+def test_predicted_is_counted_for_all_that_is_shipped(payload, schedule):
     applied = lhkit.load_schedule(schedule) if schedule else None
     microkernels = read_microkernels(MICROKERNELS.get(schedule.stem) if schedule else None)
     # Optimized as by default, since LLVM knows what allocations are and may leave some out.
@@ -61,7 +61,7 @@ def test_foretold_is_counted_for_all_that_is_shipped(payload, schedule):
 
 
 @pytest.mark.heavy
-def test_foretold_is_counted_for_every_schedule_with_every_payload_that_it_fits():
+def test_predicted_is_counted_for_every_schedule_with_every_payload_that_it_fits():
     schedules = [lhkit.load_schedule(path) for path in sorted(SCHEDULES.glob("*.mlir"))]
     fitting = 0
     for path in sorted(DATA.glob("*.mlir")):
@@ -78,7 +78,7 @@ def test_foretold_is_counted_for_every_schedule_with_every_payload_that_it_fits(
 
 def test_the_numbers_of_a_kernel_and_where_its_buffers_come_from():
     footprint = footprint_of(lhkit.load_payload("fc_relu.mlir"))
-    assert foretold(footprint) == (3, 3 * MIB, 2 * MIB, 0)
+    assert prediction_of(footprint) == (3, 3 * MIB, 2 * MIB, 0)
     counted = footprint.counted
     assert (counted.allocations, counted.frees, counted.peak_bytes) == (3, 3, 2 * MIB)
     text = (DATA / "fc_relu.mlir").read_text().splitlines()
@@ -90,7 +90,7 @@ def test_the_numbers_of_a_kernel_and_where_its_buffers_come_from():
 def test_loops_and_copies_are_counted():
     schedule = lhkit.load_schedule("fc_relu_handles.mlir")
     footprint = footprint_of(lhkit.load_payload("fc_relu.mlir"), schedule)
-    assert foretold(footprint)[0] == footprint.counted.allocations == 2 + 2 * 16 * 16
+    assert prediction_of(footprint)[0] == footprint.counted.allocations == 2 + 2 * 16 * 16
     predicted = footprint.predicted
     assert predicted.copies == Range(256, 256) and predicted.copied_bytes == Range(MIB, MIB)
     assert [(loop.depth, loop.trips) for loop in predicted.loops] == [(0, Range(16, 16)), (1, Range(16, 16))]
@@ -101,7 +101,7 @@ def test_extents_of_the_arguments_decide():
     for m, n in ((1, 1), (3, 5), (100, 7)):
         footprint = kernel.footprint(np.zeros((m, n), np.float32))
         size = -(-m * n * 4 // 64) * 64
-        assert footprint.agrees and foretold(footprint) == (2, 2 * size, 2 * size, size)
+        assert footprint.agrees and prediction_of(footprint) == (2, 2 * size, 2 * size, size)
         assert [s.is_returned for s in footprint.predicted.sites] == [False, True]
 
 
@@ -111,7 +111,7 @@ def test_a_footprint_leaves_arguments_alone_and_need_not_run():
     assert kernel.footprint(*arguments).agrees
     assert all((a == 1).all() for a in arguments)
     footprint = kernel.footprint(count=False)
-    assert footprint.counted is None and not footprint.agrees and foretold(footprint) == (0, 0, 0, 0)
+    assert footprint.counted is None and not footprint.agrees and prediction_of(footprint) == (0, 0, 0, 0)
     with pytest.raises(UsageError, match="2 arguments given, 3 taken"):
         kernel.footprint(*arguments[:2])
 
@@ -238,7 +238,7 @@ def test_what_control_flow_does_to_memory(name):
     for arguments, *expected in calls:
         footprint = kernel.footprint(*arguments)
         assert footprint.agrees, footprint_text(footprint)
-        assert foretold(footprint) == tuple(expected)
+        assert prediction_of(footprint) == tuple(expected)
 
 
 def test_the_example_of_the_document_has_no_allocation_and_no_copy():
@@ -276,8 +276,8 @@ def test_hoisting_makes_each_buffer_once():
     inside = bufferized("matmul.mlir", "matmul_pad_bufferize", "in_the_loops")
     outside = bufferized("matmul.mlir", "matmul_pad_bufferize", "__transform_main")
     tile = 192 * 192 * 4
-    assert foretold(inside) == (1 + 3 * 27, MIB + 3 * 27 * tile, MIB + 3 * tile, MIB)
-    assert foretold(outside) == (1 + 3, MIB + 3 * tile, MIB + 3 * tile, MIB)
+    assert prediction_of(inside) == (1 + 3 * 27, MIB + 3 * 27 * tile, MIB + 3 * tile, MIB)
+    assert prediction_of(outside) == (1 + 3, MIB + 3 * tile, MIB + 3 * tile, MIB)
     assert [loop.depth for loop in inside.predicted.loops] == [0, 1, 2]
 
 
@@ -287,9 +287,9 @@ def test_destination_passing_saves_a_buffer_and_a_copy():
         schedule = lhkit.load_schedule("memory/matmul_add_bufferize.mlir", entry=entry)
         assert scheduled_footprint(payload, schedule).predicted.copies == Range(buffers - 1, buffers - 1)
         footprint = footprint_of(payload, schedule)
-        assert footprint.agrees and foretold(footprint) == (buffers, buffers * MIB, buffers * MIB, 0)
+        assert footprint.agrees and prediction_of(footprint) == (buffers, buffers * MIB, buffers * MIB, 0)
     # The lowering of kernels does the same.
-    assert foretold(footprint_of(payload)) == (1, MIB, MIB, 0)
+    assert prediction_of(footprint_of(payload)) == (1, MIB, MIB, 0)
 
 
 def test_padding_costs_buffers_and_hoisting_it_trades_memory_for_copies():
@@ -318,5 +318,5 @@ def test_knobs_decide_and_may_be_given():
     payload, schedule = lhkit.load_payload("matmul.mlir"), lhkit.load_schedule("memory/matmul_pad.mlir")
     # Small tiles live on the stack.
     footprint = footprint_of(payload, schedule.with_knobs({"tile": 96}))
-    assert footprint.agrees and foretold(footprint) == (0, 0, 0, 0)
+    assert footprint.agrees and prediction_of(footprint) == (0, 0, 0, 0)
     assert footprint.predicted.stack_bytes == Range(3 * 96 * 96 * 4, 3 * 96 * 96 * 4)

@@ -107,23 +107,23 @@ def test_nothing_to_draw_is_said():
 def test_the_table_has_both_sides():
     assert footprint_text(FOOTPRINT).splitlines() == [
         "@f, <i>s.mlir",
-        "                    foretold  counted",
-        "──────────────────  ────────  ───────",
-        "heap buffers               2        2",
-        "bytes of all           3,072    3,072",
-        "most bytes at once     3,072    3,072",
-        "bytes returned             0        0",
-        "copies                     4",
-        "bytes copied           4,096",
-        "bytes on the stack        16",
-        "What was counted is what was foretold.",
+        "                    predicted  counted",
+        "──────────────────  ─────────  ───────",
+        "heap buffers                2        2",
+        "bytes of all            3,072    3,072",
+        "most bytes at once      3,072    3,072",
+        "bytes returned              0        0",
+        "copies                      4",
+        "bytes copied            4,096",
+        "bytes on the stack         16",
+        "What was counted is what was predicted.",
         "The peak is reached at %sum = linalg.add (p.mlir:4); then %<b>init (1 KiB), %sum (2 KiB) live.",
     ]
 
 
 def test_a_disagreement_and_bounds_are_said():
     wrong = dataclasses.replace(FOOTPRINT, counted=dataclasses.replace(COUNT, peak_bytes=9))
-    assert not wrong.agrees and "is not what was foretold" in footprint_text(wrong)
+    assert not wrong.agrees and "is not what was predicted" in footprint_text(wrong)
     bounded = dataclasses.replace(
         FOOTPRINT, predicted=dataclasses.replace(PREDICTION, allocations=Range(1, None))
     )

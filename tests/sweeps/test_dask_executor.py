@@ -15,7 +15,7 @@ from lhkit.sweeps.dask_executor import DaskExecutor, choose_machines
 from lhkit.sweeps.dask_host import Answer, Setup, leave, look_around, try_here
 from lhkit.sweeps.executors import LocalExecutor
 from lhkit.sweeps.record_store import Store
-from lhkit.sweeps.sweep_task import Preparation, prepare_task
+from lhkit.sweeps.sweep_task import SweepOptions, prepare_task
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.user_folders import machine_folder
@@ -143,7 +143,7 @@ def listening(process):
 def test_programs_that_others_tried_are_not_tried_again(own):
     payload, schedule = lhkit.load_payload(PAYLOAD, worker=own), lhkit.load_schedule(SCHEDULE, worker=own)
     first = {"way": "ok", "idle": 1}
-    task = prepare_task({"": payload}, schedule, first, None, Preparation(), own, "e" * 64)
+    task = prepare_task({"": payload}, schedule, first, None, SweepOptions(), own, "e" * 64)
     ok, other, last = (task.variant((("way", w), ("idle", n))) for w, n in (("ok", 1), ("other", 1), ("ok", 2)))
 
     async def main():

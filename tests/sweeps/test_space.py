@@ -57,7 +57,7 @@ def spaces(draw):
     return axes, constraints, predicates
 
 
-@given(spaces(), st.sampled_from([250_000, 40, 0]), st.integers(0, 99))
+@given(spaces(), st.sampled_from([100_000, 40, 0]), st.integers(0, 99))
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_a_generated_space_is_what_the_walk_of_the_product_finds(generated, effort, seed):
     axes, constraints, predicates = generated
@@ -67,9 +67,9 @@ def test_a_generated_space_is_what_the_walk_of_the_product_finds(generated, effo
         space = make_space(axes, *constraints)
         count = space.count()
     assert list(space.points()) == expected
-    if effort == 250_000:
+    if effort == 100_000:
         assert count.is_exact
-        numbered = [space.point_of(space.plan.counter.point_at(i)) for i in range(count)]
+        numbered = [space.point_of(space.plan.candidate(i)) for i in range(count)]
         assert sorted(numbered) == sorted(expected)
     assert count == len(expected) if count.is_exact else count.low <= len(expected) <= count.high
     sample = space.sample(Random(seed), 7)
@@ -78,8 +78,8 @@ def test_a_generated_space_is_what_the_walk_of_the_product_finds(generated, effo
     for point in walk(axes):
         assert space.contains(point) == (point in expected)
     near = space.nearest({"a": 4})
-    assert near in expected if near else (not expected or not count.is_exact or space.plan.residual)
-    if near and not space.plan.residual:
+    assert near in expected if near else (not expected or not space.plan.is_listed)
+    if near and space.plan.is_listed:
         a = [dict(p)["a"] for p in expected]
         assert abs(dict(near)["a"] - 4) == min(abs(x - 4) for x in a)
     why = space.why_empty()
@@ -112,13 +112,13 @@ def test_constraints_in_a_ring_are_counted(relations, order):
 
 
 # 0.999 quantiles of chi-square: the seeds are fixed, and a correct sample fails for one seed in a thousand.
-@pytest.mark.parametrize("effort", [250_000, 0])
+@pytest.mark.parametrize("effort", [100_000, 0])
 def test_samples_are_uniform(monkeypatch, effort):
     monkeypatch.setattr(plan, "_EFFORT", effort)
     axes = [("a", (1, 2, 3, 4)), ("b", (1, 2, 3)), ("c", (1, 2, 3))]
     space = make_space(axes, "a * b <= 6", "b + c != 4")
     expected = walk(axes, lambda v: v["a"] * v["b"] <= 6, lambda v: v["b"] + v["c"] != 4)
-    assert bool(space.plan.residual) == (effort == 0) and len(expected) == 18
+    assert space.plan.is_listed == (effort > 0) and len(expected) == 18
     rng, draws = Random(3), 3600
     single = collections.Counter(space.sample(rng, 1)[0] for _ in range(draws))
     assert _chi_square(single, expected, draws / len(expected)) < 40.79  # 17 degrees of freedom
@@ -152,19 +152,26 @@ def counting_predicate(calls, holds):
     return predicate
 
 
-def test_a_huge_space_is_counted_without_a_walk():
+def test_a_huge_space_is_estimated_without_a_whole_walk():
     calls = []
     names = [f"k{i}" for i in range(10)]
     less = counting_predicate(calls, lambda **v: len(set(v.values())) == 2)
     chain = [Constraint(f"{x} is not {y}", (x, y), less) for x, y in itertools.pairwise(names)]
     space = make_space([(name, tuple(range(10))) for name in names], *chain)
     count = space.count()
-    assert count == 10 * 9**9 and count.is_exact and count.describe() == "3,874,204,890 points"
-    assert len(calls) == 9 * 100
+    assert count.low < 10 * 9**9 < count.high and count.describe().startswith("about ")
+    assert len(calls) <= 9 * 100
     first = list(itertools.islice(space.points(), 3))
     assert [tuple(v for _, v in p) for p in first] == [(0, 1) * 4 + (0, n) for n in (1, 2, 3)]
     assert all(space.contains(p) for p in space.sample(Random(0), 50))
-    assert len(calls) == 9 * 100
+    assert len(calls) <= 9 * 100
+
+
+def test_independent_axes_are_counted_as_a_product():
+    axes = [(name, tuple(range(300))) for name in "abcd"]
+    space = make_space(axes, "a <= b", "c < d")
+    assert space.count() == (300 * 301 // 2) * (300 * 299 // 2) and space.count().is_exact
+    assert all(space.contains(p) for p in space.sample(Random(0), 50))
 
 
 def test_a_space_that_is_empty_deep_down_is_not_walked():
@@ -189,7 +196,7 @@ def test_what_takes_too_long_to_count_is_estimated():
     right = 60**4 * (60 * 61 // 2) / 3
     assert not count.is_exact and count.low < right < count.high and count.low < count < count.high
     assert count.high < 1.5 * count.low and "estimated" in count.describe()
-    assert len(calls) <= plan._EFFORT // wide.evaluations + plan._MOST_DRAWN + 1
+    assert len(calls) <= plan._EFFORT + plan._MOST_DRAWN + 1
     assert space.count() is count and make_space(axes, wide, "a <= b").count() == count
     drawn = space.sample(Random(1), 30)
     assert len(set(drawn)) == 30 and all(space.contains(p) for p in drawn)

@@ -9,7 +9,6 @@ from lhkit.model.errors import UsageError
 from lhkit.sweeps.knob_importance import knob_importance
 from lhkit.sweeps.sweep_heat import heat_map
 from lhkit.sweeps.sweep_summary import (
-    best_choice,
     best_per_payload,
     best_so_far,
     count_statuses,
@@ -101,7 +100,7 @@ def test_each_payload_has_its_best_and_one_choice_has_its_regret():
     assert best_per_payload(sizes()) == {"256": ((("b", 3),), 50), "512": ((("b", 1),), 1000)}
     choices = rank_choices(sizes())
     assert [dict(c.knobs)["b"] for c in choices] == [1, 2]  # what failed on one payload is no choice
-    best = best_choice(sizes())
+    best = rank_choices(sizes())[0]
     assert dict(best.regrets) == pytest.approx({"256": 1.4, "512": 0.0})
     assert best.worst_regret == pytest.approx(1.4)
     assert best.mean_regret == pytest.approx(2.4**0.5 - 1)
@@ -133,9 +132,9 @@ def test_times_are_compared_within_a_payload():
     assert knob_importance(sizes()).knobs[0].knob == "b"
 
 
-def test_payloads_without_a_common_choice_have_no_best_choice():
+def test_payloads_without_a_common_choice_have_no_rank_choices():
     records = [record({"payload": "a", "b": 1}, 5), record({"payload": "b", "b": 2}, 5, number=1)]
     with pytest.raises(UsageError, match="no choice of knobs was timed on all payloads"):
-        best_choice(records)
+        rank_choices(records)
     with pytest.raises(UsageError, match="has an axis 'payload'"):
-        best_choice([record({"b": 2}, 5)])
+        rank_choices([record({"b": 2}, 5)])

@@ -145,7 +145,7 @@ def test_frames_tables_merging_and_comparing(everything, tmp_path, monkeypatch):
         assert merge_stores(whole, others) == len(frame) + 1
     records = load_records(everything.store_path)
     same = compare_sweeps(records, records)
-    assert same.speed.middle == 1 and {r.verdict for r in same.ratios} == {"no difference seen"}
+    assert same.quartiles.middle == 1 and {r.verdict for r in same.ratios} == {"no difference seen"}
     with pytest.raises(UsageError, match="of 2 environments"):
         compare_sweeps(records, load_records(tmp_path / "all.jsonl"))
 
@@ -154,12 +154,12 @@ def test_comparing_tells_faster_from_slower():
     fast = [make_record(n) for n in range(3)]
     slow = [make_record(n, time_ns=type(fast[0].time_ns)(4000, 3990, 20, 7)) for n in (1, 2, 3)]
     runs = compare_sweeps(fast, slow)
-    assert [r.verdict for r in runs.ratios] == ["slower", "slower"] and runs.speed.middle < 0.26
-    assert (runs.only_first, runs.only_second) == (1, 1)
+    assert [r.verdict for r in runs.ratios] == ["slower", "slower"] and runs.quartiles.middle < 0.26
+    assert (len(runs.only_first), len(runs.only_second)) == (1, 1)
     other = [make_record(n, environment="f" * 64) for n in range(3)]
     with pytest.raises(UsageError, match="different machines"):
         compare_sweeps(fast, other)
-    assert not compare_sweeps(fast, other, across_environments=True).same_environment
+    assert compare_sweeps(fast, other, across_environments=True).differences
 
 
 TILE = """module attributes {transform.with_named_sequence} {

@@ -387,7 +387,7 @@ def _measured_before(entry: Entry) -> None:
     """What was measured once shows itself with all its figures, which are the same in every record."""
     import lhkit
 
-    load = find_public("load_bench", "lhkit.bench.bench_store")
+    load = find_public("load_bench", "lhkit.bench.bench_file")
     comparison = load(entry.record.fixtures / "bench.json")
     add_shown(entry, "Comparison", comparison)
     add_members(entry, "Comparison", comparison)
@@ -395,9 +395,9 @@ def _measured_before(entry: Entry) -> None:
         add_shown(entry, "Measurement", measurement)
         add_members(entry, "Measurement", measurement)
     add_shown(entry, "speed", lhkit.show.speed(comparison))
-    suite = find_public("load_suite", "lhkit.bench.bench_store")
+    suite = find_public("load_suite", "benchmarks.suite_file")
     for name in ("conv2d", "matmul", "softmax"):
-        path = entry.record.checkout / "data" / "suite" / f"{name}.json"
+        path = entry.record.checkout / "benchmarks" / "accepted" / f"{name}.json"
         result = suite(path)
         row = result.rows[0]
         add_members(entry, f"suite {path.name}", result)
@@ -406,7 +406,7 @@ def _measured_before(entry: Entry) -> None:
             drawing = add_call(entry, f"{title} of {path.name}", lambda make=make, c=row.comparison: make(c))
             if drawing is not None:
                 add_shown(entry, f"{title} of {path.name}", drawing)
-    matmul = suite(entry.record.checkout / "data" / "suite" / "matmul.json")
+    matmul = suite(entry.record.checkout / "benchmarks" / "accepted" / "matmul.json")
     drawing = lhkit.show.throughput({row.shape[0]: row.comparison for row in matmul.rows})
     add_shown(entry, "throughput", drawing)
 

@@ -1,7 +1,7 @@
 """Strategies: in which order the points of a space are tried.
 
-- ``strategy``: What a strategy is, and what all of them share: budget, and no point twice.
-- ``fixed_orders``: Every point in the order of the axes, the last one changing first.
+- ``strategy``: The strategy protocol, and the base class with budget and deduplication of points.
+- ``fixed_orders``: Grid, random and Latin-hypercube orders.
 - ``coordinate_descent``: Coordinate descent: one axis after another, from the defaults, then again from
   random points.
 - ``tpe``: Tree-structured Parzen estimators, by Optuna.

@@ -9,7 +9,7 @@ from lhkit.sweeps.space import Space
 from lhkit.sweeps.space_plan import Places
 from lhkit.sweeps.strategies.strategy import Proposer
 
-# Axes with more values are searched at doubling distances from where the search stands.
+# Axes with more values are searched at doubling distances from the current point.
 _SHORT = 8
 
 

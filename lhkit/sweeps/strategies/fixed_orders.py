@@ -1,4 +1,4 @@
-"""Every point in the order of the axes, the last one changing first."""
+"""Grid, random and Latin-hypercube orders."""
 
 from __future__ import annotations
 
@@ -70,6 +70,6 @@ class LatinHypercube(Proposer):
 
     def _take(self, places: Places) -> Places:
         for place, own in zip(places, self._remaining, strict=True):
-            # A value that was not left stands for another one: every axis gives one up for each point.
+            # A value that is used up is replaced by another one: every axis gives one up for each point.
             own.pop(own.index(place) if place in own else self.rng.randrange(len(own)))
         return places

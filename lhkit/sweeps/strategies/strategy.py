@@ -1,4 +1,4 @@
-"""What a strategy is, and what all of them share: budget, and no point twice."""
+"""The strategy protocol, and the base class with budget and deduplication of points."""
 
 from __future__ import annotations
 
@@ -36,9 +36,6 @@ class Proposer(ABC):
         space: The points.
         seed: What its random choices follow from.
         budget: How many points it proposes at most; None: all.
-
-    Raises:
-        UsageError: The budget is no positive number.
     """
 
     def __init__(self, space: Space, *, seed: int = 0, budget: int | None = None) -> None:
@@ -55,19 +52,11 @@ class Proposer(ABC):
 
     @classmethod
     def require(cls) -> None:
-        """Refuse a strategy of which something is not installed.
-
-        Raises:
-            UsageError: It says what adds it.
-        """
+        """Refuse a strategy of which something is not installed."""
         return
 
     def ask(self) -> Point | None:
-        """Return the next point to try, or None where the budget is spent or no point is left.
-
-        Raises:
-            UsageError: A constraint raised.
-        """
+        """Return the next point to try, or None where the budget is spent or no point is left."""
         if self._left == 0:
             return None
         places = self.propose()
@@ -79,11 +68,7 @@ class Proposer(ABC):
         return self.space.point_of(places)
 
     def tell(self, point: Point, cost: float | None) -> None:
-        """Take note of what a point costs; None where it failed. It may be one that was not asked for.
-
-        Raises:
-            UsageError: The point is none of the space.
-        """
+        """Take note of what a point costs; None where it failed. It may be one that was not asked for."""
         places = self.space.places_of(point)
         if places is None:
             shown = ", ".join(f"{name}={value}" for name, value in point)

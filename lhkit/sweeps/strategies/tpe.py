@@ -20,11 +20,7 @@ _SUGGESTIONS = 3
 
 
 class Tpe(Proposer):
-    """Where good points lie denser than bad ones, all axes together.
-
-    Raises:
-        UsageError: Optuna is not installed.
-    """
+    """Where good points lie denser than bad ones, all axes together."""
 
     def __init__(self, space: Space, *, seed: int = 0, budget: int | None = None) -> None:
         super().__init__(space, seed=seed, budget=budget)

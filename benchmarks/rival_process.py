@@ -1,4 +1,7 @@
-"""What the process of a rival does for each request: prepares a task, runs it once, times it.
+"""``python -m benchmarks.rival_process``: the process of a rival, which prepares a task, runs and times it.
+
+It has no sandbox: it runs a program that the user named (PyTorch, IREE), and such programs start processes and
+write caches.
 
 A rival is a function ``FILE.py:FUNCTION`` that takes a `RivalTask` and compiles what it needs to. It returns a
 function that takes the arguments as NumPy arrays, once for each place that they lie in, and returns a call
@@ -15,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.suite import RivalTask
 from lhkit.compiler.machine.python_references import load_function
 from lhkit.compiler.machine.timing_runs import Call, TimedCall, python_batches, without_garbage_collector
 from lhkit.model.errors import Failure, LhkitError, error_for
-from lhkit.suite.rival import RivalTask
 from lhkit.worker.framing import Message
-from lhkit.worker.serving import Ask, Send
+from lhkit.worker.serving import Ask, Send, serve
 from lhkit.worker.shared_arrays import Array, MappedFiles, placed_empty
 from lhkit.worker.timing_conditions import pinned_to, timing_sign
 
@@ -42,11 +45,7 @@ class RivalHandlers:
         }
 
     def answer(self, request: Message) -> Message:
-        """Return the answer to a request.
-
-        Raises:
-            LhkitError: What was asked for failed.
-        """
+        """Return the answer to a request."""
         return self._by_name[request.header["request"]](request.header["fields"], request.body)
 
     def _prepare(self, fields: dict[str, Any], body: bytes) -> Message:
@@ -100,11 +99,7 @@ def _placed(arrays: Sequence[Array], alignment_bytes: int) -> list[Array]:
 
 
 def _guarded(place: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function of a rival's returns.
-
-    Raises:
-        LhkitError: It raised an exception; the message says which and where.
-    """
+    """Return what a function of a rival's returns."""
     try:
         return function(*arguments)
     except LhkitError:
@@ -118,3 +113,7 @@ def _guarded(place: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _nothing() -> None:
     """Restore nothing: what rivals are given they do not write to."""
+
+
+if __name__ == "__main__":
+    raise SystemExit(serve(RivalHandlers))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchmarks.suite import SuiteFamily, SuiteResult
+from benchmarks.suite_bars import family_groups, ratio_svg, rivals_in_order, row_group
+from benchmarks.suite_results import judge_goals
+from benchmarks.suite_tables import family_table, goal_table, result_lines
 from lhkit.draw.svg import element, escaped, html_document
 from lhkit.draw.tables import Table, table_html
-from lhkit.suite.suite import SuiteFamily, SuiteResult
-from lhkit.suite.suite_bars import family_groups, ratio_svg, rivals_in_order, row_group
-from lhkit.suite.suite_results import judge_goals
-from lhkit.suite.suite_tables import family_table, goal_table, result_lines
 
 _STYLE = "figure svg { max-width: min(100%, 60rem); }\n"
 _HOW = (
@@ -22,13 +22,7 @@ _HOW = (
 
 
 def suite_page(result: SuiteResult, families: Sequence[SuiteFamily], command: str) -> str:
-    """Return the page.
-
-    Args:
-        result: A run of the suite.
-        families: The families, for their titles and goals.
-        command: The command that makes it again.
-    """
+    """Return the page."""
     shown = [family for family in families if any(r.family == family.name for r in result.rows)]
     rivals = rivals_in_order(result)
     sections = [

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.suite import SuiteFamily, SuiteResult, SuiteRow, shape_text
+from benchmarks.suite_results import family_means, rival_ratios
+from benchmarks.suite_tables import DISTURBED
 from lhkit.draw.svg import element, escaped, fitted, svg
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from lhkit.suite.suite import SuiteFamily, SuiteResult, SuiteRow, shape_text
-from lhkit.suite.suite_results import family_means, rival_ratios
-from lhkit.suite.suite_tables import DISTURBED
 
 _COLORS = (GREY, ORANGE, SKY, PURPLE, GREEN, BLUE, VERMILION)
 # Corners of the mark at the end of a bar, around its middle; told apart without colours.
@@ -39,7 +39,7 @@ class RatioBar:
         value: The multiple.
         low: Where the whisker begins.
         high: Where it ends.
-        text: What stands behind it.
+        text: The label to its right.
     """
 
     label: str
@@ -101,13 +101,7 @@ def rivals_in_order(result: SuiteResult) -> tuple[str, ...]:
 
 
 def ratio_svg(groups: Sequence[BarGroup], rivals: Sequence[str], label: str) -> str:
-    """Return groups of bars as one drawing.
-
-    Args:
-        groups: What to draw.
-        rivals: The rivals in the order of their colours and marks.
-        label: What it shows, for a reader that does not see it.
-    """
+    """Return groups of bars as one drawing."""
     ends = [e for group in groups for bar in group.bars for e in (bar.low, bar.high)]
     low = max(min([0.5, *ends]), _LEAST)
     high = min(max([2.0, *ends]), _MOST)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from benchmarks.suite import OURS, Goal, SuiteFamily, SuiteResult, SuiteRow, shape_text
+from lhkit.bench.run_comparison import Difference, RunComparison, RunRatio, compare_entries, compare_runs
+from lhkit.model.errors import usage_error
+from lhkit.model.measurement import Comparison
 from lhkit.model.sample_statistics import Interval, median_interval, paired_ratios, summarize
-from lhkit.suite.suite import OURS, Goal, SuiteFamily, SuiteResult, SuiteRow, shape_text
 
 Verdict = Literal["reaches the aim", "reaches what it must", "MISSES", "not measured"]
 
@@ -112,3 +116,23 @@ def _value(goal: Goal, row: SuiteRow) -> float | None:
 
 def _mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(map(math.log, values)) / len(values))
+
+
+def compare_suites(
+    first: SuiteResult, second: SuiteResult, *, across_environments: bool = False
+) -> RunComparison:
+    """Return how much faster the kernels of a second run are than those of a first, relative to NumPy."""
+    differences: dict[Difference, None] = {}
+
+    def ratio(name: str, before: Comparison, after: Comparison) -> RunRatio:
+        found = compare_runs(before, after, across_environments=across_environments)
+        differences.update(dict.fromkeys(found.differences))
+        ours = next(r for r in found.ratios if r.name == OURS)
+        return dataclasses.replace(ours, name=name)
+
+    rows = [{r.name: r.comparison for r in run.rows if r.comparison is not None} for run in (first, second)]
+    runs = compare_entries(rows[0], rows[1], ratio, relative_to="NumPy")
+    if not runs.ratios:
+        why = runs.not_compared[0][1] if runs.not_compared else "they have no row in common"
+        raise usage_error(f"the runs of the suite cannot be compared: {why}")
+    return dataclasses.replace(runs, differences=tuple(differences))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchmarks.suite import OURS, RivalVersion, SuiteResult, SuiteRow, shape_text
+from benchmarks.suite_results import JudgedGoal, goal_text, rival_ratios, share_of_limit
 from lhkit.draw.tables import Table, format_ns, format_share
 from lhkit.model.sample_statistics import summarize
-from lhkit.suite.suite import OURS, RivalVersion, SuiteResult, SuiteRow, shape_text
-from lhkit.suite.suite_results import JudgedGoal, goal_text, rival_ratios, share_of_limit
 
 # Before the name of a row whose ratios another timing may have moved.
 DISTURBED = "≈"

@@ -1,4 +1,4 @@
-"""Running the suite: a row a shape, everything verified, then sampled in the same rounds."""
+"""Runs the suite: one row per shape, every entry verified, then sampled in the same rounds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lhkit.payloads
+from benchmarks.rivals_client import PreparedRival, RivalProcess, is_installed, prepare_fastest, version_of
+from benchmarks.suite import (
+    OURS,
+    ChosenSetting,
+    LeftOut,
+    Rival,
+    RivalTask,
+    RivalVersion,
+    Shape,
+    SuiteFamily,
+    SuiteRow,
+    SuiteTable,
+)
+from benchmarks.suite_table import find_schedule
 from lhkit.bench.sampler import Progress
 from lhkit.bench.side_by_side import measure
 from lhkit.kernels.kernel import Kernel, compile_kernel
@@ -22,11 +36,6 @@ from lhkit.load.schedule_export import apply_portable
 from lhkit.model.errors import LhkitError
 from lhkit.model.measurement import Comparison
 from lhkit.model.payload import Payload
-from lhkit.suite.rival import ChosenSetting, Rival, RivalTask
-from lhkit.suite.rivals_client import PreparedRival, RivalProcess, is_installed, version_of
-from lhkit.suite.suite import OURS, LeftOut, RivalVersion, Shape, SuiteFamily, SuiteRow, SuiteTable
-from lhkit.suite.suite_selection import prepare_fastest
-from lhkit.suite.suite_table import find_schedule
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
@@ -99,12 +108,7 @@ class SuiteRun:
     def rows(
         self, families: Sequence[SuiteFamily], progress: Callable[[str], Progress | None] = lambda _name: None
     ) -> Iterator[SuiteRow]:
-        """Measure the shapes of families, one row after the other; what fails is said in its row.
-
-        Args:
-            families: Which.
-            progress: Called with the name of each row; what it returns is called after each round.
-        """
+        """Measure the shapes of families, one row after the other; what fails is said in its row."""
         for family in families:
             for shape in self.shapes(family):
                 row = SuiteRow(family.name, shape, family.schedule, family.limit, None)

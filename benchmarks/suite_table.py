@@ -1,31 +1,23 @@
-"""The suite's table, ``data/suite/table.toml``, or another one of the same form."""
+"""The table of the suite, ``benchmarks/table.toml`` or another file of the same form."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from lhkit.bench.bench_store import read_json
+from benchmarks.suite import SuiteFamily, SuiteTable
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
-from lhkit.suite.suite import SuiteFamily, SuiteResult, SuiteTable
-from lhkit.suite.suite_file import is_suite, suite_from_json
+
+FOLDER = Path(__file__).parent
 
 
 def load_table(path: Path | None = None) -> SuiteTable:
-    """Return a suite's table; rivals that are given by a bare file stand in ``data/rivals``.
-
-    Args:
-        path: The file; default is the one that comes with lhkit.
-
-    Raises:
-        UsageError: It cannot be read, or is no such table.
-    """
-    file = path or shipped_folder("data") / "suite" / "table.toml"
+    """Return a suite's table; a rival's file is looked for beside the table, then in ``benchmarks/rivals``."""
+    file = path or FOLDER / "table.toml"
     try:
         table = from_json(SuiteTable, tomllib.loads(file.read_text(encoding="utf-8")))
     except OSError as error:
@@ -41,11 +33,7 @@ def load_table(path: Path | None = None) -> SuiteTable:
 
 
 def find_schedule(table: SuiteTable, family: SuiteFamily) -> Path:
-    """Return the file of a family's schedule, beside the table or among those that come with lhkit.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """Return the file of a family's schedule, beside the table or among those that come with lhkit."""
     folders = (Path(table.folder), shipped_folder("schedules"))
     found = next((f for folder in folders if (f := folder / family.schedule).is_file()), None)
     if found is None:
@@ -54,18 +42,14 @@ def find_schedule(table: SuiteTable, family: SuiteFamily) -> Path:
 
 
 def _place(place: str, table: Path) -> str:
-    """Return where a rival's function is: beside the table, else in ``data/rivals``."""
+    """Return where a rival's function is: beside the table, else in ``benchmarks/rivals``."""
     name, _, function = place.rpartition(":")
     beside = table.parent / name
-    return f"{beside if beside.is_file() else shipped_folder('data') / 'rivals' / name}:{function}"
+    return f"{beside if beside.is_file() else FOLDER / 'rivals' / name}:{function}"
 
 
 def choose_families(table: SuiteTable, names: Sequence[str]) -> tuple[SuiteFamily, ...]:
-    """Return the families of these names, all if there are none.
-
-    Raises:
-        UsageError: There is no such family.
-    """
+    """Return the families of these names, all if there are none."""
     known = {family.name: family for family in table.families}
     for name in names:
         if name not in known:
@@ -74,11 +58,7 @@ def choose_families(table: SuiteTable, names: Sequence[str]) -> tuple[SuiteFamil
 
 
 def choose_rivals(table: SuiteTable, names: Sequence[str]) -> SuiteTable:
-    """Return a table with these rivals only, with all if there are none.
-
-    Raises:
-        UsageError: There is no such rival.
-    """
+    """Return a table with these rivals only, with all if there are none."""
     known = [rival.name for rival in table.rivals]
     for name in names:
         if name not in known:
@@ -96,13 +76,3 @@ def with_rivals_of(table: SuiteTable, families: Sequence[SuiteFamily]) -> SuiteT
     """Return a table with the rivals that these families are measured beside."""
     wanted = {name for family in families for name in family.rivals}
     return dataclasses.replace(table, rivals=tuple(r for r in table.rivals if r.name in wanted))
-
-
-def load_suite(path: str | os.PathLike[str]) -> SuiteResult | None:
-    """Return the run that ``lhkit bench --suite --json`` wrote; None if the file holds something else.
-
-    Raises:
-        UsageError: No such file, not JSON, another version, or damaged.
-    """
-    data = read_json(Path(path))
-    return suite_from_json(data, str(path)) if is_suite(data) else None

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-from lhkit.bench.bench_file import bench_from_json, bench_to_json
+from benchmarks.suite import (
+    OURS,
+    ChosenSetting,
+    LeftOut,
+    Limit,
+    Missing,
+    RivalVersion,
+    Shape,
+    SuiteResult,
+    SuiteRow,
+)
+from lhkit.bench.bench_file import bench_from_json, bench_to_json, fields_of, read_json
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.suite.rival import ChosenSetting
-from lhkit.suite.suite import OURS, LeftOut, Limit, Missing, RivalVersion, Shape, SuiteResult, SuiteRow
 
 SCHEMA: Literal["lhkit.suite/1"] = "lhkit.suite/1"
+# Fields that have one name in the file and in the values.
+_OF_FILE = ("threads", "target", "rivals", "missing")
+_OF_ROW = ("family", "shape", "schedule", "limit", "left_out", "settings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +65,8 @@ def suite_to_json(result: SuiteResult) -> dict[str, Any]:
     """Return a run of the suite as JSON can hold it."""
     rows = tuple(
         RowEntry(
-            family=row.family,
-            shape=row.shape,
-            schedule=row.schedule,
-            limit=row.limit,
+            **fields_of(row, _OF_ROW),
             bench=None if row.comparison is None else bench_to_json(row.comparison),
-            left_out=row.left_out,
-            settings=row.settings,
         )
         for row in result.rows
     )
@@ -65,25 +74,14 @@ def suite_to_json(result: SuiteResult) -> dict[str, Any]:
         schema=SCHEMA,
         quick=result.is_quick,
         complete=result.is_complete,
-        threads=result.threads,
-        target=result.target,
-        rivals=result.rivals,
-        missing=result.missing,
+        **fields_of(result, _OF_FILE),
         rows=rows,
     )
     return dict(to_json(file))
 
 
 def suite_from_json(data: Any, source: str) -> SuiteResult:
-    """Return the run of the suite that a file holds.
-
-    Args:
-        data: What `suite_to_json` returned, through JSON.
-        source: What to call the file in messages.
-
-    Raises:
-        UsageError: It is something else, another version, or damaged.
-    """
+    """Return the run of the suite that a file holds."""
     if not is_suite(data):
         raise usage_error(f"{source} is not a {SCHEMA} file", "lhkit bench --suite --json FILE writes one.")
     if data["schema"] != SCHEMA:
@@ -100,11 +98,8 @@ def suite_from_json(data: Any, source: str) -> SuiteResult:
     return SuiteResult(
         is_quick=file.quick,
         is_complete=file.complete,
-        threads=file.threads,
-        target=file.target,
-        rivals=file.rivals,
+        **fields_of(file, _OF_FILE),
         rows=tuple(_row(entry, source) for entry in file.rows),
-        missing=file.missing,
     )
 
 
@@ -112,16 +107,13 @@ def _row(entry: RowEntry, source: str) -> SuiteRow:
     comparison = None if entry.bench is None else bench_from_json(entry.bench, source)
     if comparison is not None and all(m.name != OURS for m in comparison.measurements):
         raise _damaged(source, f"a row of {entry.family} has no entry {OURS!r}")
-    return SuiteRow(
-        family=entry.family,
-        shape=entry.shape,
-        schedule=entry.schedule,
-        limit=entry.limit,
-        comparison=comparison,
-        left_out=entry.left_out,
-        settings=entry.settings,
-    )
+    return SuiteRow(**fields_of(entry, _OF_ROW), comparison=comparison)
 
 
 def _damaged(source: str, what: str) -> UsageError:
     return usage_error(f"{source} is a damaged {SCHEMA} file: {what}")
+
+
+def load_suite(path: str | os.PathLike[str]) -> SuiteResult:
+    """Return the run that ``lhkit bench --suite --json`` wrote."""
+    return suite_from_json(read_json(Path(path)), str(path))

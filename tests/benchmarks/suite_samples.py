@@ -1,8 +1,7 @@
 """Runs of the suite as values, with times that are easy to divide."""
 
-from lhkit.model.measurement import Comparison, CoreLimits, Measurement, Verification
-from lhkit.suite.rival import ChosenSetting, TriedSetting
-from lhkit.suite.suite import (
+from benchmarks.suite import (
+    ChosenSetting,
     Goal,
     LeftOut,
     Missing,
@@ -10,7 +9,9 @@ from lhkit.suite.suite import (
     SuiteFamily,
     SuiteResult,
     SuiteRow,
+    TriedSetting,
 )
+from lhkit.model.measurement import Comparison, CoreLimits, Measurement, Verification
 
 RIGHT = Verification(ok=True, max_abs_error=1e-6, tolerance=1e-5, against="NumPy")
 ROUNDS = 8
