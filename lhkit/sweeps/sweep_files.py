@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 # The records of a sweep as a pandas frame.
 
 
-def records_frame(result: SweepResult) -> pd.DataFrame:
-    """Return a row a variant, in the order in which they were asked for; see `frame_of_records`."""
-    return frame_of_records(result.records)
-
-
 def payloads_frame(result: SweepResult) -> pd.DataFrame:
     """Return the table from payload to knobs; see `SweepResult.by_payload`."""
     import pandas as pd
@@ -127,7 +122,7 @@ def export_store(path: PathLike, target: PathLike) -> None:
 def save_result(result: SweepResult, path: PathLike) -> Path:
     """Write a row a variant; see `SweepResult.save`."""
     check_table(path)
-    _write_frame(result.frame(), Path(path))
+    _write_frame(result.to_frame(), Path(path))
     return Path(path)
 
 

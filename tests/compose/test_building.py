@@ -25,7 +25,7 @@ FUSE = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
 
 @pytest.fixture
 def s(catalogue, worker):
-    return lhkit.building(catalogue=catalogue, worker=worker)
+    return lhkit.build(catalogue=catalogue, worker=worker)
 
 
 def steps_of(builder):
@@ -144,7 +144,7 @@ def test_matchers_and_alternatives_with_results(s):
     ],
 )  # fmt: skip
 def test_a_mistake_is_shown_in_the_callers_python(call, message, at, s, catalogue):
-    other = lhkit.building(catalogue=catalogue)
+    other = lhkit.build(catalogue=catalogue)
     names = {"s": s, "mm": s.match(ops=["linalg.matmul"]), "k": s.knob("k", 8, options=[8])}
     names["other"] = other.match(ops=["linalg.matmul"])
     before, source = s.text, f"# é\nresult = {call}\n"
@@ -164,7 +164,7 @@ def test_a_body_wants_with_and_alternatives_want_regions(s):
     s.foreach(s.root)
     with pytest.raises(UsageError, match=r"transform\.foreach has a body"):
         _ = s.text
-    fresh = lhkit.building(catalogue=s.catalogue)
+    fresh = lhkit.build(catalogue=s.catalogue)
     with pytest.raises(UsageError, match=r"stand in its regions"), fresh.alternatives(fresh.root):
         fresh.print()
     with fresh.foreach(fresh.root) as (each,):
@@ -186,7 +186,7 @@ def test_help_and_completion_need_no_compiler(catalogue):
         names = [p.name for p in parameters_of(op)]
         assert len(names) == len(set(names)) and all(n.isidentifier() for n in names)
         assert not set(names) & set(RESERVED), op.name
-    own = {n for n in dir(type(lhkit.building(catalogue=catalogue))) if not n.startswith("_")}
+    own = {n for n in dir(type(lhkit.build(catalogue=catalogue))) if not n.startswith("_")}
     assert own & set(members(s, "")) == {"match", "include"}
 
 
@@ -304,15 +304,15 @@ def test_edits_and_builder_write_chapter_1_alike(s, worker):
 
 def test_ops_that_are_defined_in_python_are_called_like_the_others(own_worker):
     payload = lhkit.load_payload("fc_relu.mlir", worker=own_worker)
-    s = lhkit.building(payload, worker=own_worker)
+    s = lhkit.build(payload, worker=own_worker)
     call = s.match(ops=["func.call"])
     assert s.lhkit.replace_with_call(call, microkernel="tile").name == "%replace_with_call"
     assert '= "lhkit.replace_with_call"(%call) {microkernel = "tile"} : (' in s.text
     with pytest.raises(UsageError, match="the builder has no op 'my'"):
         s.my.count(call)
 
-    lhkit.ops.load(shipped_folder("schedules") / "ops" / "my_ops.py", worker=own_worker)
-    s = lhkit.building(payload, worker=own_worker)
+    lhkit.load_ops(shipped_folder("schedules") / "ops" / "my_ops.py", worker=own_worker)
+    s = lhkit.build(payload, worker=own_worker)
     assert {"my", "lhkit"} <= set(dir(s)) and {"count", "mark"} <= set(dir(s.my))
     fills = s.match(ops=["linalg.fill"])
     assert s.my.count(fills).kind == "param"
@@ -331,7 +331,7 @@ class _NoCompiler:
 
 def test_building_and_its_errors_need_no_compiler(catalogue, worker):
     known_own_ops(worker)  # once for the toolchain, as the catalogue
-    with lhkit.building(worker=_NoCompiler()) as s:
+    with lhkit.build(worker=_NoCompiler()) as s:
         matmul = s.match(ops=["linalg.matmul"])
         s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
         s.lhkit.replace_with_call(matmul, microkernel="tile")

@@ -58,7 +58,7 @@ TRACE = Trace(
 
 
 def test_a_row_a_step():
-    frame = TRACE.steps()
+    frame = TRACE.steps_frame
     assert list(frame.index) == [0, 1] and frame.index.name == "step"
     assert frame.line[0] == 4 and frame.line.isna()[1] and frame.parent.isna().all()
     assert list(frame.consumes) == [(), ("%mm",)] and list(frame.results) == [("%mm",), ("%t",)]
@@ -66,7 +66,7 @@ def test_a_row_a_step():
 
 
 def test_a_row_a_handle():
-    frame = TRACE.handles()
+    frame = TRACE.handles_frame
     assert list(frame.name) == ["%root", "%mm", "%t"] and list(frame.uses) == [1, 2, 0]
     matched = frame.loc["h1"]
     assert (matched.state, matched.died_at, matched.cause, matched.killed_by) == ("invalid", 1, "direct", "%mm")
@@ -75,7 +75,7 @@ def test_a_row_a_handle():
 
 
 def test_a_row_an_op():
-    frame = TRACE.ops()
+    frame = TRACE.ops_frame
     assert list(frame.name) == ["linalg.add", "scf.for"] and frame.derived_from["o3"] == ("o1",)
     assert frame.died["o1"] == 1 and frame.died.isna()["o3"]
 

@@ -57,7 +57,7 @@ def python_code(
     lines = ["import lhkit", ""]
     writer = _Writer(catalogue, built, main)
     head = ", ".join([*options, *writer.head(is_entry=True)])
-    lines.append(f"with lhkit.building({head}) as s:")
+    lines.append(f"with lhkit.build({head}) as s:")
     for sequence in (s for s in sequences if s is not main):
         inner = _Writer(catalogue, built, sequence)
         visible = ["is_public=True"] if sequence.is_public else []
@@ -335,7 +335,7 @@ def _value(value: AttributeValue, handles: Iterator[str]) -> str:
 
 
 def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
-    """Return Python code that builds a schedule with `lhkit.building`; its last line makes ``schedule``.
+    """Return Python code that builds a schedule with `lhkit.build`; its last line makes ``schedule``.
 
     Comments are not part of it; knobs have the defaults of the text.
 

@@ -414,7 +414,7 @@ def _spelled(value: KnobValue, *, typed: bool = False) -> str:
     return f"{value:e} : f64" if isinstance(value, float) else quoted(value)
 
 
-# Schedules built by Python calls: ``with lhkit.building(payload) as s:``.
+# Schedules built by Python calls: ``with lhkit.build(payload) as s:``.
 
 
 class ScheduleBuilder(Builder):
@@ -447,13 +447,11 @@ class ScheduleBuilder(Builder):
             ScheduleError: As of `schedule`.
         """
         if self.payload is None:
-            raise usage_error(
-                "there is no payload to apply the schedule to", "Give it: lhkit.building(payload)."
-            )
+            raise usage_error("there is no payload to apply the schedule to", "Give it: lhkit.build(payload).")
         return trace_schedule(self.payload, self.schedule(), worker=self._worker)
 
 
-def building(
+def build(
     payload: Payload | None = None,
     *,
     bind: Sequence[str] = (),
@@ -467,7 +465,7 @@ def building(
 
     ::
 
-        with lhkit.building(payload) as s:
+        with lhkit.build(payload) as s:
             matmul = s.match(ops=["linalg.matmul"])
             tiled, *loops = s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
         schedule = s.schedule()
