@@ -19,11 +19,7 @@ class FollowedFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Take the text of a file.
-
-        Raises:
-            UsageError: It cannot be read, or is no text.
-        """
+        """Take the text of a file."""
         self.path = path
         try:
             self.taken = read_text(path)
@@ -48,15 +44,7 @@ class FollowedFile:
         return text
 
     def save(self, text: str, *, overwrites: bool = False) -> None:
-        """Write a text to the file.
-
-        Args:
-            text: The text.
-            overwrites: Also where another editor has saved it meanwhile, and what it saved is lost.
-
-        Raises:
-            UsageError: It has changed meanwhile, or cannot be written.
-        """
+        """Write a text to the file."""
         if not overwrites and self.changed_meanwhile(text):
             raise usage_error(
                 f"{self.path.name} was changed by another editor meanwhile; nothing was written",

@@ -48,13 +48,7 @@ class Recipe:
 
 
 def own_recipes(script: Script, entry: str, around: Iterable[str]) -> Iterator[Recipe]:
-    """Yield the recipes of a schedule itself, private ones included.
-
-    Args:
-        script: The schedule.
-        entry: The symbol of its entry, which is none.
-        around: The symbols of the sequences that the step will stand in: what includes them cannot stand there.
-    """
+    """Yield the recipes of a schedule itself, private ones included."""
     sequences = _sequences(script)
     for name in sequences:
         if f"@{symbol_name(name)}" != entry and not needed_sequences(script, sequences, {name}) & set(around):
@@ -73,11 +67,6 @@ def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -
     """Yield the public recipes of another file, with the sequences to be copied for them.
 
     A recipe that the schedule has a copy of is not among them.
-
-    Args:
-        script: The schedule.
-        source: The file.
-        taken: More symbols that are taken: those of the schedule's libraries.
     """
     theirs = _sequences(source)
     texts = {name: lines_of(source.text, op, op) for name, op in theirs.items()}
@@ -102,9 +91,6 @@ def insert_recipe(script: Script, lines: str, sequences: str, **place: StepRef) 
         lines: The steps, as transform IR.
         sequences: The named sequences, as transform IR; may be empty.
         place: ``before``, ``after`` or ``inside``, as of `insert_step`.
-
-    Raises:
-        UsageError: Not exactly one place, no step in the text, or a place where none can stand.
     """
     edited = insert_step(script, lines, **place)
     if not sequences:

@@ -89,22 +89,14 @@ def saved_session(
 
 
 def parse_session(data: Any) -> SavedSession:
-    """Return a session from JSON.
-
-    Raises:
-        ValueError: It is none, or what it refers to is not there.
-    """
+    """Return a session from JSON."""
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ValueError(f"it is not {SCHEMA}")
     return checked_session(from_json(SavedSession, data))
 
 
 def checked_session(saved: SavedSession) -> SavedSession:
-    """Return a session that was read, if what it refers to is there.
-
-    Raises:
-        ValueError: It is not.
-    """
+    """Return a session that was read, if what it refers to is there."""
     versions = [v for b in saved.branches for v in b.versions] + [c.version for c in saved.checkpoints]
     if any(not 0 <= v.schedule < len(saved.schedules) for v in versions):
         raise ValueError("it names a schedule that it does not hold")

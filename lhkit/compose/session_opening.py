@@ -33,17 +33,6 @@ def open_session(
 
     A schedule that is a file from elsewhere is not trusted: see `lhkit.load.trust`. A file that is followed
     stays trusted when it changes.
-
-    Args:
-        payload: The payload.
-        schedule: Where to begin: a schedule, a path, text or a module.
-        doubt: What is not trusted of the payload.
-        trust: Whether to trust all of it, now and from now on.
-        autosaves: Whether changes are kept in the user's state folder until the session is closed.
-        worker: Another worker than the session's.
-
-    Raises:
-        UsageError: There is no such file, or what it holds is no text.
     """
     version = _first_version(schedule, worker)
     found = (doubt, schedule_doubt(schedule, version.schedule, version.text))

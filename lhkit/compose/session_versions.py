@@ -23,13 +23,7 @@ def version_of_schedule(schedule: Schedule) -> Version:
 
 
 def first_draft(text: str, source: str, failure: Failure) -> Version:
-    """Return the version that a session begins with whose text is no schedule yet.
-
-    Args:
-        text: The text.
-        source: What it is called.
-        failure: Why it is none.
-    """
+    """Return the version that a session begins with whose text is no schedule yet."""
     return Version(Schedule(source, "", (), (), ""), text, LOADED, failure)
 
 

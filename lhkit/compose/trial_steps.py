@@ -69,18 +69,7 @@ class _Level:
 
 
 def place_behind(script: Script, entry: str, step: OpSyntax, *, inside: bool) -> Place:
-    """Return the place behind a step, or at the beginning of what it has inside.
-
-    Args:
-        script: The schedule, with its outline.
-        entry: The symbol of its entry.
-        step: The step.
-        inside: True for the beginning of its body.
-
-    Raises:
-        UsageError: The entry does not get there in a way that can be followed, or what would be left out is
-            handed on.
-    """
+    """Return the place behind a step, or at the beginning of what it has inside."""
     top = script.find(entry)
     if inside:
         levels = [*_levels_around(script, top, step, ()), _Level(step, step.regions[-1].start)]
@@ -251,13 +240,7 @@ def try_ops(
 
 
 def known_recipes(script: Script, schedule: Schedule, around: Iterable[str] = ()) -> Iterator[Recipe]:
-    """Yield the recipes that there are: the schedule's, those of its libraries, the shipped ones.
-
-    Args:
-        script: The schedule's text.
-        schedule: The schedule.
-        around: The symbols of the sequences that the step will stand in: what includes them cannot stand there.
-    """
+    """Yield the recipes that there are: the schedule's, those of its libraries, the shipped ones."""
     yield from own_recipes(script, f"@{schedule.entry}", around)
     taken = []
     for library in schedule.libraries:

@@ -24,12 +24,6 @@ def load_catalogue(worker: Worker | None = None) -> Catalogue:
     """Return the catalogue of the bindings that are installed.
 
     The first time it is made by the worker, which takes seconds; afterwards it is read without one.
-
-    Args:
-        worker: Another worker than the session's.
-
-    Raises:
-        UsageError: No bindings are installed.
     """
     host = find_host()
     return _load(host, worker)

@@ -171,10 +171,6 @@ def parse_text(
 
     Settings stay too, of the knobs that it still has and that allow them. One without sequences was no schedule
     yet: it gets its entry and libraries now.
-
-    Raises:
-        UsageError: No named sequence, or its entry is gone.
-        ScheduleError: It does not parse or does not verify; with file, line, column and carets.
     """
     content = checked_content(text.encode(errors="replace"), schedule.source)
     libraries = schedule.libraries
@@ -247,11 +243,7 @@ def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[
 
 
 def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, dict[str, Any]]:
-    """Return a schedule as a request describes it: its sources, their contents, and how it is applied.
-
-    Raises:
-        UsageError: A knob without a value, or values that do not meet what the schedule requires of them.
-    """
+    """Return a schedule as a request describes it: its sources, their contents, and how it is applied."""
     check_requirements(schedule)
     parts = [(schedule.source, schedule.text.encode())]
     parts += [(library.source, library.text.encode()) for library in schedule.libraries]

@@ -43,11 +43,7 @@ class Doubt:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the keyed digest of a content, in hexadecimal.
-
-    Raises:
-        OSError: There is no key, and none can be made.
-    """
+    """Return the keyed digest of a content, in hexadecimal."""
     return hmac.new(_key(), content, hashlib.sha256).hexdigest()
 
 
@@ -105,13 +101,7 @@ def payload_doubt(given: object, payload: Payload) -> Doubt | None:
 
 
 def schedule_doubt(given: object, schedule: Schedule, text: str) -> Doubt | None:
-    """Return the doubt about a schedule that was given as a file from outside of lhkit, else None.
-
-    Args:
-        given: What the user gave: a path, text, a schedule, a module.
-        schedule: What it holds.
-        text: Its text as it is, also where that is no schedule yet.
-    """
+    """Return the doubt about a schedule that was given as a file from outside of lhkit, else None."""
     if not is_foreign_file(given, "schedules"):
         return None
     return Doubt(schedule.source, schedule_content(text, schedule.libraries))

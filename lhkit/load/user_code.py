@@ -103,11 +103,7 @@ _ADVICE = "A microkernel is C source (FILE.c) or a Python function (FILE.py:FUNC
 
 
 def read_microkernels(named: Mapping[str, str | os.PathLike[str]] | None) -> tuple[Microkernel, ...]:
-    """Return microkernels, given by name as a path or ``FILE.py:FUNCTION``, with the texts of their files.
-
-    Raises:
-        UsageError: No such file, or neither of the two.
-    """
+    """Return microkernels, given by name as a path or ``FILE.py:FUNCTION``, with the texts of their files."""
     return tuple(_read(name, os.fspath(place)) for name, place in (named or {}).items())
 
 

@@ -28,11 +28,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(cls: type[T], data: Any) -> T:
-    """Return the value of type ``cls`` that `to_json` wrote as ``data``.
-
-    Raises:
-        ValueError: The data does not fit the type; the message names the field.
-    """
+    """Return the value of type ``cls`` that `to_json` wrote as ``data``."""
     return typing.cast(T, _decode(cls, data, cls.__name__))
 
 

@@ -10,13 +10,7 @@ from lhkit.model.step_form import AttributeValue, Form, TypedName, attribute_tex
 
 
 def custom_text(form: Form, op: CatalogueOp, regions: str = "") -> str | None:
-    """Return a form in its op's custom syntax, or None if that is not known for all that it sets.
-
-    Args:
-        form: The form.
-        op: Its op in the catalogue.
-        regions: The text of its regions, from the first brace to the last.
-    """
+    """Return a form in its op's custom syntax, or None if that is not known for all that it sets."""
     if op.assembly is None or not present(form) <= set(op.assembly.known):
         return None
     if form.results and op.regions and not any(e.form.results for e in op.examples):

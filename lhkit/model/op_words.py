@@ -157,11 +157,7 @@ class PayloadOp:
 
 
 def payload_op(name: str) -> PayloadOp:
-    """Return the words about an op of payloads.
-
-    Raises:
-        UsageError: There are none.
-    """
+    """Return the words about an op of payloads."""
     if name not in PAYLOAD_OPS:
         dialect = name.partition(".")[0]
         same = [n for n in PAYLOAD_OPS if n.partition(".")[0] == dialect]

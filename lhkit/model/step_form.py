@@ -102,16 +102,7 @@ def left_side(names: Sequence[str]) -> str:
 
 
 def attribute_text(value: AttributeValue, kind: str, storage: str) -> str:
-    """Return an attribute's value in MLIR's syntax.
-
-    Args:
-        value: The value as data.
-        kind: The attribute's kind in the catalogue.
-        storage: How MLIR holds it: an integer type, ``array<…>`` or ``[…]`` of one, or nothing.
-
-    Raises:
-        ValueError: The value is not of that kind.
-    """
+    """Return an attribute's value in MLIR's syntax."""
     if kind == "flag" and value is True:
         return "unit"
     if kind == "bool" and isinstance(value, bool):
@@ -187,16 +178,7 @@ def generic_text(
     *,
     segments: tuple[bool, bool] = (False, False),
 ) -> str:
-    """Return an op in MLIR's generic syntax.
-
-    Args:
-        name: Its full name.
-        operands: Its operands, grouped as the catalogue lists them.
-        properties: Its attributes as text.
-        results: Its results, grouped as the catalogue lists them.
-        regions: The texts of its regions, braces included.
-        segments: Whether the sizes of the groups of operands, and of results, are written down.
-    """
+    """Return an op in MLIR's generic syntax."""
     properties = dict(properties)
     for asked, groups, key in zip(segments, (operands, results), ("operand", "result"), strict=True):
         if asked:

@@ -30,11 +30,7 @@ _LONGEST_SHOWN = 40
 
 
 def evaluate(code: Sequence[Instruction], values: Mapping[str, KnobValue]) -> KnobValue:
-    """Return what code computes, given the values of names.
-
-    Raises:
-        ValueError: It has no value: a division by zero, a number out of bounds, operands that do not fit.
-    """
+    """Return what code computes, given the values of names."""
     try:
         return _run(code, values)
     except ArithmeticError as error:
@@ -42,11 +38,7 @@ def evaluate(code: Sequence[Instruction], values: Mapping[str, KnobValue]) -> Kn
 
 
 def checked_number(value: KnobValue) -> KnobValue:
-    """Return a value that is within bounds.
-
-    Raises:
-        ValueError: An integer of 127 bits or more, or a float that is not finite.
-    """
+    """Return a value that is within bounds."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):

@@ -60,38 +60,18 @@ class Expression:
     _code: tuple[Instruction, ...]
 
     def holds(self, values: Mapping[str, KnobValue]) -> bool:
-        """Return whether it is true of values, one for each of its names.
-
-        Raises:
-            ValueError: It cannot be evaluated, with the reason.
-        """
+        """Return whether it is true of values, one for each of its names."""
         return bool(self.value(values))
 
     def value(self, values: Mapping[str, KnobValue]) -> KnobValue:
-        """Return what it is for values, one for each of its names.
-
-        Raises:
-            ValueError: It cannot be evaluated, with the reason.
-        """
+        """Return what it is for values, one for each of its names."""
         return evaluate(self._code, values)
 
 
 def parse_expression(
     text: str, known: Collection[str], *, owner: str, at: Span, source: str, named: str = "knob"
 ) -> Expression:
-    """Return the expression that a text is.
-
-    Args:
-        text: The expression.
-        known: The names that it may use.
-        owner: Whose names they are, for messages.
-        at: Where the expression begins.
-        source: The text that ``at`` points into.
-        named: What a name stands for, for messages.
-
-    Raises:
-        UsageError: It is no expression, too long, or uses an unknown name; with its place.
-    """
+    """Return the expression that a text is."""
     place = _Place(text, at, source)
     tokens = _tokens(place)
     code = _Parser(place, tokens).parse()

@@ -60,12 +60,7 @@ def partners_of(tokens: tuple[Token, ...]) -> list[int | None]:
 
 
 def comments_of(tokens: tuple[Token, ...]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return what comments belong to.
-
-    Returns:
-        By the start of a token, where the comments right above it begin; by the end of a token, where a comment
-        behind it on its line ends.
-    """
+    """Return what comments belong to."""
     leads: dict[int, int] = {}
     tails: dict[int, int] = {}
     lead: int | None = None
@@ -267,13 +262,7 @@ class _Head(NamedTuple):
 
 @functools.lru_cache(maxsize=8)
 def read_syntax(text: str, *, is_old: bool = False) -> Syntax:
-    """Return the ops of a text; of a broken one, those that can be made out. Never raises.
-
-    Args:
-        text: The text.
-        is_old: True for a text that older versions of MLIR may have taken: at the beginning of a line, ops of
-            theirs may leave out the dialect.
-    """
+    """Return the ops of a text; of a broken one, those that can be made out. Never raises."""
     tokens = lex(text)
     starts = (0, *(i + 1 for i, c in enumerate(text) if c == "\n"))
     reader = _Reader(text, tokens, OLD_NAMES if is_old else frozenset())

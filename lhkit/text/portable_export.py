@@ -164,11 +164,7 @@ class Declared:
 
 
 def declared_libraries(text: str, source: str) -> tuple[Declared, ...]:
-    """Return the libraries that a schedule's comments name, in order, each once.
-
-    Raises:
-        UsageError: A path that leads out of the schedule's folder; with its place.
-    """
+    """Return the libraries that a schedule's comments name, in order, each once."""
     found: dict[str, Declared] = {}
     for token, match in matching_comments(text, _LIBRARY):
         at = Span(source, token.line, token.column + match.start(1))
@@ -185,9 +181,6 @@ def standalone(schedule: Schedule) -> Schedule:
 
     Declarations go, and the sequences that they declare follow behind the schedule's own, with what these
     include. Comments that name libraries go too.
-
-    Raises:
-        UsageError: A sequence of a library has the name of another one.
     """
     if not schedule.libraries:
         return schedule

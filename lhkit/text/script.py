@@ -146,11 +146,7 @@ class Script:
         return read_handles(self.text)
 
     def find(self, step: StepRef) -> OpSyntax:
-        """Return the step that a reference means.
-
-        Raises:
-            UsageError: There is none, or several.
-        """
+        """Return the step that a reference means."""
         steps = self.steps
         if isinstance(step, int):
             if 0 <= step < len(steps):
@@ -208,11 +204,7 @@ class Script:
 
 
 def with_replacements(text: str, replacements: Sequence[Replacement]) -> str:
-    """Return a text with pieces replaced.
-
-    Raises:
-        ValueError: Two of them overlap.
-    """
+    """Return a text with pieces replaced."""
     pieces, at = [], 0
     for r in sorted(replacements, key=lambda r: (r.start, r.end)):
         if r.start < at:
@@ -306,14 +298,7 @@ def comments_removed(text: str, pattern: re.Pattern[str]) -> list[Replacement]:
 
 
 def lines_of(text: str, first: OpSyntax, last: OpSyntax, replaced: Sequence[Replacement] = ()) -> str:
-    """Return ops with their comments as lines, without indentation and last line feed.
-
-    Args:
-        text: The text they stand in.
-        first: The first op.
-        last: The last one.
-        replaced: Pieces of the ops to be written otherwise.
-    """
+    """Return ops with their comments as lines, without indentation and last line feed."""
     extent = extent_of(text, first, last)
     shifted = [Replacement(r.start - extent.start, r.end - extent.start, r.text) for r in replaced]
     piece = with_replacements(text[extent.start : extent.end], shifted)

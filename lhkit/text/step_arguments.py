@@ -147,9 +147,6 @@ def set_argument(
         name: As the text spells it: ``tile_sizes``, ``factor``, ``ops``.
         value: The value in the text's syntax: ``[8, 32]``, ``4``, ``"cse"``; "" makes a flag; None removes it.
         index: Replace only this element of a list, from 0.
-
-    Raises:
-        UsageError: No such element, or an argument that cannot be taken away.
     """
     op = script.find(step)
     found = next((a for a in arguments_of(op) if a.name == name), None)

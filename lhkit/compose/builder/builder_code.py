@@ -338,11 +338,6 @@ def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
     """Return Python code that builds a schedule with `lhkit.build`; its last line makes ``schedule``.
 
     Comments are not part of it; knobs have the defaults of the text.
-
-    Raises:
-        UsageError: The schedule includes from libraries, declares sequences, holds nested modules, or has a
-            sequence whose name a builder does not take.
-        ScheduleError: It does not parse or does not verify.
     """
     declared = [s.name for s in schedule.sequences if s.is_declaration or "::" in s.name]
     if schedule.libraries or declared:

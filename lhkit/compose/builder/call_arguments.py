@@ -25,11 +25,7 @@ Place = str | int | None
 
 
 def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]) -> Form:
-    """Return the form of a step without results and without the regions that are built.
-
-    Raises:
-        UsageError: An argument is unknown, missing, or cannot be that; with its place in the caller's Python.
-    """
+    """Return the form of a step without results and without the regions that are built."""
     reader = _Reader(builder, op)
     for parameter, value, place in _assigned(op, arguments, named):
         reader.take(parameter, value, place)
@@ -108,11 +104,7 @@ class _Reader:
         )
 
     def take(self, parameter: Parameter, value: Any, place: Place) -> None:
-        """Take one argument.
-
-        Raises:
-            UsageError: It cannot be that.
-        """
+        """Take one argument."""
         try:
             self._take(parameter, value)
         except ValueError as error:

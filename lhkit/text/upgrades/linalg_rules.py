@@ -176,12 +176,7 @@ _MENTIONED = re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in KINDS)}|{r
 
 
 def respelling(spelling: ElementwiseSpelling, wanted: Wanted) -> Respelling:
-    """Return the rule that rewrites the elementwise ops of a text.
-
-    Args:
-        spelling: What the bindings take.
-        wanted: Which of the two is to be written where the bindings take both.
-    """
+    """Return the rule that rewrites the elementwise ops of a text."""
     if not spelling.form or (wanted == "named" and spelling.named):
         to_kind = False
     elif not spelling.named or wanted == "elementwise":
