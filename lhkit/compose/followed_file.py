@@ -1,4 +1,4 @@
-"""A file that another editor saves, looked at whenever somebody asks."""
+"""A schedule file that is also edited elsewhere: polling, and detecting conflicting saves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FollowedFile:
     def poll(self) -> str | None:
         """Return the text if it is another than the one taken last, else None.
 
-        The content is compared, not its time, which may stand still between two quick saves. A file
+        The content is compared, not its time, which may be equal for two quick saves. A file
         that is gone, empty or cut inside a character is one that an editor is about to write.
         """
         try:
@@ -54,7 +54,7 @@ class FollowedFile:
         self.taken = text
 
     def changed_meanwhile(self, text: str) -> bool:
-        """Return whether writing a text would lose what another editor has saved and nobody took."""
+        """Return whether writing a text would overwrite an external save that was not read."""
         try:
             there = read_bytes(self.path)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Steps of a schedule from forms to text, and what is wrong with a form before the compiler sees it."""
+"""Printing of forms as steps, and their validation before parsing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _check(form: Form, catalogue: Catalogue) -> None:
 
 
 def generic_form_text(form: Form, catalogue: Catalogue) -> str:
-    """Return a form in MLIR's generic syntax, which every op has and which parses as it stands."""
+    """Return a form in MLIR's generic syntax, which every op has and which always parses."""
     op = catalogue.op(form.op)
     _check(form, catalogue)
     operands, results = dict(form.operands), dict(form.results)
@@ -199,7 +199,7 @@ def mixed_entries(form: Form, spec: AttributeSpec) -> tuple[int | TypedName, ...
 
 
 def read_forms(text: str, *, name: str = "<schedule>", worker: Worker | None = None) -> tuple[WrittenForm, ...]:
-    """Return the steps of a schedule's named sequences as forms, in order; inner steps stand in their regions."""
+    """Return the steps of a schedule's named sequences as forms, in order; inner steps are in their regions."""
     described, body = describe_sources([(name, text.encode())], role="schedule")
     answer = (worker or shared_worker()).request("read_forms", {"sources": described}, body)
     return tuple(from_json(WrittenForm, step) for step in answer.header["steps"])

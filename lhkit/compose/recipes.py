@@ -1,4 +1,4 @@
-"""Recipes: named sequences that take handles to ops, to be included as one step."""
+"""Recipes: named sequences over op handles that are included as one step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Recipe:
         sentence: The first line of the comment above it.
         arguments: Types of its arguments, at least one.
         results: Types of its results.
-        sequences: The named sequences that have to stand beside the schedule's own; empty if they do.
+        sequences: The named sequences to add to the schedule; empty if it has them.
         clash: The symbol of one of them that means something else there; empty if none does.
     """
 
@@ -84,7 +84,7 @@ def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -
 
 
 def insert_recipe(script: Script, lines: str, sequences: str, **place: StepRef) -> Edited:
-    """Insert steps, and named sequences that they include behind the one that they stand in.
+    """Insert steps, and the named sequences that they include behind the enclosing sequence.
 
     Args:
         script: The schedule.
@@ -104,7 +104,7 @@ def insert_recipe(script: Script, lines: str, sequences: str, **place: StepRef) 
 
 
 def _sequences(script: Script) -> Mapping[str, OpSyntax]:
-    """Return the named sequences with a body that stand at the top of a text, by symbol."""
+    """Return the top-level named sequences with a body, by symbol."""
     found = {}
     tops = script.syntax.ops
     for top in tops:

@@ -1,4 +1,4 @@
-"""Sessions as data: what a saved workbench holds, and what is kept for recovery."""
+"""Serialized sessions, for saved workbenches and for recovery."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SavedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class SavedSession:
-    """A session, all but its payload; every schedule stands there once."""
+    """A session without its payload; every schedule is stored once."""
 
     schema: str
     name: str

@@ -1,4 +1,4 @@
-"""A schedule put together step by step: every change can be undone, and the trace follows."""
+"""An editing session of a schedule: undo, redo, and a trace that follows each change."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Session:
 
     @property
     def version(self) -> Version:
-        """The version that stands."""
+        """The current version."""
         return self.history.current
 
     @property
@@ -167,7 +167,7 @@ class Session:
 
     @property
     def text(self) -> str:
-        """The text as it stands."""
+        """The current text."""
         return self.version.text
 
     @property
@@ -182,7 +182,7 @@ class Session:
 
     @property
     def is_stale(self) -> bool:
-        """True if the trace is not that of the text as it stands."""
+        """True if the trace is not that of the current text."""
         return self.version.is_draft or self._traced != self.schedule
 
     @property
@@ -196,7 +196,7 @@ class Session:
         """Make an edit: ``session.edit(lambda script: remove_step(script, "%tiled"))``.
 
         Raises:
-            UsageError: The edit is refused, or the text does not parse as it stands.
+            UsageError: The edit is refused, or the text does not parse.
             ScheduleError: What the edit gives does not parse or does not verify; nothing is changed.
         """
         version = self.version
@@ -261,7 +261,7 @@ class Session:
         return dict(self._checkpoints)
 
     def checkpoint(self, name: str) -> None:
-        """Keep the version that stands under a name; one of that name is replaced."""
+        """Store the current version under a name, replacing one of that name."""
         self._checkpoints[name] = self.version
         self._save()
 
@@ -312,7 +312,7 @@ class Session:
             self._recovery = None
 
     def retrace(self) -> None:
-        """Take the trace of the schedule as it stands; one that was taken before is used again."""
+        """Trace the current schedule; a cached trace is reused."""
         if self._doubts or not self.schedule.sequences:  # the text never was a schedule, as its failure says
             return
         try:

@@ -1,4 +1,4 @@
-"""What a session was and is, as values: versions of a schedule in a line of undo and redo."""
+"""Undo history: an immutable list of versions of a schedule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Version:
 
     Attributes:
         schedule: The schedule; under a draft, the last one that parsed.
-        text: The text as it stands.
+        text: The text.
         title: What led here, in a few words.
         failure: Why the text is no schedule, for a draft; None where it is ``schedule.text``.
         script: The text with its outline, where it is known, so that the next edit need not parse it.
@@ -49,7 +49,7 @@ class History:
 
     @property
     def current(self) -> Version:
-        """The version that stands."""
+        """The current version."""
         return self.versions[self.at]
 
     @property
@@ -65,7 +65,7 @@ class History:
     def with_version(self, version: Version) -> History:
         """Return the history with a new current version; what could be redone is gone.
 
-        A draft makes room for what follows it: nobody wants to come back to each half-typed word.
+        A draft is replaced by the next version, so that undo does not visit every half-typed word.
         """
         kept = self.versions[: self.at + (0 if self.current.is_draft and self.at > 0 else 1)]
         versions = (*kept, version)[-MOST_VERSIONS:]

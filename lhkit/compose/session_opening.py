@@ -1,4 +1,4 @@
-"""Sessions opened from what people name, also from a text that is no schedule yet."""
+"""Opening of sessions from paths, texts and values, including text that does not parse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of a session from texts: a schedule where the text is one, a draft where it is not."""
+"""Versions of a session from text: a schedule if it parses, else a draft."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps to try on a handle, with arguments that fit its payload."""
+"""Candidate steps for a handle, with arguments that fit its payload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be done with a handle: ops and recipes, tried as one step more on a copy of the payload."""
+"""Trying ops and recipes on a handle: each as one more step on a copy of the payload."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Place:
     """The end of a schedule that was cut behind a step.
 
     Attributes:
-        script: What is left: nothing behind the step, nor behind what it stands in.
+        script: The remaining schedule: without the steps after the place, at every level.
         inside: Number of the step at the end of whose block there is room: a sequence, or a foreach.
         depth: How many last steps one enters from the end of the entry to get there.
         around: The symbols of the sequences on the way.
@@ -90,7 +90,7 @@ def place_behind(script: Script, entry: str, step: OpSyntax, *, inside: bool) ->
 
 
 def _levels_of(script: Script, entry: OpSyntax, step: OpSyntax, seen: tuple[str, ...]) -> list[_Level]:
-    """Return the levels down to the block that a step stands in, outermost first."""
+    """Return the levels down to the block of a step, outermost first."""
     owner = script.home_of(step)[0]
     if owner is None:
         raise script.refusal(f"{script.describe(step)} is in no sequence", step, _ADVICE)
@@ -98,7 +98,7 @@ def _levels_of(script: Script, entry: OpSyntax, step: OpSyntax, seen: tuple[str,
 
 
 def _levels_around(script: Script, entry: OpSyntax, owner: OpSyntax, seen: tuple[str, ...]) -> list[_Level]:
-    """Return the levels down to where a sequence is included, or a foreach stands; none for the entry."""
+    """Return the levels down to an included sequence or a foreach; none for the entry."""
     if owner.start == entry.start:
         return []
     if owner.name == _FOREACH:
@@ -199,7 +199,7 @@ def try_ops(
     schedules that come with lhkit; `insert_recipe` puts ``text`` and ``sequences`` of one into the schedule.
 
     Usual ops come first, those that are known to take the compiler down last.
-    Nothing is changed, and whoever stops taking results stops the trying.
+    Nothing is changed; closing the iterator stops the trials.
 
     Args:
         payload: What the schedule is applied to.

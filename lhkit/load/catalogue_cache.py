@@ -1,4 +1,4 @@
-"""The catalogue of transform ops: made by the worker once for each toolchain, then read from a cache."""
+"""On-disk cache of the catalogue of transform ops, keyed by toolchain."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def known_help() -> dict[str, str]:
     return _HELP.get(host, {})
 
 
-# Once it is known it stays: whoever draws asks each time.
+# Memoized: every drawing asks for it.
 _HELP: dict[str, dict[str, str]] = {}
 
 

@@ -1,4 +1,4 @@
-"""Files in an older spelling, rewritten and then parsed, so that what is left to do is known."""
+"""Upgrade of files in old spellings, with the remaining parse errors."""
 
 from __future__ import annotations
 

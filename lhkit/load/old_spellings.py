@@ -1,4 +1,4 @@
-"""Errors of texts in an older spelling say so, and what rewrites it."""
+"""Diagnostics of old spellings: errors that name the command that upgrades the text."""
 
 from __future__ import annotations
 

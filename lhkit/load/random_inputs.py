@@ -1,4 +1,4 @@
-"""Inputs for a function that nobody gave any: drawn from its signature and a seed."""
+"""Random inputs from a function signature and a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The resources at the end of MLIR text, ``{-# dialect_resources: … #-}``: their data goes to files.
+"""Resource sections of MLIR text (``{-# dialect_resources: … #-}``); their data is moved to files.
 
 The data is hexadecimal: twice as long as what it says. It is read and decoded a piece at a time, so that a
 text of gigabytes needs memory for none of them.
@@ -28,7 +28,7 @@ Buffer = bytes | mmap.mmap
 
 @dataclass(frozen=True, slots=True)
 class FoundBlob:
-    """The data of a resource as it was found: nobody has said yet what type it has."""
+    """The data of a resource as it was found; its type is not known yet."""
 
     name: str
     data: memoryview

@@ -1,4 +1,4 @@
-"""Schedules written for other programs, and applied by one that is not lhkit."""
+"""Portable and tunable exports of schedules, and applying an export by MLIR's own pass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def prevents_portable(schedule: Schedule) -> tuple[str, ...]:
 def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
     """Return a schedule's text for other programs: knobs are folded to what they are set to, no op is ours.
 
-    Comments and layout stay. What the schedule includes from libraries stands in its own text, so that the
+    Comments and layout stay. What the schedule includes from libraries is copied into its own text, so that the
     export is one file; comments that ask something of knobs go with the knobs. Where the values of knobs follow
     from a target, the first line says which.
     """

@@ -1,4 +1,4 @@
-"""Sources of payloads and schedules: the contents of files, of strings, and of the libraries they name."""
+"""Source texts of payloads and schedules: files, strings and declared libraries."""
 
 from __future__ import annotations
 

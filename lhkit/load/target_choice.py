@@ -1,4 +1,4 @@
-"""The target that defaults of knobs and machine code follow: this CPU, or one that was asked for."""
+"""Choice of the target: the host CPU, a named one, or that of a schedule."""
 
 from __future__ import annotations
 

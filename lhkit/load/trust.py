@@ -1,6 +1,6 @@
-"""What the user trusts: files that were saved here or trusted before are known by keyed digests.
+"""Trusted files, recognized by keyed digests.
 
-A digest says nothing without the key, which only this user can read: nobody else can write a file that is known
+A digest says nothing without the key, which only this user can read: no one else can write a known file
 here. Both are in the folder ``trust`` of the user's state; without such a folder nothing is known, and what is
 trusted is so for one session.
 """

@@ -1,4 +1,4 @@
-"""Files with transform ops of one's own, loaded into a worker and into every worker that follows it."""
+"""Files with user code: transform ops in Python, and microkernels."""
 
 from __future__ import annotations
 

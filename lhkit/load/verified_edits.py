@@ -1,4 +1,4 @@
-"""Schedules edited step by step: the reading of the text is held against the parsed IR before and after."""
+"""Edits of schedules, verified by comparing the syntax tree with the parsed IR."""
 
 from __future__ import annotations
 

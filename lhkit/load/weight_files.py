@@ -1,4 +1,4 @@
-"""Weights in files: ``.npz`` and ``.safetensors``, read and written a piece at a time."""
+"""Streaming readers and writers of ``.npz`` and ``.safetensors``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weights of a payload: constants that became arguments, and the data of both as arrays."""
+"""Weights of a payload: constants turned into arguments, and their data as arrays."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def constants_to_arguments(
 
 
 def _conversion(*, append_untied: bool) -> Schedule:
-    """Return the schedule that converts; it is known what is in it, so nobody has to parse it for that."""
+    """Return the converting schedule, with its sequences stated so that it need not be parsed."""
     text = _SCHEDULE.format(entry=DEFAULT_ENTRY, options=" {append_untied = true}" if append_untied else "")
     main = NamedSequence(DEFAULT_ENTRY, ("!transform.any_op",), 2)
     return Schedule("<constants to arguments>", text, (main,), (), DEFAULT_ENTRY)

@@ -1,4 +1,4 @@
-"""Which package provides the MLIR bindings, found without loading it; the only module that names one."""
+"""Detection of the installed MLIR bindings without importing them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON-ready values and back, by their type hints."""
+"""Serialization of frozen dataclasses to JSON values and back, by type hints."""
 
 from __future__ import annotations
 

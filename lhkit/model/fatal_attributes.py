@@ -1,4 +1,4 @@
-"""Attributes of transform ops that end the process, in words, for the static check and for traces."""
+"""Attribute values of transform ops that crash the compiler, for checks and traces."""
 
 from __future__ import annotations
 

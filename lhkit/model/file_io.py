@@ -1,4 +1,4 @@
-"""Reading files that somebody else may have made: regular files of bounded size, and JSON of bounded depth.
+"""Bounded reading of untrusted files and JSON, and atomic writing.
 
 A FIFO would block for ever, a device may do anything, and some files of ``/proc`` have no end.
 """

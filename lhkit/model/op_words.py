@@ -1,4 +1,4 @@
-"""Words about transform ops that are ours: what one uses each for, and the most used ones in a sentence."""
+"""Documentation of ops in lhkit's own words: purpose, example, notation."""
 
 from __future__ import annotations
 

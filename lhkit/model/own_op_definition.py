@@ -1,4 +1,4 @@
-"""Transform ops of one's own: how a function in a Python file says what op it is.
+"""Definition of transform ops in Python: decorator, argument types and errors.
 
 Pure: the file is loaded in the worker only, and this is what it and the worker agree on.
 """

@@ -1,4 +1,4 @@
-"""Which registered passes a schedule may run: those that only change IR, by name.
+"""Allow-list of registered passes that schedules may run: those that only change IR.
 
 ``transform.apply_registered_pass`` runs any pass of the bindings, and some of them write files, read files,
 run other pipelines or start other programs. This is an allow-list, so that a pass that a later version adds is
@@ -202,5 +202,5 @@ def how_to_allow(names: Iterable[str], *, is_sandboxed: bool = True) -> str | No
 
 
 def is_plain_name(name: str) -> bool:
-    """Return whether a name can stand in the text of a pass pipeline and mean itself only."""
+    """Return whether a name is a plain pass name in the text of a pass pipeline."""
     return _PLAIN_NAME.fullmatch(name) is not None

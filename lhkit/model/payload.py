@@ -26,7 +26,7 @@ class Payload(Showable):
         functions: Its functions, in order.
         bytecode: The bytecode it was loaded from, or None.
         reference: ``FILE.py:FUNCTION`` that computes the same with NumPy, or None.
-        sequences: Names of the named sequences that stand in the same module, without ``@``.
+        sequences: Names of the named sequences in the same module, without ``@``.
         blobs: The data of constants (``dense_resource``) and of arguments that were constants; it is never
             part of the text.
     """

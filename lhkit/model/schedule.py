@@ -21,11 +21,11 @@ class NamedSequence:
     """A ``transform.named_sequence``.
 
     Attributes:
-        name: Its name, with those of inner modules that it stands in (``inner::main``).
+        name: Its name, qualified by the enclosing modules (``inner::main``).
         arguments: The types of its arguments.
         line: Line of its definition, from 1.
         is_public: Whether others may see it.
-        is_declaration: Whether its body stands elsewhere.
+        is_declaration: Whether it has no body here.
         refers_to: The sequences that it includes or matches with.
     """
 
@@ -58,7 +58,7 @@ class Schedule(Showable):
 
     Attributes:
         source: Where it came from, as shown to people.
-        text: The transform IR; a payload may stand in the same module.
+        text: The transform IR; a payload may be in the same module.
         sequences: Its named sequences, those of its libraries last.
         knobs: Its knobs, in order.
         entry: Name of the sequence that is applied, without ``@``.

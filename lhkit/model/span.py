@@ -1,4 +1,4 @@
-"""Places in source text, and the lines people are shown for them."""
+"""Source spans, and the lines shown for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of a schedule as data: what a form shows, and MLIR's generic syntax for it."""
+"""Forms of steps as data, and their generic syntax."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 Scalar = bool | int | float | str | None
 Items = tuple[Scalar, ...]
-# None inside a list of integers stands for the next of the values that are given as operands.
+# None inside a list of integers is a placeholder for the next operand.
 AttributeValue = Scalar | Items | tuple[Items, ...]
 
 # What the dialect writes for a size that is given as an operand.
@@ -74,8 +74,8 @@ class WrittenForm:
     Attributes:
         form: The step.
         text: The step as MLIR prints it, with the author's names.
-        sequence: The named sequence it stands in.
-        line, column: Where its op's name stands in the text, from 1.
+        sequence: The enclosing named sequence.
+        line, column: Position of its op's name in the text, from 1.
     """
 
     form: Form
@@ -90,7 +90,7 @@ STRUCTURE = TypedName("%structure", "!transform.any_op")
 
 
 def left_side(names: Sequence[str]) -> str:
-    """Return the names of an op's results as they stand left of the ``=``: ``%tiled, %loops:2``."""
+    """Return the names of an op's results as written before the ``=``: ``%tiled, %loops:2``."""
     parts: list[list[str]] = []
     for name in names:
         prefix, _, number = name.partition("#")
@@ -189,7 +189,7 @@ def generic_text(
     text = f"{left_side([v.name for v in made])} = " if made else ""
     text += f'"{name}"({", ".join(v.name for v in given)})'
     listed = ", ".join(f"{k} = {v}" for k, v in properties.items())
-    # Ops that are defined in Python have no properties: an attribute of theirs stands in the op's dictionary.
+    # Ops that are defined in Python have no properties: their attributes are in the op's dictionary.
     has_properties = name.startswith("transform.")
     if listed and has_properties:
         text += f" <{{{listed}}}>"

@@ -1,4 +1,4 @@
-"""Bounded arithmetic of expressions: instructions of a stack machine and the functions that they call.
+"""Bounded arithmetic of expressions: stack-machine instructions and built-in functions.
 
 Every value is an integer below 2**127 in magnitude, a finite float, a bool or a string, and strings are only
 compared: so each instruction takes constant time and memory, whatever the expression and its values are.

@@ -1,4 +1,4 @@
-"""Expressions over knobs or facts of a target, as texts: a small arithmetic language of its own grammar.
+"""Parser and compiler of expressions over knobs and target facts.
 
 Numbers, strings, ``True``, ``False`` and names; ``+ - * / // % **``, ``& | ^ ~ << >>``, comparisons (chained
 as in Python), ``in`` and ``not in`` of strings, ``and``, ``or``, ``not``, ``A if CONDITION else B``, and the

@@ -1,4 +1,4 @@
-"""Literals to knobs and back."""
+"""Conversion between literals and knobs in schedule text."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ _DEFAULT = r'(?:"(?:[^"\\\n]|\\.)*"|[^\[\]"\n]*?)'
 
 
 def with_knobs_set(schedule: Schedule) -> str:
-    """Return the text of a schedule in which knobs that were set, or follow from a target, have that default."""
+    """Return a schedule's text with the values that are set, or follow from a target, as defaults."""
     text = schedule.text
     for name, value in {**dict(schedule.target_defaults), **dict(schedule.settings)}.items():
         head = rf'(tune\.knob\s*<\s*"{re.escape(name)}"\s*>)'

@@ -1,4 +1,4 @@
-"""A schedule's text under edit, what an edit gives, and how one is refused.
+"""Schedule text under edit: replacements, edit results and refusals.
 
 Steps are named by position: the number of a step in the order of the text (sequences and terminators count, as
 ``read_steps`` lists them), a handle that it defines (``"%tiled"``), or a sequence (``"@main"``).
@@ -74,7 +74,7 @@ def fresh_name(wanted: str, taken: Collection[str]) -> str:
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with handles and symbols renamed wherever they stand; ``%a#1`` keeps its number."""
+    """Return a text with handles and symbols renamed at every occurrence; ``%a#1`` keeps its number."""
     pieces = []
     for token in lex(text):
         stem, mark, number = token.text.partition("#") if token.kind == "value" else (token.text, "", "")
@@ -90,7 +90,7 @@ TERMINATOR = "transform.yield"
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A piece of a text and what stands there instead."""
+    """A span of a text and its new text."""
 
     start: int
     end: int

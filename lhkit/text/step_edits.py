@@ -1,4 +1,4 @@
-"""Edits of whole steps: insert, replace, remove, duplicate."""
+"""Edits of whole steps: insert, replace, remove, duplicate, switch off."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def check_dependents(script: Script, op: OpSyntax, *, allowed: bool, done: str) 
 
 
 def outermost(ops: list[OpSyntax]) -> list[OpSyntax]:
-    """Return the ops that lie in no other one of them."""
+    """Return the outermost of some ops."""
     return [o for o in ops if not any(p.start < o.start and o.end <= p.end for p in ops)]
 
 
@@ -303,9 +303,9 @@ class DisabledStep:
 
     Attributes:
         name: Its op.
-        text: Its text, as it will stand when it is on again.
+        text: Its text when it is enabled again.
         line: The line where it begins.
-        marks: Where its marks stand, one a line.
+        marks: Offsets of its comment marks, one per line.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Edits of structure: steps into a foreach, into a named sequence of their own, an include back in place."""
+"""Structural edits: wrap steps in a foreach, outline them as a sequence, inline an include."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def wrap_in_foreach(
 ) -> Edited:
     """Put steps into a ``transform.foreach``: they then run once for each payload op of a handle.
 
-    Inside, ``%each`` stands for the handle. What later steps read of the wrapped ones is yielded, and the
+    Inside, ``%each`` replaces the handle. What later steps read of the wrapped ones is yielded, and the
     foreach has results of the same names.
     """
     steps = find_range(script, first, last)

@@ -83,5 +83,5 @@ def test_a_row_an_op():
 def test_frames_of_nothing_have_their_columns():
     empty = dataclasses.replace(TRACE, handle_records=(), step_records=(), op_records=())
     for name in ("steps", "handles", "ops"):
-        frame, full = getattr(empty, name)(), getattr(TRACE, name)()
+        frame, full = getattr(empty, f"{name}_frame"), getattr(TRACE, f"{name}_frame")
         assert len(frame) == 0 and list(frame.columns) == list(full.columns)

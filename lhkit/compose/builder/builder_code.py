@@ -1,4 +1,4 @@
-"""Python code that builds a schedule: the calls of the builder that write it again."""
+"""Python code that rebuilds a schedule with the builder."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ class _Writer:
     def _targets(
         self, names: Sequence[str], given: Sequence[str], groups: Sequence[Sequence[str]]
     ) -> list[str]:
-        """Return what stands left of the call, and take note of how each handle is reached."""
+        """Return the assignment targets of the call, and record the expression for each handle."""
         targets = []
         starred = [i for i, g in enumerate(groups) if len(g) > 1]
         for i, (name, fresh) in enumerate(zip(names, given, strict=True)):

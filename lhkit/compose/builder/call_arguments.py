@@ -1,4 +1,4 @@
-"""The arguments of a builder's call, checked one by one, as the form of a step."""
+"""Validation of the arguments of a builder call, as the form of a step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named:
 def _assigned(
     op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]
 ) -> list[tuple[Parameter, Any, Place]]:
-    """Return each parameter that is given, with its value and where in the call it stands."""
+    """Return each given parameter, with its value and its position in the call."""
     parameters = parameters_of(op)
     positional = [p for p in parameters if p.is_positional] or [p for p in parameters if p.is_required]
     found: list[tuple[Parameter, Any, Place]] = []

@@ -1,4 +1,4 @@
-"""A schedule written by doing: each call adds a step, and the text is there at any time."""
+"""The schedule builder: each call appends a step to the text."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Body:
         self._node = Node(form)
         self._named = named
         self._asked: tuple[str, ...] = tuple(named.get(BODY_ARGUMENTS) or ())
-        # Where steps would land that stand between the regions of alternatives, which nothing may.
+        # Current block between the regions of alternatives, where no step is allowed.
         self._between = Block(set())
 
     def __enter__(self) -> Body:
@@ -155,7 +155,7 @@ class Body:
         return tuple(TypedName(stem, v.type) for v in given)
 
 
-# What steps and bodies call; nobody types them.
+# Called by steps and bodies, not by users.
 _MACHINERY = {"add", "call", "enter", "leave"}
 _CLOSED = ("transform.alternatives",)
 
@@ -240,7 +240,7 @@ class Builder:
         options: Sequence[KnobValue] | Mapping[str, int],
         names: str | None = None,
     ) -> Any:
-        """Return a parameter that stands for a choice: ``s.knob("tile_m", 8, options=[4, 8, 16])``.
+        """Return the parameter of a knob: ``s.knob("tile_m", 8, options=[4, 8, 16])``.
 
         Args:
             name: Its name, which ``knobs={…}`` and sweeps use.
@@ -470,7 +470,7 @@ def build(
             tiled, *loops = s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
         schedule = s.schedule()
 
-    Building needs no compiler, once what it knows of the ops is kept; only ``s.schedule()`` and ``s.trace()``
+    Building needs no compiler once the catalogue is cached; only ``s.schedule()`` and ``s.trace()``
     ask it.
 
     Args:

@@ -1,4 +1,4 @@
-"""The results of a step that is being built: how many, of which types, under which names."""
+"""Results of a step under construction: number, types and names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def type_text(text: object) -> str:
 
 
 def attribute_data(value: Any, spec: AttributeSpec) -> tuple[AttributeValue, tuple[BuiltHandle, ...]]:
-    """Return what a Python value is as an attribute, and the handles that stand in it.
+    """Return what a Python value is as an attribute, and the handles in it.
 
     Raises:
         ValueError: It is no value of that attribute; the message says what would be one.
@@ -209,7 +209,7 @@ def automatic_name(form: Form, op: CatalogueOp, spec: ResultSpec, count: int) ->
 
 
 def automatic_names(form: Form, op: CatalogueOp, counts: Sequence[int], taken: Collection[str]) -> list[str]:
-    """Return a free name for each result of an op that stands for handles."""
+    """Return an unused name for each handle result of an op."""
     names: list[str] = []
     for spec, count in zip(op.results, counts, strict=True):
         if count:

@@ -1,4 +1,4 @@
-"""Named ops of linalg that are now other ops, or are written in another way."""
+"""Upgrade rules for named ops of linalg."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ LINALG_RULES: dict[str, tuple[Callable[[OpSyntax], Iterable[Finding]], ...]] = {
 # "any": named ops stay where the bindings have them; else all ops are rewritten, as far as they can be.
 Wanted = Literal["any", "named", "elementwise"]
 _REMOVED_IN = 24  # the LLVM that was under development then
-# Takes an op or a label, and whether it stands in a schedule.
+# Takes an op or a label, and whether it is in a schedule.
 Respelling = Callable[[OpSyntax | BlockLabel, bool], Iterable[Finding]]
 _MENTIONED = re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in KINDS)}|{re.escape(ELEMENTWISE)})\b")
 

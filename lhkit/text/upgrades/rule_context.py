@@ -1,4 +1,4 @@
-"""What a rule of the transform dialect is, and what it may look at."""
+"""Context of an upgrade rule: types of values and sibling ops."""
 
 from __future__ import annotations
 

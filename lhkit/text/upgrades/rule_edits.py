@@ -1,4 +1,4 @@
-"""What an upgrade is made of: edits of the text, with the reason for each, and hints where there is none."""
+"""Edits, changes and hints of upgrade rules, and the trailing types of ops."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def inserted(offset: int, text: str) -> Replacement:
 
 
 def rewrite(at: Token, old: str, new: str, *edits: Replacement, until: int | None = None) -> Rewrite:
-    """Return a rewrite of what stands at a token."""
+    """Return a rewrite located at a token."""
     return Rewrite(Change(at.line, old, new, until), edits)
 
 
@@ -207,7 +207,7 @@ def _annotated(op: OpSyntax) -> Iterator[tuple[Token, list[Token]]]:
 
 
 def inline_type_edits(op: OpSyntax) -> tuple[Replacement, ...]:
-    """Return the edits that take the types out of an op's lists; today they stand with the others."""
+    """Return the edits that take the types out of an op's lists; today they are trailing types."""
     return tuple(Replacement(value.end, type_[-1].end, "") for value, type_ in _annotated(op))
 
 

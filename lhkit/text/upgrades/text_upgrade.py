@@ -1,4 +1,4 @@
-"""The upgrade of a text: rules on its ops until nothing changes, then its sequences."""
+"""Upgrade driver: applies rules to a fixpoint, then names top-level sequences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from lhkit.text.upgrades.rule_edits import (
 )
 from lhkit.text.upgrades.transform_rules import find_in_transform, rename_payload_ops
 
-# Sequences that were applied as they stood: today the interpreter applies a named sequence of a module.
+# Top-level sequences: today the interpreter applies a named sequence of a module.
 
 
 TOP_LEVEL = frozenset(
@@ -67,7 +67,7 @@ _STRUCTURED = frozenset(("tile_to_foreach_thread_op",))
 
 
 def find_sequences(ops: Sequence[OpSyntax]) -> Iterable[OpSyntax]:
-    """Yield the sequences that are applied as they stand, whether in a module or not."""
+    """Yield the top-level sequences that older interpreters applied, in a module or not."""
     for op in ops:
         if op.spelling in TOP_LEVEL and not op.is_generic:
             yield op
@@ -119,7 +119,7 @@ def _header(name: str, arguments: str) -> str:
 
 
 def _replace(op: OpSyntax, label: BlockLabel, name: str) -> list[Replacement]:
-    """Turn the sequence itself into the named sequence; its arguments, body and comments stay as they stand."""
+    """Turn the sequence itself into the named sequence; its arguments, body and comments stay unchanged."""
     region = op.regions[0]
     opening = f"module attributes {{{_MARK}}} {{\ntransform.named_sequence @{name}"
     ends = region.ops and region.ops[-1].spelling in ("transform.yield", "yield")
@@ -242,7 +242,7 @@ def _upgrade_part(text: str, elementwise: Respelling | None) -> Upgrade:
 
 
 def has_top_level_sequence(text: str) -> bool:
-    """Return True for a text with a sequence that today's interpreter does not apply as it stands."""
+    """Return True for a text with a top-level sequence, which today's interpreter does not apply."""
     return any(True for _ in find_sequences(read_syntax(text, is_old=True).ops))
 
 
@@ -297,7 +297,7 @@ def _first(rules: Iterable[Iterable[Finding]]) -> Iterable[Finding]:
 
 
 class _State:
-    """A text on its way, with what became of it."""
+    """Mutable state of an upgrade: the text, its changes and hints, and the origin of each line."""
 
     def __init__(self, text: str, elementwise: Respelling | None) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""Sizes, threads and mappings of tiling ops: where they stood, and where they stand today."""
+"""Upgrade rules for sizes, threads, mappings and results of tiling ops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lhkit.text.upgrades.rule_edits import (
 
 
 def add_sizes_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """``tile_using_for %op [4, 8]`` has its keyword today; interchange stands outside of the attributes."""
+    """``tile_using_for %op [4, 8]`` has its keyword today; interchange is no attribute."""
     tokens = op.head
     at = next((i for i in outside_brackets(tokens) if tokens[i].text == "["), None)
     if at is not None and at > 0 and tokens[at - 1].kind == "value":
@@ -38,7 +38,7 @@ def add_sizes_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 def fuse_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """Sizes and interchange of ``structured.fuse`` stood among the attributes."""
+    """Sizes and interchange of ``structured.fuse`` were attributes."""
     yield from _entries_as_words(op, {"tile_sizes": "tile_sizes ", "tile_interchange": "interchange "})
     tokens = op.head
     at = next((i for i in outside_brackets(tokens) if tokens[i].text == "["), None)
@@ -148,7 +148,7 @@ def gpu_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 def interchange_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """The order of ``structured.interchange`` stands outside of the attributes."""
+    """The order of ``structured.interchange`` is no attribute."""
     yield from _entries_as_words(op, {"iterator_interchange": "iterator_interchange = "})
 
 

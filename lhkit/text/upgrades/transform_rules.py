@@ -1,4 +1,4 @@
-"""Transform ops of the past: other names, other results, other places for sizes and types."""
+"""Upgrade rules for transform ops: renamed ops, results, sizes and types."""
 
 from __future__ import annotations
 
