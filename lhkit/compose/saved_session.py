@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lhkit.compose.session_history import History, Version
+from lhkit.compose.session_history import History, Version, version_of_text
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.file_io import parse_json, read_text, write_whole
 from lhkit.model.payload import Payload
 from lhkit.model.printable import one_line
 from lhkit.model.schedule import Schedule
+from lhkit.worker.client import Worker
 from lhkit.worker.user_folders import homeless_note, state_folder
 
 SCHEMA = "lhkit.session/1"
-# Undo far back is for the living; a saved session holds so many versions before and after the current one.
+# Versions that are saved before and after the current one.
 _MOST_SAVED_VERSIONS = 50
 _BRANCH = "main"
 
@@ -199,3 +200,22 @@ class RecoveryFile:
 
     def _path(self) -> Path:
         return state_folder("recovery") / self._name
+
+
+def history_of_saved(saved: SavedSession, worker: Worker | None) -> tuple[History, dict[str, Version]]:
+    """Return the versions and the checkpoints of a session that was saved; what was a draft is parsed again.
+
+    Args:
+        saved: The session.
+        worker: The worker that parses drafts, None for the shared one.
+    """
+
+    def version(kept: SavedVersion) -> Version:
+        schedule = saved.schedules[kept.schedule]
+        if kept.draft is None:
+            return Version(schedule, schedule.text, kept.title)
+        return version_of_text(schedule, kept.draft, kept.title, worker)
+
+    branch = saved.current_branch
+    history = History(tuple(map(version, branch.versions)), branch.at)
+    return history, {c.name: version(c.version) for c in saved.checkpoints}

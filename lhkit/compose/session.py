@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compose.followed_file import FollowedFile
-from lhkit.compose.saved_session import LeftBehind, RecoveryFile, SavedSession, saved_session
-from lhkit.compose.session_history import History, Version
-from lhkit.compose.session_versions import history_of_saved, version_of_schedule, version_of_text
+from lhkit.compose.saved_session import LeftBehind, RecoveryFile, SavedSession, history_of_saved, saved_session
+from lhkit.compose.session_history import History, Version, version_of_schedule, version_of_text
 from lhkit.load.trust import Doubt, remember, schedule_content
 from lhkit.load.verified_edits import edit_schedule
 from lhkit.model.errors import Failure, LhkitError, usage_error

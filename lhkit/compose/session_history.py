@@ -1,14 +1,21 @@
-"""Undo history: an immutable list of versions of a schedule."""
+"""Undo history of a session: versions from texts, and an immutable list of them."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 
-from lhkit.model.errors import Failure
+from lhkit.load.loader import parse_text
+from lhkit.load.verified_edits import checked_script
+from lhkit.model.errors import Failure, LhkitError, UsageError
 from lhkit.model.schedule import Schedule
 from lhkit.text.script import Script
+from lhkit.worker.cancellation import in_words
+from lhkit.worker.client import Worker
+from lhkit.worker.limits import Limits
 
 MOST_VERSIONS = 500
+LOADED = "as it was loaded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,38 @@ class Version:
     def is_draft(self) -> bool:
         """True for a text that does not parse or verify."""
         return self.failure is not None
+
+
+def version_of_schedule(schedule: Schedule) -> Version:
+    """Return the version that a session begins with."""
+    return Version(schedule, schedule.text, LOADED)
+
+
+def first_draft(text: str, source: str, failure: Failure) -> Version:
+    """Return the version that a session begins with whose text is no schedule yet."""
+    return Version(Schedule(source, "", (), (), ""), text, LOADED, failure)
+
+
+def version_of_text(
+    schedule: Schedule, text: str, title: str, worker: Worker | None, limits: Limits | None = None
+) -> Version:
+    """Return the version of a text; a draft, with its failure, where it does not parse or verify.
+
+    Args:
+        schedule: The schedule that the text is another text of.
+        text: The text.
+        title: What led to it, in a few words.
+        worker: The worker that parses it, None for the shared one.
+        limits: Time and memory for that.
+    """
+    try:
+        after, outline = parse_text(schedule, text, worker=worker, limits=limits)
+    except LhkitError as error:
+        return Version(schedule, text, title, in_words(error.failure, "reading the text"))
+    # A text that is read otherwise than it is parsed can be traced; an edit of it says what is wrong.
+    with contextlib.suppress(UsageError):
+        return Version(after, text, title, script=checked_script(after, outline))
+    return Version(after, text, title)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from lhkit.compose.followed_file import own_file
 from lhkit.compose.session import Session
-from lhkit.compose.session_history import Version
-from lhkit.compose.session_versions import first_draft, version_of_schedule
+from lhkit.compose.session_history import Version, first_draft, version_of_schedule
 from lhkit.load.loader import HasOperation, as_schedule
 from lhkit.load.resource_sections import MAGIC
 from lhkit.load.shipped_files import find_file

@@ -6,5 +6,4 @@
 - ``transform_rules``: Upgrade rules for transform ops: renamed ops, results, sizes and types.
 - ``tiling_rules``: Upgrade rules for sizes, threads, mappings and results of tiling ops.
 - ``linalg_rules``: Upgrade rules for named ops of linalg.
-- ``rule_context``: Context of an upgrade rule: types of values and sibling ops.
 """

@@ -14,7 +14,6 @@ from lhkit.text.parser import SHORT_NAMES, are_balanced, read_syntax, source_of
 from lhkit.text.script import Replacement, with_replacements
 from lhkit.text.upgrades.linalg_rules import Respelling
 from lhkit.text.upgrades.payload_rules import find_in_payload
-from lhkit.text.upgrades.rule_context import Scope
 from lhkit.text.upgrades.rule_edits import (
     ANY_OP,
     PDL_OPERATION,
@@ -22,6 +21,7 @@ from lhkit.text.upgrades.rule_edits import (
     Finding,
     Hint,
     Rewrite,
+    Scope,
     Upgrade,
     arguments_in,
     between,

@@ -8,10 +8,10 @@ from lhkit.text.lexer import Token
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.parser import closing, outside_brackets, source_of, split_list
 from lhkit.text.script import Replacement
-from lhkit.text.upgrades.rule_context import Scope
 from lhkit.text.upgrades.rule_edits import (
     ANY_OP,
     Finding,
+    Scope,
     between,
     functional,
     inserted,

@@ -9,11 +9,12 @@ from lhkit.text.parser import closing, outside_brackets, source_of, split_list
 from lhkit.text.script import Replacement
 from lhkit.text.upgrades.linalg_rules import TRANSPOSED
 from lhkit.text.upgrades.payload_rules import QUALIFIED, STANDARD
-from lhkit.text.upgrades.rule_context import Rule, Scope
 from lhkit.text.upgrades.rule_edits import (
     ANY_OP,
     PARAM,
     Finding,
+    Rule,
+    Scope,
     between,
     functional,
     hint,
