@@ -13,6 +13,13 @@ AttributeValue = Scalar | Items | tuple[Items, ...]
 
 # What the dialect writes for a size that is given as an operand.
 DYNAMIC = -(1 << 63)
+_OP_TYPE = re.compile(r'!transform\.op<"([^"]+)">')
+
+
+def op_of_type(type_: str) -> str | None:
+    """Return the op name in a handle type ``!transform.op<"…">``, None for other types."""
+    match = _OP_TYPE.search(type_)
+    return match[1] if match else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,11 @@ def outside_brackets(tokens: Sequence[Token]) -> Iterator[int]:
         i += 1
 
 
+def first_outside(tokens: Sequence[Token], text: str) -> int | None:
+    """Return the index of the first token with a text outside brackets, or None."""
+    return next((i for i in outside_brackets(tokens) if tokens[i].text == text), None)
+
+
 def source_of(tokens: Sequence[Token]) -> str:
     """Return tokens as text, without the comments and line breaks between them."""
     pieces = []

@@ -16,7 +16,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.op_assembly import SCALABLE
 from lhkit.model.op_catalogue import Catalogue, CatalogueOp
 from lhkit.model.schedule import Schedule
-from lhkit.model.step_form import AttributeValue, Form, FormBlock, TypedName
+from lhkit.model.step_form import AttributeValue, Form, FormBlock, TypedName, op_of_type
 from lhkit.text.script import SEQUENCE, Script, fresh_name, is_symbol_name, symbol_name
 from lhkit.worker.client import Worker
 
@@ -86,8 +86,7 @@ def _identifier(name: str) -> str:
 
 
 def _type(type_: str) -> str:
-    typed = re.fullmatch(r'!transform\.op<"([^"]+)">', type_)
-    return _KINDS.get(type_) or (typed[1] if typed else type_)
+    return _KINDS.get(type_) or op_of_type(type_) or type_
 
 
 class _Writer:

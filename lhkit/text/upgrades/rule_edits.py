@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import Name, OpSyntax
-from lhkit.text.parser import closing, outside_brackets, source_of, split_list
+from lhkit.text.parser import closing, first_outside, outside_brackets, source_of, split_list
 from lhkit.text.script import Replacement
 
 
@@ -101,6 +101,15 @@ def hint(at: Token, message: str, instead: str) -> Hint:
     return Hint(at.line, at.column, message, instead)
 
 
+def attribute_entries(op: OpSyntax) -> tuple[Token, Token, list[list[Token]]] | None:
+    """Return the braces of the first attribute dictionary of an op and its entries, or None."""
+    start = first_outside(op.head, "{")
+    if start is None:
+        return None
+    end = closing(op.head, start)
+    return op.head[start], op.head[end], split_list(op.head[start + 1 : end])
+
+
 # Types that transform ops end with: reading them, and adding those that older versions did without.
 
 
@@ -134,11 +143,11 @@ def own_tokens(op: OpSyntax) -> tuple[Token, ...]:
 def signature_of(op: OpSyntax) -> Signature:
     """Return the types that a op ends with."""
     tokens = own_tokens(op)
-    colon = next((i for i in outside_brackets(tokens) if tokens[i].text == ":"), None)
+    colon = first_outside(tokens, ":")
     if colon is None:
         return Signature(None)
     behind = tokens[colon + 1 :]
-    arrow = next((i for i in outside_brackets(behind) if behind[i].text == "->"), None)
+    arrow = first_outside(behind, "->")
     if arrow is None:
         return Signature(colon, _types(behind))
     return Signature(colon, _types(behind[:arrow]), _types(behind[arrow + 1 :]))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
+from lhkit.model.step_form import op_of_type
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import BlockLabel, OpSyntax, Syntax
 from lhkit.text.parser import SHORT_NAMES, are_balanced, read_syntax, source_of
@@ -45,7 +46,6 @@ TOP_LEVEL = frozenset(
     )
 )
 _MARK = "transform.with_named_sequence"
-_OP_TYPE = re.compile(r'!transform\.op<"([^"]+)">')
 # Transform ops by their first word, as they stood in sequences without the dialect's name.
 _FAMILIES = ("structured", "loop", "match", "param", "debug", "test")
 _PLAIN = frozenset(
@@ -78,11 +78,7 @@ def find_sequences(ops: Sequence[OpSyntax]) -> Iterable[OpSyntax]:
 
 def entry_bindings(op: OpSyntax) -> tuple[str, ...]:
     """Return the payload op that each extra argument of a sequence takes, "" where its type does not say."""
-    found = []
-    for part in _arguments(op)[1:]:
-        match = _OP_TYPE.search(source_of(part))
-        found.append(match[1] if match else "")
-    return tuple(found)
+    return tuple(op_of_type(source_of(part)) or "" for part in _arguments(op)[1:])
 
 
 def to_named_sequence(op: OpSyntax, name: str) -> Finding:
