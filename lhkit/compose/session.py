@@ -201,7 +201,7 @@ class Session:
         version = self.version
         if version.failure is not None:
             raise usage_error(
-                "the text does not parse as it stands; edits need one that does",
+                "the text does not parse, so it cannot be edited step by step",
                 f"Mend it, or undo. It fails with: {version.failure.message}",
             )
         with self.halt:

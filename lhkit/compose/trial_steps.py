@@ -340,7 +340,7 @@ def _type_of(script: Script, schedule: Schedule, handle: str) -> str:
     definition = _definition(script, schedule, handle)
     if handle not in definition.name.values:
         listed = ", ".join(definition.name.values)
-        raise usage_error(f"{handle} is no single handle; {script.source} defines {listed}")
+        raise usage_error(f"{handle} is not one handle; {script.source} defines {listed}")
     type_ = type_of(script, definition, handle)
     if type_.startswith(("!transform.param", "!transform.any_param")):
         raise usage_error(f"{handle} is a parameter; ops are tried on handles to payload")

@@ -291,7 +291,7 @@ def _sections(content: Buffer) -> tuple[int, list[_Section]]:
         if head & _ALIGNED:
             alignment = reader.number()
             if alignment.bit_count() != 1:
-                raise ValueError("an alignment is no power of two")
+                raise ValueError("an alignment is not a power of two")
             reader.at += -reader.at % alignment
         found.append(_Section(head & ~_ALIGNED, reader.at, reader.at + length))
         reader.at += length

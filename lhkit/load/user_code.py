@@ -114,7 +114,7 @@ def _read(name: str, place: str) -> Microkernel:
         file, function = head, tail
     path = Path(file).absolute()
     if function is None and path.suffix != ".c":
-        raise usage_error(f"{place} is no microkernel", _ADVICE)
+        raise usage_error(f"{place} is not a microkernel", _ADVICE)
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:

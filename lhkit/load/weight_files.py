@@ -69,7 +69,7 @@ def read_weights(path: Path, names: Collection[str]) -> list[FoundBlob]:
         TokenError,
     ) as error:
         raise usage_error(
-            f"{path} is no file with weights: {error}", "Weights are .npz or .safetensors."
+            f"{path} is not a weight file: {error}", "Weights are .npz or .safetensors."
         ) from None
 
 

@@ -162,7 +162,7 @@ def payload_op(name: str) -> PayloadOp:
         dialect = name.partition(".")[0]
         same = [n for n in PAYLOAD_OPS if n.partition(".")[0] == dialect]
         advice = f"Of {dialect} there are words about {', '.join(same)}." if same else None
-        raise usage_error(f"there are no words about {name!r}", advice)
+        raise usage_error(f"there is no documentation of {name!r}", advice)
     return PAYLOAD_OPS[name]
 
 

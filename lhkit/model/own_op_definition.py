@@ -168,7 +168,7 @@ def _definition(
 ) -> Definition:
     dialect, _, rest = name.partition(".")
     if not (dialect.isidentifier() and rest and rest.replace(".", "_").isidentifier()):
-        raise usage_error(f"{name!r} is no name of an op", "Names look like my.reverse.")
+        raise usage_error(f"{name!r} is not an op name", "Names look like my.reverse.")
     consumes = (consumes,) if isinstance(consumes, str) else tuple(consumes)
     try:
         hints = typing.get_type_hints(function, include_extras=True)

@@ -122,7 +122,7 @@ def attribute_text(value: AttributeValue, kind: str, storage: str) -> str:
         return value
     if kind in _LISTS and isinstance(value, tuple):
         return _list_text(value, kind, storage)
-    raise ValueError(f"{value!r} is no value of kind {kind}")
+    raise ValueError(f"{value!r} is not a value of kind {kind}")
 
 
 def _is_int(value: object) -> bool:
@@ -170,7 +170,7 @@ def _item_text(value: object, kind: str) -> str:
         return quoted(value)
     if kind in ("types", "symbols", "attributes") and isinstance(value, str):
         return value
-    raise ValueError(f"{value!r} cannot stand in a list of kind {kind}")
+    raise ValueError(f"{value!r} is not allowed in a list of kind {kind}")
 
 
 _LISTS = frozenset(("ints", "bools", "strings", "types", "symbols", "attributes", "int-lists", "dictionary"))

@@ -93,7 +93,7 @@ def _power(base: Any, exponent: Any) -> Any:
     if isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1 and exponent >= _INTEGER_BITS:
         raise ValueError(f"{base} ** {exponent} is too large")
     if base < 0 and not float(exponent).is_integer():
-        raise ValueError(f"{base} ** {exponent} is no real number")
+        raise ValueError(f"{base} ** {exponent} is not a real number")
     return base**exponent
 
 

@@ -102,7 +102,7 @@ class _Place:
     def refused(self, reason: str, offset: int) -> UsageError:
         """Return the error for a text that is no expression for a reason, seen at an offset."""
         shown = self.text if len(self.text) <= _MOST_SHOWN else f"{self.text[:_MOST_SHOWN]}…"
-        return usage_error(f"{shown!r} is no expression: {reason}", at=self.span(offset), text=self.source)
+        return usage_error(f"{shown!r} is not an expression: {reason}", at=self.span(offset), text=self.source)
 
 
 @dataclass(frozen=True, slots=True)

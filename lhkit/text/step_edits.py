@@ -56,9 +56,7 @@ def insert_step(
     else:
         target = script.find(before if before is not None else after)  # type: ignore[arg-type]
         if before is None and is_terminator(target):
-            raise script.refusal(
-                f"nothing can stand behind {script.describe(target)}: it ends its block", target
-            )
+            raise script.refusal(f"nothing can follow {script.describe(target)}: it ends its block", target)
         lines, notes = _with_fresh_names(script, lines, target.start)
         place = (put_after if before is None else put_before)(script.text, target, lines)
     names = ", ".join(op.name for op in read_syntax(lines).ops[:3])
@@ -227,9 +225,9 @@ def move_step(
     if op.start <= target.start < op.end:
         raise script.refusal(f"{script.describe(op)} cannot move into itself", op)
     if before is None and is_terminator(target):
-        raise script.refusal(f"nothing can stand behind {script.describe(target)}: it ends its block", target)
+        raise script.refusal(f"nothing can follow {script.describe(target)}: it ends its block", target)
     if (op.name == SEQUENCE) != (target.name == SEQUENCE):
-        raise script.refusal("steps stand in sequences, and sequences beside sequences", target)
+        raise script.refusal("a step must be inside a sequence, and a sequence beside another sequence", target)
     at = target.start if before is not None else target.end
     _check_order(script, op, target, at)
     replaced, notes = _names_free_at(script, op, script.handles.scope_at(target.start), at)

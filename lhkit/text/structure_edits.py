@@ -62,7 +62,7 @@ def find_range(script: Script, first: StepRef, last: StepRef | None = None) -> S
     ops = block.ops[i : block.ops.index(tail) + 1]
     for op in ops:
         if op not in script.steps or is_terminator(op) or op.name == SEQUENCE:
-            raise script.refusal(f"{script.describe(op)} is no step that can be wrapped or extracted", op)
+            raise script.refusal(f"{script.describe(op)} is not a step that can be wrapped or extracted", op)
     span = range(head.start, tail.end)
     captured, handed_on = [], []
     for definition in script.handles.definitions:

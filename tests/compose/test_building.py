@@ -122,15 +122,15 @@ def test_matchers_and_alternatives_with_results(s):
         ("s.structured.tile_using_fro(mm)", "has no op 'tile_using_fro'", "s.structured"),
         ("s.structured.tile_using_for(mm, tile_size=[2])", "no argument 'tile_size'", "[2]"),
         ("s.structured.tile_using_for(k, tile_sizes=[2])", "%k is a param handle", "k, tile"),
-        ("s.structured.tile_using_for(mm, tile_sizes=[2, 'x'])", "'x' is no integer", "[2"),
-        ("s.structured.tile_using_for(mm, tile_sizes=8)", "8 is no list of integers and handles", "8)"),
+        ("s.structured.tile_using_for(mm, tile_sizes=[2, 'x'])", "'x' is not an integer", "[2"),
+        ("s.structured.tile_using_for(mm, tile_sizes=8)", "8 is not a list of integers and handles", "8)"),
         ("s.loop.unroll(mm)", "needs 'factor'", "s.loop"),
-        ("s.loop.unroll(mm, factor=True)", "True is no integer", "True"),
-        ("s.loop.unroll(mm, factor=k)", "the handle %k is no integer", "k)"),
+        ("s.loop.unroll(mm, factor=True)", "True is not an integer", "True"),
+        ("s.loop.unroll(mm, factor=k)", "the handle %k is not an integer", "k)"),
         ("s.structured.match(s.root, interface='Loops')", "'Loops' is none of LinalgOp", "'Loops'"),
         ("s.split_handle(mm)", "how many 'results' transform.split_handle gives", "s.split"),
         ("s.split_handle((mm, mm), results=2)", "2 results of a step are given; unpack them", "(mm, mm)"),
-        ("s.match(ops='linalg.matmul')", "'linalg.matmul' is no list of strings", "'linalg"),
+        ("s.match(ops='linalg.matmul')", "'linalg.matmul' is not a list of strings", "'linalg"),
         ("s.apply_patterns(mm, ['canonicalisation'])", "near it: canonicalization", "['canon"),
         ("s.print(other)", "%matmul is not defined here", "other"),
         ("s.match(ops=['x.y'], names='matmul')", "the name %matmul is taken", "'matmul'"),
@@ -139,7 +139,7 @@ def test_matchers_and_alternatives_with_results(s):
         ("s.knob('k2', 3, options={'divides': 8})", "3, the default of the knob 'k2'", "3"),
         ("s.knob('k2', 2, options={'divide': 8})", "a knob's options keep to lower_bound", "{'divide"),
         ("s.foo", "the builder has no op 'foo'", "s.foo"),
-        ("s.structured(mm)", "transform.structured is no op", "s.structured"),
+        ("s.structured(mm)", "transform.structured is not an op", "s.structured"),
         ("s.apply_cse(mm, mm)", "takes target without a name, and 2 arguments", "mm)"),
     ],
 )  # fmt: skip
@@ -165,11 +165,11 @@ def test_a_body_wants_with_and_alternatives_want_regions(s):
     with pytest.raises(UsageError, match=r"transform\.foreach has a body"):
         _ = s.text
     fresh = lhkit.build(catalogue=s.catalogue)
-    with pytest.raises(UsageError, match=r"stand in its regions"), fresh.alternatives(fresh.root):
+    with pytest.raises(UsageError, match=r"belong in its regions"), fresh.alternatives(fresh.root):
         fresh.print()
     with fresh.foreach(fresh.root) as (each,):
         fresh.yield_(each)
-        with pytest.raises(UsageError, match="nothing can stand behind a yield"):
+        with pytest.raises(UsageError, match="nothing can follow a yield"):
             fresh.print(each)
 
 

@@ -345,7 +345,7 @@ def test_a_wrong_use_is_refused_before_anything_runs(schedule, written, message)
         ),
         ("@transform_op('transform.a')\ndef a(t: Ops): pass\n", "is one of MLIR's", (2, 1)),
         ("@transform_op('lhkit.a')\ndef a(t: Ops): pass\n", "is one of lhkit's", (2, 1)),
-        ("@transform_op('mine')\ndef a(t: Ops): pass\n", "'mine' is no name of an op", (2, 2)),
+        ("@transform_op('mine')\ndef a(t: Ops): pass\n", "'mine' is not an op name", (2, 2)),
         ("@transform_op('my.a')\ndef a(t): pass\n", "the operand 't' of my.a is annotated with none", (2, 2)),
         ("@transform_op('my.a', consumes='u')\ndef a(t: Ops): pass\n", "consumes 'u'", (2, 2)),
         ("@transform_op('my.a')\ndef a(*t: Ops): pass\n", "takes \\*t", (2, 2)),

@@ -121,7 +121,7 @@ class _Reader:
             if operand is None and handles:
                 operand = next((o for o in self._op.operands if o.name == "dynamic_options"), None)
             if handles and operand is None:
-                raise ValueError("no handle can stand there")
+                raise ValueError("a handle is not allowed there")
             if handles and operand is not None:
                 self._operands[operand.name] = self._handles(handles, operand)
         elif parameter.operand is not None:
@@ -136,7 +136,7 @@ class _Reader:
             return value
         if kind == "payload":
             if not isinstance(value, str):
-                raise ValueError(f"{value!r} is no text")
+                raise ValueError(f"{value!r} is not a string")
             return FormBlock(text=value)
         listed = value if isinstance(value, list | tuple) else (value,)
         return FormBlock(steps=tuple(pattern_form(self._builder, kind, v) for v in listed))
@@ -146,7 +146,7 @@ class _Reader:
             if isinstance(value, tuple | list):
                 raise ValueError(f"{len(value)} results of a step are given; unpack them: a, b = …")
             if not isinstance(value, BuiltHandle):
-                raise ValueError(f"{value!r} is no handle")
+                raise ValueError(f"{value!r} is not a handle")
             if value.kind is not None and value.kind not in spec.kinds:
                 raise ValueError(f"{value} is a {value.kind} handle ({value.type})")
             if not self._builder.block.sees(value.block):

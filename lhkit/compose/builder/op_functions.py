@@ -237,7 +237,7 @@ class OpFamily:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Add a step, or return a pattern for one; see the op's own documentation."""
         if self._op is None:
-            raise error_here(f"transform.{self._path} is no op", f"Its ops: {', '.join(self._members())}.")
+            raise error_here(f"transform.{self._path} is not an op", f"Its ops: {', '.join(self._members())}.")
         return self._builder.call(self._op, arguments, named)
 
     def _members(self) -> list[str]:

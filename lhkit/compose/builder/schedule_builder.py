@@ -118,7 +118,7 @@ class Body:
         if kind is not None:
             return
         if self._between.nodes:
-            raise error_here(f"the steps of {self.op.name} stand in its regions: with ….region() as …:")
+            raise error_here(f"the steps of {self.op.name} belong in its regions: with ….region() as …:")
         if not self._node.blocks:
             self._node.form = dataclasses.replace(self._node.form, regions=())
         types = tuple(v.type for v in self._node.blocks[0].yielded) if self._node.blocks else ()
@@ -313,7 +313,7 @@ class Builder:
         """
         ends = bool(self.block.nodes) and self.block.nodes[-1].form.op in YIELDS
         if ends and not is_pattern(op):
-            raise error_here("nothing can stand behind a yield: it ends its block")
+            raise error_here("nothing can follow a yield: it ends its block")
         form = read_call(self, op, arguments, named)
         if any(r.kind in BUILT_REGIONS for r in op.regions):
             body = Body(self, op, form, dict(named))
