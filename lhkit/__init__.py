@@ -13,65 +13,48 @@ MLIR runs in a worker process, so nothing that a schedule does can take this pro
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
-from lhkit.model.showable import register_drawing, register_frames, register_method
-
 if TYPE_CHECKING:
-    from lhkit import exercises as exercises
-    from lhkit import ops as ops
-    from lhkit import payloads as payloads
-    from lhkit import show as show
+    import lhkit.exercises as exercises
+    import lhkit.model.errors as errors
+    import lhkit.ops as ops
+    import lhkit.payloads as payloads
+    import lhkit.show as show
+    import lhkit.sweeps.constraints as constraints
     from lhkit.bench.side_by_side import measure
     from lhkit.checks.schedule_check import check_schedule as check
-    from lhkit.compose.builder.schedule_builder import building as building
+    from lhkit.compose.builder.schedule_builder import build
+    from lhkit.compose.session import Session
+    from lhkit.compose.trial_steps import try_ops
     from lhkit.kernels.kernel import Kernel, empty
     from lhkit.kernels.kernel import compile_kernel as compile
     from lhkit.kernels.verification import verify
     from lhkit.load.loader import load_payload, load_schedule
-    from lhkit.load.user_code import load_own_ops as load_ops  # noqa: F401 - given away as lhkit.load_ops
+    from lhkit.load.shipped_files import shipped_folder
+    from lhkit.load.target_choice import find_target
+    from lhkit.load.user_code import load_own_ops as load_ops
+    from lhkit.memory.kernel_memory import scheduled_footprint
+    from lhkit.model.check_report import CheckReport
     from lhkit.model.errors import LhkitError
     from lhkit.model.measurement import Comparison, Measurement
     from lhkit.model.payload import Payload
     from lhkit.model.schedule import Schedule
-    from lhkit.sweeps.sweep_options import sweep as sweep
-    from lhkit.sweeps.sweep_task import SweepOptions as SweepOptions
+    from lhkit.model.trace_json import load_trace
+    from lhkit.model.trace_record import Trace
+    from lhkit.sweeps.live_sweep import Sweep
+    from lhkit.sweeps.strategy_replay import replay_strategies
+    from lhkit.sweeps.sweep_options import sweep
+    from lhkit.sweeps.sweep_task import SweepOptions
+    from lhkit.sweeps.variant_record import SweepResult
     from lhkit.traces.record.trace_run import trace_schedule as trace
-    from lhkit.workbench.widget import explore as explore
+    from lhkit.workbench.widget import WorkbenchWidget, explore
     from lhkit.worker.limits import Limits
 
 __version__ = "0.1.0"
 
-_PLACES = {
-    "Comparison": "lhkit.model.measurement:Comparison",
-    "Kernel": "lhkit.kernels.kernel:Kernel",
-    "LhkitError": "lhkit.model.errors:LhkitError",
-    "Limits": "lhkit.worker.limits:Limits",
-    "Measurement": "lhkit.model.measurement:Measurement",
-    "Payload": "lhkit.model.payload:Payload",
-    "Schedule": "lhkit.model.schedule:Schedule",
-    "check": "lhkit.checks.schedule_check:check_schedule",
-    "compile": "lhkit.kernels.kernel:compile_kernel",
-    "empty": "lhkit.kernels.kernel:empty",
-    "load_payload": "lhkit.load.loader:load_payload",
-    "load_ipython_extension": "lhkit.lessons.magics:load_ipython_extension",
-    "load_schedule": "lhkit.load.loader:load_schedule",
-    "measure": "lhkit.bench.side_by_side:measure",
-    "trace": "lhkit.traces.record.trace_run:trace_schedule",
-    "verify": "lhkit.kernels.verification:verify",
-}
-_NAMESPACES = ("exercises", "ops", "payloads", "show")
-# How schedules are made, explored, and their knobs chosen, beside the names that say what is done with them.
-_MAKERS = {
-    "SweepOptions": "lhkit.sweeps.sweep_task:SweepOptions",
-    "building": "lhkit.compose.builder.schedule_builder:building",
-    "explore": "lhkit.workbench.widget:explore",
-    "load_ops": "lhkit.load.user_code:load_own_ops",
-    "sweep": "lhkit.sweeps.sweep_options:sweep",
-}
-
 __all__ = [
+    "CheckReport",
     "Comparison",
     "Kernel",
     "LhkitError",
@@ -79,64 +62,100 @@ __all__ = [
     "Measurement",
     "Payload",
     "Schedule",
+    "Session",
+    "Sweep",
+    "SweepOptions",
+    "SweepResult",
+    "Trace",
+    "WorkbenchWidget",
+    "build",
     "check",
     "compile",
+    "constraints",
     "empty",
+    "errors",
+    "exercises",
+    "explore",
+    "find_target",
+    "load_ops",
     "load_payload",
     "load_schedule",
+    "load_trace",
     "measure",
+    "ops",
+    "payloads",
+    "replay_strategies",
+    "scheduled_footprint",
+    "shipped_folder",
+    "show",
+    "sweep",
     "trace",
+    "try_ops",
     "verify",
 ]
 
-register_drawing("CheckReport", "lhkit.checks.schedule_check:check_bundle")
-register_drawing("Comparison", "lhkit.show.cell_bundles:comparison_bundle")
-register_drawing("Confirmation", "lhkit.sweeps.sweep_table:confirmation_bundle")
-register_drawing("Exercise", "lhkit.exercises.exercise:exercise_bundle")
-register_drawing("Footprint", "lhkit.memory.kernel_memory:footprint_bundle")
-register_drawing("HotLoops", "lhkit.kernels.code_listing:hot_loops_bundle")
-register_drawing("Kernel", "lhkit.show.cell_bundles:kernel_bundle")
-register_drawing("Measurement", "lhkit.show.cell_bundles:measurement_bundle")
-register_drawing("Note", "lhkit.exercises.exercise:note_bundle")
-register_drawing("Payload", "lhkit.show.cell_bundles:payload_bundle")
-register_drawing("Repair", "lhkit.repairs.repair_trials:repair_bundle")
-register_drawing("Repairs", "lhkit.repairs.repair_trials:repair_bundle")
-register_drawing("Schedule", "lhkit.show.cell_bundles:schedule_bundle")
-register_drawing("Sweep", "lhkit.sweeps.sweep_board:sweep_bundle")
-register_drawing("SweepResult", "lhkit.sweeps.sweep_table:sweep_result_bundle")
-register_drawing("Trace", "lhkit.show.cell_bundles:trace_bundle")
-register_drawing("TilePicture", "lhkit.tiles.tile_html:tiles_bundle")
-register_drawing("Verdict", "lhkit.exercises.exercise:verdict_bundle")
-register_drawing("Explanation", "lhkit.traces.report.trace_text:explanation_bundle")
-register_frames("SweepResult", "lhkit.sweeps.sweep_files")
-register_frames("Trace", "lhkit.traces.report.trace_frames")
-register_method("SweepResult", "best_schedule", "lhkit.sweeps.best_schedule:best_schedule")
-register_method("SweepResult", "choices", "lhkit.sweeps.sweep_summary:choices_of")
-register_method("SweepResult", "save", "lhkit.sweeps.sweep_files:save_result")
-register_method("SweepResult", "save_by_payload", "lhkit.sweeps.sweep_files:save_by_payload")
-register_method("SweepResult", "knobs_without_effect", "lhkit.sweeps.knob_importance:knobs_without_effect")
-register_method("Payload", "constants_to_arguments", "lhkit.load.weights:constants_to_arguments")
-register_method("Payload", "weights", "lhkit.load.weights:weights_of_payload")
-register_method("Payload", "save", "lhkit.load.weights:save_payload")
-register_method("Trace", "why", "lhkit.traces.explain.handle_explanation:explain")
-register_method("Trace", "repairs", "lhkit.repairs.repair_trials:repairs_of")
-register_method("Trace", "to_markdown", "lhkit.traces.report.markdown_report:trace_markdown")
-register_method("Trace", "compiler_explorer_url", "lhkit.traces.report.markdown_report:trace_url")
-register_method("Trace", "save_html", "lhkit.show:save_page")
-register_method("Trace", "save_reproducer", "lhkit.traces.report.reproducer_folder:save_reproducer")
-
 
 def __getattr__(name: str) -> Any:
-    if name in _NAMESPACES:
-        return importlib.import_module(f"lhkit.{name}")
-    place = _PLACES.get(name) or _MAKERS.get(name)
-    if place is None:
-        raise AttributeError(f"module 'lhkit' has no attribute {name!r}")
-    module, _, attribute = place.partition(":")
-    value = getattr(importlib.import_module(module), attribute)
-    globals()[name] = value
+    """Import a public name when it is first used (PEP 562)."""
+    # ``import a.b as b`` instead of ``from a import b``, which would ask for ``a.b`` here again.
+    match name:  # one case per room
+        case "exercises":
+            import lhkit.exercises as exercises
+        case "ops":
+            import lhkit.ops as ops
+        case "payloads":
+            import lhkit.payloads as payloads
+        case "show":
+            import lhkit.show as show
+        case "CheckReport" | "Comparison" | "LhkitError" | "Measurement" | "errors":
+            import lhkit.model.errors as errors
+            from lhkit.model.check_report import CheckReport
+            from lhkit.model.errors import LhkitError
+            from lhkit.model.measurement import Comparison, Measurement
+        case "Payload" | "Schedule" | "Trace" | "load_trace":
+            from lhkit.model.payload import Payload
+            from lhkit.model.schedule import Schedule
+            from lhkit.model.trace_json import load_trace
+            from lhkit.model.trace_record import Trace
+        case "Limits":
+            from lhkit.worker.limits import Limits
+        case "find_target" | "load_ops" | "load_payload" | "load_schedule" | "shipped_folder":
+            from lhkit.load.loader import load_payload, load_schedule
+            from lhkit.load.shipped_files import shipped_folder
+            from lhkit.load.target_choice import find_target
+            from lhkit.load.user_code import load_own_ops as load_ops
+        case "trace":
+            from lhkit.traces.record.trace_run import trace_schedule as trace
+        case "check":
+            from lhkit.checks.schedule_check import check_schedule as check
+        case "Kernel" | "compile" | "empty" | "verify":
+            from lhkit.kernels.kernel import Kernel, empty
+            from lhkit.kernels.kernel import compile_kernel as compile
+            from lhkit.kernels.verification import verify
+        case "scheduled_footprint":
+            from lhkit.memory.kernel_memory import scheduled_footprint
+        case "measure":
+            from lhkit.bench.side_by_side import measure
+        case "Sweep" | "SweepOptions" | "SweepResult" | "constraints" | "replay_strategies" | "sweep":
+            import lhkit.sweeps.constraints as constraints
+            from lhkit.sweeps.live_sweep import Sweep
+            from lhkit.sweeps.strategy_replay import replay_strategies
+            from lhkit.sweeps.sweep_options import sweep
+            from lhkit.sweeps.sweep_task import SweepOptions
+            from lhkit.sweeps.variant_record import SweepResult
+        case "Session" | "build" | "try_ops":
+            from lhkit.compose.builder.schedule_builder import build
+            from lhkit.compose.session import Session
+            from lhkit.compose.trial_steps import try_ops
+        case "WorkbenchWidget" | "explore":
+            from lhkit.workbench.widget import WorkbenchWidget, explore
+        case "load_ipython_extension":
+            from lhkit.lessons.magics import load_ipython_extension
+        case _:
+            raise AttributeError(f"module 'lhkit' has no attribute {name!r}")
+    value = globals()[name] = locals()[name]
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_NAMESPACES, *_MAKERS, "__version__"])
+    return [*__all__, "__version__"]

@@ -1,26 +1,26 @@
-"""What ops there are: the catalogue of transform ops, and words about the ops of payloads.
+"""The catalogue of transform ops, and documentation of the ops of payloads.
 
 ::
 
     lhkit.ops.search("split reduction")
     lhkit.ops.find("structured.tile_using_for").attributes
     lhkit.ops.payload_op("linalg.matmul").reading
-    lhkit.ops.load("my_ops.py")  # or lhkit.load_ops: one's own; lhkit.own_ops is what such a file imports
+
+`lhkit.load_ops` adds the transform ops of a Python file.
 """
 
 from __future__ import annotations
 
 from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.load.user_code import known_own_ops
-from lhkit.load.user_code import load_own_ops as load
 from lhkit.model.op_catalogue import Catalogue, CatalogueOp, with_own_ops
 from lhkit.model.op_words import PAYLOAD_OPS, PayloadOp, payload_op
 
-__all__ = ["PAYLOAD_OPS", "PayloadOp", "catalogue", "find", "load", "payload_op", "search"]
+__all__ = ["PAYLOAD_OPS", "PayloadOp", "catalogue", "find", "payload_op", "search"]
 
 
 def catalogue() -> Catalogue:
-    """Return all transform ops: of the bindings that are installed, of lhkit, and one's own that are loaded.
+    """Return all transform ops: those of the installed bindings, of lhkit, and of loaded files.
 
     Raises:
         UsageError: No bindings are installed.
@@ -29,14 +29,14 @@ def catalogue() -> Catalogue:
 
 
 def find(name: str) -> CatalogueOp:
-    """Return the transform op of a name, with or without ``transform.`` before it.
+    """Return the transform op of a name; the prefix ``transform.`` may be omitted.
 
     Raises:
-        UsageError: There is none; with the nearest names.
+        UsageError: There is no such op; the message lists the nearest names.
     """
     return catalogue().op(name)
 
 
 def search(words: str, *, most: int = 20) -> tuple[CatalogueOp, ...]:
-    """Return the transform ops that all of some words point to, best first."""
+    """Return the transform ops that match all words, best match first."""
     return catalogue().search(words, most=most)

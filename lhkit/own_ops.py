@@ -8,7 +8,7 @@
     def reverse(target: Ops) -> Ops:
         return target[::-1]
 
-``lhkit.ops.load("my_ops.py")``, or ``--ops my_ops.py`` on the command line, makes ``"my.reverse"(%handle)``
+``lhkit.load_ops("my_ops.py")``, or ``--ops my_ops.py`` on the command line, makes ``"my.reverse"(%handle)``
 an op of schedules. ``ir`` and ``dialect("linalg")`` are modules of the MLIR bindings, loaded when they are
 first used.
 """

@@ -7,10 +7,11 @@ give anything, and may move any payload op to anywhere.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from lhkit.model.step_form import op_of_type
 
 # Kinds of payload ops as far as a schedule names them: ops and interfaces of a match, types of handles.
 
@@ -35,14 +36,13 @@ _OTHER_LINALG = (
     "linalg.winograd_output_transform",
 )
 _NO_STRUCTURE = ("linalg.yield", "linalg.index")
-_TYPE = re.compile(r'!transform\.op<"([^"]+)">')
 _OUTSIDE = frozenset({"builtin.module", "func.func"})
 
 
 def kinds_of_type(type_: str) -> Kinds:
     """Return the kind of op that a handle type names, None for ``any_op`` and others."""
-    match = _TYPE.fullmatch(type_)
-    return frozenset({match[1]}) if match else None
+    name = op_of_type(type_)
+    return frozenset({name}) if name else None
 
 
 def _implements(name: str, interface: str) -> bool:

@@ -1,4 +1,4 @@
-"""A file that another editor saves, looked at whenever somebody asks."""
+"""A schedule file that is also edited elsewhere: polling, and detecting conflicting saves."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ class FollowedFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Take the text of a file.
-
-        Raises:
-            UsageError: It cannot be read, or is no text.
-        """
+        """Take the text of a file."""
         self.path = path
         try:
             self.taken = read_text(path)
@@ -35,7 +31,7 @@ class FollowedFile:
     def poll(self) -> str | None:
         """Return the text if it is another than the one taken last, else None.
 
-        The content is compared, not its time, which may stand still between two quick saves. A file
+        The content is compared, not its time, which may be equal for two quick saves. A file
         that is gone, empty or cut inside a character is one that an editor is about to write.
         """
         try:
@@ -48,15 +44,7 @@ class FollowedFile:
         return text
 
     def save(self, text: str, *, overwrites: bool = False) -> None:
-        """Write a text to the file.
-
-        Args:
-            text: The text.
-            overwrites: Also where another editor has saved it meanwhile, and what it saved is lost.
-
-        Raises:
-            UsageError: It has changed meanwhile, or cannot be written.
-        """
+        """Write a text to the file."""
         if not overwrites and self.changed_meanwhile(text):
             raise usage_error(
                 f"{self.path.name} was changed by another editor meanwhile; nothing was written",
@@ -66,7 +54,7 @@ class FollowedFile:
         self.taken = text
 
     def changed_meanwhile(self, text: str) -> bool:
-        """Return whether writing a text would lose what another editor has saved and nobody took."""
+        """Return whether writing a text would overwrite an external save that was not read."""
         try:
             there = read_bytes(self.path)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Steps of a schedule from forms to text, and what is wrong with a form before the compiler sees it."""
+"""Printing of forms as steps, and their validation before parsing."""
 
 from __future__ import annotations
 
@@ -34,11 +34,7 @@ _INDENT = "  "
 
 
 def form_text(form: Form, catalogue: Catalogue) -> str:
-    """Return a form as people write it: in custom syntax, generic where something set has no known spelling.
-
-    Raises:
-        UsageError: The form is none of its op's: an attribute that there is not, a value of the wrong kind, …
-    """
+    """Return a form as people write it: in custom syntax, generic where something set has no known spelling."""
     op = catalogue.op(form.op)
     _check(form, catalogue)
     regions = _REGIONS_BETWEEN.get(op.name, ", ").join(
@@ -63,11 +59,7 @@ def _check(form: Form, catalogue: Catalogue) -> None:
 
 
 def generic_form_text(form: Form, catalogue: Catalogue) -> str:
-    """Return a form in MLIR's generic syntax, which every op has and which parses as it stands.
-
-    Raises:
-        UsageError: The form is none of its op's: an attribute that there is not, a value of the wrong kind, …
-    """
+    """Return a form in MLIR's generic syntax, which every op has and which always parses."""
     op = catalogue.op(form.op)
     _check(form, catalogue)
     operands, results = dict(form.operands), dict(form.results)
@@ -91,11 +83,7 @@ def _properties(form: Form, op: CatalogueOp) -> Iterator[tuple[str, str]]:
 
 
 def attribute_value_text(value: AttributeValue, spec: AttributeSpec) -> str:
-    """Return the value of an attribute in MLIR's generic syntax.
-
-    Raises:
-        ValueError: It is no value of that attribute.
-    """
+    """Return the value of an attribute in MLIR's generic syntax."""
     if spec.kind == "enum":
         text = next((c.text for c in spec.cases if c.name == value), None)
         if text is None:
@@ -124,11 +112,7 @@ def _region_text(block: FormBlock, spec: RegionSpec, catalogue: Catalogue) -> st
 
 
 def form_problems(form: Form, catalogue: Catalogue) -> tuple[str, ...]:
-    """Return what can be seen to be wrong with a form without the compiler, in words; empty if nothing.
-
-    Raises:
-        UsageError: There is no such op.
-    """
+    """Return what can be seen to be wrong with a form without the compiler, in words; empty if nothing."""
     op = catalogue.op(form.op)
     return (
         *_handle_problems("operand", form.operands, op.operands),
@@ -215,16 +199,7 @@ def mixed_entries(form: Form, spec: AttributeSpec) -> tuple[int | TypedName, ...
 
 
 def read_forms(text: str, *, name: str = "<schedule>", worker: Worker | None = None) -> tuple[WrittenForm, ...]:
-    """Return the steps of a schedule's named sequences as forms, in order; inner steps stand in their regions.
-
-    Args:
-        text: Transform IR that parses and verifies.
-        name: What to call it in messages.
-        worker: Another worker than the session's.
-
-    Raises:
-        ScheduleError: It does not parse or does not verify; with line, column and carets.
-    """
+    """Return the steps of a schedule's named sequences as forms, in order; inner steps are in their regions."""
     described, body = describe_sources([(name, text.encode())], role="schedule")
     answer = (worker or shared_worker()).request("read_forms", {"sources": described}, body)
     return tuple(from_json(WrittenForm, step) for step in answer.header["steps"])

@@ -1,4 +1,4 @@
-"""Recipes: named sequences that take handles to ops, to be included as one step."""
+"""Recipes: named sequences over op handles that are included as one step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Recipe:
         sentence: The first line of the comment above it.
         arguments: Types of its arguments, at least one.
         results: Types of its results.
-        sequences: The named sequences that have to stand beside the schedule's own; empty if they do.
+        sequences: The named sequences to add to the schedule; empty if it has them.
         clash: The symbol of one of them that means something else there; empty if none does.
     """
 
@@ -48,13 +48,7 @@ class Recipe:
 
 
 def own_recipes(script: Script, entry: str, around: Iterable[str]) -> Iterator[Recipe]:
-    """Yield the recipes of a schedule itself, private ones included.
-
-    Args:
-        script: The schedule.
-        entry: The symbol of its entry, which is none.
-        around: The symbols of the sequences that the step will stand in: what includes them cannot stand there.
-    """
+    """Yield the recipes of a schedule itself, private ones included."""
     sequences = _sequences(script)
     for name in sequences:
         if f"@{symbol_name(name)}" != entry and not needed_sequences(script, sequences, {name}) & set(around):
@@ -73,11 +67,6 @@ def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -
     """Yield the public recipes of another file, with the sequences to be copied for them.
 
     A recipe that the schedule has a copy of is not among them.
-
-    Args:
-        script: The schedule.
-        source: The file.
-        taken: More symbols that are taken: those of the schedule's libraries.
     """
     theirs = _sequences(source)
     texts = {name: lines_of(source.text, op, op) for name, op in theirs.items()}
@@ -95,16 +84,13 @@ def recipes_to_copy(script: Script, source: Script, taken: Iterable[str] = ()) -
 
 
 def insert_recipe(script: Script, lines: str, sequences: str, **place: StepRef) -> Edited:
-    """Insert steps, and named sequences that they include behind the one that they stand in.
+    """Insert steps, and the named sequences that they include behind the enclosing sequence.
 
     Args:
         script: The schedule.
         lines: The steps, as transform IR.
         sequences: The named sequences, as transform IR; may be empty.
         place: ``before``, ``after`` or ``inside``, as of `insert_step`.
-
-    Raises:
-        UsageError: Not exactly one place, no step in the text, or a place where none can stand.
     """
     edited = insert_step(script, lines, **place)
     if not sequences:
@@ -118,7 +104,7 @@ def insert_recipe(script: Script, lines: str, sequences: str, **place: StepRef) 
 
 
 def _sequences(script: Script) -> Mapping[str, OpSyntax]:
-    """Return the named sequences with a body that stand at the top of a text, by symbol."""
+    """Return the top-level named sequences with a body, by symbol."""
     found = {}
     tops = script.syntax.ops
     for top in tops:

@@ -1,4 +1,4 @@
-"""Sessions as data: what a saved workbench holds, and what is kept for recovery."""
+"""Serialized sessions, for saved workbenches and for recovery."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lhkit.compose.session_history import History, Version
+from lhkit.compose.session_history import History, Version, version_of_text
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.file_io import parse_json, read_text, write_whole
 from lhkit.model.payload import Payload
 from lhkit.model.printable import one_line
 from lhkit.model.schedule import Schedule
+from lhkit.worker.client import Worker
 from lhkit.worker.user_folders import homeless_note, state_folder
 
 SCHEMA = "lhkit.session/1"
-# Undo far back is for the living; a saved session holds so many versions before and after the current one.
+# Versions that are saved before and after the current one.
 _MOST_SAVED_VERSIONS = 50
 _BRANCH = "main"
 
@@ -55,7 +56,7 @@ class SavedCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class SavedSession:
-    """A session, all but its payload; every schedule stands there once."""
+    """A session without its payload; every schedule is stored once."""
 
     schema: str
     name: str
@@ -89,22 +90,14 @@ def saved_session(
 
 
 def parse_session(data: Any) -> SavedSession:
-    """Return a session from JSON.
-
-    Raises:
-        ValueError: It is none, or what it refers to is not there.
-    """
+    """Return a session from JSON."""
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ValueError(f"it is not {SCHEMA}")
     return checked_session(from_json(SavedSession, data))
 
 
 def checked_session(saved: SavedSession) -> SavedSession:
-    """Return a session that was read, if what it refers to is there.
-
-    Raises:
-        ValueError: It is not.
-    """
+    """Return a session that was read, if what it refers to is there."""
     versions = [v for b in saved.branches for v in b.versions] + [c.version for c in saved.checkpoints]
     if any(not 0 <= v.schedule < len(saved.schedules) for v in versions):
         raise ValueError("it names a schedule that it does not hold")
@@ -207,3 +200,22 @@ class RecoveryFile:
 
     def _path(self) -> Path:
         return state_folder("recovery") / self._name
+
+
+def history_of_saved(saved: SavedSession, worker: Worker | None) -> tuple[History, dict[str, Version]]:
+    """Return the versions and the checkpoints of a session that was saved; what was a draft is parsed again.
+
+    Args:
+        saved: The session.
+        worker: The worker that parses drafts, None for the shared one.
+    """
+
+    def version(kept: SavedVersion) -> Version:
+        schedule = saved.schedules[kept.schedule]
+        if kept.draft is None:
+            return Version(schedule, schedule.text, kept.title)
+        return version_of_text(schedule, kept.draft, kept.title, worker)
+
+    branch = saved.current_branch
+    history = History(tuple(map(version, branch.versions)), branch.at)
+    return history, {c.name: version(c.version) for c in saved.checkpoints}

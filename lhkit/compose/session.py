@@ -1,4 +1,4 @@
-"""A schedule put together step by step: every change can be undone, and the trace follows."""
+"""An editing session of a schedule: undo, redo, and a trace that follows each change."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from lhkit.compose.followed_file import FollowedFile
-from lhkit.compose.saved_session import LeftBehind, RecoveryFile, SavedSession, saved_session
-from lhkit.compose.session_history import History, Version
-from lhkit.compose.session_versions import history_of_saved, version_of_schedule, version_of_text
+from lhkit.compose.saved_session import LeftBehind, RecoveryFile, SavedSession, history_of_saved, saved_session
+from lhkit.compose.session_history import History, Version, version_of_schedule, version_of_text
 from lhkit.load.trust import Doubt, remember, schedule_content
 from lhkit.load.verified_edits import edit_schedule
 from lhkit.model.errors import Failure, LhkitError, usage_error
@@ -157,7 +156,7 @@ class Session:
 
     @property
     def version(self) -> Version:
-        """The version that stands."""
+        """The current version."""
         return self.history.current
 
     @property
@@ -167,7 +166,7 @@ class Session:
 
     @property
     def text(self) -> str:
-        """The text as it stands."""
+        """The current text."""
         return self.version.text
 
     @property
@@ -182,7 +181,7 @@ class Session:
 
     @property
     def is_stale(self) -> bool:
-        """True if the trace is not that of the text as it stands."""
+        """True if the trace is not that of the current text."""
         return self.version.is_draft or self._traced != self.schedule
 
     @property
@@ -196,13 +195,13 @@ class Session:
         """Make an edit: ``session.edit(lambda script: remove_step(script, "%tiled"))``.
 
         Raises:
-            UsageError: The edit is refused, or the text does not parse as it stands.
+            UsageError: The edit is refused, or the text does not parse.
             ScheduleError: What the edit gives does not parse or does not verify; nothing is changed.
         """
         version = self.version
         if version.failure is not None:
             raise usage_error(
-                "the text does not parse as it stands; edits need one that does",
+                "the text does not parse, so it cannot be edited step by step",
                 f"Mend it, or undo. It fails with: {version.failure.message}",
             )
         with self.halt:
@@ -261,7 +260,7 @@ class Session:
         return dict(self._checkpoints)
 
     def checkpoint(self, name: str) -> None:
-        """Keep the version that stands under a name; one of that name is replaced."""
+        """Store the current version under a name, replacing one of that name."""
         self._checkpoints[name] = self.version
         self._save()
 
@@ -312,7 +311,7 @@ class Session:
             self._recovery = None
 
     def retrace(self) -> None:
-        """Take the trace of the schedule as it stands; one that was taken before is used again."""
+        """Trace the current schedule; a cached trace is reused."""
         if self._doubts or not self.schedule.sequences:  # the text never was a schedule, as its failure says
             return
         try:

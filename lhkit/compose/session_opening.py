@@ -1,4 +1,4 @@
-"""Sessions opened from what people name, also from a text that is no schedule yet."""
+"""Opening of sessions from paths, texts and values, including text that does not parse."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 
 from lhkit.compose.followed_file import own_file
 from lhkit.compose.session import Session
-from lhkit.compose.session_history import Version
-from lhkit.compose.session_versions import first_draft, version_of_schedule
+from lhkit.compose.session_history import Version, first_draft, version_of_schedule
 from lhkit.load.loader import HasOperation, as_schedule
 from lhkit.load.resource_sections import MAGIC
 from lhkit.load.shipped_files import find_file
@@ -33,17 +32,6 @@ def open_session(
 
     A schedule that is a file from elsewhere is not trusted: see `lhkit.load.trust`. A file that is followed
     stays trusted when it changes.
-
-    Args:
-        payload: The payload.
-        schedule: Where to begin: a schedule, a path, text or a module.
-        doubt: What is not trusted of the payload.
-        trust: Whether to trust all of it, now and from now on.
-        autosaves: Whether changes are kept in the user's state folder until the session is closed.
-        worker: Another worker than the session's.
-
-    Raises:
-        UsageError: There is no such file, or what it holds is no text.
     """
     version = _first_version(schedule, worker)
     found = (doubt, schedule_doubt(schedule, version.schedule, version.text))

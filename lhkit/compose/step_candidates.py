@@ -1,4 +1,4 @@
-"""Steps to try on a handle, with arguments that fit its payload."""
+"""Candidate steps for a handle, with arguments that fit its payload."""
 
 from __future__ import annotations
 
@@ -81,14 +81,7 @@ class Candidate:
 def candidates_for(
     handle: TypedName, subject: Subject, catalogue: Catalogue, others: Sequence[TypedName] = ()
 ) -> tuple[Candidate, ...]:
-    """Return the steps to try on a handle, the usual ones first and the risky ones last.
-
-    Args:
-        handle: The handle and its type.
-        subject: What it points to.
-        catalogue: The ops that there are.
-        others: The handles in sight, nearest first, for ops that take another one.
-    """
+    """Return the steps to try on a handle, the usual ones first and the risky ones last."""
     kind = kind_of_type(handle.type)
     fitting = [
         op
@@ -104,13 +97,7 @@ def candidates_for(
 def recipe_candidates(
     handle: TypedName, recipes: Sequence[Recipe], others: Sequence[TypedName] = ()
 ) -> Iterator[Candidate]:
-    """Yield the includes to try of recipes that take a handle first.
-
-    Args:
-        handle: The handle and its type.
-        recipes: The recipes.
-        others: The handles in sight, nearest first, for recipes that take several.
-    """
+    """Yield the includes to try of recipes that take a handle first."""
     if kind_of_type(handle.type) != "op":
         return
     near = [o for o in others if o.name != handle.name and kind_of_type(o.type) == "op"][:_MOST_OTHERS]

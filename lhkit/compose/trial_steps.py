@@ -1,4 +1,4 @@
-"""What can be done with a handle: ops and recipes, tried as one step more on a copy of the payload."""
+"""Trying ops and recipes on a handle: each as one more step on a copy of the payload."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Place:
     """The end of a schedule that was cut behind a step.
 
     Attributes:
-        script: What is left: nothing behind the step, nor behind what it stands in.
+        script: The remaining schedule: without the steps after the place, at every level.
         inside: Number of the step at the end of whose block there is room: a sequence, or a foreach.
         depth: How many last steps one enters from the end of the entry to get there.
         around: The symbols of the sequences on the way.
@@ -69,18 +69,7 @@ class _Level:
 
 
 def place_behind(script: Script, entry: str, step: OpSyntax, *, inside: bool) -> Place:
-    """Return the place behind a step, or at the beginning of what it has inside.
-
-    Args:
-        script: The schedule, with its outline.
-        entry: The symbol of its entry.
-        step: The step.
-        inside: True for the beginning of its body.
-
-    Raises:
-        UsageError: The entry does not get there in a way that can be followed, or what would be left out is
-            handed on.
-    """
+    """Return the place behind a step, or at the beginning of what it has inside."""
     top = script.find(entry)
     if inside:
         levels = [*_levels_around(script, top, step, ()), _Level(step, step.regions[-1].start)]
@@ -101,7 +90,7 @@ def place_behind(script: Script, entry: str, step: OpSyntax, *, inside: bool) ->
 
 
 def _levels_of(script: Script, entry: OpSyntax, step: OpSyntax, seen: tuple[str, ...]) -> list[_Level]:
-    """Return the levels down to the block that a step stands in, outermost first."""
+    """Return the levels down to the block of a step, outermost first."""
     owner = script.home_of(step)[0]
     if owner is None:
         raise script.refusal(f"{script.describe(step)} is in no sequence", step, _ADVICE)
@@ -109,7 +98,7 @@ def _levels_of(script: Script, entry: OpSyntax, step: OpSyntax, seen: tuple[str,
 
 
 def _levels_around(script: Script, entry: OpSyntax, owner: OpSyntax, seen: tuple[str, ...]) -> list[_Level]:
-    """Return the levels down to where a sequence is included, or a foreach stands; none for the entry."""
+    """Return the levels down to an included sequence or a foreach; none for the entry."""
     if owner.start == entry.start:
         return []
     if owner.name == _FOREACH:
@@ -210,7 +199,7 @@ def try_ops(
     schedules that come with lhkit; `insert_recipe` puts ``text`` and ``sequences`` of one into the schedule.
 
     Usual ops come first, those that are known to take the compiler down last.
-    Nothing is changed, and whoever stops taking results stops the trying.
+    Nothing is changed; closing the iterator stops the trials.
 
     Args:
         payload: What the schedule is applied to.
@@ -251,13 +240,7 @@ def try_ops(
 
 
 def known_recipes(script: Script, schedule: Schedule, around: Iterable[str] = ()) -> Iterator[Recipe]:
-    """Yield the recipes that there are: the schedule's, those of its libraries, the shipped ones.
-
-    Args:
-        script: The schedule's text.
-        schedule: The schedule.
-        around: The symbols of the sequences that the step will stand in: what includes them cannot stand there.
-    """
+    """Yield the recipes that there are: the schedule's, those of its libraries, the shipped ones."""
     yield from own_recipes(script, f"@{schedule.entry}", around)
     taken = []
     for library in schedule.libraries:
@@ -357,7 +340,7 @@ def _type_of(script: Script, schedule: Schedule, handle: str) -> str:
     definition = _definition(script, schedule, handle)
     if handle not in definition.name.values:
         listed = ", ".join(definition.name.values)
-        raise usage_error(f"{handle} is no single handle; {script.source} defines {listed}")
+        raise usage_error(f"{handle} is not one handle; {script.source} defines {listed}")
     type_ = type_of(script, definition, handle)
     if type_.startswith(("!transform.param", "!transform.any_param")):
         raise usage_error(f"{handle} is a parameter; ops are tried on handles to payload")

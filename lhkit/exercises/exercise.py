@@ -160,6 +160,9 @@ class Exercise(Showable):
     def __repr__(self) -> str:
         return str(self.statement)
 
+    def _mime_bundle(self) -> dict[str, Any]:
+        return exercise_bundle(self)
+
 
 def load(name: str) -> Exercise:
     """Return an exercise, with its hints closed.

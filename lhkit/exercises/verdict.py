@@ -66,6 +66,11 @@ class Verdict(Showable):
             lines += [f"             {line}".rstrip() for line in finding.seen.splitlines()]
         return "\n".join([*lines, self.next_step])
 
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.exercises.exercise import verdict_bundle
+
+        return verdict_bundle(self)
+
     def __str__(self) -> str:
         return printable(self.describe())
 
@@ -79,6 +84,11 @@ class Note(Showable):
     """
 
     markdown: str
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.exercises.exercise import note_bundle
+
+        return note_bundle(self)
 
     def __str__(self) -> str:
         return self.markdown

@@ -370,6 +370,11 @@ class Kernel(Showable):
         words = f"Kernel({self.function.describe()}, {self.name}, compiled in {self.compile_ns / 1e6:.0f} ms)"
         return printable(words)
 
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.show.cell_bundles import kernel_bundle
+
+        return kernel_bundle(self)
+
 
 def _unpack(
     answer: Message,

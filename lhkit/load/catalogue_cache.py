@@ -1,4 +1,4 @@
-"""The catalogue of transform ops: made by the worker once for each toolchain, then read from a cache."""
+"""On-disk cache of the catalogue of transform ops, keyed by toolchain."""
 
 from __future__ import annotations
 
@@ -24,12 +24,6 @@ def load_catalogue(worker: Worker | None = None) -> Catalogue:
     """Return the catalogue of the bindings that are installed.
 
     The first time it is made by the worker, which takes seconds; afterwards it is read without one.
-
-    Args:
-        worker: Another worker than the session's.
-
-    Raises:
-        UsageError: No bindings are installed.
     """
     host = find_host()
     return _load(host, worker)
@@ -46,7 +40,7 @@ def known_help() -> dict[str, str]:
     return _HELP.get(host, {})
 
 
-# Once it is known it stays: whoever draws asks each time.
+# Memoized: every drawing asks for it.
 _HELP: dict[str, dict[str, str]] = {}
 
 

@@ -1,4 +1,4 @@
-"""What a measurement depends on besides the code: machine, versions, thread settings."""
+"""Environment of a measurement: machine, versions, thread settings."""
 
 from __future__ import annotations
 

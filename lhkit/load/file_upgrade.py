@@ -1,4 +1,4 @@
-"""Files in an older spelling, rewritten and then parsed, so that what is left to do is known."""
+"""Upgrade of files in old spellings, with the remaining parse errors."""
 
 from __future__ import annotations
 
@@ -57,11 +57,7 @@ class UpgradedFile:
         )
 
     def left(self, *, written: bool) -> Failure | None:
-        """Return what is left to be done by hand, as a failure; None where nothing is.
-
-        Args:
-            written: True if the new text is in the file now, so that places are to be its own.
-        """
+        """Return what is left to be done by hand, as a failure; None where nothing is."""
         if not self.hints:
             return self.remaining
         places = tuple(
@@ -95,18 +91,6 @@ def upgrade_file(
 
     A text that parses, and that has no sequence of the kind that is no longer applied, stays as it is, but for
     elementwise ops.
-
-    Args:
-        source: A path, or MLIR text (a string with a line break or a brace is text).
-        elementwise: How to write elementwise ops of linalg: ``named`` (``linalg.add``), ``elementwise``
-            (``linalg.elementwise <add>``), each where the bindings take it; ``any``: as they are, where the
-            bindings take that.
-        worker: Another worker than the session's.
-        limits: Time and memory for parsing.
-
-    Raises:
-        UsageError: No such file, nothing in it, or bytecode.
-        WorkerError: The compiler did not survive parsing it.
     """
     shown, content, _ = read_source(source, "schedules", "<text>")
     text = _decoded(shown, content)

@@ -1,4 +1,4 @@
-"""Files and strings to payloads and schedules, verified by the worker."""
+"""Loading payloads and schedules from files and strings; the worker verifies them."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def load_payload(
 ) -> Payload:
     """Return a payload from a file (``.mlir``, ``.mlirbc``) or from a string that holds MLIR.
 
-    A payload may be any module; only what is compiled has to have a function. Ops of dialects that nobody
+    A payload may be any module; only what is compiled has to have a function. Ops of dialects that are not
     registered are taken in the generic form.
 
     The data of resources (``dense_resource``) is taken out of the text; it goes to memory-mapped files that
     kernels read without a copy, see ``blobs`` of `Payload`. Where it is not in the text of a file, it is looked
     for in the file beside it that ends in ``.npz`` or ``.safetensors`` instead.
 
-    Named sequences that stand in the same module are left out when it is compiled; give the same file to
+    Named sequences in the same module are left out when it is compiled; give the same file to
     `load_schedule` to apply them.
 
     Args:
@@ -125,7 +125,7 @@ def load_schedule(
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Schedule:
-    """Return a schedule from a file or a string; a payload may stand in the same module.
+    """Return a schedule from a file or a string; a payload may be in the same module.
 
     Args:
         source: A path, or transform IR (a string with a line break or a brace is text), or a module of MLIR's
@@ -171,10 +171,6 @@ def parse_text(
 
     Settings stay too, of the knobs that it still has and that allow them. One without sequences was no schedule
     yet: it gets its entry and libraries now.
-
-    Raises:
-        UsageError: No named sequence, or its entry is gone.
-        ScheduleError: It does not parse or does not verify; with file, line, column and carets.
     """
     content = checked_content(text.encode(errors="replace"), schedule.source)
     libraries = schedule.libraries
@@ -247,11 +243,7 @@ def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[
 
 
 def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, dict[str, Any]]:
-    """Return a schedule as a request describes it: its sources, their contents, and how it is applied.
-
-    Raises:
-        UsageError: A knob without a value, or values that do not meet what the schedule requires of them.
-    """
+    """Return a schedule as a request describes it: its sources, their contents, and how it is applied."""
     check_requirements(schedule)
     parts = [(schedule.source, schedule.text.encode())]
     parts += [(library.source, library.text.encode()) for library in schedule.libraries]

@@ -1,4 +1,4 @@
-"""Errors of texts in an older spelling say so, and what rewrites it."""
+"""Diagnostics of old spellings: errors that name the command that upgrades the text."""
 
 from __future__ import annotations
 
@@ -31,22 +31,12 @@ _UNKNOWN = re.compile(
 
 
 def describe_undefined(name: str, defined: Iterable[str]) -> str:
-    """Return in one sentence that nothing defines a sequence that is declared, and what may be meant.
-
-    Args:
-        name: Its name without ``@``.
-        defined: The sequences of the schedule and its libraries that have a body.
-    """
+    """Return in one sentence that nothing defines a sequence that is declared, and what may be meant."""
     return f"nothing defines @{name}: it has no body in this file or its libraries{_meant(name, defined)}"
 
 
 def advice_on_unknown(failure: Failure, contents: Sequence[bytes]) -> str:
-    """Return which name is meant where a text does not verify for a name that nothing has, else "".
-
-    Args:
-        failure: How the text failed to load.
-        contents: The schedule and its libraries.
-    """
+    """Return which name is meant where a text does not verify for a name that nothing has, else ""."""
     said = next((m for d in failure.diagnostics if (m := _UNKNOWN.search(d.message))), None)
     if said is None or failure.span is None:
         return ""
@@ -89,15 +79,7 @@ _MOST_CHARACTERS = 50_000
 
 @contextmanager
 def old_spellings_named(source: str, contents: Sequence[bytes]) -> Iterator[None]:
-    """Add to errors of parsing, raised inside, which old spellings or unknown names the text has.
-
-    Args:
-        source: The file's name, as shown to people.
-        contents: The texts that are being parsed; bytecode has no spelling.
-
-    Raises:
-        PayloadError, ScheduleError: What was raised inside, with more advice.
-    """
+    """Add to errors of parsing, raised inside, which old spellings or unknown names the text has."""
     try:
         yield
     except LhkitError as error:

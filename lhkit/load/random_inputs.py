@@ -1,4 +1,4 @@
-"""Inputs for a function that nobody gave any: drawn from its signature and a seed."""
+"""Random inputs from a function signature and a seed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,7 @@ _DRAWN = 1 << 20
 def default_arguments(
     payload: Payload, function: Function, seed: int = 0, *, extent: int = DEFAULT_EXTENT
 ) -> list[NDArray[Any]]:
-    """Return an array an argument: from the payload for those that were constants, generated for the others.
-
-    Args:
-        payload: The payload.
-        function: One of its functions.
-        seed: As for `generate_arguments`.
-        extent: As for `generate_arguments`.
-    """
+    """Return an array an argument: from the payload for those that were constants, generated for the others."""
     blobs = {blob.name: blob for blob in payload.blobs}
     known = {w.argument: blobs[w.resource] for w in function.weights if w.resource in blobs}
     unknown = [i for i in range(len(function.arguments)) if i not in known]
@@ -51,15 +44,6 @@ def generate_arguments(
 
     Indices are not negative, and a number that decides how large an allocation is, is ``extent`` like the
     dynamic dimensions that it meets.
-
-    Args:
-        function: Whose arguments.
-        seed: The same seed gives the same arrays.
-        extent: Elements in every dynamic dimension, the same for all, so that arguments fit one another.
-
-    Raises:
-        UsageError: No generator takes the seed, or NumPy has no such array.
-        MemoryLimitError: The arguments need more memory than is free.
     """
     if not isinstance(seed, int) or seed < 0:
         raise usage_error(f"the seed is {seed!r}, not an integer from 0 up")

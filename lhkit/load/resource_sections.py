@@ -1,4 +1,4 @@
-"""The resources at the end of MLIR text, ``{-# dialect_resources: … #-}``: their data goes to files.
+"""Resource sections of MLIR text (``{-# dialect_resources: … #-}``); their data is moved to files.
 
 The data is hexadecimal: twice as long as what it says. It is read and decoded a piece at a time, so that a
 text of gigabytes needs memory for none of them.
@@ -28,7 +28,7 @@ Buffer = bytes | mmap.mmap
 
 @dataclass(frozen=True, slots=True)
 class FoundBlob:
-    """The data of a resource as it was found: nobody has said yet what type it has."""
+    """The data of a resource as it was found; its type is not known yet."""
 
     name: str
     data: memoryview
@@ -48,10 +48,6 @@ def split_resources(text: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
 
     What is left has as many lines as before in front of everything that stays. A text whose resources are not
     well formed comes back as it is.
-
-    Raises:
-        OSError: There is no room for the data.
-        CutOffError: The text ends within the data of a resource.
     """
     start = _section_start(text)
     if start is None:
@@ -175,11 +171,7 @@ def forget_pages(content: Buffer, begin: int, end: int) -> None:
 
 
 def copy_piecewise(content: Buffer, begin: int, end: int) -> tuple[memoryview, str]:
-    """Return a copy of bytes in a file of its own, mapped, and their hash.
-
-    Raises:
-        OSError: There is no room.
-    """
+    """Return a copy of bytes in a file of its own, mapped, and their hash."""
     file = BlobFile()
     try:
         for at in range(begin, end, _PIECE_BYTES):
@@ -264,9 +256,6 @@ def split_bytecode(content: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
     """Return bytecode with the data of its resources left out, and that data.
 
     Bytecode that is not well formed comes back as it is: the parser of MLIR says what is wrong with it.
-
-    Raises:
-        OSError: There is no room for the data.
     """
     try:
         start, sections = _sections(content)
@@ -302,7 +291,7 @@ def _sections(content: Buffer) -> tuple[int, list[_Section]]:
         if head & _ALIGNED:
             alignment = reader.number()
             if alignment.bit_count() != 1:
-                raise ValueError("an alignment is no power of two")
+                raise ValueError("an alignment is not a power of two")
             reader.at += -reader.at % alignment
         found.append(_Section(head & ~_ALIGNED, reader.at, reader.at + length))
         reader.at += length

@@ -1,4 +1,4 @@
-"""Schedules written for other programs, and applied by one that is not lhkit."""
+"""Portable and tunable exports of schedules, and applying an export by MLIR's own pass."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from lhkit.worker.client import Worker, shared_worker
 
 
 def tunable_text(schedule: Schedule) -> str:
-    """Return a schedule's text with its knobs; those that are set have that value as default, on any target.
-
-    Raises:
-        UsageError: A knob's value cannot be written into the text.
-    """
+    """Return a schedule's text with its knobs; those that are set have that value as default, on any target."""
     text = without_default_rules(schedule.text, dict(schedule.settings)) if schedule.settings else schedule.text
     return with_knobs_set(dataclasses.replace(schedule, text=text, target_defaults=()))
 
@@ -36,13 +32,9 @@ def prevents_portable(schedule: Schedule) -> tuple[str, ...]:
 def portable_text(schedule: Schedule, *, worker: Worker | None = None) -> str:
     """Return a schedule's text for other programs: knobs are folded to what they are set to, no op is ours.
 
-    Comments and layout stay. What the schedule includes from libraries stands in its own text, so that the
+    Comments and layout stay. What the schedule includes from libraries is copied into its own text, so that the
     export is one file; comments that ask something of knobs go with the knobs. Where the values of knobs follow
     from a target, the first line says which.
-
-    Raises:
-        UsageError: Something prevents it; all of it is listed.
-        ScheduleError: What came out is not accepted.
     """
     _refuse(schedule)
     alone = standalone(schedule)
@@ -64,10 +56,6 @@ def apply_portable(payload: Payload, schedule: Schedule, *, worker: Worker | Non
 
     This is what ``mlir-opt`` does, with the passes ``transform-preload-library`` and ``transform-interpreter``;
     nothing of how lhkit applies schedules takes part.
-
-    Raises:
-        UsageError: Something prevents the export.
-        ScheduleError: The pass does not accept it or fails.
     """
     parts = [(schedule.source, portable_text(schedule, worker=worker).encode())]
     content = payload.bytecode or payload.text.encode()

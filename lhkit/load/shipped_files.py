@@ -1,4 +1,4 @@
-"""Where the files that come with lhkit are: payloads, schedules and notebooks."""
+"""Location of the shipped payloads, schedules and notebooks."""
 
 from __future__ import annotations
 

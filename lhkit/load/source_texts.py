@@ -1,4 +1,4 @@
-"""Sources of payloads and schedules: the contents of files, of strings, and of the libraries they name."""
+"""Source texts of payloads and schedules: files, strings and declared libraries."""
 
 from __future__ import annotations
 
@@ -25,12 +25,7 @@ _LONG_BYTES = 16 << 20
 
 
 def split_file(path: Path) -> tuple[bytes, tuple[FoundBlob, ...]]:
-    """Return the content of a file without the data of its resources, and that data.
-
-    Raises:
-        OSError: It cannot be read, or there is no room for the data.
-        CutOffError: It ends within the data of a resource.
-    """
+    """Return the content of a file without the data of its resources, and that data."""
     with open_input(path) as file:
         if os.fstat(file.fileno()).st_size < _LONG_BYTES:
             return split_content(file.read())
@@ -39,12 +34,7 @@ def split_file(path: Path) -> tuple[bytes, tuple[FoundBlob, ...]]:
 
 
 def split_content(content: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
-    """Return text or bytecode without the data of its resources, and that data.
-
-    Raises:
-        OSError: There is no room for the data.
-        CutOffError: The text ends within the data of a resource.
-    """
+    """Return text or bytecode without the data of its resources, and that data."""
     return split_bytecode(content) if content[: len(MAGIC)] == MAGIC else split_resources(content)
 
 
@@ -56,16 +46,7 @@ _MLIR_SUFFIXES = (".mlir", ".mlirbc")
 
 
 def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tuple[str, bytes, Path | None]:
-    """Return (name for people, content, path if it is a file) of a source.
-
-    Args:
-        source: A path, or text (a string with a line break or a brace is text).
-        kind: The folder of shipped files in which a bare name is looked for.
-        name: What to call a string in messages.
-
-    Raises:
-        UsageError: No such file, nothing in it, or neither text nor bytecode.
-    """
+    """Return (name for people, content, path if it is a file) of a source."""
     if isinstance(source, str) and _is_text(source):
         return name, checked_content(source.encode(errors="replace"), name), None
     path = find_file(_as_path(source, kind), kind)
@@ -76,17 +57,7 @@ def read_source(source: str | os.PathLike[str], kind: Shipped, name: str) -> tup
 def read_module(
     source: str | os.PathLike[str], kind: Shipped, name: str
 ) -> tuple[str, bytes, Path | None, tuple[FoundBlob, ...]]:
-    """Return (name for people, content without data of resources, path if it is a file, that data).
-
-    Args:
-        source: As for `read_source`.
-        kind: As for `read_source`.
-        name: As for `read_source`.
-
-    Raises:
-        UsageError: As for `read_source`.
-        PayloadError: It ends within the data of a resource.
-    """
+    """Return (name for people, content without data of resources, path if it is a file, that data)."""
     is_text = isinstance(source, str) and _is_text(source)
     path = None if is_text else find_file(_as_path(source, kind), kind)
     shown = name if path is None else str(path)
@@ -108,11 +79,7 @@ def _is_text(source: str) -> bool:
 
 
 def _as_path(source: object, kind: Shipped) -> Path:
-    """Return a source that is no text as a path.
-
-    Raises:
-        UsageError: It is neither.
-    """
+    """Return a source that is no text as a path."""
     if isinstance(source, str | os.PathLike):
         return Path(source)
     word = "payload" if kind == "data" else "schedule"
@@ -124,17 +91,7 @@ def _as_path(source: object, kind: Shipped) -> Path:
 def read_libraries(
     shown: str, content: bytes, given: Sequence[str | os.PathLike[str]] = ()
 ) -> tuple[Library, ...]:
-    """Return the libraries given for a schedule, and then those that its comments name.
-
-    Args:
-        shown: The schedule's file, or what a string is called; a name without a folder stands for the working
-            directory. What is not in the folder is looked for among the schedules that come with lhkit.
-        content: What it holds.
-        given: Files with named sequences, or transform IR.
-
-    Raises:
-        UsageError: No such file, or nothing in it.
-    """
+    """Return the libraries given for a schedule, and then those that its comments name."""
     found: dict[Path | str, Library] = {}
     for library in given:
         name, text, at = read_source(library, "schedules", "<library>")
@@ -158,11 +115,7 @@ def read_libraries(
 
 
 def _read_file(path: Path, kind: Shipped, read: Callable[[Path], T]) -> T:
-    """Return what a function reads from a file.
-
-    Raises:
-        UsageError: There is no such file, or it cannot be read.
-    """
+    """Return what a function reads from a file."""
     shown = one_line(str(path), _LONGEST_NAME)
     try:
         return read(path)

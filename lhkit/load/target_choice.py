@@ -1,4 +1,4 @@
-"""The target that defaults of knobs and machine code follow: this CPU, or one that was asked for."""
+"""Choice of the target: the host CPU, a named one, or that of a schedule."""
 
 from __future__ import annotations
 
@@ -49,13 +49,6 @@ def code_target(name: str | None = None, schedule: Schedule | None = None) -> st
 
     Without a name it is the target of the schedule, else the one that ``LHKIT_TARGET`` names, if this CPU has
     its instructions; if not, its vectors are compiled to those of this CPU.
-
-    Args:
-        name: As for `find_target`; it is taken whether or not this CPU can execute it.
-        schedule: What is applied to the payload.
-
-    Raises:
-        UsageError: There is no such target.
     """
     if name is not None:
         return "" if name == HOST else _chosen(name)
@@ -67,15 +60,8 @@ def code_target(name: str | None = None, schedule: Schedule | None = None) -> st
 def schedule_for(schedule: Schedule, name: str | None) -> Schedule:
     """Return a schedule with the defaults of a target for the knobs that are not set.
 
-    Args:
-        schedule: A schedule, whatever target its defaults are for.
-        name: As for `find_target`, which decides without a name.
-
     Warns:
         UserWarning: Its sizes are those of another target and are written into its text.
-
-    Raises:
-        UsageError: There is no such target, or a default cannot be evaluated for it.
     """
     target = find_target(name)
     before = schedule.target or exported_target(schedule.text)

@@ -1,6 +1,6 @@
-"""What the user trusts: files that were saved here or trusted before are known by keyed digests.
+"""Trusted files, recognized by keyed digests.
 
-A digest says nothing without the key, which only this user can read: nobody else can write a file that is known
+A digest says nothing without the key, which only this user can read: no one else can write a known file
 here. Both are in the folder ``trust`` of the user's state; without such a folder nothing is known, and what is
 trusted is so for one session.
 """
@@ -43,11 +43,7 @@ class Doubt:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the keyed digest of a content, in hexadecimal.
-
-    Raises:
-        OSError: There is no key, and none can be made.
-    """
+    """Return the keyed digest of a content, in hexadecimal."""
     return hmac.new(_key(), content, hashlib.sha256).hexdigest()
 
 
@@ -105,13 +101,7 @@ def payload_doubt(given: object, payload: Payload) -> Doubt | None:
 
 
 def schedule_doubt(given: object, schedule: Schedule, text: str) -> Doubt | None:
-    """Return the doubt about a schedule that was given as a file from outside of lhkit, else None.
-
-    Args:
-        given: What the user gave: a path, text, a schedule, a module.
-        schedule: What it holds.
-        text: Its text as it is, also where that is no schedule yet.
-    """
+    """Return the doubt about a schedule that was given as a file from outside of lhkit, else None."""
     if not is_foreign_file(given, "schedules"):
         return None
     return Doubt(schedule.source, schedule_content(text, schedule.libraries))

@@ -1,4 +1,4 @@
-"""Files with transform ops of one's own, loaded into a worker and into every worker that follows it."""
+"""Files with user code: transform ops in Python, and microkernels."""
 
 from __future__ import annotations
 
@@ -103,11 +103,7 @@ _ADVICE = "A microkernel is C source (FILE.c) or a Python function (FILE.py:FUNC
 
 
 def read_microkernels(named: Mapping[str, str | os.PathLike[str]] | None) -> tuple[Microkernel, ...]:
-    """Return microkernels, given by name as a path or ``FILE.py:FUNCTION``, with the texts of their files.
-
-    Raises:
-        UsageError: No such file, or neither of the two.
-    """
+    """Return microkernels, given by name as a path or ``FILE.py:FUNCTION``, with the texts of their files."""
     return tuple(_read(name, os.fspath(place)) for name, place in (named or {}).items())
 
 
@@ -118,7 +114,7 @@ def _read(name: str, place: str) -> Microkernel:
         file, function = head, tail
     path = Path(file).absolute()
     if function is None and path.suffix != ".c":
-        raise usage_error(f"{place} is no microkernel", _ADVICE)
+        raise usage_error(f"{place} is not a microkernel", _ADVICE)
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:

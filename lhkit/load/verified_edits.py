@@ -1,4 +1,4 @@
-"""Schedules edited step by step: the reading of the text is held against the parsed IR before and after."""
+"""Edits of schedules, verified by comparing the syntax tree with the parsed IR."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ from lhkit.worker.limits import Limits
 def find_disagreement(
     text: str, outline: Sequence[WrittenOp], *, source: str = "<schedule>"
 ) -> Diagnostic | None:
-    """Return where a reading of the text first differs from the parsed IR, or None if it nowhere does.
-
-    Args:
-        text: The schedule.
-        outline: Its transform ops as the compiler parsed them.
-        source: The text's name in messages.
-    """
+    """Return where a reading of the text first differs from the parsed IR, or None if it nowhere does."""
     syntax, steps = read_syntax(text), read_steps(text)
     for step, op in zip(steps, outline, strict=False):
         place = syntax.place(step.name_start, source)
@@ -48,11 +42,7 @@ def find_disagreement(
 
 
 def check_agreement(text: str, outline: Sequence[WrittenOp], *, source: str = "<schedule>") -> None:
-    """Refuse to edit a text that is read otherwise than the compiler parses it.
-
-    Raises:
-        UsageError: It is; the message says where the two part.
-    """
+    """Refuse to edit a text that is read otherwise than the compiler parses it."""
     found = find_disagreement(text, outline, source=source)
     if found is not None:
         raise UsageError(
@@ -67,12 +57,7 @@ def check_agreement(text: str, outline: Sequence[WrittenOp], *, source: str = "<
 
 
 def read_script(schedule: Schedule, *, worker: Worker | None = None) -> Script:
-    """Return a schedule's text with its outline, for edits that give text.
-
-    Raises:
-        UsageError: The text is read otherwise than the compiler parses it; the message says where.
-        ScheduleError: It does not parse or does not verify.
-    """
+    """Return a schedule's text with its outline, for edits that give text."""
     return checked_script(*parse_text(schedule, schedule.text, worker=worker))
 
 
@@ -101,19 +86,7 @@ def edit_schedule(
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> ScheduleEdit:
-    """Make an edit: ``edit_schedule(s, lambda script: remove_step(script, "%tiled"))``.
-
-    Args:
-        schedule: The schedule; it stays as it is.
-        edit: A function of a script, as the modules ``lhkit.text.…_edits`` have them.
-        script: The script of the schedule, if the edit before or `read_script` gave it.
-        worker: Another worker than the session's.
-        limits: Time and memory for parsing what the edit gives.
-
-    Raises:
-        UsageError: The edit is refused; the message says why and where.
-        ScheduleError: What the edit gave does not parse or does not verify.
-    """
+    """Make an edit: ``edit_schedule(s, lambda script: remove_step(script, "%tiled"))``."""
     if script is None or script.text != schedule.text:
         script = read_script(schedule, worker=worker)
     edited = edit(script)
@@ -122,10 +95,6 @@ def edit_schedule(
 
 
 def checked_script(schedule: Schedule, outline: tuple[WrittenOp, ...]) -> Script:
-    """Return the script of a schedule that was just parsed.
-
-    Raises:
-        UsageError: The text is read otherwise than the compiler parsed it; the message says where.
-    """
+    """Return the script of a schedule that was just parsed."""
     check_agreement(schedule.text, outline, source=schedule.source)
     return Script(schedule.text, schedule.source, outline)

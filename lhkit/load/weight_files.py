@@ -1,4 +1,4 @@
-"""Weights in files: ``.npz`` and ``.safetensors``, read and written a piece at a time."""
+"""Streaming readers and writers of ``.npz`` and ``.safetensors``."""
 
 from __future__ import annotations
 
@@ -28,11 +28,7 @@ SUFFIXES = (".npz", ".safetensors")
 
 
 def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays by name, whole or not at all; elements that NumPy does not know are written as integers.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write arrays by name, whole or not at all; elements that NumPy does not know are written as integers."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
@@ -52,11 +48,7 @@ def weights_beside(path: Path) -> Path | None:
 
 
 def read_weights(path: Path, names: Collection[str]) -> list[FoundBlob]:
-    """Return the arrays of a file that have these names; the others are not read.
-
-    Raises:
-        UsageError: There is no such file, or it is none with weights.
-    """
+    """Return the arrays of a file that have these names; the others are not read."""
     try:
         if path.suffix == ".safetensors":
             return list(_read_safetensors(path, names))
@@ -77,7 +69,7 @@ def read_weights(path: Path, names: Collection[str]) -> list[FoundBlob]:
         TokenError,
     ) as error:
         raise usage_error(
-            f"{path} is no file with weights: {error}", "Weights are .npz or .safetensors."
+            f"{path} is not a weight file: {error}", "Weights are .npz or .safetensors."
         ) from None
 
 
@@ -172,19 +164,7 @@ def collect_blobs(
     found: Sequence[FoundBlob],
     weights: Weights | None,
 ) -> tuple[Blob, ...]:
-    """Return the blobs that a payload uses, as far as their data is there.
-
-    Args:
-        source: Name and text of the payload, for messages, and its path if it is a file.
-        uses: What it uses each resource for.
-        found: The data in its text.
-        weights: Other data: a file, or arrays by the names of resources; what is given here comes first.
-
-    Raises:
-        UsageError: A name that the payload does not use; a file that does not hold weights; arrays of other
-            types.
-        PayloadError: Data of another size than the type of a constant says; with the place.
-    """
+    """Return the blobs that a payload uses, as far as their data is there."""
     data = {f.name: f for f in found if f.name in uses}
     if isinstance(weights, Mapping):
         data |= {name: _given(name, array, uses, source[0]) for name, array in weights.items()}

@@ -1,4 +1,4 @@
-"""The weights of a payload: constants that became arguments, and the data of both as arrays."""
+"""Weights of a payload: constants turned into arguments, and their data as arrays."""
 
 from __future__ import annotations
 
@@ -47,21 +47,12 @@ def constants_to_arguments(
     """Return a payload with the constants whose data is a resource as arguments of its functions.
 
     See `lhkit.model.payload`. The data is not copied.
-
-    Args:
-        payload: The payload; it is not changed.
-        append_untied: Append constants that lead to no product and no convolution, instead of refusing.
-        worker: Another worker than the session's.
-        limits: Time and memory.
-
-    Raises:
-        ScheduleError: A constant leads to none; with its name, place and users.
     """
     return apply_to_payload(payload, _conversion(append_untied=append_untied), worker=worker, limits=limits)
 
 
 def _conversion(*, append_untied: bool) -> Schedule:
-    """Return the schedule that converts; it is known what is in it, so nobody has to parse it for that."""
+    """Return the converting schedule, with its sequences stated so that it need not be parsed."""
     text = _SCHEDULE.format(entry=DEFAULT_ENTRY, options=" {append_untied = true}" if append_untied else "")
     main = NamedSequence(DEFAULT_ENTRY, ("!transform.any_op",), 2)
     return Schedule("<constants to arguments>", text, (main,), (), DEFAULT_ENTRY)
@@ -75,9 +66,6 @@ def apply_to_payload(
     If it changes nothing, that is the payload itself.
 
     The NumPy reference is that of the payload as long as its functions take the same.
-
-    Raises:
-        ScheduleError: It does not apply.
     """
     described, body = describe_sources([(payload.source, payload.content)], role="payload")
     more, more_body, parts = describe_schedule(schedule)
@@ -106,9 +94,6 @@ def weights_of_payload(payload: Payload, function: str | None = None) -> dict[st
     """Return the data of a payload's arguments that were constants, and of its constants, by name.
 
     See `lhkit.model.payload`.
-
-    Raises:
-        UsageError: There is no such function, or the choice is not clear.
     """
     arrays = {blob.name: array_of(blob) for blob in payload.blobs}
     having = [f for f in payload.functions if f.weights]
@@ -121,11 +106,7 @@ def weights_of_payload(payload: Payload, function: str | None = None) -> dict[st
 
 
 def with_weights(payload: Payload, function: Function, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the arguments of a call; if those that were constants are left out, with them from the payload.
-
-    Raises:
-        UsageError: The data of one is not there.
-    """
+    """Return the arguments of a call; if those that were constants are left out, with them from the payload."""
     weights = {w.argument: w for w in function.weights}
     if not weights or len(arguments) != len(function.arguments) - len(weights):
         return tuple(arguments)
@@ -142,11 +123,7 @@ def with_weights(payload: Payload, function: Function, arguments: Sequence[Any])
 
 
 def describe_resources(payload: Payload, files: SharedFiles) -> list[Descriptor]:
-    """Return the blobs of a payload as a request describes them.
-
-    Raises:
-        UsageError: The bytes of one are not in a file.
-    """
+    """Return the blobs of a payload as a request describes them."""
     described = []
     for blob in payload.blobs:
         array = array_of(blob)
@@ -165,11 +142,7 @@ _SHIPPED = "lhkit"
 
 
 def save_payload(payload: Payload, path: str | os.PathLike[str]) -> Path:
-    """Write a payload, and its blobs beside it; see `lhkit.model.payload`.
-
-    Raises:
-        UsageError: It cannot be written, or does not end in ``.mlir``.
-    """
+    """Write a payload, and its blobs beside it; see `lhkit.model.payload`."""
     path = Path(path)
     if path.suffix != ".mlir":
         raise usage_error(f"{path} does not end in .mlir", "The weights are written beside it, as .npz.")

@@ -1,8 +1,8 @@
 """Frozen values that cross the wall, errors and the codec; only the standard library, no MLIR object.
 
-- ``errors``: Exceptions that carry a `Failure`: one class for each way of reacting to it.
-- ``span``: Places in source text, and the lines people are shown for them.
-- ``codec``: Frozen dataclasses to JSON-ready values and back, by their type hints.
+- ``errors``: Exceptions that carry a `Failure`, one class per way to react.
+- ``span``: Source spans, and the lines shown for them.
+- ``codec``: Serialization of frozen dataclasses to JSON values and back, by type hints.
 - ``payload``: Payload IR as a value.
 - ``schedule``: Transform IR as a value: named sequences, the entry, knobs and bindings.
 - ``trace_record``: The record of one application of a schedule: what every handle was after every step.
@@ -11,43 +11,38 @@
 - ``snapshot_delta``: Texts as edits of other texts, for snapshots.
 - ``knob``: Knobs: the named choices that a schedule leaves open.
 - ``measurement``: Measured times, verified results, and the run they come from.
-- ``instructions``: Machine code as values: instructions with their memory accesses, and the counts of loops.
-- ``signature``: What a payload function takes and returns.
-- ``target``: Targets: what schedules may ask of the CPU that they are for.
-- ``op_catalogue``: The catalogue of transform ops as data: what a form, a builder and a search need to know
-  of each.
-- ``op_words``: Words about transform ops that are ours: what one uses each for, and the most used ones in a
-  sentence.
-- ``step_form``: Steps of a schedule as data: what a form shows, and MLIR's generic syntax for it.
+- ``instructions``: Machine code as values: instructions with what they access, and what the loops among them
+  do.
+- ``signature``: Signature of a payload function: array types of arguments and results.
+- ``target``: Facts of the target CPU that schedules may refer to.
+- ``op_catalogue``: Catalogue of transform ops: the data behind forms, builder and search.
+- ``op_words``: Documentation of ops in lhkit's own words: purpose, example, notation.
+- ``step_form``: Forms of steps as data, and their generic syntax.
 - ``op_assembly``: Printing a form in the custom assembly format of its op.
-- ``own_op_definition``: Transform ops of one's own: how a function in a Python file says what op it is.
+- ``own_op_definition``: Definition of transform ops in Python: decorator, argument types and errors.
 - ``check_report``: What a static check of a schedule found: handles used while invalid, and passes that are
   not allowed.
-- ``fatal_attributes``: Attributes of transform ops that end the process, in words, for the static check and
-  for traces.
+- ``fatal_attributes``: Attribute values of transform ops that crash the compiler, for checks and traces.
 - ``warning_kinds``: The kinds of warnings about silent mistakes, and how each is switched off by name.
 - ``explanation``: Why a handle is what it is, as a value: one sentence, and the places that it speaks of.
 - ``flow_graph``: A graph of what flows where, to be laid out and drawn: nodes inside of boxes, and edges with
   names.
-- ``memory_footprint``: The memory of a kernel: estimated from its buffers, and counted in a call.
+- ``memory_footprint``: The memory a kernel asks for: foretold from its buffers, and counted while it runs.
 - ``index_terms``: Index arithmetic as data: sizes and offsets of a payload in terms of its loops and its
   arguments' extents.
 - ``tile_picture``: What a tile picture shows: operands of a structured op, and what an iteration touches of
   them.
 - ``ir_outline``: A schedule as plain data: its sequences, ops, handles and effects, without IR and without a
   payload.
-- ``pass_policy``: Which registered passes a schedule may run: those that only change IR, by name.
-- ``file_io``: Reading files that somebody else may have made: regular files of bounded size, and JSON of
-  bounded depth.
-- ``showable``: How values show themselves: the package registers drawings and tables, values look them up
-  when asked.
+- ``pass_policy``: Allow-list of registered passes that schedules may run: those that only change IR.
+- ``file_io``: Bounded reading of untrusted files and JSON, and atomic writing.
+- ``showable``: Bases of values that show themselves at the end of a notebook cell and in `print`.
 - ``intervals``: Arithmetic with numbers that are known only within bounds; None bounds nothing.
-- ``bindings_host``: Which package provides the MLIR bindings, found without loading it; the only module that
-  names one.
+- ``bindings_host``: Detection of the installed MLIR bindings without importing them.
 - ``sample_statistics``: Robust statistics of samples: medians, spreads, percentiles, and ratios with
   intervals.
-- ``ranking``: Ranks of the entries of a comparison, with ties: paired ratios, corrected for many comparisons.
-- ``blobs``: Blobs: the data of ``dense_resource`` constants, kept beside the IR instead of in it.
-- ``printable``: Text for terminals: characters that could steer one, or hide what is written, in a form that
-  shows them.
+- ``ranking``: Which entry is faster than which, and which are tied: paired ratios, corrected for many
+  comparisons.
+- ``blobs``: Blobs: data of ``dense_resource`` constants, kept beside the IR.
+- ``printable``: Escaping of control and bidirectional characters in text for terminals.
 """

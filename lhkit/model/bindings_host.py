@@ -1,4 +1,4 @@
-"""Which package provides the MLIR bindings, found without loading it; the only module that names one."""
+"""Detection of the installed MLIR bindings without importing them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,6 @@ def find_host() -> str:
     """Return the name of the package that holds the bindings.
 
     ``LHKIT_MLIR`` names any; else ``mlir`` if a real one is installed; else ``torch_mlir``.
-
-    Raises:
-        UsageError: None is installed, or only the empty placeholder; with the command that mends it.
     """
     if named := os.environ.get(HOST_VARIABLE):
         if not _has_bindings(named):

@@ -1,4 +1,4 @@
-"""Blobs: the data of ``dense_resource`` constants, kept beside the IR instead of in it."""
+"""Blobs: data of ``dense_resource`` constants, kept beside the IR."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Blob:
         dtype: Element type in NumPy's spelling; MLIR's own where NumPy has none.
         shape: Extents in elements.
         sha256: Hash of the bytes, in hexadecimal; blobs with the same hash are equal.
-        data: The bytes, in a memory-mapped file that goes when nobody uses them any more.
+        data: The bytes, in a memory-mapped file that is deleted with the last reference.
     """
 
     name: str

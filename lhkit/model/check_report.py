@@ -100,6 +100,11 @@ class CheckReport(Printable):
         """The uses that may be invalid."""
         return tuple(f for f in self.findings if f.severity == "warning")
 
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.checks.schedule_check import check_bundle
+
+        return check_bundle(self)
+
 
 def check_to_json(report: CheckReport) -> dict[str, Any]:
     """Return a report as JSON can hold it, in the form of ``lhkit.check/1``."""

@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON-ready values and back, by their type hints."""
+"""Serialization of frozen dataclasses to JSON values and back, by type hints."""
 
 from __future__ import annotations
 
@@ -28,11 +28,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(cls: type[T], data: Any) -> T:
-    """Return the value of type ``cls`` that `to_json` wrote as ``data``.
-
-    Raises:
-        ValueError: The data does not fit the type; the message names the field.
-    """
+    """Return the value of type ``cls`` that `to_json` wrote as ``data``."""
     return typing.cast(T, _decode(cls, data, cls.__name__))
 
 

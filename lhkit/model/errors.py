@@ -1,4 +1,4 @@
-"""Exceptions that carry a `Failure`: one class for each way of reacting to it."""
+"""Exceptions that carry a `Failure`, one class per way to react."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args, overload
+from typing import Any, Literal, get_args, overload
 
 from lhkit.model.errors import Diagnostic, describe_diagnostic
 from lhkit.model.printable import printable
@@ -42,6 +42,11 @@ class Explanation(Showable):
         for place in self.places:
             lines += describe_diagnostic(place, dict(self.texts))
         return "\n".join(lines)
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.traces.report.trace_text import explanation_bundle
+
+        return explanation_bundle(self)
 
     def __str__(self) -> str:
         return printable(self.describe())
@@ -102,6 +107,11 @@ class Repair(Showable):
         lines = [f"{self.title}." + (f" {self.note}" if self.note else "")]
         return "\n".join([*lines, *("  " + line for line in self.diff.splitlines())])
 
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.repairs.repair_trials import repair_bundle
+
+        return repair_bundle(self)
+
     def __str__(self) -> str:
         return printable(self.describe())
 
@@ -134,6 +144,11 @@ class Repairs(Showable, Sequence[Repair]):
         if not self.found:
             return "no repair was found."
         return "\n\n".join(f"{n}. {repair.describe()}" for n, repair in enumerate(self.found, 1))
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.repairs.repair_trials import repair_bundle
+
+        return repair_bundle(self)
 
     def __str__(self) -> str:
         return printable(self.describe())

@@ -1,4 +1,4 @@
-"""Attributes of transform ops that end the process, in words, for the static check and for traces."""
+"""Attribute values of transform ops that crash the compiler, for checks and traces."""
 
 from __future__ import annotations
 
@@ -26,14 +26,7 @@ _Judge = Callable[[_Attributes, Sequence[str], Sequence[int]], str | None]
 def find_fatal_request(
     op: str, attributes: _Attributes, result_types: Sequence[str], parameters: Sequence[int] = ()
 ) -> str | None:
-    """Return what in a transform op ends the compiler once the op has payload, and what to write instead.
-
-    Args:
-        op: Its name, such as ``transform.structured.pad``.
-        attributes: Its attributes as text.
-        result_types: The types of its results as text.
-        parameters: The values of its operands that are integer parameters, as far as they are known.
-    """
+    """Return what in a transform op ends the compiler once the op has payload, and what to write instead."""
     judge = _JUDGES.get(op.removeprefix("transform."))
     return None if judge is None else judge(attributes, result_types, parameters)
 

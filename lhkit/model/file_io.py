@@ -1,4 +1,4 @@
-"""Reading files that somebody else may have made: regular files of bounded size, and JSON of bounded depth.
+"""Bounded reading of untrusted files and JSON, and atomic writing.
 
 A FIFO would block for ever, a device may do anything, and some files of ``/proc`` have no end.
 """
@@ -37,22 +37,14 @@ class UnfitFileError(OSError):
 
 
 def check_input(path: str | os.PathLike[str]) -> None:
-    """Check that a path names a regular file, without opening it.
-
-    Raises:
-        OSError: There is none, or it is something else; ``strerror`` says what.
-    """
+    """Check that a path names a regular file, without opening it."""
     if "\0" in os.fspath(path):
         raise UnfitFileError("its name holds a NUL character")
     _check_kind(Path(path).stat().st_mode, path)
 
 
 def open_input(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file for reading; never blocks.
-
-    Raises:
-        OSError: There is none, it cannot be read, or it is something else; ``strerror`` says what.
-    """
+    """Open a regular file for reading; never blocks."""
     check_input(path)  # opening some devices has effects
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
@@ -69,9 +61,6 @@ def read_bytes(path: str | os.PathLike[str], *, most: int = MOST_BYTES) -> bytes
     Args:
         path: The file.
         most: How many bytes it may have.
-
-    Raises:
-        OSError: As for `open_input`, or it has more bytes.
     """
     with open_input(path) as file:
         # Files of /proc and /sys do not say their size, or say none that is true.
@@ -83,21 +72,12 @@ def read_bytes(path: str | os.PathLike[str], *, most: int = MOST_BYTES) -> bytes
 
 
 def read_text(path: str | os.PathLike[str], *, most: int = MOST_BYTES) -> str:
-    """Return the text, in UTF-8, that is in a regular file.
-
-    Raises:
-        OSError: As for `read_bytes`.
-        UnicodeDecodeError: It is no such text.
-    """
+    """Return the text, in UTF-8, that is in a regular file."""
     return read_bytes(path, most=most).decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value that JSON of bounded depth holds, with finite numbers of bounded length.
-
-    Raises:
-        ValueError: It is no such JSON; ``json.JSONDecodeError`` where a place can be given.
-    """
+    """Return the value that JSON of bounded depth holds, with finite numbers of bounded length."""
     try:
         value = json.loads(
             text, parse_constant=_refuse_constant, parse_float=_finite_float, parse_int=_bounded_int
@@ -151,9 +131,6 @@ def write_file(path: str | Path, data: bytes) -> None:
     """Write a file through a temporary one beside it, so that it is never half there.
 
     A file that is there already keeps its permissions.
-
-    Raises:
-        UsageError: It cannot be written there (no such folder, full disk, no permission).
     """
     path = Path(path)
     if "\0" in str(path):
@@ -178,11 +155,7 @@ def write_file(path: str | Path, data: bytes) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file of lhkit's own at once or not at all.
-
-    Raises:
-        OSError: It cannot be written; what was there before is still there.
-    """
+    """Write a file of lhkit's own at once or not at all."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_text(text, encoding="utf-8")

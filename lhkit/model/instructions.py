@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lhkit.model.printable import printable
 from lhkit.model.showable import Showable
@@ -168,6 +168,11 @@ class HotLoops(Showable):
         for loop in self.loops:
             places.setdefault(loop.sentence, []).append(f"{loop.address:#x}")
         return tuple((", ".join(where), sentence) for sentence, where in places.items())
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.kernels.code_listing import hot_loops_bundle
+
+        return hot_loops_bundle(self)
 
     def __str__(self) -> str:
         return printable("\n".join(f"{where}: {sentence}" for where, sentence in self.sentences))

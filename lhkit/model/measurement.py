@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lhkit.model.knob import KnobValue
 from lhkit.model.showable import Printable, Showable
@@ -67,6 +67,11 @@ class Measurement(Showable):
     def is_disturbed(self) -> bool:
         """Whether more than a tenth of the samples were taken beside another timing."""
         return 10 * len(self.disturbed_rounds) > len(self.samples_ns)
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.show.cell_bundles import measurement_bundle
+
+        return measurement_bundle(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +138,11 @@ class Comparison(Printable):
     def measurement(self, name: str) -> Measurement:
         """Return the entry of that name."""
         return next(m for m in self.measurements if m.name == name)
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.show.cell_bundles import comparison_bundle
+
+        return comparison_bundle(self)
 
 
 # How much a payload has to do: what throughput and a limit of the machine refer to.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lhkit.model.printable import printable
 from lhkit.model.showable import Showable
@@ -259,6 +259,11 @@ class Footprint(Showable):
     def agrees(self) -> bool:
         """True if the counts are as predicted, or within the bounds; False if nothing was counted."""
         return all(c is not None and predicted.contains(c) for _, predicted, c in self.pairs)
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.memory.kernel_memory import footprint_bundle
+
+        return footprint_bundle(self)
 
     def __str__(self) -> str:
         shown = (("allocations", "heap buffers"), ("peak_bytes", "bytes at the peak"))

@@ -10,23 +10,17 @@ from lhkit.model.step_form import AttributeValue, Form, TypedName, attribute_tex
 
 
 def custom_text(form: Form, op: CatalogueOp, regions: str = "") -> str | None:
-    """Return a form in its op's custom syntax, or None if that is not known for all that it sets.
-
-    Args:
-        form: The form.
-        op: Its op in the catalogue.
-        regions: The text of its regions, from the first brace to the last.
-    """
+    """Return a form in its op's custom syntax, or None if that is not known for all that it sets."""
     if op.assembly is None or not present(form) <= set(op.assembly.known):
         return None
     if form.results and op.regions and not any(e.form.results for e in op.examples):
-        # Where the types of results stand beside regions was learned from no example.
+        # The position of result types beside regions is not known from an example.
         return None
     return whole_text(form, op, "".join(piece_texts(op.assembly, form, op, regions)))
 
 
 def whole_text(form: Form, op: CatalogueOp, rest: str) -> str:
-    """Return an op's text with what stands left of its name and with what follows it."""
+    """Return an op's text with its results and the text that follows it."""
     made = left_side([v.name for v in form.result_values])
     lines = f"{made} = {op.name}{rest}" if made else f"{op.name}{rest}"
     return "\n".join(line.rstrip() for line in lines.splitlines())
@@ -59,7 +53,7 @@ def piece_texts(assembly: Assembly, form: Form, op: CatalogueOp, regions: str) -
 
 
 def _words_of_flags(assembly: Assembly, op: CatalogueOp) -> set[str]:
-    """Return the attributes that a fixed text stands for, and those that lists of sizes take along."""
+    """Return the attributes implied by fixed text, and those printed with lists of sizes."""
     taken = {p.needs for p in assembly.pieces if p.kind == "text" and p.needs}
     return taken | TAKEN_ALONG
 
@@ -71,7 +65,7 @@ TAKEN_ALONG = frozenset((SCALABLE, _ACTIONS, "is_all", "is_inverted"))
 
 
 def dictionary_text(form: Form, op: CatalogueOp, apart: set[str]) -> str:
-    """Return the attributes that stand nowhere else, as `` {name = value, …}``; nothing if there are none."""
+    """Return the remaining attributes, as `` {name = value, …}``; nothing if there are none."""
     entries = []
     for name, value in sorted(form.attributes):
         spec = op.attribute(name)
@@ -137,7 +131,7 @@ def _mixed(form: Form, spec: AttributeSpec) -> str | None:
 
 
 def _number(form: Form, spec: AttributeSpec) -> str | None:
-    """Spell a number, or the value that stands for it."""
+    """Print a number, or the value in its place."""
     values: Sequence[TypedName] = dict(form.operands).get(spec.dynamic or "", ())
     if values:
         return values[0].name

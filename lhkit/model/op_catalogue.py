@@ -1,4 +1,4 @@
-"""The catalogue of transform ops as data: what a form, a builder and a search need to know of each."""
+"""Catalogue of transform ops: the data behind forms, builder and search."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Piece:
     """A part of an op's custom syntax.
 
     Attributes:
-        kind: Fixed text, or what of the form stands here.
+        kind: Fixed text, or the part of the form that is printed here.
         text: The text, or the name of the operands or of the attribute.
         style: How an attribute is spelled here.
         needs: The operand or attribute without which the piece is left out; empty if it is always there.
@@ -140,7 +140,7 @@ class AttributeSpec:
 
 @dataclass(frozen=True, slots=True)
 class RegionSpec:
-    """A region of a transform op: what stands in it, and whether there may be any number."""
+    """A region of a transform op: its contents, and whether it is variadic."""
 
     name: str
     kind: RegionKind
@@ -163,7 +163,7 @@ class CatalogueOp:
         name: Its full name, such as ``transform.structured.tile_using_for``.
         extension: The part of the dialect it belongs to, such as ``structured``; ``transform`` for the core.
         group: What one uses it for (a title of `Catalogue.groups`).
-        role: Where it may stand: as a step, in a region of patterns, in ``transform.match.structured``, or as
+        role: Where it is allowed: as a step, in a region of patterns, in ``transform.match.structured``, or as
             part of the structure of a file.
         sentence: What it does, in a sentence.
         documentation: The dialect's own documentation.
@@ -214,7 +214,7 @@ class RegisteredPass:
     Attributes:
         name: Its name in pipelines.
         options: Those of its options that have a default.
-        is_pipeline: True for a name that stands for several passes.
+        is_pipeline: True for a pipeline of several passes.
     """
 
     name: str
@@ -266,7 +266,7 @@ class Catalogue:
         return f"Near it: {', '.join(near)}." if near else None
 
     def with_role(self, *roles: Role) -> tuple[CatalogueOp, ...]:
-        """Return the ops that may stand in given places."""
+        """Return the ops that are allowed in given places."""
         return tuple(op for op in self.ops if op.role in roles)
 
     @property

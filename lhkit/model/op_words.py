@@ -1,4 +1,4 @@
-"""Words about transform ops that are ours: what one uses each for, and the most used ones in a sentence."""
+"""Documentation of ops in lhkit's own words: purpose, example, notation."""
 
 from __future__ import annotations
 
@@ -157,16 +157,12 @@ class PayloadOp:
 
 
 def payload_op(name: str) -> PayloadOp:
-    """Return the words about an op of payloads.
-
-    Raises:
-        UsageError: There are none.
-    """
+    """Return the words about an op of payloads."""
     if name not in PAYLOAD_OPS:
         dialect = name.partition(".")[0]
         same = [n for n in PAYLOAD_OPS if n.partition(".")[0] == dialect]
         advice = f"Of {dialect} there are words about {', '.join(same)}." if same else None
-        raise usage_error(f"there are no words about {name!r}", advice)
+        raise usage_error(f"there is no documentation of {name!r}", advice)
     return PAYLOAD_OPS[name]
 
 

@@ -1,4 +1,4 @@
-"""Transform ops of one's own: how a function in a Python file says what op it is.
+"""Definition of transform ops in Python: decorator, argument types and errors.
 
 Pure: the file is loaded in the worker only, and this is what it and the worker agree on.
 """
@@ -168,7 +168,7 @@ def _definition(
 ) -> Definition:
     dialect, _, rest = name.partition(".")
     if not (dialect.isidentifier() and rest and rest.replace(".", "_").isidentifier()):
-        raise usage_error(f"{name!r} is no name of an op", "Names look like my.reverse.")
+        raise usage_error(f"{name!r} is not an op name", "Names look like my.reverse.")
     consumes = (consumes,) if isinstance(consumes, str) else tuple(consumes)
     try:
         hints = typing.get_type_hints(function, include_extras=True)

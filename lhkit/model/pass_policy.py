@@ -1,4 +1,4 @@
-"""Which registered passes a schedule may run: those that only change IR, by name.
+"""Allow-list of registered passes that schedules may run: those that only change IR.
 
 ``transform.apply_registered_pass`` runs any pass of the bindings, and some of them write files, read files,
 run other pipelines or start other programs. This is an allow-list, so that a pass that a later version adds is
@@ -159,13 +159,7 @@ class RefusedPass:
 def refusal_of(
     name: str, options: Iterable[tuple[str, bool]] = (), allowed: Collection[str] = ()
 ) -> str | None:
-    """Return why a pass may not run, or None if it may.
-
-    Args:
-        name: The pass or pipeline.
-        options: The options that a step gives it: each with whether its value is a literal number or boolean.
-        allowed: Passes that the user allows besides those of the list, with all their options.
-    """
+    """Return why a pass may not run, or None if it may."""
     if name in allowed:
         return None
     if name not in ALLOWED_PASSES:
@@ -189,12 +183,7 @@ def no_such_pass(name: str) -> str:
 
 
 def how_to_allow(names: Iterable[str], *, is_sandboxed: bool = True) -> str | None:
-    """Return the advice that goes with refused passes: how a user allows them; None without any.
-
-    Args:
-        names: Passes that the compiler has.
-        is_sandboxed: Whether they would run in lhkit's worker, and not in a compiler binary of the user's.
-    """
+    """Return the advice that goes with refused passes: how a user allows them; None without any."""
     listed = sorted(set(names))
     if not listed:
         return None
@@ -213,5 +202,5 @@ def how_to_allow(names: Iterable[str], *, is_sandboxed: bool = True) -> str | No
 
 
 def is_plain_name(name: str) -> bool:
-    """Return whether a name can stand in the text of a pass pipeline and mean itself only."""
+    """Return whether a name is a plain pass name in the text of a pass pipeline."""
     return _PLAIN_NAME.fullmatch(name) is not None

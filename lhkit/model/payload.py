@@ -5,71 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from lhkit.model.blobs import Blob
-from lhkit.model.errors import UsageError, usage_error
-from lhkit.model.showable import Showable, call
+from lhkit.model.errors import UsageError, public, usage_error
+from lhkit.model.showable import Showable
 from lhkit.model.signature import Function
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-# What a payload can be asked for beyond its text; the answers live in rooms that the model does not know.
-
-
-class PayloadMethods(Showable):
-    """Questions to a payload."""
-
-    __slots__ = ()
-
-    def constants_to_arguments(self, *, append_untied: bool = False) -> Payload:
-        """Return the payload with the constants whose data is a resource as arguments of its functions.
-
-        This applies ``lhkit.convert_const_resources_to_args``, whose documentation says in which order they
-        come and what they are called: ``lhkit.ops.find("lhkit.convert_const_resources_to_args")``. The data
-        stays with the payload; a kernel that is called without these arguments runs on it.
-
-        Args:
-            append_untied: Append constants that lead to no product and no convolution, instead of refusing.
-
-        Raises:
-            ScheduleError: A constant leads to none; with its name, place and users.
-        """
-        return cast("Payload", call(self, "constants_to_arguments", append_untied=append_untied))
-
-    def weights(self, function: str | None = None) -> dict[str, Any]:
-        """Return the data of the arguments that were constants, and of constants, as NumPy arrays by name.
-
-        The names of arguments are those that they were given (``matmul_0_B``), those of constants are the
-        names of their resources. The arrays are read-only and share the memory of the payload.
-
-        Args:
-            function: Of which function; needed where several have such arguments.
-
-        Raises:
-            UsageError: There is no such function, or the choice is not clear.
-        """
-        return cast("dict[str, Any]", call(self, "weights", function))
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the payload as ``PATH``, and its blobs beside it as ``.npz``; `lhkit.load_payload` finds both.
-
-        Args:
-            path: A file that ends in ``.mlir``; what stands there is replaced.
-
-        Returns:
-            The path.
-
-        Raises:
-            UsageError: It cannot be written, or does not end in ``.mlir``.
-        """
-        return cast("Path", call(self, "save", path))
-
-
 @dataclass(frozen=True, slots=True)
-class Payload(PayloadMethods):
+class Payload(Showable):
     """IR to be scheduled: parsed and verified once, then carried as text.
 
     Attributes:
@@ -78,7 +26,7 @@ class Payload(PayloadMethods):
         functions: Its functions, in order.
         bytecode: The bytecode it was loaded from, or None.
         reference: ``FILE.py:FUNCTION`` that computes the same with NumPy, or None.
-        sequences: Names of the named sequences that stand in the same module, without ``@``.
+        sequences: Names of the named sequences in the same module, without ``@``.
         blobs: The data of constants (``dense_resource``) and of arguments that were constants; it is never
             part of the text.
     """
@@ -137,5 +85,64 @@ class Payload(PayloadMethods):
         advice = "What is compiled and called is a func.func; lhkit trace takes any payload."
         return usage_error(f"{self.source} has no function with a body", advice)
 
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.show.cell_bundles import payload_bundle
+
+        return payload_bundle(self)
+
     def __str__(self) -> str:
         return self.text
+
+    # Implemented in rooms above the model: imported when called.
+
+    @public
+    def constants_to_arguments(self, *, append_untied: bool = False) -> Payload:
+        """Return the payload with the constants whose data is a resource as arguments of its functions.
+
+        This applies ``lhkit.convert_const_resources_to_args``, whose documentation says in which order they
+        come and what they are called: ``lhkit.ops.find("lhkit.convert_const_resources_to_args")``. The data
+        stays with the payload; a kernel that is called without these arguments runs on it.
+
+        Args:
+            append_untied: Append constants that lead to no product and no convolution, instead of refusing.
+
+        Raises:
+            ScheduleError: A constant leads to none; with its name, place and users.
+        """
+        from lhkit.load.weights import constants_to_arguments
+
+        return constants_to_arguments(self, append_untied=append_untied)
+
+    @public
+    def weights(self, function: str | None = None) -> dict[str, Any]:
+        """Return the data of the arguments that were constants, and of constants, as NumPy arrays by name.
+
+        The names of arguments are those that they were given (``matmul_0_B``), those of constants are the
+        names of their resources. The arrays are read-only and share the memory of the payload.
+
+        Args:
+            function: Of which function; needed where several have such arguments.
+
+        Raises:
+            UsageError: There is no such function, or the choice is not clear.
+        """
+        from lhkit.load.weights import weights_of_payload
+
+        return weights_of_payload(self, function)
+
+    @public
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the payload as ``PATH``, and its blobs beside it as ``.npz``; `lhkit.load_payload` finds both.
+
+        Args:
+            path: A file that ends in ``.mlir``; an existing file is replaced.
+
+        Returns:
+            The path.
+
+        Raises:
+            UsageError: It cannot be written, or does not end in ``.mlir``.
+        """
+        from lhkit.load.weights import save_payload
+
+        return save_payload(self, path)

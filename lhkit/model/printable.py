@@ -1,4 +1,4 @@
-"""Text for terminals: characters that could steer one, or hide what is written, in a form that shows them."""
+"""Escaping of control and bidirectional characters in text for terminals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def counted(number: int, what: str) -> str:
 
 
 def one_line(text: str, most: int) -> str:
-    """Return a name, such as that of a file, as it may stand within a sentence: one line of bounded length."""
+    """Return a name, such as that of a file, for use within a sentence: one line of bounded length."""
     return shortened(printable(text).replace("\n", "\\n"), most)
 
 

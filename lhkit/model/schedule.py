@@ -6,9 +6,10 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from lhkit.model.codec import NOT_IN_FILES
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import public, usage_error
 from lhkit.model.knob import Knob, KnobValue, resolve_knobs
 from lhkit.model.showable import Showable
 
@@ -20,11 +21,11 @@ class NamedSequence:
     """A ``transform.named_sequence``.
 
     Attributes:
-        name: Its name, with those of inner modules that it stands in (``inner::main``).
+        name: Its name, qualified by the enclosing modules (``inner::main``).
         arguments: The types of its arguments.
         line: Line of its definition, from 1.
         is_public: Whether others may see it.
-        is_declaration: Whether its body stands elsewhere.
+        is_declaration: Whether it has no body here.
         refers_to: The sequences that it includes or matches with.
     """
 
@@ -57,7 +58,7 @@ class Schedule(Showable):
 
     Attributes:
         source: Where it came from, as shown to people.
-        text: The transform IR; a payload may stand in the same module.
+        text: The transform IR; a payload may be in the same module.
         sequences: Its named sequences, those of its libraries last.
         knobs: Its knobs, in order.
         entry: Name of the sequence that is applied, without ``@``.
@@ -122,6 +123,47 @@ class Schedule(Showable):
         merged = {**dict(self.settings), **settings}
         self._resolve(merged)
         return dataclasses.replace(self, settings=tuple(merged.items()))
+
+    # Implemented in rooms above the model: imported when called.
+
+    @public
+    def portable_text(self) -> str:
+        """Return the text for other programs: one file, knobs folded to their values, no op of lhkit.
+
+        Raises:
+            UsageError: Something prevents the export; the message lists all of it.
+            ScheduleError: The compiler rejects the result.
+        """
+        from lhkit.load.schedule_export import portable_text
+
+        return portable_text(self)
+
+    @public
+    def tunable_text(self) -> str:
+        """Return the text with its knobs; the values that are set become the defaults, on any target.
+
+        Raises:
+            UsageError: A knob's value cannot be written into the text.
+        """
+        from lhkit.load.schedule_export import tunable_text
+
+        return tunable_text(self)
+
+    @public
+    def builder_code(self) -> str:
+        """Return Python code that builds the schedule with `lhkit.build`.
+
+        Raises:
+            UsageError: The schedule includes from libraries, declares sequences, or nests modules.
+        """
+        from lhkit.compose.builder.builder_code import builder_code
+
+        return builder_code(self)
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.show.cell_bundles import schedule_bundle
+
+        return schedule_bundle(self)
 
     def __str__(self) -> str:
         return self.text

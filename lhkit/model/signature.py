@@ -1,4 +1,4 @@
-"""What a payload function takes and returns."""
+"""Signature of a payload function: array types of arguments and results."""
 
 from __future__ import annotations
 

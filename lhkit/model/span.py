@@ -1,4 +1,4 @@
-"""Places in source text, and the lines people are shown for them."""
+"""Source spans, and the lines shown for them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,7 @@ def _lines_of(text: str) -> tuple[str, ...]:
 
 
 def excerpt(span: Span, texts: Mapping[str, str], *, width: int = 110) -> str:
-    """Return the source line of a span with a caret under its column, or "" if the text is unknown.
-
-    Args:
-        span: The place to show.
-        texts: The text of each file, by the name that spans use.
-        width: Longest piece of the line to show, in characters; a longer line is cut around the caret.
-    """
+    """Return the source line of a span with a caret under its column, or "" if the text is unknown."""
     lines = _lines_of(texts.get(span.file, ""))
     if not 1 <= span.line <= len(lines):
         return ""

@@ -1,4 +1,4 @@
-"""Steps of a schedule as data: what a form shows, and MLIR's generic syntax for it."""
+"""Forms of steps as data, and their generic syntax."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from dataclasses import dataclass
 
 Scalar = bool | int | float | str | None
 Items = tuple[Scalar, ...]
-# None inside a list of integers stands for the next of the values that are given as operands.
+# None inside a list of integers is a placeholder for the next operand.
 AttributeValue = Scalar | Items | tuple[Items, ...]
 
 # What the dialect writes for a size that is given as an operand.
 DYNAMIC = -(1 << 63)
+_OP_TYPE = re.compile(r'!transform\.op<"([^"]+)">')
+
+
+def op_of_type(type_: str) -> str | None:
+    """Return the op name in a handle type ``!transform.op<"…">``, None for other types."""
+    match = _OP_TYPE.search(type_)
+    return match[1] if match else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +81,8 @@ class WrittenForm:
     Attributes:
         form: The step.
         text: The step as MLIR prints it, with the author's names.
-        sequence: The named sequence it stands in.
-        line, column: Where its op's name stands in the text, from 1.
+        sequence: The enclosing named sequence.
+        line, column: Position of its op's name in the text, from 1.
     """
 
     form: Form
@@ -90,7 +97,7 @@ STRUCTURE = TypedName("%structure", "!transform.any_op")
 
 
 def left_side(names: Sequence[str]) -> str:
-    """Return the names of an op's results as they stand left of the ``=``: ``%tiled, %loops:2``."""
+    """Return the names of an op's results as written before the ``=``: ``%tiled, %loops:2``."""
     parts: list[list[str]] = []
     for name in names:
         prefix, _, number = name.partition("#")
@@ -102,16 +109,7 @@ def left_side(names: Sequence[str]) -> str:
 
 
 def attribute_text(value: AttributeValue, kind: str, storage: str) -> str:
-    """Return an attribute's value in MLIR's syntax.
-
-    Args:
-        value: The value as data.
-        kind: The attribute's kind in the catalogue.
-        storage: How MLIR holds it: an integer type, ``array<…>`` or ``[…]`` of one, or nothing.
-
-    Raises:
-        ValueError: The value is not of that kind.
-    """
+    """Return an attribute's value in MLIR's syntax."""
     if kind == "flag" and value is True:
         return "unit"
     if kind == "bool" and isinstance(value, bool):
@@ -124,7 +122,7 @@ def attribute_text(value: AttributeValue, kind: str, storage: str) -> str:
         return value
     if kind in _LISTS and isinstance(value, tuple):
         return _list_text(value, kind, storage)
-    raise ValueError(f"{value!r} is no value of kind {kind}")
+    raise ValueError(f"{value!r} is not a value of kind {kind}")
 
 
 def _is_int(value: object) -> bool:
@@ -172,7 +170,7 @@ def _item_text(value: object, kind: str) -> str:
         return quoted(value)
     if kind in ("types", "symbols", "attributes") and isinstance(value, str):
         return value
-    raise ValueError(f"{value!r} cannot stand in a list of kind {kind}")
+    raise ValueError(f"{value!r} is not allowed in a list of kind {kind}")
 
 
 _LISTS = frozenset(("ints", "bools", "strings", "types", "symbols", "attributes", "int-lists", "dictionary"))
@@ -187,16 +185,7 @@ def generic_text(
     *,
     segments: tuple[bool, bool] = (False, False),
 ) -> str:
-    """Return an op in MLIR's generic syntax.
-
-    Args:
-        name: Its full name.
-        operands: Its operands, grouped as the catalogue lists them.
-        properties: Its attributes as text.
-        results: Its results, grouped as the catalogue lists them.
-        regions: The texts of its regions, braces included.
-        segments: Whether the sizes of the groups of operands, and of results, are written down.
-    """
+    """Return an op in MLIR's generic syntax."""
     properties = dict(properties)
     for asked, groups, key in zip(segments, (operands, results), ("operand", "result"), strict=True):
         if asked:
@@ -207,7 +196,7 @@ def generic_text(
     text = f"{left_side([v.name for v in made])} = " if made else ""
     text += f'"{name}"({", ".join(v.name for v in given)})'
     listed = ", ".join(f"{k} = {v}" for k, v in properties.items())
-    # Ops that are defined in Python have no properties: an attribute of theirs stands in the op's dictionary.
+    # Ops that are defined in Python have no properties: their attributes are in the op's dictionary.
     has_properties = name.startswith("transform.")
     if listed and has_properties:
         text += f" <{{{listed}}}>"

@@ -1,4 +1,4 @@
-"""Targets: what schedules may ask of the CPU that they are for."""
+"""Facts of the target CPU that schedules may refer to."""
 
 from __future__ import annotations
 

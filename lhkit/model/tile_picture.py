@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from lhkit.model.index_terms import Term
 from lhkit.model.showable import Showable
@@ -298,3 +299,8 @@ class TilePicture(Showable):
     tilings: Tilings = field(repr=False, kw_only=True)
     structured_op: StructuredOp = field(repr=False, kw_only=True)
     shapes: tuple[tuple[int | None, ...], ...] = field(repr=False, kw_only=True)
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.tiles.tile_html import tiles_bundle
+
+        return tiles_bundle(self)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
-from lhkit.model.errors import Diagnostic
+from lhkit.model.errors import Diagnostic, public, usage_error
+from lhkit.model.file_io import parse_json, read_bytes, write_file
 from lhkit.model.span import Span
 from lhkit.model.trace_record import (
     TRACE_SCHEMA,
@@ -77,6 +81,30 @@ def trace_from_json(data: Mapping[str, Any]) -> Trace:
         raise ValueError(f"not a trace: field {error.args[0]!r} is missing") from None
     except (TypeError, AttributeError, IndexError) as error:
         raise ValueError(f"not a trace: {error}") from None
+
+
+def save_trace(trace: Trace, path: str | os.PathLike[str]) -> Path:
+    """Write a trace as JSON; see `Trace.save`."""
+    text = json.dumps(trace_to_json(trace), separators=(",", ":")) + "\n"
+    write_file(Path(path), text.encode())
+    return Path(path)
+
+
+@public
+def load_trace(path: str | os.PathLike[str]) -> Trace:
+    """Return the trace that `Trace.save` or ``lhkit trace --json`` wrote.
+
+    Its provenance is None: the file does not hold the texts of payload and schedule.
+
+    Raises:
+        UsageError: There is no such file, or it is not a trace.
+    """
+    try:
+        return trace_from_json(parse_json(read_bytes(path)))
+    except OSError as error:
+        raise usage_error(f"{path} cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise usage_error(f"{path} is not a saved trace: {error}") from None
 
 
 def _fields(value: Any) -> Json:

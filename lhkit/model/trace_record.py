@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
-from lhkit.model.errors import Diagnostic
+from lhkit.model.errors import Diagnostic, public
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.showable import Printable, call, frame
+from lhkit.model.showable import Printable
 from lhkit.model.span import Span
 
 if TYPE_CHECKING:
@@ -24,96 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lhkit.model.explanation import Explanation, Repairs
-
-
-# What a trace can be asked beyond its records; the answers live in rooms that the model does not know.
-
-
-class TraceMethods(Printable):
-    """Questions to a trace."""
-
-    __slots__ = ()
-
-    def why(self, handle: str | None = None) -> Explanation:
-        """Return why a handle is what it is at the end; without a handle, why the schedule failed.
-
-        Args:
-            handle: Its name as written (``%tiled``; the last that was defined under it) or its id.
-
-        Returns:
-            One sentence and the places of definition, consumption and use; shows itself as text.
-
-        Raises:
-            UsageError: There is no such handle.
-        """
-        return cast("Explanation", call(self, "why", handle))
-
-    def repairs(self, *, limit: int = 3, seconds: float | None = None) -> Repairs:
-        """Return changes of the schedule's text after which what failed passes; the best first.
-
-        Each was applied to a copy of the text and traced, so this takes as long as a few traces. Where the
-        schedule passes and a match in it finds nothing, it returns changes after which it finds something.
-
-        Args:
-            limit: How many to return at most.
-            seconds: How long to look; what was found until then is returned.
-
-        Returns:
-            The repairs, a sequence that shows itself as titles and diffs; empty where none helps.
-
-        Raises:
-            UsageError: The payload and the schedule are not known: the trace was read from JSON.
-        """
-        return cast("Repairs", call(self, "repairs", limit=limit, seconds=seconds))
-
-    def to_markdown(self, *, command: str | None = None) -> str:
-        """Return a report for an issue thread: what failed, why, payload, schedule, versions, command.
-
-        It stays under 60,000 bytes: long texts lose their middle, which is said where it was.
-
-        Args:
-            command: The command line to state instead of the one that repeats the trace.
-        """
-        return cast("str", call(self, "to_markdown", command=command))
-
-    def compiler_explorer_url(self) -> str:
-        """Return a link that opens payload and schedule in Compiler Explorer's ``mlir-opt``.
-
-        The link holds the texts; nothing is sent before somebody opens it.
-
-        Raises:
-            UsageError: It would be too long, or the texts are not known; the message says by how much.
-        """
-        return cast("str", call(self, "compiler_explorer_url"))
-
-    def save_reproducer(self, folder: str | os.PathLike[str]) -> Path:
-        """Write a folder that repeats the trace: payload, schedule, commands, versions, a README.
-
-        Args:
-            folder: Where; it must not exist or be empty. It appears whole or not at all.
-
-        Returns:
-            Its path.
-
-        Raises:
-            UsageError: It cannot be written there, or the texts are not known.
-        """
-        return cast("Path", call(self, "save_reproducer", folder))
-
-    def save_html(self, path: str | os.PathLike[str], *, command: str | None = None) -> Path:
-        """Write one HTML file with all drawings: no kernel, no network, steps to go through, one selection.
-
-        Args:
-            path: Where; the file appears whole or not at all.
-            command: The command line to state instead of the one that repeats the trace.
-
-        Returns:
-            Its path.
-
-        Raises:
-            UsageError: It cannot be written there.
-        """
-        return cast("Path", call(self, "save_html", path, command=command))
 
 
 # What a trace was made from, as values: texts for carets and for sharing, which its JSON does not hold.
@@ -411,7 +321,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace(TraceMethods):
+class Trace(Printable):
     """The record of one application of a schedule to a payload.
 
     Attributes:
@@ -464,17 +374,26 @@ class Trace(TraceMethods):
             self._ops.update({o.id: o for o in self.op_records})
         return self._ops[op_id]
 
-    def steps(self) -> pd.DataFrame:
-        """Return a frame with a row a step: place, status, handles by name, changes of the payload, time."""
-        return cast("pd.DataFrame", frame(self, "steps"))
+    @property
+    def steps_frame(self) -> pd.DataFrame:
+        """One row per step: place, status, handles by name, changes of the payload, time."""
+        from lhkit.traces.report.trace_frames import steps_frame
 
-    def handles(self) -> pd.DataFrame:
-        """Return a frame with a row a handle: birth, uses, state at the end, death and its cause."""
-        return cast("pd.DataFrame", frame(self, "handles"))
+        return steps_frame(self)
 
-    def ops(self) -> pd.DataFrame:
-        """Return a frame with a row a payload op: origins, and the steps that made and erased it."""
-        return cast("pd.DataFrame", frame(self, "ops"))
+    @property
+    def handles_frame(self) -> pd.DataFrame:
+        """One row per handle: definition, uses, state at the end, invalidation and its cause."""
+        from lhkit.traces.report.trace_frames import handles_frame
+
+        return handles_frame(self)
+
+    @property
+    def ops_frame(self) -> pd.DataFrame:
+        """One row per payload op: origins, and the steps that created and erased it."""
+        from lhkit.traces.report.trace_frames import ops_frame
+
+        return ops_frame(self)
 
     def snapshot_text(self, step: int) -> str | None:
         """Return the payload after a step (-1: before the first), or None where that is not known."""
@@ -520,3 +439,126 @@ class Trace(TraceMethods):
             if each.index == step:
                 break
         return states
+
+    # Implemented in rooms above the model: imported when called.
+
+    @public
+    def why(self, handle: str | None = None) -> Explanation:
+        """Return why a handle is what it is at the end; without a handle, why the schedule failed.
+
+        Args:
+            handle: Its name as written (``%tiled``; the last that was defined under it) or its id.
+
+        Returns:
+            One sentence and the places of definition, consumption and use; shows itself as text.
+
+        Raises:
+            UsageError: There is no such handle.
+        """
+        from lhkit.traces.explain.handle_explanation import explain
+
+        return explain(self, handle)
+
+    @public
+    def repairs(self, *, limit: int = 3, seconds: float | None = None) -> Repairs:
+        """Return changes of the schedule's text after which what failed passes; the best first.
+
+        Each was applied to a copy of the text and traced, so this takes as long as a few traces. Where the
+        schedule passes and a match in it finds nothing, it returns changes after which it finds something.
+
+        Args:
+            limit: How many to return at most.
+            seconds: How long to look; what was found until then is returned.
+
+        Returns:
+            The repairs, a sequence that shows itself as titles and diffs; empty where none helps.
+
+        Raises:
+            UsageError: The payload and the schedule are not known: the trace was read from JSON.
+        """
+        from lhkit.repairs.repair_trials import repairs_of
+
+        return repairs_of(self, limit=limit, seconds=seconds)
+
+    @public
+    def to_markdown(self, *, command: str | None = None) -> str:
+        """Return a report for an issue thread: what failed, why, payload, schedule, versions, command.
+
+        It stays under 60,000 bytes: long texts lose their middle, which is said where it was.
+
+        Args:
+            command: The command line to state instead of the one that repeats the trace.
+        """
+        from lhkit.traces.report.markdown_report import trace_markdown
+
+        return trace_markdown(self, command=command)
+
+    @public
+    def compiler_explorer_url(self) -> str:
+        """Return a link that opens payload and schedule in Compiler Explorer's ``mlir-opt``.
+
+        The link holds the texts; nothing is sent until the link is opened.
+
+        Raises:
+            UsageError: It would be too long, or the texts are not known; the message says by how much.
+        """
+        from lhkit.traces.report.markdown_report import trace_url
+
+        return trace_url(self)
+
+    @public
+    def save_reproducer(self, folder: str | os.PathLike[str]) -> Path:
+        """Write a folder that repeats the trace: payload, schedule, commands, versions, a README.
+
+        Args:
+            folder: Where; it must not exist or be empty. It appears whole or not at all.
+
+        Returns:
+            Its path.
+
+        Raises:
+            UsageError: It cannot be written there, or the texts are not known.
+        """
+        from lhkit.traces.report.reproducer_folder import save_reproducer
+
+        return save_reproducer(self, folder)
+
+    @public
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the trace as JSON (``lhkit.trace/1``); `lhkit.load_trace` reads it.
+
+        Args:
+            path: The file; it is replaced atomically.
+
+        Returns:
+            The path.
+
+        Raises:
+            UsageError: It cannot be written.
+        """
+        from lhkit.model.trace_json import save_trace
+
+        return save_trace(self, path)
+
+    @public
+    def save_html(self, path: str | os.PathLike[str], *, command: str | None = None) -> Path:
+        """Write one HTML file with all drawings: no kernel, no network, steps to go through, one selection.
+
+        Args:
+            path: Where; the file appears whole or not at all.
+            command: The command line to state instead of the one that repeats the trace.
+
+        Returns:
+            Its path.
+
+        Raises:
+            UsageError: It cannot be written there.
+        """
+        from lhkit.show import save_page
+
+        return save_page(self, path, command=command)
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.show.cell_bundles import trace_bundle
+
+        return trace_bundle(self)

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lhkit.model.instructions import HotLoops
 from lhkit.model.knob import KnobValue
@@ -97,6 +97,11 @@ class Confirmation(Printable):
     def bound(self) -> str | None:
         """What bounds the leader's heaviest innermost loop, in words, or None."""
         return self.hot_loops.loops[0].sentence if self.hot_loops and self.hot_loops.loops else None
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.sweeps.sweep_table import confirmation_bundle
+
+        return confirmation_bundle(self)
 
 
 def find_speed_ups(runs: Sequence[Comparison], leader: str, others: Sequence[str]) -> tuple[SpeedUp, ...]:

@@ -6,51 +6,10 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps.sweep_summary import knob_values, relative_times, varied_knobs
-from lhkit.sweeps.variant_record import SweepRecord, SweepResult
-
-Method = Literal["variance of log time", "variance of ranks"]
-
-
-@dataclass(frozen=True, slots=True)
-class Importance:
-    """How much one knob explains.
-
-    Attributes:
-        knob: Its name.
-        share: The share of the variance that lies between its values, from 0 to 1.
-        gain: The median time at its worst value as a multiple of that at its best.
-        best: The value with the shortest median time.
-    """
-
-    knob: str
-    share: float
-    gain: float
-    best: KnobValue
-
-
-@dataclass(frozen=True, slots=True)
-class KnobImportance:
-    """How much each knob explains.
-
-    Attributes:
-        knobs: The knobs with more than one value, the most important first.
-        method: What the shares are of. ``variance of log time`` where every combination of values was timed:
-            an analysis of variance, whose main effects and interactions add up to 1. ``variance of ranks``
-            where combinations are missing: the same of ranks (the effect size of Kruskal and Wallis), which
-            outliers cannot rule; knobs that were not varied independently then share what they explain.
-        interactions: What no knob explains alone; None for ranks, whose shares need not add up.
-        variants: How many variants it rests on.
-    """
-
-    knobs: tuple[Importance, ...]
-    method: Method
-    interactions: float | None
-    variants: int
+from lhkit.sweeps.variant_record import Importance, ImportanceMethod, KnobImportance, SweepRecord, SweepResult
 
 
 def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
@@ -74,7 +33,7 @@ def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
         share = _between(levels, list(groups.values())) / total if total else 0.0
         found.append(Importance(knob, share, math.exp(max(middles.values()) - middles[best]), best))
     found.sort(key=lambda i: -i.share)
-    method: Method = "variance of log time" if is_grid else "variance of ranks"
+    method: ImportanceMethod = "variance of log time" if is_grid else "variance of ranks"
     rest = max(0.0, 1 - sum(i.share for i in found)) if is_grid and total else None
     return KnobImportance(tuple(found), method, rest, len(timed))
 

@@ -309,6 +309,11 @@ class Sweep(Showable):
         name = printable(PurePath(self.schedule.source).name)
         return f"Sweep({name}: {len(progress.records)}{of} variants, {how}{best})"
 
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.sweeps.sweep_board import sweep_bundle
+
+        return sweep_bundle(self)
+
 
 def _shown(record: SweepRecord) -> str:
     values = " ".join(f"{name}={value}" for name, value in record.knobs)

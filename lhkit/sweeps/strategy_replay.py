@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import quantiles
 from typing import TYPE_CHECKING
 
-from lhkit.model.errors import usage_error
+from lhkit.model.errors import public, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps.axes import Axis, Point
 from lhkit.sweeps.constraints import Constraint
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy, why_missing
+from lhkit.sweeps.sweep_files import load_records
+from lhkit.sweeps.sweep_summary import median_times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +48,36 @@ class ReplayRow:
     seeds: int
     share: float | None
     missing: str | None = None
+
+
+@public
+def replay_strategies(
+    path: str | os.PathLike[str],
+    *,
+    strategies: Sequence[str] = tuple(STRATEGIES),
+    seeds: int = SEEDS,
+    within: float = 0.05,
+    budget: int | None = None,
+) -> pd.DataFrame:
+    """Return how many variants of a stored grid each strategy tries; nothing runs.
+
+    Args:
+        path: A store of a sweep over all variants, or the output of ``lhkit sweep --json``.
+        strategies: Their names.
+        seeds: Each strategy is replayed with the seeds from 0 below this.
+        within: How much slower than the best a variant may be to count as found (0.05 is 5 %).
+        budget: How many variants a strategy may try; None: all.
+
+    Returns:
+        One row per strategy with the fields of `ReplayRow`.
+
+    Raises:
+        UsageError: No such file, no variant of it ran, or there is no such strategy.
+    """
+    records = load_records(path)
+    times = median_times(records, hopeless=True)
+    costs: dict[Point, float | None] = {record.knobs: times.get(record.key) for record in records}
+    return replay_frame(replay(costs, strategies=strategies, seeds=seeds, within=within, budget=budget))
 
 
 def replay(

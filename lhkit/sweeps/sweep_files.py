@@ -1,4 +1,4 @@
-"""Sweep files: default paths of stores, and export to frames, CSV, Parquet and JSON."""
+"""Stores of sweeps on disk: where they lie if nobody says, and what they hold for other programs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 # The records of a sweep as a pandas frame.
 
 
-def records_frame(result: SweepResult) -> pd.DataFrame:
-    """Return one row per variant, in the order in which they were asked for; see `frame_of_records`."""
-    return frame_of_records(result.records)
-
-
 def payloads_frame(result: SweepResult) -> pd.DataFrame:
     """Return the table from payload to knobs; see `SweepResult.by_payload`."""
     import pandas as pd
@@ -43,7 +38,7 @@ def payloads_frame(result: SweepResult) -> pd.DataFrame:
 
 
 def frame_of_records(records: Iterable[SweepRecord]) -> pd.DataFrame:
-    """Return one row per variant: one column per knob, status, times in ns, and what else a record holds.
+    """Return a row a variant: a column a knob, status, times in ns, and what else a record holds.
 
     A variant that is the same program as another one has the times of that one.
     """
@@ -84,7 +79,11 @@ PathLike = str | os.PathLike[str]
 
 
 def default_store(payloads: Mapping[str, Payload], schedule: Schedule) -> Path:
-    """Return where the records of a sweep go if no store is named: always the same file for the same sweep."""
+    """Return where the records of a sweep go if no store is named: always the same file for the same sweep.
+
+    Raises:
+        UsageError: There is no place for it.
+    """
     decides = {"payloads": [p.sha256 for p in payloads.values()], "schedule": schedule_facts(schedule)}
     names = [_stem(next(iter(payloads.values())).source), _stem(schedule.source)]
     try:
@@ -102,25 +101,37 @@ def _stem(source: str) -> str:
 
 
 def store_frame(path: PathLike) -> pd.DataFrame:
-    """Return the records of a store as a pandas frame, one row per variant."""
+    """Return the records of a store as a pandas frame, a row a variant.
+
+    Raises:
+        UsageError: No such file, or it is no store.
+    """
     return frame_of_records(_read(path).records())
 
 
 def export_store(path: PathLike, target: PathLike) -> None:
-    """Write the records of a store as a table: CSV, or Parquet where the name ends in ``.parquet``."""
+    """Write the records of a store as a table: CSV, or Parquet where the name ends in ``.parquet``.
+
+    Raises:
+        UsageError: No such store, a name that ends otherwise, no pyarrow for Parquet, or a full disk.
+    """
     check_table(target)
     _write_frame(store_frame(path), Path(target))
 
 
 def save_result(result: SweepResult, path: PathLike) -> Path:
-    """Write one row per variant; see `SweepResult.save`."""
+    """Write a row a variant; see `SweepResult.save`."""
     check_table(path)
-    _write_frame(result.frame(), Path(path))
+    _write_frame(result.to_frame(), Path(path))
     return Path(path)
 
 
 def check_table(path: PathLike) -> None:
-    """Refuse the name of a table that cannot be written."""
+    """Refuse the name of a table that cannot be written.
+
+    Raises:
+        UsageError: It ends neither in ``.csv`` nor in ``.parquet``, or the latter needs pyarrow.
+    """
     target = Path(path)
     if target.suffix not in (".csv", ".parquet"):
         raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.parquet.")
@@ -167,7 +178,11 @@ def is_sweep_file(path: Path) -> bool:
 
 
 def load_records(path: PathLike) -> list[SweepRecord]:
-    """Return the records of a store, or of what ``lhkit sweep --json`` wrote."""
+    """Return the records of a store, or of what ``lhkit sweep --json`` wrote.
+
+    Raises:
+        UsageError: No such file, or it is neither.
+    """
     content = b""
     with contextlib.suppress(OSError):
         content = read_bytes(path)

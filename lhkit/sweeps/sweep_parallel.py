@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from lhkit.draw.theme import BLUE, GREY, VERMILION
 from lhkit.model.errors import usage_error
-from lhkit.sweeps.knob_importance import KnobImportance, knob_importance
+from lhkit.sweeps.knob_importance import knob_importance
 from lhkit.sweeps.sweep_summary import best_by_payload, knob_values, relative_times
-from lhkit.sweeps.variant_record import SweepRecord
+from lhkit.sweeps.variant_record import KnobImportance, SweepRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""Records of variants, and the result of a sweep."""
+"""Variants as a sweep found them: one record each, a line of the store."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from lhkit.model.errors import public
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
-from lhkit.model.showable import Printable, call, frame
+from lhkit.model.showable import Printable
 from lhkit.sweeps.confirmation import Confirmation, Knobs
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class SweepTime:
 
 @dataclass(frozen=True, slots=True)
 class SweepRecord:
-    """The outcome of one variant; ``schemas/sweep-1.json`` describes its line in a store.
+    """What became of one variant; ``schemas/sweep-1.json`` says the same of its line in a store.
 
     Attributes:
         schema: ``lhkit.sweep/1``.
@@ -69,7 +70,7 @@ class SweepRecord:
         gflops: 10^9 floating-point operations a second, or None if they are not counted.
         max_abs_error: The largest difference from the reference, or None where it did not run, or where
             only one of both is finite.
-        hot_loops: What bounds its loops, or None.
+        hot_loops: What bounds its loops, or None if nobody looked.
         ir_sha256: Hash of the scheduled payload, or None if the schedule did not apply.
         environment: Hash of machine, toolchain and pipeline; times of different ones do not mix.
         started: When it was tried, in ISO 8601.
@@ -148,36 +149,53 @@ class SweepResult(Printable):
     @property
     def knobs_without_effect(self) -> tuple[str, ...]:
         """The knobs that made no difference: every two variants that differ in one alone are one program."""
-        return tuple(call(self, "knobs_without_effect"))
+        from lhkit.sweeps.knob_importance import knobs_without_effect
 
+        return knobs_without_effect(self)
+
+    @public
+    def knob_importance(self) -> KnobImportance:
+        """Return how much of the variance of the times each knob explains, the most important first."""
+        from lhkit.sweeps.knob_importance import knob_importance
+
+        return knob_importance(self.records)
+
+    @public
     def best_schedule(self) -> str:
         """Return the schedule of the best variant for other programs: MLIR text with the knobs folded in.
 
         Raises:
             UsageError: No variant is ok, or something prevents the export.
         """
-        return str(call(self, "best_schedule"))
+        from lhkit.sweeps.best_schedule import best_schedule
 
+        return best_schedule(self)
+
+    @public
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the table of `frame` and return its path: CSV, or Parquet where the name ends in ``.parquet``.
+        """Write `to_frame` as CSV, or as Parquet if the name ends in ``.parquet``; return the path.
 
         Raises:
             UsageError: A name that ends otherwise, no pyarrow for Parquet, or a file that cannot be written.
         """
-        written: Path = call(self, "save", path)
-        return written
+        from lhkit.sweeps.sweep_files import save_result
 
+        return save_result(self, path)
+
+    @public
     def choices(self) -> tuple[Choice, ...]:
         """Return the choices of knobs that were timed on every payload, the least mean regret first.
 
         Raises:
             UsageError: There were not several payloads, or no choice was timed on all of them.
         """
-        ranked: tuple[Choice, ...] = call(self, "choices")
-        return ranked
+        from lhkit.sweeps.sweep_summary import rank_choices
 
+        return rank_choices(self.records)
+
+    @public
     def by_payload(self) -> pd.DataFrame:
-        """Return the table from size to knobs: per payload its best knobs and the regret of one choice.
+        """Return a table with one row per payload: its best knobs, and the regret of one choice for all.
 
         The one choice is the first of `choices`; its regret is how much longer it takes than the best (0.1 is
         10 %). ``confirmed`` says whether the knobs won when they were timed again.
@@ -185,22 +203,32 @@ class SweepResult(Printable):
         Raises:
             UsageError: There were not several payloads, or no variant was timed.
         """
-        table: pd.DataFrame = frame(self, "payloads")
-        return table
+        from lhkit.sweeps.sweep_files import payloads_frame
 
+        return payloads_frame(self)
+
+    @public
     def save_by_payload(self, path: str | os.PathLike[str]) -> Path:
         """Write the table of `by_payload` for other programs and return its path: CSV, or JSON by its name.
 
         Raises:
             UsageError: As for `by_payload`; a name that ends otherwise, or a file that cannot be written.
         """
-        written: Path = call(self, "save_by_payload", path)
-        return written
+        from lhkit.sweeps.sweep_files import save_by_payload
 
-    def frame(self) -> pd.DataFrame:
-        """Return one row per variant: its knobs, status, times, and what else its record holds."""
-        records: pd.DataFrame = frame(self, "records")
-        return records
+        return save_by_payload(self, path)
+
+    @public
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per variant: its knobs, status, times, and the other fields of its record."""
+        from lhkit.sweeps.sweep_files import frame_of_records
+
+        return frame_of_records(self.records)
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        from lhkit.sweeps.sweep_table import sweep_result_bundle
+
+        return sweep_result_bundle(self)
 
 
 def record_to_json(record: SweepRecord) -> dict[str, Any]:
@@ -222,6 +250,9 @@ def record_from_json(data: Any) -> SweepRecord:
     """Return the record that a line holds, decoded.
 
     Written out by hand because stores have a hundred thousand lines.
+
+    Raises:
+        ValueError: It is something else; the message names the field.
     """
     if not isinstance(data, dict) or data.keys() != _NAMES or data["schema"] != SCHEMA:
         raise ValueError(f"it is no record of {SCHEMA}")
@@ -301,3 +332,43 @@ class Choice:
     def worst_regret(self) -> float:
         """The regret on the payload that it fits least."""
         return max(regret for _, regret in self.regrets)
+
+
+ImportanceMethod = Literal["variance of log time", "variance of ranks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """How much one knob explains.
+
+    Attributes:
+        knob: Its name.
+        share: The share of the variance that lies between its values, from 0 to 1.
+        gain: The median time at its worst value as a multiple of that at its best.
+        best: The value with the shortest median time.
+    """
+
+    knob: str
+    share: float
+    gain: float
+    best: KnobValue
+
+
+@dataclass(frozen=True, slots=True)
+class KnobImportance:
+    """How much each knob explains.
+
+    Attributes:
+        knobs: The knobs with more than one value, the most important first.
+        method: What the shares are of. ``variance of log time`` where every combination of values was timed:
+            an analysis of variance, whose main effects and interactions add up to 1. ``variance of ranks``
+            where combinations are missing: the same of ranks (the effect size of Kruskal and Wallis), which
+            outliers cannot rule; knobs that were not varied independently then share what they explain.
+        interactions: What no knob explains alone; None for ranks, whose shares need not add up.
+        variants: How many variants it rests on.
+    """
+
+    knobs: tuple[Importance, ...]
+    method: ImportanceMethod
+    interactions: float | None
+    variants: int

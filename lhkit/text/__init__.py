@@ -1,24 +1,18 @@
 """Schedules as text: tokens, the tree of ops, edits, knobs, expressions, libraries and portable exports.
 
-- ``lexer``: A tolerant lexer of MLIR text: every character is in exactly one token, broken texts included.
-- ``op_tree``: The ops of a schedule's text: where each one stands, and where its parts do. All places are
-  offsets.
-- ``parser``: From tokens to ops: a tolerant reader that knows brackets and where an op begins, and no op in
-  particular.
-- ``script``: A schedule's text under edit, what an edit gives, and how one is refused.
-- ``handle_scopes``: Which definition each use of a handle means: names are scoped to regions, isolated ones
-  see nothing else.
-- ``step_arguments``: Arguments of a step as they are written: lists and values behind words, entries of
-  dictionaries, types.
-- ``step_edits``: Edits of whole steps: insert, replace, remove, duplicate.
-- ``structure_edits``: Edits of structure: steps into a foreach, into a named sequence of their own, an
-  include back in place.
-- ``knob_text``: Literals to knobs and back.
-- ``expressions``: Expressions over knobs or facts of a target, as texts: a small arithmetic language of its
-  own grammar.
-- ``expression_arithmetic``: Bounded arithmetic of expressions: instructions of a stack machine and the
-  functions that they call.
-- ``portable_export``: Schedules for other programs: knobs folded to what they are set to, what stands in the
-  way, command lines.
+- ``lexer``: Lossless, error-tolerant lexer of MLIR text.
+- ``op_tree``: Syntax tree of ops with source offsets.
+- ``parser``: Error-tolerant parser from tokens to ops, without knowledge of particular ops.
+- ``script``: Schedule text under edit: replacements, edit results and refusals.
+- ``handle_scopes``: Name resolution of handles: the definition of each use, by region and isolation.
+- ``step_arguments``: Source spans of a step's arguments and types.
+- ``step_edits``: Edits of whole steps: insert, replace, remove, duplicate, switch off.
+- ``structure_edits``: Structural edits: wrap steps in a foreach, outline them as a sequence, inline an
+  include.
+- ``knob_text``: Conversion between literals and knobs in schedule text.
+- ``expressions``: Parser and compiler of expressions over knobs and target facts.
+- ``expression_arithmetic``: Bounded arithmetic of expressions: stack-machine instructions and built-in
+  functions.
+- ``portable_export``: Portable exports: folding knobs, inlining libraries, and the obstacles to an export.
 - ``upgrades/``: Old spellings of transform and payload IR, rewritten to those of today.
 """

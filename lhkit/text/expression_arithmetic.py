@@ -1,4 +1,4 @@
-"""Bounded arithmetic of expressions: instructions of a stack machine and the functions that they call.
+"""Bounded arithmetic of expressions: stack-machine instructions and built-in functions.
 
 Every value is an integer below 2**127 in magnitude, a finite float, a bool or a string, and strings are only
 compared: so each instruction takes constant time and memory, whatever the expression and its values are.
@@ -30,11 +30,7 @@ _LONGEST_SHOWN = 40
 
 
 def evaluate(code: Sequence[Instruction], values: Mapping[str, KnobValue]) -> KnobValue:
-    """Return what code computes, given the values of names.
-
-    Raises:
-        ValueError: It has no value: a division by zero, a number out of bounds, operands that do not fit.
-    """
+    """Return what code computes, given the values of names."""
     try:
         return _run(code, values)
     except ArithmeticError as error:
@@ -42,11 +38,7 @@ def evaluate(code: Sequence[Instruction], values: Mapping[str, KnobValue]) -> Kn
 
 
 def checked_number(value: KnobValue) -> KnobValue:
-    """Return a value that is within bounds.
-
-    Raises:
-        ValueError: An integer of 127 bits or more, or a float that is not finite.
-    """
+    """Return a value that is within bounds."""
     if isinstance(value, str):
         return value
     if isinstance(value, float):
@@ -101,7 +93,7 @@ def _power(base: Any, exponent: Any) -> Any:
     if isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1 and exponent >= _INTEGER_BITS:
         raise ValueError(f"{base} ** {exponent} is too large")
     if base < 0 and not float(exponent).is_integer():
-        raise ValueError(f"{base} ** {exponent} is no real number")
+        raise ValueError(f"{base} ** {exponent} is not a real number")
     return base**exponent
 
 

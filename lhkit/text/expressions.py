@@ -1,4 +1,4 @@
-"""Expressions over knobs or facts of a target, as texts: a small arithmetic language of its own grammar.
+"""Parser and compiler of expressions over knobs and target facts.
 
 Numbers, strings, ``True``, ``False`` and names; ``+ - * / // % **``, ``& | ^ ~ << >>``, comparisons (chained
 as in Python), ``in`` and ``not in`` of strings, ``and``, ``or``, ``not``, ``A if CONDITION else B``, and the
@@ -60,38 +60,18 @@ class Expression:
     _code: tuple[Instruction, ...]
 
     def holds(self, values: Mapping[str, KnobValue]) -> bool:
-        """Return whether it is true of values, one for each of its names.
-
-        Raises:
-            ValueError: It cannot be evaluated, with the reason.
-        """
+        """Return whether it is true of values, one for each of its names."""
         return bool(self.value(values))
 
     def value(self, values: Mapping[str, KnobValue]) -> KnobValue:
-        """Return what it is for values, one for each of its names.
-
-        Raises:
-            ValueError: It cannot be evaluated, with the reason.
-        """
+        """Return what it is for values, one for each of its names."""
         return evaluate(self._code, values)
 
 
 def parse_expression(
     text: str, known: Collection[str], *, owner: str, at: Span, source: str, named: str = "knob"
 ) -> Expression:
-    """Return the expression that a text is.
-
-    Args:
-        text: The expression.
-        known: The names that it may use.
-        owner: Whose names they are, for messages.
-        at: Where the expression begins.
-        source: The text that ``at`` points into.
-        named: What a name stands for, for messages.
-
-    Raises:
-        UsageError: It is no expression, too long, or uses an unknown name; with its place.
-    """
+    """Return the expression that a text is."""
     place = _Place(text, at, source)
     tokens = _tokens(place)
     code = _Parser(place, tokens).parse()
@@ -122,7 +102,7 @@ class _Place:
     def refused(self, reason: str, offset: int) -> UsageError:
         """Return the error for a text that is no expression for a reason, seen at an offset."""
         shown = self.text if len(self.text) <= _MOST_SHOWN else f"{self.text[:_MOST_SHOWN]}…"
-        return usage_error(f"{shown!r} is no expression: {reason}", at=self.span(offset), text=self.source)
+        return usage_error(f"{shown!r} is not an expression: {reason}", at=self.span(offset), text=self.source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which definition each use of a handle means: names are scoped to regions, isolated ones see nothing else."""
+"""Name resolution of handles: the definition of each use, by region and isolation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Handles:
     Attributes:
         definitions: The definitions.
         parents: For each scope, the scope around it whose names it sees; None for an isolated one.
-        spans: For each scope, where its region stands.
+        spans: The span of the region of each scope.
         closed: For each scope, whether its ops may not read what is defined outside.
     """
 
@@ -99,7 +99,7 @@ def read_handles(text: str) -> Handles:
 
 
 class _Reader:
-    """Collects definitions and uses by scope, then resolves: a use may stand before what it means."""
+    """Collects definitions and uses by scope, then resolves: a use may precede its definition."""
 
     def __init__(self) -> None:
         self.parents: list[int | None] = []

@@ -1,4 +1,4 @@
-"""Literals to knobs and back."""
+"""Conversion between literals and knobs in schedule text."""
 
 from __future__ import annotations
 
@@ -44,12 +44,7 @@ class DefaultRule:
 
 
 def default_rules(schedule: Schedule) -> tuple[DefaultRule, ...]:
-    """Return the rules in the text of a schedule, in order.
-
-    Raises:
-        UsageError: One is no rule, names what is no knob or no fact of a target, or is the second of its knob;
-            with its place.
-    """
+    """Return the rules in the text of a schedule, in order."""
     found: dict[str, DefaultRule] = {}
     for token, match in matching_comments(schedule.text, _DEFAULT_RULE):
         start = match.start(1) if match[1] else match.end()
@@ -65,9 +60,6 @@ def with_target_defaults(schedule: Schedule, target: Target, *, is_asked: bool =
     """Return a schedule whose knobs have the defaults that its comments give them on a target.
 
     One without such comments is of no target, unless that is asked for.
-
-    Raises:
-        UsageError: A rule cannot be read or evaluated, or gives what its knob does not allow; with its place.
     """
     rules = default_rules(schedule)
     if not rules:
@@ -149,16 +141,7 @@ _KNOB = "transform.tune.knob"
 
 
 def knob_to_literal(script: Script, knob: str, value: int | None = None) -> Edited:
-    """Replace a knob by an integer wherever a step reads it, and remove it with the rule for its default.
-
-    Args:
-        script: The schedule.
-        knob: Name of the knob.
-        value: The integer; default is the knob's default.
-
-    Raises:
-        UsageError: No such knob, no default and no value, or a step that takes no integer in its place.
-    """
+    """Replace a knob by an integer wherever a step reads it, and remove it with the rule for its default."""
     ops = _knobs(script).get(knob)
     if not ops:
         listed = ", ".join(_knobs(script)) or "none"
@@ -214,11 +197,7 @@ _DEFAULT = r'(?:"(?:[^"\\\n]|\\.)*"|[^\[\]"\n]*?)'
 
 
 def with_knobs_set(schedule: Schedule) -> str:
-    """Return the text of a schedule in which knobs that were set, or follow from a target, have that default.
-
-    Raises:
-        UsageError: A knob's value cannot be written into its text.
-    """
+    """Return a schedule's text with the values that are set, or follow from a target, as defaults."""
     text = schedule.text
     for name, value in {**dict(schedule.target_defaults), **dict(schedule.settings)}.items():
         head = rf'(tune\.knob\s*<\s*"{re.escape(name)}"\s*>)'
@@ -255,20 +234,12 @@ class Requirement:
         return self.expression.names
 
     def holds(self, values: Mapping[str, KnobValue]) -> bool:
-        """Return whether it is true; knobs without a value make it true.
-
-        Raises:
-            ValueError: It cannot be evaluated, with the reason.
-        """
+        """Return whether it is true; knobs without a value make it true."""
         return not values.keys() >= set(self.names) or self.expression.holds(values)
 
 
 def requirements_of(schedule: Schedule) -> tuple[Requirement, ...]:
-    """Return the requirements in the text of a schedule, in order.
-
-    Raises:
-        UsageError: One is no expression, or names what is no knob; with its place.
-    """
+    """Return the requirements in the text of a schedule, in order."""
     found = []
     for token, match in matching_comments(schedule.text, _REQUIRE):
         at = Span(schedule.source, token.line, token.column + match.start(1))
@@ -282,11 +253,7 @@ def without_requirements(text: str) -> str:
 
 
 def check_requirements(schedule: Schedule) -> None:
-    """Check the values of a schedule's knobs against what it requires of them.
-
-    Raises:
-        UsageError: One is not met, or cannot be read; with its place and the values.
-    """
+    """Check the values of a schedule's knobs against what it requires of them."""
     requirements = requirements_of(schedule)
     values = schedule.values if requirements else {}
     for requirement in requirements:

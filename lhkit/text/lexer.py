@@ -1,4 +1,4 @@
-"""A tolerant lexer of MLIR text: every character is in exactly one token, broken texts included."""
+"""Lossless, error-tolerant lexer of MLIR text."""
 
 from __future__ import annotations
 

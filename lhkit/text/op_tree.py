@@ -1,4 +1,4 @@
-"""The ops of a schedule's text: where each one stands, and where its parts do. All places are offsets."""
+"""Syntax tree of ops with source offsets."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Name:
         text: The name without a count, ``%loops``.
         start: Where it begins.
         end: Where it ends, with ``:2`` and without a type.
-        count: How many results it stands for.
-        type_span: Where an argument's type stands; None for results.
+        count: Number of results that it names.
+        type_span: Span of an argument's type; None for results.
     """
 
     text: str
@@ -57,7 +57,7 @@ class Group:
 
     Attributes:
         opener: ``{``, ``[`` or ``(``.
-        start: Where the opening bracket stands.
+        start: Offset of the opening bracket.
         end: Where the closing one ends.
         keyword: The word that the group belongs to (``tile_sizes [8]``, ``ops{…}``, ``options = [4]``), or "".
     """
@@ -95,7 +95,7 @@ class RegionSyntax:
     """A region from ``{`` to ``}``; a text that breaks off ends it too.
 
     Attributes:
-        start: Where its brace stands.
+        start: Offset of its brace.
         end: Where it ends, the closing brace included.
         blocks: Its blocks.
         is_closed: False where the text ends before the region does.
@@ -132,10 +132,10 @@ class OpSyntax:
         operands: Its uses of values outside its regions, in the order of the text.
         groups: Its brackets outside its regions, in order.
         regions: Its regions.
-        arguments: Arguments that stand before its region: those of a named sequence.
+        arguments: Arguments before its region: those of a named sequence.
         signature: Its trailing types, from the colon or the arrow on; None where there are none.
         location: Its trailing ``loc(…)``.
-        lead: Where the comments begin that stand right above it; its start if there are none.
+        lead: Start of the comments directly above it; its start if there are none.
         tail: Where a comment behind it on the same line ends; its end if there is none.
     """
 
@@ -167,7 +167,7 @@ class OpSyntax:
 
     @property
     def name_start(self) -> int:
-        """Where its name stands: its place in the IR, if no ``loc(…)`` says otherwise."""
+        """Start of its name: its location in the IR, if no ``loc(…)`` says otherwise."""
         return self.at.start
 
     @property
@@ -191,12 +191,12 @@ class OpSyntax:
 
     @property
     def symbol(self) -> str:
-        """The symbol that stands first behind its name, ``@main``, or "" if there is none."""
+        """The first symbol after its name, ``@main``, or "" if there is none."""
         return next((token.text for token in self.tokens if token.kind == "symbol"), "")
 
     @property
     def string(self) -> str:
-        """The string that stands first behind its name, without quotes, or "" if there is none."""
+        """The first string after its name, without quotes, or "" if there is none."""
         return next((token.text[1:-1] for token in self.tokens if token.kind == "string"), "")
 
     @property

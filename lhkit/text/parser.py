@@ -1,7 +1,7 @@
-"""From tokens to ops: a tolerant reader that knows brackets and where an op begins, and no op in particular.
+"""Error-tolerant parser from tokens to ops, without knowledge of particular ops.
 
 An op begins where results and ``=`` precede a name, or at a name with a dot, at the bracket depth of its block.
-It ends where the next one begins or its block ends. Whatever else stands there belongs to the op before it.
+It ends where the next one begins or its block ends. Other text there belongs to the preceding op.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lhkit.text.op_tree import (
 # What belongs together in a text: brackets and their partners, elements of lists, comments and their ops.
 
 
-# Steps that are switched off stand in comments that begin like this; they belong to no other step.
+# Disabled steps are comments with this prefix; they are not leading comments of the next step.
 OFF_MARK = "//lhkit:off"
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 # Outside of affine sets, angles are brackets too.
@@ -60,12 +60,7 @@ def partners_of(tokens: tuple[Token, ...]) -> list[int | None]:
 
 
 def comments_of(tokens: tuple[Token, ...]) -> tuple[dict[int, int], dict[int, int]]:
-    """Return what comments belong to.
-
-    Returns:
-        By the start of a token, where the comments right above it begin; by the end of a token, where a comment
-        behind it on its line ends.
-    """
+    """Return what comments belong to."""
     leads: dict[int, int] = {}
     tails: dict[int, int] = {}
     lead: int | None = None
@@ -125,7 +120,7 @@ def are_balanced(tokens: Sequence[Token]) -> bool:
 
 
 def split_list(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Return tokens split at the commas that stand in no bracket."""
+    """Split tokens at top-level commas."""
     parts: list[list[Token]] = [[]]
     i = 0
     while i < len(tokens):
@@ -142,13 +137,18 @@ def split_list(tokens: Sequence[Token]) -> list[list[Token]]:
 
 
 def outside_brackets(tokens: Sequence[Token]) -> Iterator[int]:
-    """Yield the indices of tokens that stand in no bracket; those of the opening brackets too."""
+    """Yield the indices of tokens outside brackets, opening brackets included."""
     i = 0
     while i < len(tokens):
         yield i
         if is_bracket(tokens, i, "([{<"):
             i = closing(tokens, i)
         i += 1
+
+
+def first_outside(tokens: Sequence[Token], text: str) -> int | None:
+    """Return the index of the first token with a text outside brackets, or None."""
+    return next((i for i in outside_brackets(tokens) if tokens[i].text == text), None)
 
 
 def source_of(tokens: Sequence[Token]) -> str:
@@ -228,7 +228,7 @@ SHORT_NAMES = (
     "yield",
 )
 CONNECTORS = {"=", ",", ":", "->", "<", "-", "+", "*", "|", "?", "::"}
-# What may stand behind ``%i =`` in a loop's head and is no op.
+# Tokens after ``%i =`` in a loop's head that do not begin an op.
 NO_OPS = {"max", "min", "dense", "affine_map", "affine_set", "true", "false", "unit"}
 # Ops whose braces hold a region where the braces alone do not tell, as in ``{}``.
 REGION_HOLDERS = (
@@ -267,13 +267,7 @@ class _Head(NamedTuple):
 
 @functools.lru_cache(maxsize=8)
 def read_syntax(text: str, *, is_old: bool = False) -> Syntax:
-    """Return the ops of a text; of a broken one, those that can be made out. Never raises.
-
-    Args:
-        text: The text.
-        is_old: True for a text that older versions of MLIR may have taken: at the beginning of a line, ops of
-            theirs may leave out the dialect.
-    """
+    """Return the ops of a text; of a broken one, those that can be made out. Never raises."""
     tokens = lex(text)
     starts = (0, *(i + 1 for i, c in enumerate(text) if c == "\n"))
     reader = _Reader(text, tokens, OLD_NAMES if is_old else frozenset())
@@ -286,7 +280,7 @@ def read_syntax(text: str, *, is_old: bool = False) -> Syntax:
 def read_steps(text: str) -> tuple[OpSyntax, ...]:
     """Return the steps of a text in order, sequences and terminators too.
 
-    They are the transform ops and whatever stands inside of one: ops of other dialects can be steps too.
+    They are the transform ops and all ops nested in one: ops of other dialects can be steps too.
     """
     return tuple(_steps_in(read_syntax(text).ops, is_inside=False))
 
@@ -380,7 +374,7 @@ class _Reader:
         return None if name is None else _Head(tuple(names), at, name, self.tokens[at].kind == "string")
 
     def _may_begin(self, i: int) -> bool:
-        """Return False in the middle of a list or a type: no op follows what stands before on the line."""
+        """Return False inside a list or a type, where no op can begin."""
         before, token = self.tokens[i - 1], self.tokens[i]
         return before.line != token.line or before.text not in CONNECTORS
 
@@ -568,7 +562,7 @@ class _Reader:
         return min(i, end)
 
     def _location(self, marks: list[int], end: int) -> tuple[int, int] | None:
-        """Return where a trailing ``loc(…)`` stands."""
+        """Return the start of a trailing ``loc(…)``."""
         if len(marks) < 3 or marks[-1] != end - 1 or marks[-1] >= len(self.tokens):
             return None
         word, opener, closer = (self.tokens[i] for i in marks[-3:])

@@ -1,4 +1,4 @@
-"""Schedules for other programs: knobs folded to what they are set to, what stands in the way, command lines."""
+"""Portable exports: folding knobs, inlining libraries, and the obstacles to an export."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _OWN = " is an op of lhkit or of your own, which other programs do not have"
 def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
     """Return a schedule's text with every knob that has a value replaced by it.
 
-    A knob whose parameter stands for a size becomes that number; any other one a ``transform.param.constant``;
+    A knob used as a size is replaced by that number; any other one a ``transform.param.constant``;
     of alternatives the steps of the chosen region stay.
     """
     for name, value in values.items():
@@ -164,11 +164,7 @@ class Declared:
 
 
 def declared_libraries(text: str, source: str) -> tuple[Declared, ...]:
-    """Return the libraries that a schedule's comments name, in order, each once.
-
-    Raises:
-        UsageError: A path that leads out of the schedule's folder; with its place.
-    """
+    """Return the libraries that a schedule's comments name, in order, each once."""
     found: dict[str, Declared] = {}
     for token, match in matching_comments(text, _LIBRARY):
         at = Span(source, token.line, token.column + match.start(1))
@@ -181,13 +177,10 @@ def declared_libraries(text: str, source: str) -> tuple[Declared, ...]:
 
 
 def standalone(schedule: Schedule) -> Schedule:
-    """Return a schedule that includes nothing from libraries: what it needs of them stands in its own text.
+    """Return a schedule that includes nothing from libraries: what it includes is copied into its own text.
 
     Declarations go, and the sequences that they declare follow behind the schedule's own, with what these
     include. Comments that name libraries go too.
-
-    Raises:
-        UsageError: A sequence of a library has the name of another one.
     """
     if not schedule.libraries:
         return schedule

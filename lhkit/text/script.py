@@ -1,4 +1,4 @@
-"""A schedule's text under edit, what an edit gives, and how one is refused.
+"""Schedule text under edit: replacements, edit results and refusals.
 
 Steps are named by position: the number of a step in the order of the text (sequences and terminators count, as
 ``read_steps`` lists them), a handle that it defines (``"%tiled"``), or a sequence (``"@main"``).
@@ -74,7 +74,7 @@ def fresh_name(wanted: str, taken: Collection[str]) -> str:
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with handles and symbols renamed wherever they stand; ``%a#1`` keeps its number."""
+    """Return a text with handles and symbols renamed at every occurrence; ``%a#1`` keeps its number."""
     pieces = []
     for token in lex(text):
         stem, mark, number = token.text.partition("#") if token.kind == "value" else (token.text, "", "")
@@ -90,7 +90,7 @@ TERMINATOR = "transform.yield"
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A piece of a text and what stands there instead."""
+    """A span of a text and its new text."""
 
     start: int
     end: int
@@ -146,11 +146,7 @@ class Script:
         return read_handles(self.text)
 
     def find(self, step: StepRef) -> OpSyntax:
-        """Return the step that a reference means.
-
-        Raises:
-            UsageError: There is none, or several.
-        """
+        """Return the step that a reference means."""
         steps = self.steps
         if isinstance(step, int):
             if 0 <= step < len(steps):
@@ -208,11 +204,7 @@ class Script:
 
 
 def with_replacements(text: str, replacements: Sequence[Replacement]) -> str:
-    """Return a text with pieces replaced.
-
-    Raises:
-        ValueError: Two of them overlap.
-    """
+    """Return a text with pieces replaced."""
     pieces, at = [], 0
     for r in sorted(replacements, key=lambda r: (r.start, r.end)):
         if r.start < at:
@@ -306,14 +298,7 @@ def comments_removed(text: str, pattern: re.Pattern[str]) -> list[Replacement]:
 
 
 def lines_of(text: str, first: OpSyntax, last: OpSyntax, replaced: Sequence[Replacement] = ()) -> str:
-    """Return ops with their comments as lines, without indentation and last line feed.
-
-    Args:
-        text: The text they stand in.
-        first: The first op.
-        last: The last one.
-        replaced: Pieces of the ops to be written otherwise.
-    """
+    """Return ops with their comments as lines, without indentation and last line feed."""
     extent = extent_of(text, first, last)
     shifted = [Replacement(r.start - extent.start, r.end - extent.start, r.text) for r in replaced]
     piece = with_replacements(text[extent.start : extent.end], shifted)

@@ -1,4 +1,4 @@
-"""Arguments of a step as they are written: lists and values behind words, entries of dictionaries, types."""
+"""Source spans of a step's arguments and types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SYNTAX_WORDS = ("attributes", "in", "to", "into", "from", "failures", "loc", "n
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a step: its name and where its value stands.
+    """An argument of a step: its name and the span of its value.
 
     Attributes:
         name: ``tile_sizes``, ``factor``.
@@ -35,7 +35,7 @@ class Argument:
 
 
 def arguments_of(op: OpSyntax) -> tuple[Argument, ...]:
-    """Return the arguments of a step in the order of the text; operands that stand alone are none."""
+    """Return the arguments of a step in the order of the text; bare operands are not arguments."""
     found: list[Argument] = []
     tokens = _outside_groups(op)
     by_start = {g.start: g for g in op.groups}
@@ -64,12 +64,12 @@ def dictionaries_of(op: OpSyntax) -> tuple[Group, ...]:
 
 
 def elements_of(op: OpSyntax, start: int, end: int) -> tuple[tuple[int, int], ...]:
-    """Return where the elements of a bracketed list of an op stand, brackets included in the span given."""
+    """Return the spans of the elements of a bracketed list; ``span`` includes the brackets."""
     return _spans(op.tokens_in(start + 1, end - 1))
 
 
 def types_of(op: OpSyntax) -> tuple[tuple[int, int], ...]:
-    """Return where the types of an op's operands stand in its trailing types."""
+    """Return the spans of the operand types in an op's trailing types."""
     tokens = op.tokens_in(*op.signature) if op.signature is not None else ()
     if not tokens or tokens[0].text == "->":
         return ()
@@ -81,7 +81,7 @@ def types_of(op: OpSyntax) -> tuple[tuple[int, int], ...]:
 
 
 def result_types_of(op: OpSyntax) -> tuple[tuple[int, int], ...]:
-    """Return where the types of an op's results stand, nothing where they are not behind an arrow."""
+    """Return the spans of the result types behind the arrow; empty without an arrow."""
     tokens = op.tokens_in(*op.signature) if op.signature is not None else op.head
     arrow = max((i for i in outside_brackets(tokens) if tokens[i].text == "->"), default=len(tokens))
     types = tokens[arrow + 1 :]
@@ -147,9 +147,6 @@ def set_argument(
         name: As the text spells it: ``tile_sizes``, ``factor``, ``ops``.
         value: The value in the text's syntax: ``[8, 32]``, ``4``, ``"cse"``; "" makes a flag; None removes it.
         index: Replace only this element of a list, from 0.
-
-    Raises:
-        UsageError: No such element, or an argument that cannot be taken away.
     """
     op = script.find(step)
     found = next((a for a in arguments_of(op) if a.name == name), None)

@@ -1,4 +1,4 @@
-"""Edits of whole steps: insert, replace, remove, duplicate."""
+"""Edits of whole steps: insert, replace, remove, duplicate, switch off."""
 
 from __future__ import annotations
 
@@ -42,16 +42,6 @@ def insert_step(
     """Insert one step or several, as text, at the indentation of where they go.
 
     Handles that the new steps define and whose names are taken in the sequence get a number behind them.
-
-    Args:
-        script: The schedule.
-        lines: Transform IR, comments included.
-        before: The step to put them before.
-        after: The step to put them behind.
-        inside: The step at the end of whose last block they go, before the terminator; a sequence for one.
-
-    Raises:
-        UsageError: Not exactly one place, no step in the text, or a place where none can stand.
     """
     if sum(place is not None for place in (before, after, inside)) != 1:
         raise script.refusal("say where to insert: exactly one of before, after and inside")
@@ -66,9 +56,7 @@ def insert_step(
     else:
         target = script.find(before if before is not None else after)  # type: ignore[arg-type]
         if before is None and is_terminator(target):
-            raise script.refusal(
-                f"nothing can stand behind {script.describe(target)}: it ends its block", target
-            )
+            raise script.refusal(f"nothing can follow {script.describe(target)}: it ends its block", target)
         lines, notes = _with_fresh_names(script, lines, target.start)
         place = (put_after if before is None else put_before)(script.text, target, lines)
     names = ", ".join(op.name for op in read_syntax(lines).ops[:3])
@@ -76,11 +64,7 @@ def insert_step(
 
 
 def replace_step(script: Script, step: StepRef, lines: str) -> Edited:
-    """Write a step anew, from its results to its types; the comments around it stay.
-
-    Raises:
-        UsageError: There is no such step, or the text is not one op.
-    """
+    """Write a step anew, from its results to its types; the comments around it stay."""
     op = script.find(step)
     lines = textwrap.dedent(lines).strip()
     new = read_syntax(lines).ops
@@ -115,16 +99,7 @@ def dependents_of(script: Script, step: StepRef) -> tuple[OpSyntax, ...]:
 
 
 def remove_step(script: Script, step: StepRef, *, with_dependents: bool = False) -> Edited:
-    """Remove a step with the comments that belong to it.
-
-    Args:
-        script: The schedule.
-        step: The step.
-        with_dependents: True to remove the steps that depend on it too; they are listed in the notes.
-
-    Raises:
-        UsageError: It ends a block, or others depend on it; they are listed.
-    """
+    """Remove a step with the comments that belong to it."""
     op = script.find(step)
     refuse_terminator(script, op, "removed")
     dependents = check_dependents(script, op, allowed=with_dependents, done="removed")
@@ -134,11 +109,7 @@ def remove_step(script: Script, step: StepRef, *, with_dependents: bool = False)
 
 
 def duplicate_step(script: Script, step: StepRef) -> Edited:
-    """Put a copy of a step right behind it; the handles of the copy get fresh names.
-
-    Raises:
-        UsageError: It ends a block.
-    """
+    """Put a copy of a step right behind it; the handles of the copy get fresh names."""
     op = script.find(step)
     refuse_terminator(script, op, "duplicated")
     taken = names_in(script.text)
@@ -158,21 +129,13 @@ def duplicate_step(script: Script, step: StepRef) -> Edited:
 
 
 def refuse_terminator(script: Script, op: OpSyntax, done: str) -> None:
-    """Refuse to do something to the op that ends a block.
-
-    Raises:
-        UsageError: The op is one.
-    """
+    """Refuse to do something to the op that ends a block."""
     if is_terminator(op):
         raise script.refusal(f"{script.describe(op)} cannot be {done}: it ends its block", op)
 
 
 def check_dependents(script: Script, op: OpSyntax, *, allowed: bool, done: str) -> tuple[OpSyntax, ...]:
-    """Return the steps that depend on one that is to go.
-
-    Raises:
-        UsageError: There are some and they are not to go too, or one of them ends a block.
-    """
+    """Return the steps that depend on one that is to go."""
     dependents = dependents_of(script, script.number_of(op))
     if not dependents:
         return ()
@@ -189,7 +152,7 @@ def check_dependents(script: Script, op: OpSyntax, *, allowed: bool, done: str) 
 
 
 def outermost(ops: list[OpSyntax]) -> list[OpSyntax]:
-    """Return the ops that lie in no other one of them."""
+    """Return the outermost of some ops."""
     return [o for o in ops if not any(p.start < o.start and o.end <= p.end for p in ops)]
 
 
@@ -253,11 +216,7 @@ def _end_of_block(script: Script, owner: OpSyntax, lines: str) -> Replacement:
 def move_step(
     script: Script, step: StepRef, *, before: StepRef | None = None, after: StepRef | None = None
 ) -> Edited:
-    """Move a step, with its comments, before or behind another one.
-
-    Raises:
-        UsageError: A handle would be used before its definition or out of its sight; the message says which.
-    """
+    """Move a step, with its comments, before or behind another one."""
     if (before is None) == (after is None):
         raise script.refusal("say where to move: exactly one of before and after")
     op = script.find(step)
@@ -266,9 +225,9 @@ def move_step(
     if op.start <= target.start < op.end:
         raise script.refusal(f"{script.describe(op)} cannot move into itself", op)
     if before is None and is_terminator(target):
-        raise script.refusal(f"nothing can stand behind {script.describe(target)}: it ends its block", target)
+        raise script.refusal(f"nothing can follow {script.describe(target)}: it ends its block", target)
     if (op.name == SEQUENCE) != (target.name == SEQUENCE):
-        raise script.refusal("steps stand in sequences, and sequences beside sequences", target)
+        raise script.refusal("a step must be inside a sequence, and a sequence beside another sequence", target)
     at = target.start if before is not None else target.end
     _check_order(script, op, target, at)
     replaced, notes = _names_free_at(script, op, script.handles.scope_at(target.start), at)
@@ -342,9 +301,9 @@ class DisabledStep:
 
     Attributes:
         name: Its op.
-        text: Its text, as it will stand when it is on again.
+        text: Its text when it is enabled again.
         line: The line where it begins.
-        marks: Where its marks stand, one a line.
+        marks: Offsets of its comment marks, one per line.
     """
 
     name: str
@@ -354,16 +313,7 @@ class DisabledStep:
 
 
 def disable_step(script: Script, step: StepRef, *, with_dependents: bool = False) -> Edited:
-    """Switch a step off: its lines become comments, and nothing else changes.
-
-    Args:
-        script: The schedule.
-        step: The step.
-        with_dependents: True to switch off the steps that depend on it too; they are listed in the notes.
-
-    Raises:
-        UsageError: It ends a block, others depend on it, or something stands behind it on its last line.
-    """
+    """Switch a step off: its lines become comments, and nothing else changes."""
     op = script.find(step)
     refuse_terminator(script, op, "switched off")
     dependents = check_dependents(script, op, allowed=with_dependents, done="switched off")
@@ -389,15 +339,7 @@ def disabled_steps(text: str) -> tuple[DisabledStep, ...]:
 
 
 def enable_step(script: Script, number: int) -> Edited:
-    """Switch a step on again.
-
-    Args:
-        script: The schedule.
-        number: Which one, as ``disabled_steps`` lists them.
-
-    Raises:
-        UsageError: No such step is off.
-    """
+    """Switch a step on again."""
     off = disabled_steps(script.text)
     if not 0 <= number < len(off):
         raise script.refusal(f"no step number {number} is switched off; {len(off)} are")

@@ -1,4 +1,4 @@
-"""Edits of structure: steps into a foreach, into a named sequence of their own, an include back in place."""
+"""Structural edits: wrap steps in a foreach, outline them as a sequence, inline an include."""
 
 from __future__ import annotations
 
@@ -52,11 +52,7 @@ class StepRange:
 
 
 def find_range(script: Script, first: StepRef, last: StepRef | None = None) -> StepRange:
-    """Return the steps from one to another, both included.
-
-    Raises:
-        UsageError: They are not in one block in this order, or one of them is a terminator or a sequence.
-    """
+    """Return the steps from one to another, both included."""
     head = script.find(first)
     tail = head if last is None else script.find(last)
     _, _, block, i = script.home_of(head)
@@ -66,7 +62,7 @@ def find_range(script: Script, first: StepRef, last: StepRef | None = None) -> S
     ops = block.ops[i : block.ops.index(tail) + 1]
     for op in ops:
         if op not in script.steps or is_terminator(op) or op.name == SEQUENCE:
-            raise script.refusal(f"{script.describe(op)} is no step that can be wrapped or extracted", op)
+            raise script.refusal(f"{script.describe(op)} is not a step that can be wrapped or extracted", op)
     span = range(head.start, tail.end)
     captured, handed_on = [], []
     for definition in script.handles.definitions:
@@ -80,11 +76,7 @@ def find_range(script: Script, first: StepRef, last: StepRef | None = None) -> S
 
 
 def type_of(script: Script, definition: Definition, value: str) -> str:
-    """Return the type of a handle, ``%loops#1`` for one of several.
-
-    Raises:
-        UsageError: The outline of the script does not say.
-    """
+    """Return the type of a handle, ``%loops#1`` for one of several."""
     if definition.is_argument:
         span = definition.name.type_span
         if span is None:
@@ -109,17 +101,8 @@ def wrap_in_foreach(
 ) -> Edited:
     """Put steps into a ``transform.foreach``: they then run once for each payload op of a handle.
 
-    Inside, ``%each`` stands for the handle. What later steps read of the wrapped ones is yielded, and the
+    Inside, ``%each`` replaces the handle. What later steps read of the wrapped ones is yielded, and the
     foreach has results of the same names.
-
-    Args:
-        script: The schedule, with its outline.
-        first: The first step.
-        last: The last one, if there are several.
-        handle: What to go through; default is the first operand of the first step.
-
-    Raises:
-        UsageError: The steps are not in a row, or they do not read the handle.
     """
     steps = find_range(script, first, last)
     wanted = handle or next((u.text for u in steps.first.operands), None)
@@ -165,11 +148,7 @@ def _written(name: Name) -> str:
 
 
 def find_definition(script: Script, name: str, *, at: StepRef | None = None) -> Definition:
-    """Return the definition of a handle.
-
-    Raises:
-        UsageError: There is none, or several and ``at`` does not tell them apart.
-    """
+    """Return the definition of a handle."""
     found = [d for d in script.handles.definitions if d.name.text == name]
     if at is not None:
         step = script.find(at)

@@ -1,4 +1,4 @@
-"""Transform ops of one's own, as an example; load them with ``lhkit.ops.load`` or ``--ops``."""
+"""Transform ops of one's own, as an example; load them with ``lhkit.load_ops`` or ``--ops``."""
 
 from lhkit.own_ops import Ops, Params, Rewriter, SilenceableError, dialect, ir, transform_op
 

@@ -25,7 +25,7 @@ FUSE = f"({ANY}, {ANY}) -> ({ANY}, {ANY})"
 
 @pytest.fixture
 def s(catalogue, worker):
-    return lhkit.building(catalogue=catalogue, worker=worker)
+    return lhkit.build(catalogue=catalogue, worker=worker)
 
 
 def steps_of(builder):
@@ -122,15 +122,15 @@ def test_matchers_and_alternatives_with_results(s):
         ("s.structured.tile_using_fro(mm)", "has no op 'tile_using_fro'", "s.structured"),
         ("s.structured.tile_using_for(mm, tile_size=[2])", "no argument 'tile_size'", "[2]"),
         ("s.structured.tile_using_for(k, tile_sizes=[2])", "%k is a param handle", "k, tile"),
-        ("s.structured.tile_using_for(mm, tile_sizes=[2, 'x'])", "'x' is no integer", "[2"),
-        ("s.structured.tile_using_for(mm, tile_sizes=8)", "8 is no list of integers and handles", "8)"),
+        ("s.structured.tile_using_for(mm, tile_sizes=[2, 'x'])", "'x' is not an integer", "[2"),
+        ("s.structured.tile_using_for(mm, tile_sizes=8)", "8 is not a list of integers and handles", "8)"),
         ("s.loop.unroll(mm)", "needs 'factor'", "s.loop"),
-        ("s.loop.unroll(mm, factor=True)", "True is no integer", "True"),
-        ("s.loop.unroll(mm, factor=k)", "the handle %k is no integer", "k)"),
+        ("s.loop.unroll(mm, factor=True)", "True is not an integer", "True"),
+        ("s.loop.unroll(mm, factor=k)", "the handle %k is not an integer", "k)"),
         ("s.structured.match(s.root, interface='Loops')", "'Loops' is none of LinalgOp", "'Loops'"),
         ("s.split_handle(mm)", "how many 'results' transform.split_handle gives", "s.split"),
         ("s.split_handle((mm, mm), results=2)", "2 results of a step are given; unpack them", "(mm, mm)"),
-        ("s.match(ops='linalg.matmul')", "'linalg.matmul' is no list of strings", "'linalg"),
+        ("s.match(ops='linalg.matmul')", "'linalg.matmul' is not a list of strings", "'linalg"),
         ("s.apply_patterns(mm, ['canonicalisation'])", "near it: canonicalization", "['canon"),
         ("s.print(other)", "%matmul is not defined here", "other"),
         ("s.match(ops=['x.y'], names='matmul')", "the name %matmul is taken", "'matmul'"),
@@ -139,12 +139,12 @@ def test_matchers_and_alternatives_with_results(s):
         ("s.knob('k2', 3, options={'divides': 8})", "3, the default of the knob 'k2'", "3"),
         ("s.knob('k2', 2, options={'divide': 8})", "a knob's options keep to lower_bound", "{'divide"),
         ("s.foo", "the builder has no op 'foo'", "s.foo"),
-        ("s.structured(mm)", "transform.structured is no op", "s.structured"),
+        ("s.structured(mm)", "transform.structured is not an op", "s.structured"),
         ("s.apply_cse(mm, mm)", "takes target without a name, and 2 arguments", "mm)"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_shown_in_the_callers_python(call, message, at, s, catalogue):
-    other = lhkit.building(catalogue=catalogue)
+    other = lhkit.build(catalogue=catalogue)
     names = {"s": s, "mm": s.match(ops=["linalg.matmul"]), "k": s.knob("k", 8, options=[8])}
     names["other"] = other.match(ops=["linalg.matmul"])
     before, source = s.text, f"# é\nresult = {call}\n"
@@ -164,12 +164,12 @@ def test_a_body_wants_with_and_alternatives_want_regions(s):
     s.foreach(s.root)
     with pytest.raises(UsageError, match=r"transform\.foreach has a body"):
         _ = s.text
-    fresh = lhkit.building(catalogue=s.catalogue)
-    with pytest.raises(UsageError, match=r"stand in its regions"), fresh.alternatives(fresh.root):
+    fresh = lhkit.build(catalogue=s.catalogue)
+    with pytest.raises(UsageError, match=r"belong in its regions"), fresh.alternatives(fresh.root):
         fresh.print()
     with fresh.foreach(fresh.root) as (each,):
         fresh.yield_(each)
-        with pytest.raises(UsageError, match="nothing can stand behind a yield"):
+        with pytest.raises(UsageError, match="nothing can follow a yield"):
             fresh.print(each)
 
 
@@ -186,7 +186,7 @@ def test_help_and_completion_need_no_compiler(catalogue):
         names = [p.name for p in parameters_of(op)]
         assert len(names) == len(set(names)) and all(n.isidentifier() for n in names)
         assert not set(names) & set(RESERVED), op.name
-    own = {n for n in dir(type(lhkit.building(catalogue=catalogue))) if not n.startswith("_")}
+    own = {n for n in dir(type(lhkit.build(catalogue=catalogue))) if not n.startswith("_")}
     assert own & set(members(s, "")) == {"match", "include"}
 
 
@@ -304,15 +304,15 @@ def test_edits_and_builder_write_chapter_1_alike(s, worker):
 
 def test_ops_that_are_defined_in_python_are_called_like_the_others(own_worker):
     payload = lhkit.load_payload("fc_relu.mlir", worker=own_worker)
-    s = lhkit.building(payload, worker=own_worker)
+    s = lhkit.build(payload, worker=own_worker)
     call = s.match(ops=["func.call"])
     assert s.lhkit.replace_with_call(call, microkernel="tile").name == "%replace_with_call"
     assert '= "lhkit.replace_with_call"(%call) {microkernel = "tile"} : (' in s.text
     with pytest.raises(UsageError, match="the builder has no op 'my'"):
         s.my.count(call)
 
-    lhkit.ops.load(shipped_folder("schedules") / "ops" / "my_ops.py", worker=own_worker)
-    s = lhkit.building(payload, worker=own_worker)
+    lhkit.load_ops(shipped_folder("schedules") / "ops" / "my_ops.py", worker=own_worker)
+    s = lhkit.build(payload, worker=own_worker)
     assert {"my", "lhkit"} <= set(dir(s)) and {"count", "mark"} <= set(dir(s.my))
     fills = s.match(ops=["linalg.fill"])
     assert s.my.count(fills).kind == "param"
@@ -331,7 +331,7 @@ class _NoCompiler:
 
 def test_building_and_its_errors_need_no_compiler(catalogue, worker):
     known_own_ops(worker)  # once for the toolchain, as the catalogue
-    with lhkit.building(worker=_NoCompiler()) as s:
+    with lhkit.build(worker=_NoCompiler()) as s:
         matmul = s.match(ops=["linalg.matmul"])
         s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
         s.lhkit.replace_with_call(matmul, microkernel="tile")

@@ -121,7 +121,7 @@ def test_a_text_that_does_not_parse_keeps_the_last_good_trace(session):
     assert session.is_stale and session.trace is good
     assert session.failure.kind == "schedule-parse" and session.failure.span.line == 5
     assert "tile.mlir:5" in session.failure.describe() and "^" in session.failure.describe()
-    with pytest.raises(UsageError, match="does not parse as it stands"):
+    with pytest.raises(UsageError, match="cannot be edited step by step"):
         session.edit(unroll)
     session.set_text(broken.replace("[4", "[4, "))
     session.set_text(SCHEDULE.replace("[4]", "[2]"))

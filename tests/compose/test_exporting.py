@@ -13,7 +13,7 @@ from tutorial_cases import ANY, CASES, PAYLOADS, schedule_text
 import lhkit
 from lhkit.compiler.ir.bindings import ir, new_context, passmanager
 from lhkit.compose.builder.builder_code import builder_code
-from lhkit.compose.builder.schedule_builder import building
+from lhkit.compose.builder.schedule_builder import build
 from lhkit.load.loader import load_payload, load_schedule
 from lhkit.load.schedule_export import apply_portable, portable_text, prevents_portable, tunable_text
 from lhkit.model.errors import ScheduleError, UsageError
@@ -184,7 +184,7 @@ def marks_forgotten(text):
 def check_code(schedule, worker, catalogue):
     code = builder_code(schedule, worker=worker)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lhkit, "building", functools.partial(building, catalogue=catalogue, worker=worker))
+        patch.setattr(lhkit, "build", functools.partial(build, catalogue=catalogue, worker=worker))
         made = {}
         exec(compile(code, "<code>", "exec"), made)
     built = made["schedule"]
@@ -265,7 +265,7 @@ ODD_VALUES = ('a "b" c', "back\\slash \\1 \\g<1>", "two\nlines", "[x] from optio
 @pytest.mark.parametrize("value", ODD_VALUES)
 def test_strings_of_knobs_come_back_as_they_were(value, worker):
     other = "plain"
-    s = building(worker=worker)
+    s = build(worker=worker)
     s.knob("name", other, options=[other, value])
     s.knob("odd", value, options=[value, other])
     schedule = load_schedule(s.text, worker=worker)

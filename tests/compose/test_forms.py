@@ -108,8 +108,8 @@ def test_bodies_end_with_a_yield_in_generic_syntax():
     ("form", "problem"),
     [
         (tile(), "attribute 'count' is required"),
-        (tile(("count", "two")), "attribute 'count': 'two' is no value of kind int"),
-        (tile(("count", True)), "attribute 'count': True is no value of kind int"),
+        (tile(("count", "two")), "attribute 'count': 'two' is not a value of kind int"),
+        (tile(("count", True)), "attribute 'count': True is not a value of kind int"),
         (tile(("count", 1), ("mode", "slow")), "'slow' is none of fast, safe"),
         (tile(("count", 1), ("speed", 1)), "there is no attribute 'speed'; there are static_sizes, count"),
         (tile(("count", 1), operands=()), "operand 'target' is exactly one value, and 0 are given"),

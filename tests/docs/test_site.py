@@ -12,7 +12,6 @@ import pytest
 
 import lhkit
 from lhkit.cli.main import program
-from lhkit.compose.session import Session
 from lhkit.lessons.lesson_list import lessons_in
 
 ROOT = Path(__file__).parents[2]
@@ -89,18 +88,20 @@ def test_no_link_is_broken(site, pages):
 
 def test_every_public_name_is_described(pages):
     described = set().union(*(page.ids for page in pages.values()))
-    names = {
-        f"lhkit.{name}"
-        for name in lhkit.__dir__()
-        if not name.startswith("_") and name not in lhkit._NAMESPACES
-    }
-    for namespace in lhkit._NAMESPACES:
+    modules = {name for name in lhkit.__all__ if inspect.ismodule(getattr(lhkit, name))}
+    names = {f"lhkit.{name}" for name in {*lhkit.__all__} - modules}
+    for namespace in modules:
         module = getattr(lhkit, namespace)
-        names |= {f"lhkit.{namespace}.{n}" for n in module.__all__ if inspect.isroutine(getattr(module, n))}
-    names |= {f"lhkit.compose.session.Session.{n}" for n in vars(Session) if not n.startswith("_")}
-    aliases = {"lhkit.load_ops": "lhkit.ops.load"}
+        public = getattr(module, "__all__", ())
+        names |= {f"lhkit.{namespace}.{n}" for n in public if inspect.isroutine(getattr(module, n))}
+    names |= {f"lhkit.errors.{kind.__name__}" for kind in vars(lhkit.errors).values() if is_error(kind)}
+    names |= {f"lhkit.Session.{n}" for n in vars(lhkit.Session) if not n.startswith("_")}
     assert len(names) > 60
-    assert sorted(n for n in names if aliases.get(n, n) not in described) == []
+    assert sorted(names - described - {"lhkit.errors.LhkitError"}) == []
+
+
+def is_error(value):
+    return inspect.isclass(value) and issubclass(value, lhkit.LhkitError)
 
 
 def test_every_command_and_option_is_described(site):

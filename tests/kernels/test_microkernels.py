@@ -86,7 +86,7 @@ def test_what_a_python_microkernel_raises_has_its_place(parts, worker, tmp_path)
             "nothing calls .* other",
         ),
         ({"matmul_tile": "nowhere.c"}, "nowhere.c cannot be read: No such file"),
-        ({"matmul_tile": FOLDER / "matmul_tile.py"}, "is no microkernel"),
+        ({"matmul_tile": FOLDER / "matmul_tile.py"}, "is not a microkernel"),
         ({"matmul_tile": f"{FOLDER / 'matmul_tile.py'}:other"}, "has no function 'other'"),
     ],
 )

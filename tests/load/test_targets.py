@@ -98,7 +98,7 @@ def test_an_edit_keeps_the_target(worker):
         ("// lhkit: default lanes = vector_bits / 3", "knob 'lanes' cannot be '85.3333", 27),
         ("// lhkit: default lanes = vector_bits > 3", "knob 'lanes' cannot be", 27),
         ("// lhkit: default lanes = bits", "a target has no fact 'bits'", 27),
-        ("// lhkit: default lanes = 4 +", "is no expression", 27),
+        ("// lhkit: default lanes = 4 +", "is not an expression", 27),
         ("// lhkit: default lanes = 1 / 0", "division by zero", 27),
         ("// lhkit: default lanes = (1, 2)", "a comma outside of a function's arguments", 29),
         ("// lhkit: default lanes", "gives no knob a default", 19),

@@ -53,12 +53,12 @@ def test_functions_are_called_by_what_they_document_and_where_they_stand():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("m ** ", "is no expression"),
-        ("m = 3", "is no expression"),
+        ("m ** ", "is not an expression"),
+        ("m = 3", "is not an expression"),
         ("k > m", "the space has no knob 'k'"),
         ("__import__('os')", "there is no function '__import__'"),
-        ("m.__class__", r"is no expression: it has '\.'"),
-        ("(lambda: m)()", "is no expression: it has ':'"),
+        ("m.__class__", r"is not an expression: it has '\.'"),
+        ("(lambda: m)()", "is not an expression: it has ':'"),
         (lambda k: k, "reads 'k', which is no knob of the space"),
         (lambda m, /: m, "takes m by position"),
         (lambda *m: m, r"takes \*m by position"),

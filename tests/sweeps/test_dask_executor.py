@@ -47,7 +47,7 @@ def own(tmp_path_factory, flag):
     file = tmp_path_factory.mktemp("ops") / "ops.py"
     file.write_text(OPS + KILLING.format(flag=str(flag)))
     worker = Worker(Limits(seconds=60))
-    lhkit.ops.load(file, worker=worker)
+    lhkit.load_ops(file, worker=worker)
     yield worker
     worker.close()
 

@@ -29,7 +29,7 @@ def own(tmp_path_factory):
     file = tmp_path_factory.mktemp("ops") / "ops.py"
     file.write_text(OPS)
     worker = Worker(Limits(seconds=60))
-    lhkit.ops.load(file, worker=worker)
+    lhkit.load_ops(file, worker=worker)
     yield worker
     worker.close()
 
@@ -104,7 +104,7 @@ def test_the_result_says_what_failed_and_what_made_no_difference(everything):
     assert result.knobs_without_effect == ("idle",)
     assert result.best.values["way"] in ("ok", "other") and result.end == "finished"
     assert dict(result.spent_ns)["compile"] > 0
-    frame = result.frame().set_index(["way", "idle"])
+    frame = result.to_frame().set_index(["way", "idle"])
     assert frame.loc[("ok", 2), "median_ns"] == frame.loc[("ok", 1), "median_ns"]
     assert frame["median_ns"].isna().sum() == 7
 

@@ -148,7 +148,7 @@ def test_insert_refuses():
     assert refusal(insert_step, SCRIPT, "// only a comment", before=1) == "the text to insert has no op in it"
     message = refusal(insert_step, SCRIPT, "transform.print", after=YIELD)
     assert message.startswith(
-        "mine.mlir:17:5: error: nothing can stand behind step 7 (transform.yield, line 17): it ends its block\n"
+        "mine.mlir:17:5: error: nothing can follow step 7 (transform.yield, line 17): it ends its block\n"
     )
     assert "step 3 (transform.loop.unroll, line 11) has no steps inside" in refusal(
         insert_step, SCRIPT, "a.b\ntransform.print", inside=3
@@ -210,10 +210,10 @@ def test_move_keeps_every_handle_defined():
     message = refusal(move_step, SCRIPT, MATCH, after=TILE)
     assert "cannot move there: step 2 (transform.structured.tile_using_for, line 9) uses %mm" in message
     assert "cannot move there: it uses %each" in refusal(move_step, SCRIPT, VECTORIZE, after=INCLUDE)
-    assert "nothing can stand behind step 7" in refusal(move_step, SCRIPT, UNROLL, after=YIELD)
+    assert "nothing can follow step 7" in refusal(move_step, SCRIPT, UNROLL, after=YIELD)
     assert "cannot move into itself" in refusal(move_step, SCRIPT, FOREACH, before=VECTORIZE)
     assert "ends its block" in refusal(move_step, SCRIPT, YIELD, before=UNROLL)
-    assert "steps stand in sequences" in refusal(move_step, SCRIPT, UNROLL, before="@clean")
+    assert "a step must be inside a sequence" in refusal(move_step, SCRIPT, UNROLL, before="@clean")
     assert "it uses %loops#1" in refusal(move_step, SCRIPT, UNROLL, before=CLEAN + 2)
     closed = Script(TEXT.replace("transform.foreach %tiled", "transform.alternatives %tiled"))
     assert "it uses %root, defined at line 3, which it cannot read there" in refusal(

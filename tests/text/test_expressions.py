@@ -175,7 +175,7 @@ def test_values_within_bounds_are_not_refused():
 @pytest.mark.parametrize(
     ("text", "message", "column"),
     [
-        ("a +", "'a \\+' is no expression: expected a value, found the end", 14),
+        ("a +", "'a \\+' is not an expression: expected a value, found the end", 14),
         ("", "expected a value, found the end", 11),
         ("a b", "expected an operator, found b", 13),
         ("(a", "a parenthesis is not closed", 11),

@@ -111,10 +111,10 @@ def test_what_knobs_require_of_one_another_is_checked_and_shown(worker):
 @pytest.mark.parametrize(
     ("expression", "message", "column"),
     [
-        ("m +", "is no expression", None),
+        ("m +", "is not an expression", None),
         ("m < tile", "has no knob 'tile'", 27),
         ("m / 0 < n", "cannot be evaluated", 23),
-        ("m.__class__", "is no expression: it has '.'", 24),
+        ("m.__class__", "is not an expression: it has '.'", 24),
         ("open('x')", "there is no function 'open'", 23),
         ("9 ** 9 ** 9 > m", "cannot be evaluated", 23),
     ],

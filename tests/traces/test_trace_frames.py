@@ -58,7 +58,7 @@ TRACE = Trace(
 
 
 def test_a_row_a_step():
-    frame = TRACE.steps()
+    frame = TRACE.steps_frame
     assert list(frame.index) == [0, 1] and frame.index.name == "step"
     assert frame.line[0] == 4 and frame.line.isna()[1] and frame.parent.isna().all()
     assert list(frame.consumes) == [(), ("%mm",)] and list(frame.results) == [("%mm",), ("%t",)]
@@ -66,7 +66,7 @@ def test_a_row_a_step():
 
 
 def test_a_row_a_handle():
-    frame = TRACE.handles()
+    frame = TRACE.handles_frame
     assert list(frame.name) == ["%root", "%mm", "%t"] and list(frame.uses) == [1, 2, 0]
     matched = frame.loc["h1"]
     assert (matched.state, matched.died_at, matched.cause, matched.killed_by) == ("invalid", 1, "direct", "%mm")
@@ -75,7 +75,7 @@ def test_a_row_a_handle():
 
 
 def test_a_row_an_op():
-    frame = TRACE.ops()
+    frame = TRACE.ops_frame
     assert list(frame.name) == ["linalg.add", "scf.for"] and frame.derived_from["o3"] == ("o1",)
     assert frame.died["o1"] == 1 and frame.died.isna()["o3"]
 
@@ -83,5 +83,5 @@ def test_a_row_an_op():
 def test_frames_of_nothing_have_their_columns():
     empty = dataclasses.replace(TRACE, handle_records=(), step_records=(), op_records=())
     for name in ("steps", "handles", "ops"):
-        frame, full = getattr(empty, name)(), getattr(TRACE, name)()
+        frame, full = getattr(empty, f"{name}_frame"), getattr(TRACE, f"{name}_frame")
         assert len(frame) == 0 and list(frame.columns) == list(full.columns)

@@ -517,7 +517,8 @@ def _weights(entry: Entry) -> None:
 def _building(entry: Entry) -> None:
     import lhkit
 
-    with lhkit.building(lhkit.payloads.fc_relu(64, 64, 64)) as s:
+    build = getattr(lhkit, "build", None) or lhkit.building
+    with build(lhkit.payloads.fc_relu(64, 64, 64)) as s:
         rows = s.knob("rows", 8, options=[4, 8, 16])
         matmul = s.match(ops=["linalg.matmul"])
         tiled, *_ = s.structured.tile_using_for(matmul, tile_sizes=[rows, 32])
@@ -529,7 +530,7 @@ def _building(entry: Entry) -> None:
     entry.add("as code", exporting(s.schedule()))
 
     def wrong() -> None:
-        with lhkit.building(lhkit.payloads.fc_relu(64, 64, 64)) as t:
+        with build(lhkit.payloads.fc_relu(64, 64, 64)) as t:
             t.structured.tile_using_for(t.match(ops=["linalg.matmul"]), tile_size=[4])
 
     add_call(entry, "a mistake", wrong)

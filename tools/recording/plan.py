@@ -36,7 +36,8 @@ def _warm_up() -> None:
     """Have this process know what the ops are, as pages of traces then say: in any part of a record alike."""
     import lhkit
 
-    with lhkit.building(lhkit.payloads.fc_relu(8, 8, 8)) as schedule:
+    build = getattr(lhkit, "build", None) or lhkit.building
+    with build(lhkit.payloads.fc_relu(8, 8, 8)) as schedule:
         schedule.match(ops=["linalg.matmul"])
 
 

@@ -1,10 +1,10 @@
 """The builder: schedules written as Python calls named after the transform ops.
 
-- ``call_arguments``: The arguments of a builder's call, checked one by one, as the form of a step.
-- ``blocks``: What a builder has built so far: sequences, blocks and steps, and the text that they make.
-- ``schedule_builder``: A schedule written by doing: each call adds a step, and the text is there at any time.
-- ``builder_code``: Python code that builds a schedule: the calls of the builder that write it again.
-- ``op_functions``: The ops of the catalogue as functions: families by the parts of their names, with help and
+- ``call_arguments``: Validation of the arguments of a builder call, as the form of a step.
+- ``blocks``: Sequences, blocks and steps under construction, and their text.
+- ``schedule_builder``: The schedule builder: each call appends a step to the text.
+- ``builder_code``: Python code that rebuilds a schedule with the builder.
+- ``op_functions``: Functions for the ops of the catalogue, in namespaces by op name, with help and
   completion.
-- ``step_results``: The results of a step that is being built: how many, of which types, under which names.
+- ``step_results``: Results of a step under construction: number, types and names.
 """

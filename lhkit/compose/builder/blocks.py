@@ -1,4 +1,4 @@
-"""What a builder has built so far: sequences, blocks and steps, and the text that they make."""
+"""Sequences, blocks and steps under construction, and their text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Node:
     blocks: list[Block] = field(default_factory=list)
 
     def as_form(self) -> Form:
-        """Return the step with all that stands in it."""
+        """Return the step with its nested steps."""
         regions = tuple(b.as_form_block() for b in self.blocks) or self.form.regions
         return dataclasses.replace(self.form, regions=regions)
 

@@ -1,4 +1,4 @@
-"""Python code that builds a schedule: the calls of the builder that write it again."""
+"""Python code that rebuilds a schedule with the builder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.op_assembly import SCALABLE
 from lhkit.model.op_catalogue import Catalogue, CatalogueOp
 from lhkit.model.schedule import Schedule
-from lhkit.model.step_form import AttributeValue, Form, FormBlock, TypedName
+from lhkit.model.step_form import AttributeValue, Form, FormBlock, TypedName, op_of_type
 from lhkit.text.script import SEQUENCE, Script, fresh_name, is_symbol_name, symbol_name
 from lhkit.worker.client import Worker
 
@@ -57,7 +57,7 @@ def python_code(
     lines = ["import lhkit", ""]
     writer = _Writer(catalogue, built, main)
     head = ", ".join([*options, *writer.head(is_entry=True)])
-    lines.append(f"with lhkit.building({head}) as s:")
+    lines.append(f"with lhkit.build({head}) as s:")
     for sequence in (s for s in sequences if s is not main):
         inner = _Writer(catalogue, built, sequence)
         visible = ["is_public=True"] if sequence.is_public else []
@@ -86,8 +86,7 @@ def _identifier(name: str) -> str:
 
 
 def _type(type_: str) -> str:
-    typed = re.fullmatch(r'!transform\.op<"([^"]+)">', type_)
-    return _KINDS.get(type_) or (typed[1] if typed else type_)
+    return _KINDS.get(type_) or op_of_type(type_) or type_
 
 
 class _Writer:
@@ -269,7 +268,7 @@ class _Writer:
     def _targets(
         self, names: Sequence[str], given: Sequence[str], groups: Sequence[Sequence[str]]
     ) -> list[str]:
-        """Return what stands left of the call, and take note of how each handle is reached."""
+        """Return the assignment targets of the call, and record the expression for each handle."""
         targets = []
         starred = [i for i, g in enumerate(groups) if len(g) > 1]
         for i, (name, fresh) in enumerate(zip(names, given, strict=True)):
@@ -335,14 +334,9 @@ def _value(value: AttributeValue, handles: Iterator[str]) -> str:
 
 
 def builder_code(schedule: Schedule, *, worker: Worker | None = None) -> str:
-    """Return Python code that builds a schedule with `lhkit.building`; its last line makes ``schedule``.
+    """Return Python code that builds a schedule with `lhkit.build`; its last line makes ``schedule``.
 
     Comments are not part of it; knobs have the defaults of the text.
-
-    Raises:
-        UsageError: The schedule includes from libraries, declares sequences, holds nested modules, or has a
-            sequence whose name a builder does not take.
-        ScheduleError: It does not parse or does not verify.
     """
     declared = [s.name for s in schedule.sequences if s.is_declaration or "::" in s.name]
     if schedule.libraries or declared:

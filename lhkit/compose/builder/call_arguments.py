@@ -1,4 +1,4 @@
-"""The arguments of a builder's call, checked one by one, as the form of a step."""
+"""Validation of the arguments of a builder call, as the form of a step."""
 
 from __future__ import annotations
 
@@ -25,11 +25,7 @@ Place = str | int | None
 
 
 def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]) -> Form:
-    """Return the form of a step without results and without the regions that are built.
-
-    Raises:
-        UsageError: An argument is unknown, missing, or cannot be that; with its place in the caller's Python.
-    """
+    """Return the form of a step without results and without the regions that are built."""
     reader = _Reader(builder, op)
     for parameter, value, place in _assigned(op, arguments, named):
         reader.take(parameter, value, place)
@@ -39,7 +35,7 @@ def read_call(builder: Caller, op: CatalogueOp, arguments: Sequence[Any], named:
 def _assigned(
     op: CatalogueOp, arguments: Sequence[Any], named: Mapping[str, Any]
 ) -> list[tuple[Parameter, Any, Place]]:
-    """Return each parameter that is given, with its value and where in the call it stands."""
+    """Return each given parameter, with its value and its position in the call."""
     parameters = parameters_of(op)
     positional = [p for p in parameters if p.is_positional] or [p for p in parameters if p.is_required]
     found: list[tuple[Parameter, Any, Place]] = []
@@ -108,11 +104,7 @@ class _Reader:
         )
 
     def take(self, parameter: Parameter, value: Any, place: Place) -> None:
-        """Take one argument.
-
-        Raises:
-            UsageError: It cannot be that.
-        """
+        """Take one argument."""
         try:
             self._take(parameter, value)
         except ValueError as error:
@@ -129,7 +121,7 @@ class _Reader:
             if operand is None and handles:
                 operand = next((o for o in self._op.operands if o.name == "dynamic_options"), None)
             if handles and operand is None:
-                raise ValueError("no handle can stand there")
+                raise ValueError("a handle is not allowed there")
             if handles and operand is not None:
                 self._operands[operand.name] = self._handles(handles, operand)
         elif parameter.operand is not None:
@@ -144,7 +136,7 @@ class _Reader:
             return value
         if kind == "payload":
             if not isinstance(value, str):
-                raise ValueError(f"{value!r} is no text")
+                raise ValueError(f"{value!r} is not a string")
             return FormBlock(text=value)
         listed = value if isinstance(value, list | tuple) else (value,)
         return FormBlock(steps=tuple(pattern_form(self._builder, kind, v) for v in listed))
@@ -154,7 +146,7 @@ class _Reader:
             if isinstance(value, tuple | list):
                 raise ValueError(f"{len(value)} results of a step are given; unpack them: a, b = …")
             if not isinstance(value, BuiltHandle):
-                raise ValueError(f"{value!r} is no handle")
+                raise ValueError(f"{value!r} is not a handle")
             if value.kind is not None and value.kind not in spec.kinds:
                 raise ValueError(f"{value} is a {value.kind} handle ({value.type})")
             if not self._builder.block.sees(value.block):

@@ -1,4 +1,4 @@
-"""The ops of the catalogue as functions: families by the parts of their names, with help and completion."""
+"""Functions for the ops of the catalogue, in namespaces by op name, with help and completion."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ FAILURES_NAME = "failures"
 
 
 def _spelled(op: CatalogueOp, spec: AttributeSpec) -> str:
-    """Return the word that stands before a list of sizes in the text of a schedule."""
+    """Return the keyword before a list of sizes in the text of a schedule."""
     pieces = op.assembly.pieces if op.assembly else ()
     for before, piece in itertools.pairwise(pieces):
         if piece.kind == "attribute" and piece.text == spec.name and before.kind == "text":
@@ -237,7 +237,7 @@ class OpFamily:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Add a step, or return a pattern for one; see the op's own documentation."""
         if self._op is None:
-            raise error_here(f"transform.{self._path} is no op", f"Its ops: {', '.join(self._members())}.")
+            raise error_here(f"transform.{self._path} is not an op", f"Its ops: {', '.join(self._members())}.")
         return self._builder.call(self._op, arguments, named)
 
     def _members(self) -> list[str]:
@@ -245,7 +245,7 @@ class OpFamily:
 
 
 def _op_named(builder: Caller, path: str) -> CatalogueOp | None:
-    # Ops of one's own stand under their own names.
+    # User-defined ops have their own namespaces.
     name = next((n for n in (f"transform.{path}", path) if n in builder.catalogue), "")
     if not path or not name:
         return None
@@ -277,7 +277,7 @@ def member(builder: Caller, path: str, name: str) -> OpFamily:
 
 
 def is_pattern(op: CatalogueOp) -> bool:
-    """Return True for what stands in a step that takes patterns, and is no step itself."""
+    """Return True for pattern ops, which are nested in a step and are no steps."""
     return op.role in PATTERN_ROLES.values()
 
 

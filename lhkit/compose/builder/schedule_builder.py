@@ -1,4 +1,4 @@
-"""A schedule written by doing: each call adds a step, and the text is there at any time."""
+"""The schedule builder: each call appends a step to the text."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Body:
         self._node = Node(form)
         self._named = named
         self._asked: tuple[str, ...] = tuple(named.get(BODY_ARGUMENTS) or ())
-        # Where steps would land that stand between the regions of alternatives, which nothing may.
+        # Current block between the regions of alternatives, where no step is allowed.
         self._between = Block(set())
 
     def __enter__(self) -> Body:
@@ -118,7 +118,7 @@ class Body:
         if kind is not None:
             return
         if self._between.nodes:
-            raise error_here(f"the steps of {self.op.name} stand in its regions: with ….region() as …:")
+            raise error_here(f"the steps of {self.op.name} belong in its regions: with ….region() as …:")
         if not self._node.blocks:
             self._node.form = dataclasses.replace(self._node.form, regions=())
         types = tuple(v.type for v in self._node.blocks[0].yielded) if self._node.blocks else ()
@@ -155,7 +155,7 @@ class Body:
         return tuple(TypedName(stem, v.type) for v in given)
 
 
-# What steps and bodies call; nobody types them.
+# Called by steps and bodies, not by users.
 _MACHINERY = {"add", "call", "enter", "leave"}
 _CLOSED = ("transform.alternatives",)
 
@@ -240,7 +240,7 @@ class Builder:
         options: Sequence[KnobValue] | Mapping[str, int],
         names: str | None = None,
     ) -> Any:
-        """Return a parameter that stands for a choice: ``s.knob("tile_m", 8, options=[4, 8, 16])``.
+        """Return the parameter of a knob: ``s.knob("tile_m", 8, options=[4, 8, 16])``.
 
         Args:
             name: Its name, which ``knobs={…}`` and sweeps use.
@@ -313,7 +313,7 @@ class Builder:
         """
         ends = bool(self.block.nodes) and self.block.nodes[-1].form.op in YIELDS
         if ends and not is_pattern(op):
-            raise error_here("nothing can stand behind a yield: it ends its block")
+            raise error_here("nothing can follow a yield: it ends its block")
         form = read_call(self, op, arguments, named)
         if any(r.kind in BUILT_REGIONS for r in op.regions):
             body = Body(self, op, form, dict(named))
@@ -414,7 +414,7 @@ def _spelled(value: KnobValue, *, typed: bool = False) -> str:
     return f"{value:e} : f64" if isinstance(value, float) else quoted(value)
 
 
-# Schedules built by Python calls: ``with lhkit.building(payload) as s:``.
+# Schedules built by Python calls: ``with lhkit.build(payload) as s:``.
 
 
 class ScheduleBuilder(Builder):
@@ -447,13 +447,11 @@ class ScheduleBuilder(Builder):
             ScheduleError: As of `schedule`.
         """
         if self.payload is None:
-            raise usage_error(
-                "there is no payload to apply the schedule to", "Give it: lhkit.building(payload)."
-            )
+            raise usage_error("there is no payload to apply the schedule to", "Give it: lhkit.build(payload).")
         return trace_schedule(self.payload, self.schedule(), worker=self._worker)
 
 
-def building(
+def build(
     payload: Payload | None = None,
     *,
     bind: Sequence[str] = (),
@@ -467,12 +465,12 @@ def building(
 
     ::
 
-        with lhkit.building(payload) as s:
+        with lhkit.build(payload) as s:
             matmul = s.match(ops=["linalg.matmul"])
             tiled, *loops = s.structured.tile_using_for(matmul, tile_sizes=[8, 32])
         schedule = s.schedule()
 
-    Building needs no compiler, once what it knows of the ops is kept; only ``s.schedule()`` and ``s.trace()``
+    Building needs no compiler once the catalogue is cached; only ``s.schedule()`` and ``s.trace()``
     ask it.
 
     Args:

@@ -1,4 +1,4 @@
-"""The results of a step that is being built: how many, of which types, under which names."""
+"""Results of a step under construction: number, types and names."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def type_text(text: object) -> str:
         ValueError: It is none of them.
     """
     if not isinstance(text, str) or not text:
-        raise ValueError(f"{text!r} is no type: 'op', 'value', 'param', the name of an op, or MLIR text")
+        raise ValueError(f"{text!r} is not a type: 'op', 'value', 'param', the name of an op, or MLIR text")
     return _TYPES.get(text) or (text if text.startswith("!") else f'!transform.op<"{text}">')
 
 
 def attribute_data(value: Any, spec: AttributeSpec) -> tuple[AttributeValue, tuple[BuiltHandle, ...]]:
-    """Return what a Python value is as an attribute, and the handles that stand in it.
+    """Return what a Python value is as an attribute, and the handles in it.
 
     Raises:
         ValueError: It is no value of that attribute; the message says what would be one.
@@ -59,13 +59,13 @@ def attribute_data(value: Any, spec: AttributeSpec) -> tuple[AttributeValue, tup
 
 def _items(value: Any, what: str) -> Sequence[Any]:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
-        raise ValueError(f"{_shown(value)} is no list of {what}")
+        raise ValueError(f"{_shown(value)} is not a list of {what}")
     return value
 
 
 def _integer(value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ValueError(f"{_shown(value)} is no integer")
+        raise ValueError(f"{_shown(value)} is not an integer")
     return int(value.__index__())
 
 
@@ -76,7 +76,7 @@ def _shown(value: Any) -> str:
 def _scalar(value: Any, kind: str) -> Scalar:
     if kind in ("flag", "bool", "bools"):
         if not isinstance(value, bool):
-            raise ValueError(f"{_shown(value)} is neither True nor False")
+            raise ValueError(f"{_shown(value)} is not a bool")
         return value
     if kind in ("int", "ints"):
         return _integer(value)
@@ -88,7 +88,7 @@ def _scalar(value: Any, kind: str) -> Scalar:
     if kind in ("any", "attributes") and not isinstance(value, str):
         return mlir_text(value)
     if not isinstance(value, str):
-        raise ValueError(f"{_shown(value)} is no string")
+        raise ValueError(f"{_shown(value)} is not a string")
     return value
 
 
@@ -111,7 +111,7 @@ def mlir_text(value: Any) -> str:
 
 def _dictionary(value: Any) -> tuple[AttributeValue, tuple[BuiltHandle, ...]]:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{_shown(value)} is no dictionary")
+        raise ValueError(f"{_shown(value)} is not a dictionary")
     entries: list[Items] = []
     handles: list[BuiltHandle] = []
     for name, entry in value.items():
@@ -209,7 +209,7 @@ def automatic_name(form: Form, op: CatalogueOp, spec: ResultSpec, count: int) ->
 
 
 def automatic_names(form: Form, op: CatalogueOp, counts: Sequence[int], taken: Collection[str]) -> list[str]:
-    """Return a free name for each result of an op that stands for handles."""
+    """Return an unused name for each handle result of an op."""
     names: list[str] = []
     for spec, count in zip(op.results, counts, strict=True):
         if count:

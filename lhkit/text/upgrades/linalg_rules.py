@@ -1,4 +1,4 @@
-"""Named ops of linalg that are now other ops, or are written in another way."""
+"""Upgrade rules for named ops of linalg."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from typing import Literal
 from lhkit.model.fatal_attributes import ELEMENTWISE, KINDS, NAMES, ElementwiseSpelling, kind_attribute
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import BlockLabel, OpSyntax
-from lhkit.text.parser import are_balanced, closing, outside_brackets, read_syntax, source_of, split_list
+from lhkit.text.parser import (
+    are_balanced,
+    closing,
+    first_outside,
+    outside_brackets,
+    read_syntax,
+    source_of,
+    split_list,
+)
 from lhkit.text.script import Replacement, with_replacements
 from lhkit.text.upgrades.rule_edits import (
     Finding,
+    attribute_entries,
     between,
     hint,
     inserted,
@@ -42,13 +51,8 @@ _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d+|\?)x)*)")
 
 def _elementwise(op: OpSyntax) -> Iterable[Finding]:
     """One op with a kind took the place of the unary and the binary one; scalars need their maps written."""
-    tokens = op.head
-    start = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
-    entries: list[list[Token]] = []
-    edits: list[Replacement] = []
-    if start is not None:
-        end = closing(tokens, start)
-        entries = split_list(tokens[start + 1 : end])
+    dictionary = attribute_entries(op)
+    entries = dictionary[2] if dictionary else []
     said = {e[0].text: source_of(e[2:]) for e in entries}
     kind = re.search(r"<\s*(\w+)\s*>", said.get("fun", ""))
     name = kind[1] if kind else _DEFAULT_KIND[op.spelling]
@@ -59,18 +63,16 @@ def _elementwise(op: OpSyntax) -> Iterable[Finding]:
             f"cast the inputs first, then linalg.elementwise kind=#linalg.elementwise_kind<{name}>",
         )
         return
-    maps = indexing_maps(tokens)
+    maps = indexing_maps(op.head)
     if maps is None:
         instead = f"linalg.elementwise kind=#linalg.elementwise_kind<{name}> ins(…) outs(…)"
         yield hint(op.at, f"{op.spelling} is linalg.elementwise today", instead)
         return
     new = f"linalg.elementwise kind=#linalg.elementwise_kind<{name}>{maps}"
     rest = [source_of(e) for e in entries if e[0].text != "fun"]
-    if start is not None:
-        edits = [between(op.at, tokens[end], " ".join([new, *([f"{{{', '.join(rest)}}}"] if rest else [])]))]
-    else:
-        edits = [replaced(op.at, new)]
-    yield rewrite(op.at, f"{op.spelling} {{{name}}}", f"linalg.elementwise <{name}>", *edits, until=22)
+    new += f" {{{', '.join(rest)}}}" if rest else ""
+    edit = between(op.at, dictionary[1] if dictionary else op.at, new)
+    yield rewrite(op.at, f"{op.spelling} {{{name}}}", f"linalg.elementwise <{name}>", edit, until=22)
 
 
 def indexing_maps(tokens: Sequence[Token]) -> str | None:
@@ -170,18 +172,13 @@ LINALG_RULES: dict[str, tuple[Callable[[OpSyntax], Iterable[Finding]], ...]] = {
 # "any": named ops stay where the bindings have them; else all ops are rewritten, as far as they can be.
 Wanted = Literal["any", "named", "elementwise"]
 _REMOVED_IN = 24  # the LLVM that was under development then
-# Takes an op or a label, and whether it stands in a schedule.
+# Takes an op or a label, and whether it is in a schedule.
 Respelling = Callable[[OpSyntax | BlockLabel, bool], Iterable[Finding]]
 _MENTIONED = re.compile(rf"\b(?:{'|'.join(re.escape(name) for name in KINDS)}|{re.escape(ELEMENTWISE)})\b")
 
 
 def respelling(spelling: ElementwiseSpelling, wanted: Wanted) -> Respelling:
-    """Return the rule that rewrites the elementwise ops of a text.
-
-    Args:
-        spelling: What the bindings take.
-        wanted: Which of the two is to be written where the bindings take both.
-    """
+    """Return the rule that rewrites the elementwise ops of a text."""
     if not spelling.form or (wanted == "named" and spelling.named):
         to_kind = False
     elif not spelling.named or wanted == "elementwise":
@@ -356,7 +353,7 @@ def _match_names(op: OpSyntax) -> Iterator[Finding]:
     """Match by name what was matched by kind."""
     names, end = _matched_names(op)
     tokens = op.head
-    start = next((i for i in outside_brackets(tokens) if tokens[i].text == "attributes"), None)
+    start = first_outside(tokens, "attributes")
     if names != [ELEMENTWISE] or start is None:
         return
     entries = split_list(tokens[start + 2 : closing(tokens, start + 1)])

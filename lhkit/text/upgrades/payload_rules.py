@@ -1,4 +1,4 @@
-"""Payload ops of the past: the standard dialect, tensors before they had one, named ops that are now others."""
+"""Upgrade rules for payload ops: the std dialect, early tensor ops, renamed ops."""
 
 from __future__ import annotations
 
@@ -368,7 +368,7 @@ def _tensor_store(op: OpSyntax) -> Iterable[Finding]:
 
 
 def _init_tensor(op: OpSyntax) -> Iterable[Finding]:
-    """``linalg.init_tensor [4, %n] : T`` is ``tensor.empty(%n) : T``: the static sizes stand in the type."""
+    """``linalg.init_tensor [4, %n] : T`` is ``tensor.empty(%n) : T``: the type has the static sizes."""
     tokens = op.head
     if not tokens or tokens[0].text != "[":
         return

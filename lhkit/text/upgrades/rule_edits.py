@@ -1,13 +1,14 @@
-"""What an upgrade is made of: edits of the text, with the reason for each, and hints where there is none."""
+"""Edits, changes and hints of upgrade rules, and the trailing types of ops."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import Name, OpSyntax
-from lhkit.text.parser import closing, outside_brackets, source_of, split_list
+from lhkit.text.parser import closing, first_outside, outside_brackets, source_of, split_list
 from lhkit.text.script import Replacement
 
 
@@ -91,13 +92,22 @@ def inserted(offset: int, text: str) -> Replacement:
 
 
 def rewrite(at: Token, old: str, new: str, *edits: Replacement, until: int | None = None) -> Rewrite:
-    """Return a rewrite of what stands at a token."""
+    """Return a rewrite located at a token."""
     return Rewrite(Change(at.line, old, new, until), edits)
 
 
 def hint(at: Token, message: str, instead: str) -> Hint:
     """Return a hint at a token."""
     return Hint(at.line, at.column, message, instead)
+
+
+def attribute_entries(op: OpSyntax) -> tuple[Token, Token, list[list[Token]]] | None:
+    """Return the braces of the first attribute dictionary of an op and its entries, or None."""
+    start = first_outside(op.head, "{")
+    if start is None:
+        return None
+    end = closing(op.head, start)
+    return op.head[start], op.head[end], split_list(op.head[start + 1 : end])
 
 
 # Types that transform ops end with: reading them, and adding those that older versions did without.
@@ -133,11 +143,11 @@ def own_tokens(op: OpSyntax) -> tuple[Token, ...]:
 def signature_of(op: OpSyntax) -> Signature:
     """Return the types that a op ends with."""
     tokens = own_tokens(op)
-    colon = next((i for i in outside_brackets(tokens) if tokens[i].text == ":"), None)
+    colon = first_outside(tokens, ":")
     if colon is None:
         return Signature(None)
     behind = tokens[colon + 1 :]
-    arrow = next((i for i in outside_brackets(behind) if behind[i].text == "->"), None)
+    arrow = first_outside(behind, "->")
     if arrow is None:
         return Signature(colon, _types(behind))
     return Signature(colon, _types(behind[:arrow]), _types(behind[arrow + 1 :]))
@@ -207,7 +217,7 @@ def _annotated(op: OpSyntax) -> Iterator[tuple[Token, list[Token]]]:
 
 
 def inline_type_edits(op: OpSyntax) -> tuple[Replacement, ...]:
-    """Return the edits that take the types out of an op's lists; today they stand with the others."""
+    """Return the edits that take the types out of an op's lists; today they are trailing types."""
     return tuple(Replacement(value.end, type_[-1].end, "") for value, type_ in _annotated(op))
 
 
@@ -263,3 +273,24 @@ def _results(op: OpSyntax) -> Types:
 def today(type_: str) -> str:
     """Return a handle type in today's spelling."""
     return ANY_OP if type_ == PDL_OPERATION else type_
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a rule may look at beside its op: the types of values, and the ops of its block."""
+
+    types: Types
+    siblings: Sequence[OpSyntax]
+
+    @functools.cached_property
+    def numbered_uses(self) -> Mapping[str, Sequence[Token]]:
+        """The uses of one of several results, ``%loops#1``, in the block and in regions inside it, by name."""
+        found: dict[str, list[Token]] = {}
+        inside = (inner for sibling in self.siblings for inner in sibling.walk())
+        for token in (token for inner in inside for token in inner.tokens):
+            if token.kind == "value" and "#" in token.text:
+                found.setdefault(token.text.partition("#")[0], []).append(token)
+        return found
+
+
+Rule = Callable[[OpSyntax, Scope], Iterable[Finding]]

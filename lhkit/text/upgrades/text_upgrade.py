@@ -1,4 +1,4 @@
-"""The upgrade of a text: rules on its ops until nothing changes, then its sequences."""
+"""Upgrade driver: applies rules to a fixpoint, then names top-level sequences."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 
+from lhkit.model.step_form import op_of_type
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import BlockLabel, OpSyntax, Syntax
 from lhkit.text.parser import SHORT_NAMES, are_balanced, read_syntax, source_of
 from lhkit.text.script import Replacement, with_replacements
 from lhkit.text.upgrades.linalg_rules import Respelling
 from lhkit.text.upgrades.payload_rules import find_in_payload
-from lhkit.text.upgrades.rule_context import Scope
 from lhkit.text.upgrades.rule_edits import (
     ANY_OP,
     PDL_OPERATION,
@@ -22,6 +22,7 @@ from lhkit.text.upgrades.rule_edits import (
     Finding,
     Hint,
     Rewrite,
+    Scope,
     Upgrade,
     arguments_in,
     between,
@@ -33,7 +34,7 @@ from lhkit.text.upgrades.rule_edits import (
 )
 from lhkit.text.upgrades.transform_rules import find_in_transform, rename_payload_ops
 
-# Sequences that were applied as they stood: today the interpreter applies a named sequence of a module.
+# Top-level sequences: today the interpreter applies a named sequence of a module.
 
 
 TOP_LEVEL = frozenset(
@@ -45,7 +46,6 @@ TOP_LEVEL = frozenset(
     )
 )
 _MARK = "transform.with_named_sequence"
-_OP_TYPE = re.compile(r'!transform\.op<"([^"]+)">')
 # Transform ops by their first word, as they stood in sequences without the dialect's name.
 _FAMILIES = ("structured", "loop", "match", "param", "debug", "test")
 _PLAIN = frozenset(
@@ -67,7 +67,7 @@ _STRUCTURED = frozenset(("tile_to_foreach_thread_op",))
 
 
 def find_sequences(ops: Sequence[OpSyntax]) -> Iterable[OpSyntax]:
-    """Yield the sequences that are applied as they stand, whether in a module or not."""
+    """Yield the top-level sequences that older interpreters applied, in a module or not."""
     for op in ops:
         if op.spelling in TOP_LEVEL and not op.is_generic:
             yield op
@@ -78,11 +78,7 @@ def find_sequences(ops: Sequence[OpSyntax]) -> Iterable[OpSyntax]:
 
 def entry_bindings(op: OpSyntax) -> tuple[str, ...]:
     """Return the payload op that each extra argument of a sequence takes, "" where its type does not say."""
-    found = []
-    for part in _arguments(op)[1:]:
-        match = _OP_TYPE.search(source_of(part))
-        found.append(match[1] if match else "")
-    return tuple(found)
+    return tuple(op_of_type(source_of(part)) or "" for part in _arguments(op)[1:])
 
 
 def to_named_sequence(op: OpSyntax, name: str) -> Finding:
@@ -119,7 +115,7 @@ def _header(name: str, arguments: str) -> str:
 
 
 def _replace(op: OpSyntax, label: BlockLabel, name: str) -> list[Replacement]:
-    """Turn the sequence itself into the named sequence; its arguments, body and comments stay as they stand."""
+    """Turn the sequence itself into the named sequence; its arguments, body and comments stay unchanged."""
     region = op.regions[0]
     opening = f"module attributes {{{_MARK}}} {{\ntransform.named_sequence @{name}"
     ends = region.ops and region.ops[-1].spelling in ("transform.yield", "yield")
@@ -242,7 +238,7 @@ def _upgrade_part(text: str, elementwise: Respelling | None) -> Upgrade:
 
 
 def has_top_level_sequence(text: str) -> bool:
-    """Return True for a text with a sequence that today's interpreter does not apply as it stands."""
+    """Return True for a text with a top-level sequence, which today's interpreter does not apply."""
     return any(True for _ in find_sequences(read_syntax(text, is_old=True).ops))
 
 
@@ -297,7 +293,7 @@ def _first(rules: Iterable[Iterable[Finding]]) -> Iterable[Finding]:
 
 
 class _State:
-    """A text on its way, with what became of it."""
+    """Mutable state of an upgrade: the text, its changes and hints, and the origin of each line."""
 
     def __init__(self, text: str, elementwise: Respelling | None) -> None:
         self.text = text

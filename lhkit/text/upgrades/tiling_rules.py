@@ -1,4 +1,4 @@
-"""Sizes, threads and mappings of tiling ops: where they stood, and where they stand today."""
+"""Upgrade rules for sizes, threads, mappings and results of tiling ops."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from lhkit.text.lexer import Token
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.parser import closing, outside_brackets, source_of, split_list
+from lhkit.text.parser import closing, first_outside, outside_brackets, source_of, split_list
 from lhkit.text.script import Replacement
-from lhkit.text.upgrades.rule_context import Scope
 from lhkit.text.upgrades.rule_edits import (
     ANY_OP,
     Finding,
+    Scope,
+    attribute_entries,
     between,
     functional,
     inserted,
@@ -26,44 +27,38 @@ from lhkit.text.upgrades.rule_edits import (
 
 
 def add_sizes_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """``tile_using_for %op [4, 8]`` has its keyword today; interchange stands outside of the attributes."""
-    tokens = op.head
-    at = next((i for i in outside_brackets(tokens) if tokens[i].text == "["), None)
-    if at is not None and at > 0 and tokens[at - 1].kind == "value":
-        yield rewrite(
-            op.at, "[sizes]", "tile_sizes [sizes]", inserted(tokens[at].start, "tile_sizes "), until=20
-        )
-        return
-    yield from _entries_as_words(op, {"interchange": "interchange = "})
+    """``tile_using_for %op [4, 8]`` has its keyword today; interchange is no attribute."""
+    yield from list(_sizes_word(op, until=20)) or _entries_as_words(op, {"interchange": "interchange = "})
 
 
 def fuse_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """Sizes and interchange of ``structured.fuse`` stood among the attributes."""
+    """Sizes and interchange of ``structured.fuse`` were attributes."""
     yield from _entries_as_words(op, {"tile_sizes": "tile_sizes ", "tile_interchange": "interchange "})
+    yield from _sizes_word(op, until=22)
+
+
+def _sizes_word(op: OpSyntax, until: int) -> Iterable[Finding]:
     tokens = op.head
-    at = next((i for i in outside_brackets(tokens) if tokens[i].text == "["), None)
+    at = first_outside(tokens, "[")
     if at is not None and at > 0 and tokens[at - 1].kind == "value":
-        yield rewrite(
-            op.at, "[sizes]", "tile_sizes [sizes]", inserted(tokens[at].start, "tile_sizes "), until=22
-        )
+        edit = inserted(tokens[at].start, "tile_sizes ")
+        yield rewrite(op.at, "[sizes]", "tile_sizes [sizes]", edit, until=until)
 
 
 def _entries_as_words(op: OpSyntax, words: dict[str, str]) -> Iterable[Finding]:
     """Move entries of the attribute dictionary in front of it, where words introduce them."""
-    tokens = op.head
-    start = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
-    if start is None:
+    dictionary = attribute_entries(op)
+    if dictionary is None:
         return
-    end = closing(tokens, start)
-    entries = split_list(tokens[start + 1 : end])
+    first, last, entries = dictionary
     moved = [e for w in words for e in entries if e[0].text == w]
     if not moved:
         return
     rest = [source_of(e) for e in entries if e not in moved]
     texts = [words[e[0].text] + _number_list(e[2:]) for e in moved]
-    dictionary = [f"{{{', '.join(_unit(r) for r in rest)}}}"] if rest else []
+    remaining = [f"{{{', '.join(_unit(r) for r in rest)}}}"] if rest else []
     old = ", ".join(e[0].text for e in moved)
-    edit = between(tokens[start], tokens[end], " ".join([*texts, *dictionary]))
+    edit = between(first, last, " ".join([*texts, *remaining]))
     yield rewrite(op.at, f"{{{old} = …}}", " … ".join(t.split("[")[0].strip() for t in texts) + " […]", edit)
 
 
@@ -86,10 +81,10 @@ _MAPPED = ("x", "y", "z")
 def forall_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Sizes, threads and their mapping in the attributes; an empty list of threads beside sizes."""
     tokens = op.head
-    start = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
-    if start is not None:
-        end = closing(tokens, start)
-        entries = {e[0].text: e[2:] for e in split_list(tokens[start + 1 : end])}
+    dictionary = attribute_entries(op)
+    if dictionary is not None:
+        first, last, listed = dictionary
+        entries = {e[0].text: e[2:] for e in listed}
         texts = [f"{w} {_number_list(entries[w])}" for w in ("num_threads", "tile_sizes") if w in entries]
         if "thread_dim_mapping" in entries:
             numbers = _number_list(entries["thread_dim_mapping"])[1:-1].split(", ")
@@ -97,7 +92,7 @@ def forall_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
                 dims = ", ".join(f"#gpu.thread<{_MAPPED[int(n)]}>" for n in numbers)
                 texts.append(f"(mapping = [{dims}])")
         if texts:
-            edit = between(tokens[start], tokens[end], " ".join(texts))
+            edit = between(first, last, " ".join(texts))
             yield rewrite(op.at, "{num_threads = …}", " ".join(texts), edit, until=16)
             return
     sized = any(t.text == "tile_sizes" for t in tokens)
@@ -125,30 +120,25 @@ def without_commas(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 def gpu_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """``blockDim`` was an attribute, and so was the flag."""
-    tokens = op.head
-    start = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
-    if start is None:
+    dictionary = attribute_entries(op)
+    if dictionary is None:
         return
-    end = closing(tokens, start)
+    first, last, entries = dictionary
     words = {"blockDim": "block_dims", "gridDim": "grid_dims", "warpSize": "warp_size"}
     if op.spelling.endswith("to_blocks"):
         words["blockDim"] = "grid_dims"
     texts = []
-    for entry in split_list(tokens[start + 1 : end]):
+    for entry in entries:
         key = entry[0].text
         texts.append(key if len(entry) == 1 else f"{words.get(key, key)} = {_number_list(entry[2:])}")
     texts.sort(key=lambda t: " = " in t)
-    yield rewrite(
-        op.at,
-        source_of(tokens[start : end + 1]),
-        " ".join(texts),
-        between(tokens[start], tokens[end], " ".join(texts)),
-        until=17,
-    )
+    old = source_of([t for t in op.head if first.start <= t.start <= last.start])
+    new = " ".join(texts)
+    yield rewrite(op.at, old, new, between(first, last, new), until=17)
 
 
 def interchange_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    """The order of ``structured.interchange`` stands outside of the attributes."""
+    """The order of ``structured.interchange`` is no attribute."""
     yield from _entries_as_words(op, {"iterator_interchange": "iterator_interchange = "})
 
 

@@ -1,4 +1,4 @@
-"""Transform ops of the past: other names, other results, other places for sizes and types."""
+"""Upgrade rules for transform ops: renamed ops, results, sizes and types."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from lhkit.text.parser import closing, outside_brackets, source_of, split_list
 from lhkit.text.script import Replacement
 from lhkit.text.upgrades.linalg_rules import TRANSPOSED
 from lhkit.text.upgrades.payload_rules import QUALIFIED, STANDARD
-from lhkit.text.upgrades.rule_context import Rule, Scope
 from lhkit.text.upgrades.rule_edits import (
     ANY_OP,
     PARAM,
     Finding,
+    Rule,
+    Scope,
+    attribute_entries,
     between,
     functional,
     hint,
@@ -137,20 +139,14 @@ def _with_attributes(op: OpSyntax, name: str) -> list[Replacement]:
     if name == "get_closest_isolated_parent" and after is not None:
         return [inserted(after.end, " {isolated_from_above}")]
     if name == "loop.get_parent_for" and after is not None:
-        tokens = op.head
-        dictionary = next((i for i in outside_brackets(tokens) if tokens[i].text == "{"), None)
-        entries = [] if dictionary is None else split_list(tokens[dictionary + 1 : closing(tokens, dictionary)])
-        said = {e[0].text: source_of(e[2:]) for e in entries}
-        loop = (
-            "affine.for"
-            if said.get("affine", "false") != "false" or ("affine" in said and not said["affine"])
-            else "scf.for"
-        )
+        dictionary = attribute_entries(op)
+        said = {e[0].text: source_of(e[2:]) for e in dictionary[2]} if dictionary else {}
+        loop = "scf.for" if said.get("affine", "false") == "false" else "affine.for"
         depth = said.get("num_loops", "1").partition(" ")[0]
         text = f'{{op_name = "{loop}"' + (f", nth_parent = {depth}" if depth != "1" else "") + "}"
         if dictionary is None:
             return [inserted(after.end, " " + text)]
-        return [between(tokens[dictionary], tokens[closing(tokens, dictionary)], text)]
+        return [between(*dictionary[:2], text)]
     if name == "split_handles":
         return _without_count(op)
     return []
