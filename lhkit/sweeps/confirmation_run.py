@@ -167,7 +167,7 @@ class Confirming:
                 while len(self._runs) < self.most_processes and self._sample(names) is not None:
                     pass
             found = self.confirmation()
-            return dataclasses.replace(found, hot_loops=self._look_into(found.verdict.leader.name))
+            return dataclasses.replace(found, hot_loops=self._find_hot_loops(found.verdict.leader.name))
         finally:
             self._close_worker()
             if self._log is not None:
@@ -289,7 +289,7 @@ class Confirming:
         options = {"worker": worker, "limits": self._limits, **self._compiling}
         return compile_kernel(self._payload, self._schedules[name], **options)
 
-    def _look_into(self, name: str) -> HotLoops | None:
+    def _find_hot_loops(self, name: str) -> HotLoops | None:
         """Return what bounds a contender, or None if it is not known."""
         if self._is_stopped:
             return None
