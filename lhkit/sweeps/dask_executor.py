@@ -34,7 +34,7 @@ from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
 from lhkit.worker.temp_folders import temporary_folder
 
-# The Dask cluster of a sweep: connected to or started, its versions compared, its machines looked at.
+# The Dask cluster of a sweep: connection or start, version check, and probing of its machines.
 
 
 _START_SECONDS = 60

@@ -24,7 +24,7 @@ from lhkit.worker.shared_arrays import dtype_named
 from lhkit.worker.temp_folders import wait_for_lock
 from lhkit.worker.user_folders import machine_folder, open_private
 
-# What a sweep tries, as it travels to another machine: with the files that its arrays live in.
+# Serialization of payloads for other machines, with the files of their arrays.
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ _OTHER_FOLDER = "Set LHKIT_STATE_DIR to another folder on that machine."
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How a sweep has its variants tried, on every machine.
+    """The settings of a sweep that every machine shares.
 
     Attributes:
         sweep: Tells this sweep from others.
@@ -130,7 +130,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What comes back from a machine.
+    """The answer of a machine.
 
     Attributes:
         environment: Hash of the machine, its toolchain and pipeline.

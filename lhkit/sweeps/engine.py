@@ -18,11 +18,11 @@ from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_task import Task, Variant
 from lhkit.sweeps.variant_record import SCHEMA, SweepEnd, SweepRecord, best_of
 
-# What is running when a sweep is stopped may still come to its end within this time.
+# A variant that runs at the stop may still finish within this time.
 _GRACE_SECONDS = 0.2
-# Variants that are known take no time; in between the event loop gets its turn.
+# Known variants take no time: yield to the event loop after so many.
 _KNOWN_AT_A_TIME = 64
-# What the time of a variant is spent on; all beside it is the engine's.
+# The phases of a variant in the worker; the remaining time is the engine's.
 WORKER_PARTS = ("apply", "compile", "verify", "time")
 
 
@@ -51,7 +51,7 @@ class SweepEvent:
 
 @dataclass(slots=True)
 class SweepProgress:
-    """A sweep as far as it has come.
+    """Progress of a sweep.
 
     Attributes:
         records: Of the variants asked for, in that order.

@@ -58,11 +58,11 @@ class Trial:
 
 
 class Executor(Protocol):
-    """What tries variants."""
+    """Tries variants."""
 
     @property
     def capacity(self) -> int:
-        """How many it tries at a time."""
+        """The number of variants that it tries at a time."""
 
     async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
         """Try a variant.

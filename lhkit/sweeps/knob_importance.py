@@ -18,7 +18,7 @@ Method = Literal["variance of log time", "variance of ranks"]
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """How much one knob explains.
+    """The importance of one knob.
 
     Attributes:
         knob: Its name.
@@ -35,7 +35,7 @@ class Importance:
 
 @dataclass(frozen=True, slots=True)
 class KnobImportance:
-    """How much each knob explains.
+    """The importance of all knobs.
 
     Attributes:
         knobs: The knobs with more than one value, the most important first.
@@ -108,7 +108,7 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return ranks
 
 
-# Knobs that made no difference in a sweep.
+# Knobs without effect.
 
 
 def knobs_without_effect(result: SweepResult) -> tuple[str, ...]:
