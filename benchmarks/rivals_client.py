@@ -1,4 +1,4 @@
-"""Rivals from the client's side: whether they are installed, their processes, and one prepared task each."""
+"""Rivals from the client's side: processes, prepared tasks, and the fastest setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite: families and shapes that are measured side by side with what a user would pick instead."""
+"""Values of the suite: rivals, families, shapes, goals, and results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OURS = "lhkit"
 
 @dataclass(frozen=True, slots=True)
 class RivalTask:
-    """What a rival is to compute.
+    """The task of a rival.
 
     Attributes:
         family: Name of the family, which is that of a generator of payloads.
@@ -86,7 +86,7 @@ class TriedSetting:
 
 @dataclass(frozen=True, slots=True)
 class ChosenSetting:
-    """Which setting of a rival was measured.
+    """The setting in which a rival was measured.
 
     Attributes:
         rival: Name of the rival.
@@ -149,7 +149,7 @@ class SuiteFamily:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What belongs into the suite and is not in it, and why."""
+    """An entry that the suite should have and has not, and the reason."""
 
     what: str
     why: str
@@ -157,7 +157,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class SuiteTable:
-    """What there is to be measured.
+    """Rivals and families of the suite.
 
     Attributes:
         rivals: What families are measured beside.
@@ -189,7 +189,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class SuiteRow:
-    """What came of one shape.
+    """The result of one shape.
 
     Attributes:
         family: Name of the family.

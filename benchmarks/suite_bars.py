@@ -1,4 +1,4 @@
-"""Speeds against rivals as bars on a logarithmic axis: to the right of the line faster, to the left slower."""
+"""Speeds against rivals as bars on a logarithmic axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lhkit.suite/1``: a run of the suite as JSON and back; each row holds its ``lhkit.bench/1``."""
+"""``lhkit.suite/1``: serialization of a run of the suite as JSON; each row holds its ``lhkit.bench/1``."""
 
 from __future__ import annotations
 

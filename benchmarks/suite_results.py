@@ -1,4 +1,4 @@
-"""What a run of the suite says: ratios against each rival, shares of limits, and whether goals are reached."""
+"""Ratios against each rival, shares of limits, goals, and two runs against each other."""
 
 from __future__ import annotations
 

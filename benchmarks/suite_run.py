@@ -60,7 +60,7 @@ _QUICK_ROUNDS, _QUICK_SECONDS = 6, 0.4
 
 @dataclass(frozen=True, slots=True)
 class SuiteOptions:
-    """How the suite is run.
+    """Options of a run of the suite.
 
     Attributes:
         is_quick: Small shapes and few rounds: to see that all works, not how fast it is.

@@ -1,4 +1,4 @@
-"""A run of the suite in words: a table a family, what was left out, and which goals are reached."""
+"""A run of the suite as text: one table per family, omitted entries, settings, and goals."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class RooflinePoint:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """What to draw.
+    """The roofline plot.
 
     Attributes:
         points: One an entry.

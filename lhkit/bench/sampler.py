@@ -28,7 +28,7 @@ Progress = Callable[[int, int], None]
 
 
 class Outsider(Protocol):
-    """What is measured beside kernels in a process of its own.
+    """An entry that is sampled beside kernels in a process of its own.
 
     Attributes:
         name: What it is called.
@@ -154,7 +154,7 @@ class Sampling:
 
     @property
     def _inside(self) -> int:
-        """How many entries the worker samples."""
+        """The number of entries that the worker samples."""
         return len(self.names) - len(self.outsiders)
 
     def _run(self, budget: Budget, order: random.Random, progress: Progress | None) -> None:

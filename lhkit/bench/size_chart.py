@@ -41,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class ThroughputPlot:
-    """What to draw: a line an entry, and the peak at each size as (size, GFLOP/s)."""
+    """The plot: one line per entry, and the peak at each size as (size, GFLOP/s)."""
 
     lines: tuple[Line, ...]
     peak: tuple[tuple[float, float], ...]

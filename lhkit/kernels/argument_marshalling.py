@@ -129,7 +129,7 @@ def pack_result(packing: Packing, type_: ArrayType) -> tuple[Descriptor, Array |
     return packing.reserve(shape, dtype)
 
 
-# What decides a kernel, as the worker is told it.
+# The recipe of a kernel, as fields of a request.
 
 
 def describe_recipe(

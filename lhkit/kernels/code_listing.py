@@ -166,7 +166,7 @@ def hot_loops_bundle(hot: HotLoops) -> dict[str, Any]:
 # Machine code of the hot loops beside the IR that it comes from, as HTML and as text.
 
 
-# The sort of an instruction is said by a mark, a word, and last by colour.
+# The sort of an instruction has a mark and a word besides its colour.
 _MARKS: dict[Sort, str] = {
     "FMA": "✱", "arithmetic": "+", "division": "÷", "load": "↓", "store": "↑", "spill": "⚠", "gather": "⇊",
     "shuffle": "⇄", "branch": "↺", "call": "→", "other": "·",

@@ -16,7 +16,7 @@ from lhkit.kernels.instruction_sets import (
 )
 from lhkit.model.instructions import Access, Architecture, Bound, HotLoop, HotLoops, Instruction, MachineCode
 
-# Chains of results that one iteration of a loop hands to the next: they cannot overlap.
+# Loop-carried dependence chains: their iterations cannot overlap.
 
 
 # Cycles from operands to result, typical of cores of the last ten years.

@@ -55,7 +55,7 @@ _ARM_SHUFFLE = re.compile(r"dup|ins|ext|zip[12]|uzp[12]|trn[12]|tb[lx]|rev\d+")
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What an instruction does with elements.
+    """The operation of an instruction on elements.
 
     Attributes:
         kind: ``fma`` (multiplies and adds), other ``arithmetic``, ``division`` (and square root),

@@ -38,7 +38,7 @@ from lhkit.worker.framing import Message, Request, record
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import Descriptor, Packing, arrays_in, dtype_named
 
-# Why a schedule does not apply, as its trace tells it: for kernels the same words and places as for traces.
+# Errors of schedules that do not apply: the same diagnostics for kernels as for traces.
 
 
 _STAGE = "apply"

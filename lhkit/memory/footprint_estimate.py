@@ -58,7 +58,7 @@ def predict_footprint(program: MemoryProgram, arguments: Sequence[tuple[int, ...
 
 @dataclass(slots=True)
 class _Moment:
-    """What there is after a number of iterations."""
+    """The abstract state after a number of iterations."""
 
     heap: Heap
     values: list[Value]

@@ -74,7 +74,7 @@ class LoopBracket:
 
 @dataclass(frozen=True, slots=True)
 class LiveBuffersPlot:
-    """What to draw.
+    """The plot of live buffers.
 
     Attributes:
         title: The kernel and its peak.
@@ -259,7 +259,7 @@ def _draw_brackets(axes: Axes, plot: LiveBuffersPlot) -> None:
         axes.text((left + right) / 2, at - 0.08, f"loop {bracket.text}", ha="center", va="bottom", fontsize=7.5)
 
 
-# Where in the program buffers are made, used and freed: what the drawing of live buffers shows.
+# Live ranges: the program points where buffers are allocated, used and freed.
 
 
 _POINTS = ("alloc", "stack", "free", "copy", "touch")
@@ -272,7 +272,7 @@ Found = tuple[tuple[BufferSite, ...], tuple[ProgramPoint, ...], tuple[LoopSpan, 
 
 @dataclass(slots=True)
 class _Site:
-    """What is known until now of a place that makes buffers."""
+    """An allocation site while the program is interpreted."""
 
     first: int
     size: Range

@@ -26,7 +26,7 @@ Value = Number | Buffers | None
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was done until now."""
+    """Totals of allocations and copies so far."""
 
     allocations: Range = NONE
     total_bytes: Range = NONE
@@ -162,7 +162,7 @@ def one_value(values: Sequence[Value]) -> Value:
     return Buffers(frozenset().union(*(b.numbers for b in buffers)), each)
 
 
-# Values in a program about memory: numbers, and which buffer a value is.
+# Transfer functions on values: numbers, and the buffers that a value may alias.
 
 
 Environment = dict[int, Value]

@@ -27,7 +27,7 @@ Bound = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an instruction does to memory.
+    """The memory access of an instruction.
 
     Attributes:
         kind: ``load``, ``store``, or ``both``.
@@ -92,7 +92,7 @@ class MachineCode:
 
 @dataclass(frozen=True, slots=True)
 class HotLoop:
-    """What one pass through an innermost loop does: counts of instructions unless said otherwise.
+    """One iteration of an innermost loop: counts of instructions unless said otherwise.
 
     Attributes:
         address: Where it begins, in bytes from the start of the section.
@@ -163,7 +163,7 @@ class HotLoops(Showable):
 
     @property
     def sentences(self) -> tuple[tuple[str, str], ...]:
-        """Where the loops are, and what bounds them; loops of which the same is said share an entry."""
+        """Places of the loops with their bounds; loops with equal sentences share an entry."""
         places: dict[str, list[str]] = {}
         for loop in self.loops:
             places.setdefault(loop.sentence, []).append(f"{loop.address:#x}")

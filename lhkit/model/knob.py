@@ -18,15 +18,15 @@ THREADS_KNOB = "threads"
 
 # A range with more values than this is not listed.
 _MOST_VALUES = 10_000
-# The divisors of a greater number are not looked for, unless its bounds leave few values.
+# Divisors of greater numbers are not enumerated, unless the bounds leave few values.
 _MOST_FACTORED = 10**10
-# What messages list.
+# The longest list in a message.
 _MOST_LISTED = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What an integer knob allows whose options are no list but a dictionary.
+    """Bounds of an integer knob, for options that are a dictionary.
 
     Attributes:
         lower_bound: The least value, or None.

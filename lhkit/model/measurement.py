@@ -16,7 +16,7 @@ TimedBy = Literal["machine code", "Python"]
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How a result compares with its reference.
+    """Comparison of a result with its reference.
 
     Attributes:
         ok: True if every element is within the tolerance.
@@ -76,7 +76,7 @@ class Measurement(Showable):
 
 @dataclass(frozen=True, slots=True)
 class CoreLimits:
-    """What one core could do in the rounds of a comparison, as medians.
+    """Limits of one core in the rounds of a comparison, as medians.
 
     Attributes:
         fma_gflops: Fused multiply-adds of float32 vectors in registers, two FLOP each, in 10^9 FLOP/s.
@@ -145,7 +145,7 @@ class Comparison(Printable):
         return comparison_bundle(self)
 
 
-# How much a payload has to do: what throughput and a limit of the machine refer to.
+# The work of a payload, to which throughput and limits of the machine refer.
 
 
 @dataclass(frozen=True, slots=True)

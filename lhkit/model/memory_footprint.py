@@ -8,7 +8,7 @@ from typing import Any, Literal
 from lhkit.model.printable import printable
 from lhkit.model.showable import Showable
 
-# A payload reduced to what decides about its memory: a small program, as data.
+# Memory programs: payloads reduced to the ops that decide about memory.
 
 
 Kind = Literal[
@@ -32,7 +32,7 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an instruction comes from: the op that its author wrote.
+    """The source op of an instruction.
 
     Attributes:
         name: The name of what the op computes (``%product``), or "" if it has none.
@@ -90,7 +90,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What an instruction runs: values it is given, instructions, values it hands on."""
+    """A region: arguments, instructions, and yielded values."""
 
     arguments: tuple[int, ...]
     body: tuple[Instruction, ...]
@@ -184,7 +184,7 @@ class LoopSpan:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a call of a kernel asks for, from its last IR before LLVM; sizes as asked for, rounded up.
+    """Predicted heap requests of one call, from the last IR before LLVM; sizes rounded up as requested.
 
     Attributes:
         allocations: Buffers on the heap.
@@ -213,7 +213,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class HeapCount:
-    """What compiled code asked of the heap in one call.
+    """Heap requests of compiled code, counted in one call.
 
     Attributes:
         allocations: How many buffers.
@@ -246,7 +246,7 @@ class Footprint(Showable):
 
     @property
     def pairs(self) -> tuple[tuple[str, Range, int | None], ...]:
-        """What is predicted and what was counted, side by side: (what, predicted, counted)."""
+        """Predictions and counts side by side, as (name, predicted, counted)."""
         names = ("allocations", "total_bytes", "peak_bytes", "left_bytes")
         return tuple((n, getattr(self.predicted, n), getattr(self.counted, n, None)) for n in names)
 

@@ -14,11 +14,11 @@ from lhkit.model.sample_statistics import Interval, median_interval, paired_rati
 
 # Of a hundred comparisons of a thing with itself about one finds a difference, however many pairs each has.
 FAMILY_ERROR = 0.01
-# Where code comes to lie differs from run to run and moves times by about so much, which rounds within one
-# run cannot see.
+# Code placement differs from run to run and moves times by about so much; rounds within one run cannot
+# show it.
 MARGIN = 0.02
 
-# Said beside every order: the intervals of a table are of 95 % each, and a tie is judged more strictly.
+# Shown beside every order: the intervals of a table are of 95 % each; ties are judged more strictly.
 ORDER_RULE = (
     f"> faster by over {100 * MARGIN:.0f} %, sure at {100 - 100 * FAMILY_ERROR:.0f} %"
     " for all pairs at once; = tied"
@@ -136,7 +136,7 @@ def describe_order(ranks: Sequence[Rank]) -> str:
     return " ".join(parts)
 
 
-# The middle of a few values and how far it can be believed, when some of them are far off.
+# A robust centre of a few values with an interval (Hodges-Lehmann, Wilcoxon).
 
 
 def centre_interval(ratios: Sequence[float], *, confidence: float) -> Interval:

@@ -122,7 +122,7 @@ def _summary(measurement: Measurement, anchor: Measurement, comparison: Comparis
     )
 
 
-# How far samples can be believed, and what to do if it is not far enough.
+# Noise: the reliability of samples.
 
 
 _MAD_LIMIT = 0.05
@@ -135,7 +135,7 @@ _QUIET = "close other programs, or raise --rounds and --seconds"
 
 @dataclass(frozen=True, slots=True)
 class NoiseVerdict:
-    """Whether an entry was measured well, the reasons why not, and what to do.
+    """Noise verdict on an entry: reasons, and advice.
 
     Attributes:
         name: The entry, or the payload for the verdict on the whole comparison.

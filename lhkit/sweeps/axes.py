@@ -121,7 +121,7 @@ def payload_axis(
     )
 
 
-# Knobs to axes: all that a knob allows, or what an argument leaves of it.
+# Axes of knobs: all values that a knob allows, or those of an argument.
 
 
 Narrowing = str | KnobValue | Sequence[KnobValue]

@@ -82,7 +82,7 @@ class ConfirmationRun:
 
 @dataclass(frozen=True, slots=True)
 class Confirmer:
-    """What the confirmations of one sweep share.
+    """Shared inputs of the confirmations of one sweep.
 
     Attributes:
         payloads: By the values of their axis; a single one by ``""``.

@@ -23,7 +23,7 @@ Knobs = tuple[tuple[str, KnobValue], ...]
 
 @dataclass(frozen=True, slots=True)
 class ConfirmingEvent:
-    """How far a confirmation has come: at its beginning, and after each process.
+    """Progress of a confirmation: at its beginning, and after each process.
 
     Attributes:
         processes: How many are done, those of an interrupted run among them.
@@ -90,12 +90,12 @@ class Confirmation(Printable):
 
     @property
     def is_settled(self) -> bool:
-        """Whether it came to its end; what was cut short may be decided by going on."""
+        """True if it came to its end; an interrupted one may be decided after it is resumed."""
         return self.end in ("decided", "out of processes")
 
     @property
     def bound(self) -> str | None:
-        """What bounds the leader's heaviest innermost loop, in words, or None."""
+        """The bound of the leader's heaviest innermost loop, as a sentence, or None."""
         return self.hot_loops.loops[0].sentence if self.hot_loops and self.hot_loops.loops else None
 
     def _mime_bundle(self) -> dict[str, Any]:

@@ -37,10 +37,10 @@ from lhkit.worker.limits import Limits
 
 BASELINE_NAME = "default knobs"
 _ROUNDS = 9
-# Of sampling a process, beside its start, compiling and warming up.
+# Sampling time per process, without its start, compilation and warm-up.
 _SECONDS_A_PROCESS = 2.0
 _MOST_FAILURES = 2
-# What is running when it is stopped may still come to its end within this time.
+# A request that runs at the stop may still finish within this time.
 _GRACE_SECONDS = 0.3
 
 
@@ -138,12 +138,12 @@ class Confirming:
 
     @property
     def processes(self) -> int:
-        """How many processes are done."""
+        """The number of processes that are done."""
         return len(self._runs)
 
     @property
     def most_processes(self) -> int:
-        """How many there will be at most."""
+        """The largest number of processes."""
         return self._rule.looks[-1 if len(self._records) > 1 else 0]
 
     def stop(self) -> None:
@@ -167,7 +167,7 @@ class Confirming:
                 while len(self._runs) < self.most_processes and self._sample(names) is not None:
                     pass
             found = self.confirmation()
-            return dataclasses.replace(found, hot_loops=self._look_into(found.verdict.leader.name))
+            return dataclasses.replace(found, hot_loops=self._find_hot_loops(found.verdict.leader.name))
         finally:
             self._close_worker()
             if self._log is not None:
@@ -289,7 +289,7 @@ class Confirming:
         options = {"worker": worker, "limits": self._limits, **self._compiling}
         return compile_kernel(self._payload, self._schedules[name], **options)
 
-    def _look_into(self, name: str) -> HotLoops | None:
+    def _find_hot_loops(self, name: str) -> HotLoops | None:
         """Return what bounds a contender, or None if it is not known."""
         if self._is_stopped:
             return None
@@ -358,7 +358,7 @@ async def confirm(confirming: Confirming, stop: asyncio.Event | None = None) -> 
             running.add_done_callback(lambda r: r.cancelled() or r.exception())
 
 
-# Which variants of a sweep may be its best: those that its own times do not rule out.
+# Contenders: the variants that the times of the sweep itself do not rule out as the best.
 
 
 MOST_CONTENDERS = 5

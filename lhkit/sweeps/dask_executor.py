@@ -17,7 +17,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lhkit.model.errors import Failure, error_for, usage_error
-from lhkit.sweeps.dask_host import Answer, Cargo, Setup, leave, load_cargo, look_around, try_here, write_places
+from lhkit.sweeps.dask_host import (
+    Answer,
+    PackedSubject,
+    Setup,
+    leave,
+    pack_subject,
+    probe_hosts,
+    try_here,
+    write_places,
+)
 from lhkit.sweeps.executors import Programs, Trial
 from lhkit.sweeps.sweep_task import Subject, Task, Variant
 from lhkit.worker.client import Worker
@@ -25,7 +34,7 @@ from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
 from lhkit.worker.temp_folders import temporary_folder
 
-# The Dask cluster of a sweep: connected to or started, its versions compared, its machines looked at.
+# The Dask cluster of a sweep: connection or start, version check, and probing of its machines.
 
 
 _START_SECONDS = 60
@@ -77,10 +86,10 @@ class DaskCluster:
             self.close()
             raise
 
-    def look_around(self, setup: Setup) -> dict[str, Answer]:
+    def probe_hosts(self, setup: Setup) -> dict[str, Answer]:
         """Return what each of Dask's workers is, by its address."""
         with self._connected("its machines were looked at"):
-            found = self.client.run(look_around, setup, on_error="return")
+            found = self.client.run(probe_hosts, setup, on_error="return")
         return {
             worker: answer if isinstance(answer, Answer) else Answer("", failure=_lost(worker, answer))
             for worker, answer in found.items()
@@ -243,7 +252,7 @@ class DaskExecutor:
         self._setup = Setup(uuid.uuid4().hex, preparation, describe, limits)
         self._cluster = DaskCluster(address)
         try:
-            self.environment, hosts = choose_machines(self._cluster.look_around(self._setup), here)
+            self.environment, hosts = choose_machines(self._cluster.probe_hosts(self._setup), here)
         except BaseException:
             self.end()
             raise
@@ -253,7 +262,7 @@ class DaskExecutor:
         for host in hosts:
             self._free.put(host)
         self._threads = ThreadPoolExecutor(self.capacity, thread_name_prefix="lhkit-dask")
-        self._cargos: dict[str, Any] = {}
+        self._packed: dict[str, Any] = {}
         self._running: set[Any] = set()
 
     async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
@@ -292,7 +301,7 @@ class DaskExecutor:
             try_here,
             self._setup,
             self.environment,
-            self._cargo(variant.subject),
+            self._packed_subject(variant.subject),
             dict(variant.values),
             best_ns,
             known,
@@ -306,12 +315,12 @@ class DaskExecutor:
         finally:
             self._running.discard(future)
 
-    def _cargo(self, subject: Subject) -> Any:
+    def _packed_subject(self, subject: Subject) -> Any:
         """Return a payload as Dask knows it: as what a task returns, so that it is not lost with a worker."""
-        if subject.scope not in self._cargos:
+        if subject.scope not in self._packed:
             key = f"lhkit-payload-{uuid.uuid4().hex}"
-            self._cargos[subject.scope] = self._cluster.client.submit(_arrived, load_cargo(subject), key=key)
-        return self._cargos[subject.scope]
+            self._packed[subject.scope] = self._cluster.client.submit(_identity, pack_subject(subject), key=key)
+        return self._packed[subject.scope]
 
     def end(self) -> None:
         """Do what `close` does, and wait for it."""
@@ -333,8 +342,8 @@ def choose_machines(found: Mapping[str, Answer], here: str | None) -> tuple[str,
     return str(chosen), sorted(host for host, kind in machines if kind == chosen)
 
 
-def _arrived(cargo: Cargo) -> Cargo:
-    return cargo
+def _identity(packed: PackedSubject) -> PackedSubject:
+    return packed
 
 
 def _described(trial: Trial, answer: Answer, subject: Subject) -> Trial:

@@ -24,11 +24,11 @@ from lhkit.worker.shared_arrays import dtype_named
 from lhkit.worker.temp_folders import wait_for_lock
 from lhkit.worker.user_folders import machine_folder, open_private
 
-# What a sweep tries, as it travels to another machine: with the files that its arrays live in.
+# Serialization of payloads for other machines, with the files of their arrays.
 
 
 @dataclass(frozen=True, slots=True)
-class Cargo:
+class PackedSubject:
     """A payload that is ready for variants, without anything that belongs to this machine.
 
     Attributes:
@@ -44,21 +44,23 @@ class Cargo:
     files: Mapping[str, bytes]
 
 
-def load_cargo(subject: Subject) -> Cargo:
+def pack_subject(subject: Subject) -> PackedSubject:
     """Return a subject as it travels."""
     names = sorted({described["file"] for described in _in_files(subject.fields)})
     files = {name: Path(name).read_bytes() for name in names}
-    return Cargo(subject.scope, dict(subject.fields), subject.body, files)
+    return PackedSubject(subject.scope, dict(subject.fields), subject.body, files)
 
 
-def unload_cargo(cargo: Cargo, folder: Path, difference: Callable[[Sequence[Sequence[int]]], str]) -> Subject:
+def unpack_subject(
+    packed: PackedSubject, folder: Path, difference: Callable[[Sequence[Sequence[int]]], str]
+) -> Subject:
     """Return the subject of what has arrived."""
     names = {}
-    for number, (name, content) in enumerate(cargo.files.items()):
-        path = folder / f"{cargo.scope[:12]}-{number}"
+    for number, (name, content) in enumerate(packed.files.items()):
+        path = folder / f"{packed.scope[:12]}-{number}"
         path.write_bytes(content)
         names[name] = str(path)
-    return Subject(cargo.scope, _renamed(cargo.fields, names), cargo.body, difference)
+    return Subject(packed.scope, _renamed(packed.fields, names), packed.body, difference)
 
 
 def read_places(subject: Subject) -> list[bytes]:
@@ -111,7 +113,7 @@ _OTHER_FOLDER = "Set LHKIT_STATE_DIR to another folder on that machine."
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How a sweep has its variants tried, on every machine.
+    """The settings of a sweep that every machine shares.
 
     Attributes:
         sweep: Tells this sweep from others.
@@ -128,7 +130,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What comes back from a machine.
+    """The answer of a machine.
 
     Attributes:
         environment: Hash of the machine, its toolchain and pipeline.
@@ -145,7 +147,7 @@ class Answer:
     results: Sequence[bytes] = ()
 
 
-class _Bench:
+class _HostState:
     """A sweep as one process knows it."""
 
     def __init__(self, setup: Setup) -> None:
@@ -163,14 +165,14 @@ class _Bench:
 
     def try_variant(
         self,
-        cargo: Cargo,
+        packed: PackedSubject,
         values: Mapping[str, KnobValue],
         best_ns: float | None,
         known: frozenset[str] | None,
     ) -> Answer:
-        if cargo.scope not in self._subjects:
-            self._subjects[cargo.scope] = unload_cargo(cargo, self._folder, self._note_shapes)
-        subject = self._subjects[cargo.scope]
+        if packed.scope not in self._subjects:
+            self._subjects[packed.scope] = unpack_subject(packed, self._folder, self._note_shapes)
+        subject = self._subjects[packed.scope]
         variant = Variant((), subject, values, (), "")
         trial = asyncio.run(self._executor.try_variant(variant, best_ns, known))
         if trial.status == "same" and trial.ir_sha256 not in (known or ()):
@@ -188,14 +190,14 @@ class _Bench:
         await self._executor.close()
 
 
-_BENCHES: dict[str, _Bench] = {}
+_HOSTS: dict[str, _HostState] = {}
 _LOCK = threading.Lock()
 
 
 def try_here(
     setup: Setup,
     environment: str,
-    cargo: Cargo,
+    packed: PackedSubject,
     values: Mapping[str, KnobValue],
     best_ns: float | None,
     known: frozenset[str] | None,
@@ -205,42 +207,42 @@ def try_here(
     Args:
         setup: The sweep.
         environment: Hash of what the machine has to be.
-        cargo: The payload.
+        packed: The payload.
         values: The value of every knob.
         best_ns: Median time of the best variant so far.
         known: Hashes of programs that need not be tried again; None: try every one.
     """
     try:
         with _one_at_a_time():
-            bench = _bench(setup)
-            if bench.environment != environment:
-                return Answer(bench.environment)
-            return bench.try_variant(cargo, values, best_ns, known)
+            state = _host_state(setup)
+            if state.environment != environment:
+                return Answer(state.environment)
+            return state.try_variant(packed, values, best_ns, known)
     except LhkitError as error:  # its failure travels, exceptions with other arguments do not
         return Answer("", failure=error.failure)
 
 
-async def look_around(setup: Setup) -> Answer:
+async def probe_hosts(setup: Setup) -> Answer:
     """Return what this machine is, with a worker of lhkit ready for the sweep."""
     try:
-        bench = await asyncio.to_thread(_bench, setup)
+        state = await asyncio.to_thread(_host_state, setup)
     except LhkitError as error:
         return Answer("", failure=error.failure)
-    return Answer(bench.environment)
+    return Answer(state.environment)
 
 
 async def leave(sweep: str) -> None:
     """End what this process does for a sweep."""
-    bench = _BENCHES.pop(sweep, None)
-    if bench is not None:
-        await bench.close()
+    state = _HOSTS.pop(sweep, None)
+    if state is not None:
+        await state.close()
 
 
-def _bench(setup: Setup) -> _Bench:
+def _host_state(setup: Setup) -> _HostState:
     with _LOCK:
-        if setup.sweep not in _BENCHES:
-            _BENCHES[setup.sweep] = _Bench(setup)
-        return _BENCHES[setup.sweep]
+        if setup.sweep not in _HOSTS:
+            _HOSTS[setup.sweep] = _HostState(setup)
+        return _HOSTS[setup.sweep]
 
 
 @contextlib.contextmanager

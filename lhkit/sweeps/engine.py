@@ -18,11 +18,11 @@ from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_task import Task, Variant
 from lhkit.sweeps.variant_record import SCHEMA, SweepEnd, SweepRecord, best_of
 
-# What is running when a sweep is stopped may still come to its end within this time.
+# A variant that runs at the stop may still finish within this time.
 _GRACE_SECONDS = 0.2
-# Variants that are known take no time; in between the event loop gets its turn.
+# Known variants take no time: yield to the event loop after so many.
 _KNOWN_AT_A_TIME = 64
-# What the time of a variant is spent on; all beside it is the engine's.
+# The phases of a variant in the worker; the remaining time is the engine's.
 WORKER_PARTS = ("apply", "compile", "verify", "time")
 
 
@@ -51,7 +51,7 @@ class SweepEvent:
 
 @dataclass(slots=True)
 class SweepProgress:
-    """A sweep as far as it has come.
+    """Progress of a sweep.
 
     Attributes:
         records: Of the variants asked for, in that order.
@@ -105,7 +105,7 @@ async def run_sweep(
     deadline = None if seconds is None else time.monotonic() + seconds
     run = _Run(task, strategy, store, executor, progress, resume, total, on_event)
     try:
-        progress.end = await run.go_on(stop, deadline)
+        progress.end = await run.run(stop, deadline)
     finally:
         await run.end()
         in_worker = sum(progress.spent_ns[part] for part in WORKER_PARTS)
@@ -137,7 +137,7 @@ class _Run:
             for record in task.own(store.records()):
                 self._learn(record)
 
-    async def go_on(self, stop: asyncio.Event, deadline: float | None) -> SweepEnd:
+    async def run(self, stop: asyncio.Event, deadline: float | None) -> SweepEnd:
         """Try points until there is a reason to end."""
         stopping = asyncio.ensure_future(stop.wait())
         try:
@@ -148,9 +148,9 @@ class _Run:
                 left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
                 waiting = {*self._trying, stopping}
                 done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-                self._take_in(done)
+                self._collect(done)
             if self._trying:
-                self._take_in((await asyncio.wait(self._trying, timeout=_GRACE_SECONDS))[0])
+                self._collect((await asyncio.wait(self._trying, timeout=_GRACE_SECONDS))[0])
             return "stopped" if stop.is_set() else "out of time"
         finally:
             stopping.cancel()
@@ -175,14 +175,14 @@ class _Run:
             variant = self._task.variant(point)
             record = self._found.get(variant.key)
             if record is not None or variant.refusal is not None:
-                self._know(variant, record)
+                self._reuse(variant, record)
                 done_at_once += 1
                 if done_at_once % _KNOWN_AT_A_TIME == 0:
                     await asyncio.sleep(0)
                 continue
             self._try(variant)
 
-    def _know(self, variant: Variant, record: SweepRecord | None) -> None:
+    def _reuse(self, variant: Variant, record: SweepRecord | None) -> None:
         if record is not None:
             self._progress.known += 1
             self._done(variant.point, record, is_known=True)
@@ -197,7 +197,7 @@ class _Run:
         trial = self._executor.try_variant(variant, best_ns, known)
         self._trying[asyncio.ensure_future(trial)] = (variant, _now())
 
-    def _take_in(self, done: Collection[object]) -> None:
+    def _collect(self, done: Collection[object]) -> None:
         for trial in [t for t in self._trying if t in done]:
             variant, started = self._trying.pop(trial)
             self._keep(variant, trial.result(), started)

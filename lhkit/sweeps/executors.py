@@ -58,11 +58,11 @@ class Trial:
 
 
 class Executor(Protocol):
-    """What tries variants."""
+    """Tries variants."""
 
     @property
     def capacity(self) -> int:
-        """How many it tries at a time."""
+        """The number of variants that it tries at a time."""
 
     async def try_variant(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
         """Try a variant.
@@ -130,7 +130,7 @@ class LocalExecutor:
             name = self._ready(subject, known)
             preparing = functools.partial(self._preparation, subject, name, known)
             try:
-                asked = {"sweep": name, "learned": self._news(name, known), **fields}
+                asked = {"sweep": name, "learned": self._new_programs(name, known), **fields}
                 answer = self._ask(asked, subject, preparing, notes.update)
             except LhkitError as error:
                 if error.failure.request == "start":
@@ -171,7 +171,7 @@ class LocalExecutor:
             self._told[name] = set(known or ())
         return name
 
-    def _news(self, name: str, known: Programs) -> list[str]:
+    def _new_programs(self, name: str, known: Programs) -> list[str]:
         """Return the programs that other workers tried since."""
         told = self._told[name]
         if known is None or len(known) <= len(told):  # most often

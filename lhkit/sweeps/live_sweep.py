@@ -213,7 +213,7 @@ class Sweep(Showable):
 
     @property
     def confirmation(self) -> Confirmation | None:
-        """What the confirmation of the only payload found, or None."""
+        """The confirmation of the only payload, or None."""
         return self.confirmations.get("")
 
     @property

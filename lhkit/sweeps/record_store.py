@@ -19,7 +19,7 @@ from lhkit.model.measurement import Comparison
 from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, record_from_json, record_to_line
 from lhkit.worker.temp_folders import is_locked_by_another, lock_file
 
-# A file of lines that only grows: whole lines or nothing, and one writer at a time.
+# Append-only files of lines: whole lines or nothing, and one writer at a time.
 
 
 # Some millions of lines.
@@ -245,7 +245,7 @@ def merge_stores(target: Store, sources: Iterable[Store]) -> int:
     return added
 
 
-# What was measured to confirm winners, kept beside a store so that an interrupted confirmation goes on.
+# Samples of confirmations, kept beside a store so that an interrupted confirmation resumes.
 
 
 CONFIRMATION_SCHEMA: Literal["lhkit.confirmation/1"] = "lhkit.confirmation/1"

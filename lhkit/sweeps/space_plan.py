@@ -153,7 +153,7 @@ class Plan:
 
     @functools.cached_property
     def count(self) -> Count:
-        """How many points there are."""
+        """The number of points."""
         if self.is_listed or not self.total:
             return Count(self.total)
         rng, met, drawn = Random(0), 0, 0

@@ -26,7 +26,7 @@ SEEDS = 50
 
 @dataclass(frozen=True, slots=True)
 class ReplayRow:
-    """What one strategy needs.
+    """The result of replaying one strategy.
 
     Attributes:
         strategy: Its name.

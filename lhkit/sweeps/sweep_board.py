@@ -23,7 +23,7 @@ from lhkit.sweeps.variant_record import SweepRecord
 _STATIC = Path(__file__).parents[1] / "draw" / "static"
 # Updates cost the kernel's time; more frequent ones cannot be read.
 _SECONDS_BETWEEN = 0.2
-# Of larger spaces no map is drawn while they run.
+# Larger spaces have no heat map while they run.
 _MOST_CELLS = 2_000
 
 
@@ -72,7 +72,7 @@ def _best_words(sweep: Sweep, best: SweepRecord | None) -> str | None:
 
 
 class SweepBoard(anywidget.AnyWidget):
-    """What a running sweep has come to, with a button that stops it; the kernel stays free.
+    """Live view of a running sweep, with a button that stops it; the kernel stays free.
 
     ``SweepBoard(lhkit.sweep(…))`` at the end of a cell shows it, as does the sweep itself while it runs.
 

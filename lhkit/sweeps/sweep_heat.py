@@ -72,7 +72,7 @@ class Facet:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """What to draw.
+    """The plot of heat maps.
 
     Attributes:
         x_name: The knob on the horizontal axis.

@@ -24,7 +24,7 @@ _MARKED = (2, 3, 5, 20, 30, 50)
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What to draw of the course of a sweep; times are multiples of the best in the end.
+    """The plot of the course of a sweep; times are multiples of the final best.
 
     Attributes:
         best: The best so far after each variant, as (variants tried, multiple), from the first that was timed.

@@ -50,7 +50,7 @@ class ParallelLine:
 
 @dataclass(frozen=True, slots=True)
 class ParallelCoordinates:
-    """What to draw.
+    """The plot of parallel coordinates.
 
     Attributes:
         axes: The knobs that were varied, the most important first.

@@ -41,7 +41,7 @@ class BestSoFar:
 
 @dataclass(frozen=True, slots=True)
 class StatusCount:
-    """How many variants had a status.
+    """The number of variants with a status.
 
     Attributes:
         status: The status.
@@ -138,7 +138,7 @@ def varied_knobs(records: Sequence[SweepRecord]) -> tuple[str, ...]:
     return tuple(name for name, values in knob_values(records).items() if len(values) > 1)
 
 
-# A sweep over several payloads: the best for each, one choice for all, and what that choice costs.
+# Sweeps over several payloads: the best for each, one choice for all, and its regret.
 
 
 def best_per_payload(

@@ -35,7 +35,7 @@ from lhkit.worker.shared_arrays import Packing
 VARIANT_LIMITS = Limits(seconds=20.0)
 CONFIRM_SECONDS = 30.0
 
-# What decides a variant, as hashes: the same in every process, and blind to what does not matter.
+# Store keys of variants: hashes that are equal in every process and ignore trivia of the text.
 
 
 _KNOB, _SELECTED = "transform.tune.knob", "selected_region"
@@ -195,7 +195,7 @@ class Task:
         return subject.scope if subject is not None and is_own else None
 
 
-# What a sweep needs before its first variant: arguments, what results have to be, what decides a variant.
+# Preparation before the first variant: arguments, expected results, and facts for the keys.
 
 
 Array = NDArray[Any]

@@ -102,7 +102,7 @@ SweepEnd = Literal["finished", "stopped", "out of time"]
 
 @dataclass(frozen=True, slots=True)
 class SweepResult(Printable):
-    """What a sweep found, as a value.
+    """The result of a sweep, as a value.
 
     Attributes:
         payloads: What the payloads are called.
@@ -136,7 +136,7 @@ class SweepResult(Printable):
 
     @property
     def confirmation(self) -> Confirmation | None:
-        """What the confirmation of the only payload found, or None."""
+        """The confirmation of the only payload, or None."""
         return dict(self.confirmations).get("")
 
     @property

@@ -1,6 +1,6 @@
 """Sequential test for the fastest of a few programs, with processes as the unit of sampling.
 
-Where code and data come to lie is drawn once a process and moves times by some per cent, however long that
+The placement of code and data is drawn once per process and moves times by some per cent, however long that
 process is sampled. So a process counts as one observation of each ratio, and processes are added until the
 fastest separates from all others, or nothing that is worth naming can lie between them.
 """
@@ -23,7 +23,7 @@ State = Literal["leader", "slower", "equal", "open"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When a winner is named.
+    """Stopping rule of the test.
 
     Attributes:
         looks: After so many processes the samples are looked at; the last is the most there will be.
@@ -68,7 +68,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What samples say about who is the fastest.
+    """The outcome of the test.
 
     Attributes:
         outcome: ``winner``: the first standing is; ``no difference``: the fastest cannot be told from others;

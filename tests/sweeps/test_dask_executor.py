@@ -12,7 +12,7 @@ import lhkit
 from lhkit.model.errors import Failure, LhkitError, UsageError
 from lhkit.sweeps import dask_host
 from lhkit.sweeps.dask_executor import DaskExecutor, choose_machines
-from lhkit.sweeps.dask_host import Answer, Setup, leave, look_around, try_here
+from lhkit.sweeps.dask_host import Answer, Setup, leave, probe_hosts, try_here
 from lhkit.sweeps.executors import LocalExecutor
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_task import SweepOptions, prepare_task
@@ -167,7 +167,7 @@ def describe(_worker):
 def test_a_machine_of_another_kind_tries_nothing():
     setup = Setup("s", (), describe, LIMITS)
     try:
-        assert asyncio.run(look_around(setup)) == Answer("mine")
+        assert asyncio.run(probe_hosts(setup)) == Answer("mine")
         assert try_here(setup, "another", None, {}, None, None) == Answer("mine")
     finally:
         asyncio.run(leave("s"))

@@ -13,7 +13,7 @@ from lhkit.sweeps.axes import Point
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.space_plan import Places
 
-# Of so many random points the one that suits best is taken where constraints forbid what was wanted.
+# If constraints forbid the wanted point, the nearest of so many random points is taken.
 _POOL = 48
 
 

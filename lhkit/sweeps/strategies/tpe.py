@@ -15,12 +15,12 @@ from lhkit.sweeps.strategies.strategy import Proposer
 
 # Random points before the estimates mean something.
 _RANDOM_POINTS = 10
-# Where a suggestion and all beside it were tried, another one is asked for, so many in all.
+# If a suggestion and its neighbours were tried, another one is requested, at most so often.
 _SUGGESTIONS = 3
 
 
 class Tpe(Proposer):
-    """Where good points lie denser than bad ones, all axes together."""
+    """Multivariate TPE: points from regions where good points are denser than bad ones."""
 
     def __init__(self, space: Space, *, seed: int = 0, budget: int | None = None) -> None:
         super().__init__(space, seed=seed, budget=budget)
