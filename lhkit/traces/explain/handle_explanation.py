@@ -11,8 +11,8 @@ from lhkit.model.explanation import Explanation
 from lhkit.model.printable import counted
 from lhkit.model.span import Span
 from lhkit.model.trace_record import HandleChange, HandleRecord, Reference, Trace, TraceStep
-from lhkit.traces.explain.lost_producers import explain_lost_producer
-from lhkit.traces.explain.near_misses import explain_erased_target, near_misses
+from lhkit.traces.explain.failure_causes import explain_erased_target, explain_lost_producer
+from lhkit.traces.explain.near_misses import near_misses
 from lhkit.traces.record.handle_history import (
     Death,
     PayloadHistory,
@@ -25,7 +25,6 @@ from lhkit.traces.record.handle_history import (
     states_before,
 )
 from lhkit.traces.record.placed_ops import op_in_words, source_place
-from lhkit.traces.record.schedule_text import ScheduleText
 
 _MOST_USES = 3
 
@@ -291,8 +290,7 @@ def _why_never_filled(trace: Trace, record: HandleRecord) -> tuple[str, list[Dia
     if given and all(change is not None and change.state == "empty" for _, change in given):
         listed = " and ".join(dict.fromkeys(names[handle] for handle, _ in given))
         return f"step {step.index} ({step.op}) was given {listed}, which had nothing in it", []
-    texts = {name: ScheduleText(name, text) for name, text in trace.texts}
-    why = near_misses(trace, PayloadHistory(trace), step, texts)
+    why = near_misses(PayloadHistory(trace), step)
     place = [Diagnostic("note", why, step.source)] if why is not None else []
     return f"{step.op} found nothing for it", place
 

@@ -16,6 +16,7 @@ from lhkit.model.trace_record import (
     Trace,
     TraceStep,
 )
+from lhkit.traces.record.schedule_text import ScheduleText
 
 ALTERNATIVES = "transform.alternatives"
 
@@ -168,6 +169,11 @@ class PayloadHistory:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._ended = {s.index: i for i, s in enumerate(trace.steps_by_end())}
+
+    @functools.cached_property
+    def texts(self) -> Mapping[str, ScheduleText]:
+        """The texts of the trace by file."""
+        return {name: ScheduleText(text) for name, text in self.trace.texts}
 
     @functools.cached_property
     def _made(self) -> Mapping[str, list[PayloadOp]]:

@@ -18,7 +18,6 @@ _FILTER = re.compile(r"\b(interface|attributes|filter_result_type|filter_operand
 class ScheduleText:
     """A text of a schedule, asked by line."""
 
-    source: str
     text: str
 
     @cached_property

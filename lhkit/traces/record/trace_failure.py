@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.trace_record import HandleChange, Trace, TraceStep
+from lhkit.traces.explain.failure_causes import explain_erased_target
 from lhkit.traces.explain.handle_explanation import explain_failure
-from lhkit.traces.explain.near_misses import explain_erased_target
 from lhkit.traces.record.handle_history import display_names, states_before
 
 _INCLUDE = "transform.include"

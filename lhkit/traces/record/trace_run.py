@@ -28,16 +28,11 @@ from lhkit.model.trace_record import (
     Toolchain,
     Trace,
 )
-from lhkit.model.warning_kinds import check_kinds
-from lhkit.traces.explain.silent_mistakes import (
-    knobs_without_effect,
-    with_knob_warnings,
-    with_warnings,
-    without_warnings,
-)
 from lhkit.traces.opt.opt_binary import opt_host
 from lhkit.traces.opt.opt_trace import trace_with_opt
 from lhkit.traces.record.journal_reader import read_journal
+from lhkit.traces.warnings.knob_without_effect import knobs_without_effect, with_knob_warnings
+from lhkit.traces.warnings.warning_list import check_kinds, with_warnings, without_warnings
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 
@@ -69,7 +64,7 @@ def trace_schedule(
         payload: What to apply it to, loaded or a path; it is not changed.
         schedule: What to apply, loaded or a path.
         knobs: Values for knobs of the schedule, over those it has.
-        no_warnings: Kinds of warnings to leave out, of those in `lhkit.model.warning_kinds`.
+        no_warnings: Kinds of warnings to leave out, of those in `lhkit.traces.warnings.warning_list`.
         check_knobs: Also look for knobs without effect, which applies the schedule again for their options.
         worker: Another worker than the session's.
         limits: Time and memory for each run.
