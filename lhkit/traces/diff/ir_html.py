@@ -1,4 +1,4 @@
-"""IR as HTML: a payload, a payload against another, a schedule; and a diff as text with the same signs."""
+"""Payloads and diffs as HTML and as text."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MOST_CHANGES = 4
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Lines that are folded away, with what their fold is called."""
+    """Folded lines and the label of their fold."""
 
     label: str
     lines: tuple[IrLine, ...]
 
 
 def fold_lines(lines: Sequence[IrLine]) -> tuple[IrLine | Fold, ...]:
-    """Return lines with those folded that did not change, and the middle of long runs that did."""
+    """Return lines with unchanged ones folded, and the middle of long changed runs."""
     made: list[IrLine | Fold] = []
     for run in _runs(lines):
         sign = run[0].sign
@@ -48,7 +48,7 @@ def fold_lines(lines: Sequence[IrLine]) -> tuple[IrLine | Fold, ...]:
 
 
 def _runs(lines: Iterable[IrLine]) -> Iterator[tuple[IrLine, ...]]:
-    """Yield lines that follow one another and are of the same sort."""
+    """Yield runs of consecutive lines with the same sign and context flag."""
     run: list[IrLine] = []
     for line in lines:
         if run and (line.sign, line.is_context) != (run[-1].sign, run[-1].is_context):
@@ -66,8 +66,8 @@ def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
 
     Args:
         diff: The diff.
-        folded: Fold what did not change.
-        most_lines: Lines outside of folds to write; what is left is counted.
+        folded: Fold unchanged lines.
+        most_lines: Maximal number of lines outside of folds; the rest is counted.
     """
     parts = fold_lines(diff.lines) if folded else diff.lines
     body = [_fold_html(p) if isinstance(p, Fold) else _line_html(p) for p in parts[:most_lines]]
@@ -78,12 +78,8 @@ def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
 
 
 def payload_html(payload: IrDiff | str, *, most_lines: int = 2000) -> str:
-    """Return a payload as HTML, nothing folded.
-
-    Args:
-        payload: Its text, or its lines at a step of a trace (`ir_at`), which are linked
-            to ops and handles.
-        most_lines: Lines to write; what is left is counted.
+    """Return a payload as HTML without folds: its text, or its lines at a step (`ir_at`) with ops and handles
+    linked.
     """
     shown = plain_lines(payload) if isinstance(payload, str) else payload
     return ir_html(shown, folded=False, most_lines=most_lines)
@@ -105,7 +101,7 @@ def ir_text(diff: IrDiff, *, folded: bool = True) -> str:
 
 
 def _changes_text(line: IrLine) -> str:
-    """Return what changed in a line, to stand behind it; nothing if that is too much to be read."""
+    """Return the changes within a line, or nothing if they are too many to read."""
     if not 0 < len(line.parts) <= _MOST_CHANGES:
         return ""
     said = []
@@ -117,7 +113,7 @@ def _changes_text(line: IrLine) -> str:
 
 
 def _by_name(handles: Sequence[HandleMark]) -> dict[str, list[HandleMark]]:
-    """Return handles by their name: one that an include was given has two that are the same to a reader."""
+    """Group handles by name: an argument of an include has two that a reader cannot distinguish."""
     found: dict[str, list[HandleMark]] = {}
     for handle in handles:
         found.setdefault(handle.name, []).append(handle)
@@ -165,7 +161,7 @@ def _row(sort: str, number: int | None, content: str, line: IrLine) -> str:
 
 
 def _is_mostly_new(line: IrLine) -> bool:
-    """Return True for a line that reads better below the old one than with old words in between."""
+    """Return True for a line that is shown below the old one, not with old words in between."""
     changed = sum(len(p.was) + p.end - p.start for p in line.parts)
     return len(line.parts) > 6 or changed > len(line.text.lstrip())
 

@@ -18,14 +18,14 @@ _MOST_USERS = 3
 
 @dataclass(frozen=True, slots=True)
 class LostUse:
-    """The last use of a producer by what a fusion was to fuse it into.
+    """The last use of a producer by the container of a fusion.
 
     Attributes:
         producer: Id of the payload op whose result was used.
         user: Id of the op that used it.
-        step: Index of the step after which it no longer did.
-        heir: Id of the op that is there in the user's place (the user itself if it was only changed), or None.
-        reads: What the heir reads instead, in words; empty where nothing changed place.
+        step: Index of the step that removed the use.
+        heir: Id of the op in the user's place, or None.
+        reads: What the heir reads instead, in words, or "".
     """
 
     producer: str
@@ -36,10 +36,7 @@ class LostUse:
 
 
 def explain_lost_producer(trace: Trace) -> Explanation | None:
-    """Return why a fusion that failed found no use of its producer; None where something else failed.
-
-    The answer names the step that took the use away, or says that there never was one.
-    """
+    """Return which step removed the use that a failed fusion needed; None if something else failed."""
     at = trace.outcome.failed_step
     step = None if at is None else trace.step_records[at]
     if step is None or step.op != _FUSE or trace.outcome.kind != "silenceable":
@@ -77,14 +74,7 @@ def explain_lost_producer(trace: Trace) -> Explanation | None:
 def find_lost_use(
     trace: Trace, step: TraceStep, producers: Iterable[str], container: Iterable[str]
 ) -> LostUse | None:
-    """Return the last use of producers by what lies in a container before a step, or what that was made from.
-
-    Args:
-        trace: The trace.
-        step: What happened after this step does not count.
-        producers: Ids of payload ops.
-        container: Ids of payload ops.
-    """
+    """Return the last use of producers inside a container before a step, origins of its ops included."""
     last = _last_before(trace, step)
     placed = place_ops(trace, last) if last is not None else None
     if placed is None:
@@ -122,12 +112,12 @@ def _ops_of(trace: Trace, step: TraceStep, operand: int) -> list[str]:
 
 
 def _last_before(trace: Trace, step: TraceStep) -> int | None:
-    """Return the last step with a snapshot that had ended before another began."""
+    """Return the last step with a snapshot before another step."""
     return next((s.step for s in reversed(trace.snapshots) if s.step < step.index), None)
 
 
 def _backwards(trace: Trace, step: TraceStep) -> Iterator[tuple[int, int]]:
-    """Yield pairs of snapshots that follow one another, the last before a step first."""
+    """Yield pairs of consecutive snapshots, the last before a step first."""
     taken = [s.step for s in trace.snapshots if s.step < step.index]
     for later in range(len(taken) - 1, 0, -1):
         if taken[later] >= 0:
@@ -135,7 +125,7 @@ def _backwards(trace: Trace, step: TraceStep) -> Iterator[tuple[int, int]]:
 
 
 def _inside(placed: PlacedOps, container: Iterable[str]) -> list[str]:
-    """Return the ids of ops inside of others."""
+    """Return the ids of ops nested in others."""
     held: set[str | None] = set(container)
     found = []
     for number, identity in enumerate(placed.ids):
@@ -146,7 +136,7 @@ def _inside(placed: PlacedOps, container: Iterable[str]) -> list[str]:
 
 
 def _ancestors(trace: Trace, ops: Iterable[str]) -> set[str]:
-    """Return ops and what they were made from."""
+    """Return ops and the ops that they derive from."""
     found: set[str] = set()
     waiting = list(ops)
     while waiting:
@@ -158,7 +148,7 @@ def _ancestors(trace: Trace, ops: Iterable[str]) -> set[str]:
 
 
 def _heir(trace: Trace, after: PlacedOps, user: str, kin: set[str]) -> str | None:
-    """Return the op in the place of a user: itself, else the first of its kind that was made from it."""
+    """Return the op in the place of a user: itself, else one derived from it, preferably of the same name."""
     if user in after.ids:
         return user
     made = [i for i in after.ids if i is not None and i in kin and user in _ancestors(trace, [i])]
@@ -167,7 +157,7 @@ def _heir(trace: Trace, after: PlacedOps, user: str, kin: set[str]) -> str | Non
 
 
 def _reads_instead(trace: Trace, before: PlacedOps, after: PlacedOps, user: str, heir: str | None) -> str:
-    """Return what an op reads that it did not read before, in words; empty where that is not plain."""
+    """Return in words what an op reads that it did not read before, or ""."""
     if heir is None or trace.op(heir).name != trace.op(user).name:
         return ""
     old = {v for op in _named(before, user) for v in op}
@@ -204,10 +194,7 @@ def _here(step: TraceStep, producer: str) -> Diagnostic:
 
 
 def explain_erased_target(trace: Trace) -> Explanation | None:
-    """Return which step erased the op that a failed or crashed step was to use; None where none did.
-
-    It names the foreach, the iteration, the payload op, and the step that erased it, with places.
-    """
+    """Return which step erased the op that a failed step in a foreach uses; None where none did."""
     at = trace.outcome.failed_step
     if at is None:
         return None
@@ -226,7 +213,7 @@ def explain_erased_target(trace: Trace) -> Explanation | None:
 
 
 def _target_of(trace: Trace, record: HandleRecord, step: TraceStep) -> tuple[TraceStep, int, str] | None:
-    """Return the foreach that a handle is an argument of, the iteration, and the payload op that it is for."""
+    """Return the foreach that a handle is an argument of, the iteration, and its payload op."""
     loop = trace.step_records[record.defined_by] if record.defined_by >= 0 else None
     if loop is None or loop.op != _FOREACH or record.kind != "op":
         return None

@@ -1,4 +1,4 @@
-"""Why a handle is dead, empty or refused: one sentence, and the places of definition, consumption and use."""
+"""Why a handle is dead, empty or refused, with the places of definition, consumption and use."""
 
 from __future__ import annotations
 
@@ -30,28 +30,16 @@ _MOST_USES = 3
 
 
 def explain(trace: Trace, handle: str | None = None) -> Explanation:
-    """Return why a handle is what it is at the end; without a handle, why the schedule failed.
-
-    Args:
-        trace: The trace.
-        handle: Its name as written (the last that was defined under it), or its id.
+    """Return why a handle (name or id) is in its final state; without a handle, why the schedule failed.
 
     Raises:
-        UsageError: There is no such handle.
+        UsageError: There is no such handle; the message names near ones.
     """
     return explain_failure(trace) if handle is None else explain_handle(trace, handle)
 
 
 def explain_handle(trace: Trace, handle: str) -> Explanation:
-    """Return why a handle is what it is at the end of a trace.
-
-    Args:
-        trace: The trace.
-        handle: Its name as written (the last that was defined under it), or its id.
-
-    Raises:
-        UsageError: There is no such handle; the message names near ones.
-    """
+    """Return why a handle is in its final state."""
     record = find_handle(trace, handle)
     died = deaths(trace).get(record.id)
     if (failed := rolled_back(trace).get(record.id)) is not None:
@@ -69,7 +57,7 @@ def explain_handle(trace: Trace, handle: str) -> Explanation:
 
 
 def explain_failure(trace: Trace) -> Explanation:
-    """Return why a schedule failed: which handle the failed step may not use, else what was said."""
+    """Return why a schedule failed: the cause if the trace shows it, else the compiler's message."""
     outcome = trace.outcome
     if outcome.kind is None:
         ran = sum(s.status != "not-run" for s in trace.step_records)
@@ -96,13 +84,13 @@ def explain_failure(trace: Trace) -> Explanation:
 
 
 def repeated(change: HandleChange | None) -> tuple[Reference, ...]:
-    """Return what a handle lists more than once."""
+    """Return the references that a handle lists more than once."""
     counts = Counter(change.payload if change else ())
     return tuple(r for r, n in counts.items() if n > 1 and (isinstance(r, str) or not hasattr(r, "param")))
 
 
 def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
-    """Return where a handle is defined: its op, or its name among the arguments of the entry."""
+    """Return the place of a handle's definition: its op, or its name among the arguments of the entry."""
     if record.defined_by >= 0:
         return trace.step_records[record.defined_by].source
     if trace.provenance is None:
@@ -196,7 +184,7 @@ def _uses(step: TraceStep, handle: str) -> bool:
 
 
 def _explain_clash(trace: Trace, step: TraceStep) -> Explanation | None:
-    """Explain a step that consumes a handle and uses it again, or another to the same op or one inside."""
+    """Explain a step that consumes a handle and uses it again, or one that aliases it or is nested in it."""
     names, before = display_names(trace), states_before(trace, step.index)
     for i, first in enumerate(step.operands):
         for second in step.operands[i + 1 :] if first.effect == "consume" else ():

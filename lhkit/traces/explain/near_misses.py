@@ -58,7 +58,7 @@ def _elsewhere(history: PayloadHistory, ops: Sequence[PayloadOp]) -> str | None:
 
 
 def _turned(history: PayloadHistory, step: TraceStep, names: Sequence[str]) -> str | None:
-    """Return which step took the last of the ops away, and what came of them."""
+    """Return which step erased the last matching ops, and what they became."""
     gone = [o for o in history.dead_before(step.index) if o.name in names]
     if not gone or gone[-1].died is None:
         return None

@@ -1,4 +1,4 @@
-"""What there is to say about a payload op at a step: where it comes from, and which handles point to it."""
+"""Origin, erasure and handles of a payload op at a step."""
 
 from __future__ import annotations
 
@@ -16,19 +16,14 @@ _MOST_ORIGINS = 2
 
 @dataclass(frozen=True, slots=True)
 class OpRemarks:
-    """Remarks on the ops of a trace, made when they are asked for.
-
-    Attributes:
-        trace: The trace.
-        handles: The handles that point to an op after the step, by its id.
-    """
+    """Remarks on the ops of a trace, made on demand; ``handles`` maps an op to the handles that point to it."""
 
     trace: Trace
     handles: Mapping[str, tuple[HandleMark, ...]]
     _said: dict[tuple[int, tuple[str, ...]], str] = field(default_factory=dict)
 
     def origin(self, op_id: str) -> str:
-        """Return which step made an op and of what, or where it is written."""
+        """Return which step made an op from what, or its place in the source."""
         op = self.trace.op(op_id)
         if op.born < 0:
             return op_in_words(self.trace, op_id)
@@ -39,7 +34,7 @@ class OpRemarks:
         return f"{op.name}, {self._said[key]}"
 
     def ending(self, op_id: str) -> str:
-        """Return which step erased an op, or nothing."""
+        """Return which step erased an op, or ""."""
         died = self.trace.op(op_id).died
         return "" if died is None else f"; erased by {_step_in_words(self.trace, died)}"
 
@@ -67,7 +62,7 @@ def remarks_at(trace: Trace, step: int) -> OpRemarks:
 
 
 def _steps_around(trace: Trace, step: int) -> set[int]:
-    """Return the steps that a step lies in: handles of others are out of scope."""
+    """Return the steps around a step: handles of others are out of scope."""
     around: set[int] = set()
     parent = trace.step_records[step].parent if step >= 0 else None
     while parent is not None:
