@@ -1,4 +1,4 @@
-"""Texts as edits of other texts, for snapshots."""
+"""Line deltas between consecutive IR snapshots."""
 
 from __future__ import annotations
 
@@ -37,11 +37,7 @@ def find_edits(old: list[str], new: list[str]) -> tuple[Edit, ...]:
 
 
 def written_order(ids: Sequence[str]) -> str:
-    """Return ids as text: ``o0 o5-o9 o3``, where ``o5-o9`` stands for ``o5``, ``o6`` … ``o9``.
-
-    Args:
-        ids: Ids of payload ops, the letter ``o`` and a number.
-    """
+    """Return ids of payload ops as text with ranges: ``o0 o5-o9 o3``."""
     runs: list[str] = []
     first = last = -2
     for number in [int(each[1:]) for each in ids]:

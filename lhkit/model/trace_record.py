@@ -1,7 +1,7 @@
-"""The record of one application of a schedule: what every handle was after every step.
+"""The record of one application of a schedule: the state of every handle after every step.
 
-Handles and payload ops are identified by ids that mean nothing elsewhere (``h3``, ``o17``); a handle's id
-stands for one dynamic definition, so a loop body defines new handles in every iteration.
+Handles and payload ops have ids that are local to the trace (``h3``, ``o17``); a handle's id is one dynamic
+definition, so a loop body defines new handles in every iteration.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 class TraceMethods(Printable):
-    """Questions to a trace."""
+    """Methods of a trace that are implemented in other rooms."""
 
     __slots__ = ()
 
     def why(self, handle: str | None = None) -> Explanation:
-        """Return why a handle is what it is at the end; without a handle, why the schedule failed.
+        """Return why a handle is in its final state; without a handle, why the schedule failed.
 
         Args:
-            handle: Its name as written (``%tiled``; the last that was defined under it) or its id.
+            handle: Its name as written (``%tiled``; the last definition of that name) or its id.
 
         Returns:
             One sentence and the places of definition, consumption and use; shows itself as text.
@@ -49,17 +49,17 @@ class TraceMethods(Printable):
         return cast("Explanation", call(self, "why", handle))
 
     def repairs(self, *, limit: int = 3, seconds: float | None = None) -> Repairs:
-        """Return changes of the schedule's text after which what failed passes; the best first.
+        """Return edits of the schedule's text with which the failed step passes; the best first.
 
-        Each was applied to a copy of the text and traced, so this takes as long as a few traces. Where the
-        schedule passes and a match in it finds nothing, it returns changes after which it finds something.
+        Each was applied to a copy of the text and traced, so this takes as long as a few traces. If the
+        schedule passes, they are edits with which a match that found nothing finds something.
 
         Args:
-            limit: How many to return at most.
-            seconds: How long to look; what was found until then is returned.
+            limit: Maximal number of repairs.
+            seconds: Time limit; repairs found until then are returned.
 
         Returns:
-            The repairs, a sequence that shows itself as titles and diffs; empty where none helps.
+            The repairs, a sequence that shows itself as titles and diffs.
 
         Raises:
             UsageError: The payload and the schedule are not known: the trace was read from JSON.
@@ -67,9 +67,9 @@ class TraceMethods(Printable):
         return cast("Repairs", call(self, "repairs", limit=limit, seconds=seconds))
 
     def to_markdown(self, *, command: str | None = None) -> str:
-        """Return a report for an issue thread: what failed, why, payload, schedule, versions, command.
+        """Return a report for an issue thread: failure, cause, payload, schedule, versions, command.
 
-        It stays under 60,000 bytes: long texts lose their middle, which is said where it was.
+        It is shorter than 60,000 bytes: long texts are cut in the middle, with a note.
 
         Args:
             command: The command line to state instead of the one that repeats the trace.
@@ -79,21 +79,18 @@ class TraceMethods(Printable):
     def compiler_explorer_url(self) -> str:
         """Return a link that opens payload and schedule in Compiler Explorer's ``mlir-opt``.
 
-        The link holds the texts; nothing is sent before somebody opens it.
+        The link contains the texts; nothing is sent before it is opened.
 
         Raises:
-            UsageError: It would be too long, or the texts are not known; the message says by how much.
+            UsageError: It would be too long (the message says by how much), or the texts are not known.
         """
         return cast("str", call(self, "compiler_explorer_url"))
 
     def save_reproducer(self, folder: str | os.PathLike[str]) -> Path:
-        """Write a folder that repeats the trace: payload, schedule, commands, versions, a README.
+        """Write a folder that reproduces the trace: payload, schedule, commands, versions, a README.
 
         Args:
-            folder: Where; it must not exist or be empty. It appears whole or not at all.
-
-        Returns:
-            Its path.
+            folder: A path that does not exist or an empty folder. It is written atomically.
 
         Raises:
             UsageError: It cannot be written there, or the texts are not known.
@@ -101,14 +98,11 @@ class TraceMethods(Printable):
         return cast("Path", call(self, "save_reproducer", folder))
 
     def save_html(self, path: str | os.PathLike[str], *, command: str | None = None) -> Path:
-        """Write one HTML file with all drawings: no kernel, no network, steps to go through, one selection.
+        """Write one HTML file with all drawings, which needs no kernel and no network.
 
         Args:
-            path: Where; the file appears whole or not at all.
+            path: Its path; the file is written atomically.
             command: The command line to state instead of the one that repeats the trace.
-
-        Returns:
-            Its path.
 
         Raises:
             UsageError: It cannot be written there.
@@ -121,13 +115,13 @@ class TraceMethods(Printable):
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What was applied to what, and with which versions.
+    """The payload and schedule of a trace, with versions.
 
     Attributes:
         payload: The payload as given.
         schedule: The schedule with its entry, settings, bindings and libraries.
-        versions: (what, version) of everything that may make a difference.
-        own_ops: The Python files with the ops of one's own that the schedule may use, each as (path, text).
+        versions: (name, version) of everything that may matter.
+        own_ops: The Python files with user-defined ops, each as (path, text).
     """
 
     payload: Payload
@@ -155,7 +149,7 @@ OutcomeStatus = Literal["ok", "failed", "crashed", "timeout", "out-of-memory", "
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """Which text it was: its name for people and the hash of its content in hexadecimal."""
+    """The display name of a text, and the SHA-256 of its content in hexadecimal."""
 
     source: str
     sha256: str
@@ -163,7 +157,7 @@ class SourceRecord:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRecord:
-    """Which schedule was applied: text, entry, and the value of every knob."""
+    """The applied schedule: text, entry, and the value of every knob."""
 
     source: str
     sha256: str
@@ -173,7 +167,7 @@ class ScheduleRecord:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """Which bindings applied it (package and version), and on which CPU."""
+    """The bindings (package and version) and the CPU."""
 
     bindings: str
     version: str
@@ -186,9 +180,9 @@ class Outcome:
 
     Attributes:
         status: ``ok``, or why it ended early.
-        failed_step: Index of the step that failed or died, or None.
-        kind: One of ``FAILURE_KINDS``, None where all went well.
-        message: What went wrong, for people, or None.
+        failed_step: Index of the step that failed or crashed, or None.
+        kind: One of ``FAILURE_KINDS``, None on success.
+        message: The error message, or None.
     """
 
     status: OutcomeStatus = "ok"
@@ -202,12 +196,12 @@ class HandleRecord:
     """One dynamic definition of a handle.
 
     Attributes:
-        id: Its identity in this trace.
+        id: Its id in this trace.
         name: As the author wrote it (``%matmul``, ``%loops#1``); for display only.
-        kind: What it is a handle to.
+        kind: The kind of handle.
         sequence: The named sequence it is written in, with ``@``.
-        path: Indices of the steps that it lives inside of, outermost first.
-        defined_by: Index of the step that defines it, -1 for an argument of the entry.
+        path: Indices of the enclosing steps, outermost first.
+        defined_by: Index of the defining step, -1 for an argument of the entry.
     """
 
     id: str
@@ -249,7 +243,7 @@ Reference = str | ResultReference | ArgumentReference | ParamReference
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A use of a handle by a step, and what the use does to it."""
+    """A use of a handle by a step, and its effect."""
 
     handle: str
     effect: Effect
@@ -257,7 +251,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class HandleChange:
-    """What a handle is after a step that changed it; ``payload`` is empty unless the state is ``live``."""
+    """The state of a handle after a step that changed it; ``payload`` is empty unless it is ``live``."""
 
     handle: str
     state: HandleState
@@ -270,11 +264,11 @@ class Invalidation:
 
     Attributes:
         handle: The handle that died.
-        cause: ``direct``: it was consumed; ``alias``: it had a payload op in common with the consumed
-            one; ``nested``: it had a payload op inside one of the consumed.
+        cause: ``direct``: it was consumed; ``alias``: it shared a payload op with the consumed handle;
+            ``nested``: its payload op was nested in one of the consumed handle.
         by: The consumed handle.
-        payload_op: The payload op of the dead handle that ties it to the consumed one, None where the consumed
-            handle was empty.
+        payload_op: The payload op of the dead handle that is shared or nested; None if the consumed handle was
+            empty.
         ancestor: The payload op of the consumed handle that is or contains it, None likewise.
     """
 
@@ -287,10 +281,10 @@ class Invalidation:
 
 @dataclass(frozen=True, slots=True)
 class PayloadDelta:
-    """What a step did to payload ops, by id.
+    """The effect of a step on payload ops, by id.
 
-    A changed op has other operands, attributes or types, a moved one another parent or another place among
-    its siblings.
+    A changed op has other operands, attributes or types, a moved one another parent or position among its
+    siblings.
     """
 
     created: tuple[str, ...] = ()
@@ -301,7 +295,7 @@ class PayloadDelta:
 
 @dataclass(frozen=True, slots=True)
 class TraceWarning:
-    """Something about a step that is legal and seldom meant, such as ``zero-match`` and ``no-effect``.
+    """A warning about a legal step that is probably a mistake.
 
     The kind ``defect`` says that the interpreter and the rule for handles disagree.
     """
@@ -317,22 +311,22 @@ class TraceStep:
     Attributes:
         index: Order of execution from 0; steps that never ran follow at the end.
         op: Name of the op.
-        source: Where it is written.
-        depth: How many steps it is inside of.
-        parent: Index of the step that it is directly inside of (include, foreach, sequence, …), or None.
-        iteration: Which iteration of its parent, from 0, or None.
-        alternative: Which region of its parent, from 0, or None.
-        status: How it ended; ``suppressed`` is a failure that an enclosing step swallowed.
+        source: Its place in the source.
+        depth: Number of enclosing steps.
+        parent: Index of the enclosing step (include, foreach, sequence, …), or None.
+        iteration: Iteration of its parent, from 0, or None.
+        alternative: Region of its parent, from 0, or None.
+        status: How it ended; ``suppressed`` is a failure that an enclosing step suppressed.
         operands: Its uses of handles in order.
-        results: The handles it defines, those of its regions' arguments not among them.
-        changes: What handles are when it has ended, those only that it changed. The first step of a block says
-            what the arguments of the block are.
-        invalidated: The handles that died of it.
-        payload_delta: What it did to the payload.
-        warnings: What is suspicious about it.
-        diagnostics: What the compiler said while it ran; of alternatives also a note which one was taken, and
-            why those before it failed.
-        time_ns: How long it took, steps inside of it included.
+        results: The handles it defines, arguments of its regions excluded.
+        changes: The handles that it changed, after its end. The first step of a block also has the block's
+            arguments.
+        invalidated: The handles that it invalidated.
+        payload_delta: Its effect on the payload.
+        warnings: Probable mistakes.
+        diagnostics: The compiler's messages; of alternatives also a note which one was taken and why others
+            failed.
+        time_ns: Its duration, nested steps included.
     """
 
     index: int
@@ -364,17 +358,16 @@ class Elision:
 
 @dataclass(frozen=True, slots=True)
 class PayloadOp:
-    """One op of the payload, from its creation to its end.
+    """One op of the payload, from creation to erasure.
 
     Attributes:
-        id: Its identity in this trace.
+        id: Its id in this trace.
         name: Name of the op.
         parent: The op that contained it when it was first seen, or None.
         derived_from: The ops that it was made from.
-        born: Index of the step that made it, -1 for an op of the payload as given.
+        born: Index of the step that created it, -1 for an op of the payload as given.
         died: Index of the step that erased it, or None.
-        source: Where it is written; None for an op that was made from others, which have places or origins
-            of their own.
+        source: Its place in the source; None for a derived op.
     """
 
     id: str
@@ -399,8 +392,8 @@ class Edit:
 class Snapshot:
     """The payload after a step: its text, or edits to the snapshot of step ``base`` in ascending order.
 
-    Step -1 is the payload as given. ``ops`` are the payload ops from outer to inner as `snapshot_delta`
-    writes them, also those that the text leaves out; None where they are those of the base, or not known.
+    Step -1 is the payload as given. ``ops`` are the payload ops, outer before inner, as `snapshot_delta` writes
+    them, omitted ones included; None where they are those of the base, or not known.
     """
 
     step: int
@@ -415,18 +408,17 @@ class Trace(TraceMethods):
     """The record of one application of a schedule to a payload.
 
     Attributes:
-        payload: Which payload.
-        schedule: Which schedule.
-        toolchain: Applied by what.
+        payload: Name and hash of the payload.
+        schedule: Name, hash, entry and knobs of the schedule.
+        toolchain: The bindings and the CPU.
         outcome: How it ended.
         handle_records: Every dynamic definition of a handle, in order.
         step_records: Every execution of a transform op, in order.
         elided: Iterations that ran and were not recorded.
-        op_records: Every payload op that there ever was, an op after those that it was made from; a tuple, or a
-            sequence that equals one.
-        snapshots: The payload before the first step and after every step that ran, in order of time: a step
-            that contains others comes after them.
-        provenance: What it was made from, None for a trace that was read from JSON.
+        op_records: Every payload op, derived ops after their origins; a tuple, or a sequence that equals one.
+        snapshots: The payload before the first step and after every step that ran; enclosing steps follow
+            nested ones.
+        provenance: Payload and schedule, None for a trace that was read from JSON.
     """
 
     payload: SourceRecord
@@ -451,33 +443,33 @@ class Trace(TraceMethods):
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
-        """The sources that places point into, each as (file name, text); nothing where they are not known."""
+        """The sources that places point into, each as (file name, text); empty where they are not known."""
         return self.provenance.texts if self.provenance else ()
 
     def handle(self, handle_id: str) -> HandleRecord:
-        """Return the handle of that id; KeyError if there is none."""
+        """Return a handle by id; KeyError if there is none."""
         return self._handles[handle_id]
 
     def op(self, op_id: str) -> PayloadOp:
-        """Return the payload op of that id; KeyError if there is none."""
+        """Return a payload op by id; KeyError if there is none."""
         if not self._ops:
             self._ops.update({o.id: o for o in self.op_records})
         return self._ops[op_id]
 
     def steps(self) -> pd.DataFrame:
-        """Return a frame with a row a step: place, status, handles by name, changes of the payload, time."""
+        """Return a frame with one row per step: place, status, handles, changes of the payload, time."""
         return cast("pd.DataFrame", frame(self, "steps"))
 
     def handles(self) -> pd.DataFrame:
-        """Return a frame with a row a handle: birth, uses, state at the end, death and its cause."""
+        """Return a frame with one row per handle: birth, uses, final state, death and its cause."""
         return cast("pd.DataFrame", frame(self, "handles"))
 
     def ops(self) -> pd.DataFrame:
-        """Return a frame with a row a payload op: origins, and the steps that made and erased it."""
+        """Return a frame with one row per payload op: origins, and the steps that created and erased it."""
         return cast("pd.DataFrame", frame(self, "ops"))
 
     def snapshot_text(self, step: int) -> str | None:
-        """Return the payload after a step (-1: before the first), or None where that is not known."""
+        """Return the payload after a step (-1: before the first), or None where it is not known."""
         chain: list[Snapshot] = []
         at: int | None = step
         while True:
@@ -497,11 +489,11 @@ class Trace(TraceMethods):
         return "\n".join(lines)
 
     def last_snapshot_text(self) -> str:
-        """Return the last payload that is known to be good."""
+        """Return the last known good payload."""
         return self.snapshot_text(self.snapshots[-1].step) or "" if self.snapshots else ""
 
     def steps_by_end(self) -> tuple[TraceStep, ...]:
-        """Return the steps in the order in which they ended: what is inside of a step before it."""
+        """Return the steps in the order in which they ended: nested steps before enclosing ones."""
         ended: list[TraceStep] = []
         open_steps: list[TraceStep] = []
         for step in self.step_records:

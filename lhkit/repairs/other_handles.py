@@ -23,9 +23,7 @@ Wanted = Callable[[tuple[str, ...]], bool]
 
 
 def other_handles(context: RepairContext, given: Located, position: int) -> Iterator[Candidate]:
-    """Yield candidates that replace an operand of the wrong kind: results of its step first, then unused
-    handles.
-    """
+    """Yield candidates that replace an operand of the wrong kind: sibling results first, then others."""
     wanted = wanted_by(context, position)
     if wanted is None or wanted(given.payload):
         return

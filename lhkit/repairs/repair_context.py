@@ -156,7 +156,7 @@ class RepairContext:
         return min(found, key=lambda h: h.definition.name.start, default=None)
 
     def roots_to_search(self) -> list[Located]:
-        """Return the live handles to search in: the sequence's argument, then containers of ops, latest first."""
+        """Return the live handles to search in: the sequence's argument, then containers, latest first."""
         root = self.root()
         holders = [
             h for h in self.live_in_sight() if h.ops and all(name.startswith(_HOLDERS) for name in h.payload)

@@ -10,7 +10,7 @@ from lhkit.text.step_arguments import result_types_of
 
 
 def moved_before(script: Script, op: OpSyntax, target: OpSyntax) -> list[Replacement] | None:
-    """Return the edits that move a step, with its dependences, before an earlier one; None if they cannot move."""
+    """Return the edits that move a step, with its dependences, before an earlier one, or None."""
     block = _between(script, target, op)
     if block is None:
         return None
@@ -85,7 +85,7 @@ def with_more_results(script: Script, op: OpSyntax, names: list[str]) -> list[Re
 
 
 def retyped_results(script: Script, op: OpSyntax, old: str, new: str) -> list[Replacement] | None:
-    """Return the edits that change the type of results at definition and uses; None if a use does not spell it."""
+    """Return the edits that change the type of results; None if a use does not spell it."""
     types = result_types_of(op)
     if len(types) != len(op.values):
         return None

@@ -33,9 +33,7 @@ def candidates_for(context: RepairContext) -> list[Candidate]:
 
 
 def contexts(trace: Trace, script: Script) -> Iterator[RepairContext]:
-    """Yield the steps to repair: the failed one after empty matches that caused it, or empty matches of a good
-    trace.
-    """
+    """Yield the steps to repair: the failed one after its empty matches, or all empty matches."""
     failed = trace.outcome.failed_step
     steps: list[TraceStep] = []
     if failed is not None and trace.outcome.status == "failed":

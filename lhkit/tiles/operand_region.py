@@ -1,4 +1,4 @@
-"""Which elements of a whole value an operand's tile is, from indexing maps and slices."""
+"""Regions of operands from indexing maps and slices, and iterations of loop nests."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _MOST_TILES = 512
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """The elements of a value that are touched: the product of the points along each axis.
+    """The touched elements of a value: the product of the points along each axis.
 
     Attributes:
         axes: The points along each axis, ascending.
-        is_exact: False where what is touched is less than the product, as on a diagonal.
+        is_exact: False if fewer elements than the product are touched, as on a diagonal.
     """
 
     axes: tuple[Points, ...]
@@ -31,7 +31,7 @@ class Footprint:
 
     @property
     def elements(self) -> int:
-        """How many elements."""
+        """The number of elements."""
         count = 1
         for points in self.axes:
             count *= len(points)
@@ -49,16 +49,10 @@ class Footprint:
 def footprint(
     operand: TiledOperand, extents: Sequence[int], values: TermValues, iteration: Mapping[int, int]
 ) -> Footprint | None:
-    """Return what one execution of an op touches of an operand's whole value.
+    """Return the elements of an operand's whole value that one execution of an op touches.
 
-    Args:
-        operand: The operand.
-        extents: The extents of the op's iteration space in this iteration.
-        values: The values of terms.
-        iteration: The values of the loops around the op.
-
-    Returns:
-        None where an offset or a stride does not follow from sizes.
+    ``extents`` are those of the iteration space, ``iteration`` the values of the loops around the op. None if
+    an offset or stride does not follow from sizes.
     """
     axes: list[Points] = []
     seen: set[int] = set()
@@ -79,7 +73,7 @@ def footprint(
 
 
 def _indexed(index: int, extents: Sequence[int], values: TermValues) -> tuple[Points | None, set[int]]:
-    """Return the values of one result of an indexing map, and the dimensions that it takes."""
+    """Return the values of one result of an indexing map, and the dimensions that it uses."""
     linear = values.linear(index, "dimension")
     if linear is None:
         return None, set()
@@ -133,7 +127,7 @@ def _as_points(found: set[int]) -> Points:
 def _through(
     view: View, axes: Sequence[Points], values: TermValues, iteration: Mapping[int, int]
 ) -> list[Points] | None:
-    """Return the points of a view's source, for those of the view."""
+    """Map the points of a view to its source."""
     offsets = [values.value(t, iteration) for t in view.offsets]
     strides = [values.value(t, iteration) for t in view.strides]
     found: list[Points] = []
@@ -160,7 +154,7 @@ def _moved(points: Points, offset: int, stride: int) -> Points:
 
 
 def _inside(points: Points, extent: int) -> Points:
-    """Return the points from 0 up to an extent: the others are padding."""
+    """Return the points from 0 up to an extent; the others are padding."""
     if not isinstance(points, range):
         return tuple(p for p in points if 0 <= p < extent)
     skipped = max(0, -(-(0 - points.start) // points.step))
@@ -168,10 +162,7 @@ def _inside(points: Points, extent: int) -> Points:
 
 
 def union(parts: Sequence[Footprint]) -> Footprint:
-    """Return the smallest product of points along axes that holds all of some footprints.
-
-    It is exact if they are a grid: as many elements as the product has.
-    """
+    """Return the smallest product of axes that contains all footprints; it is exact if they are a grid."""
     axes = [_joined([p.axes[a] for p in parts]) for a in range(len(parts[0].axes))]
     box = Footprint(tuple(axes))
     if len(parts) > _MOST_TILES or not all(p.is_exact for p in parts):
@@ -204,7 +195,7 @@ def _with(a: Points, b: Points) -> Points:
 
 
 def _is_grid(parts: Sequence[Footprint]) -> bool:
-    """Return True if the parts are every combination of what they are along each axis."""
+    """Return True if the parts are all combinations of their points along each axis."""
     distinct = {p.axes for p in parts if p.elements}
     along = [set(column) for column in zip(*distinct, strict=True)]
     combinations = 1
@@ -221,11 +212,7 @@ Iteration = dict[int, int]
 
 
 class LoopNest:
-    """The loops around an op, outermost first.
-
-    Attributes:
-        loops: Numbers of the loop variables.
-    """
+    """The loops around an op, outermost first, by number of their variables."""
 
     def __init__(self, loops: Sequence[int], variables: Sequence[LoopVariable], values: TermValues) -> None:
         self.loops = tuple(loops)
@@ -233,7 +220,7 @@ class LoopNest:
         self._needs = [self._needed(at) for at in range(len(self.loops))]
 
     def _needed(self, at: int) -> frozenset[int]:
-        """Return which loops outside of a position the bounds of it and of the loops inside depend on."""
+        """Return the outer loops that the bounds of a loop and of loops inside depend on."""
         found: set[int] = set()
         for loop in self.loops[at:]:
             variable = self._variables[loop]
@@ -256,7 +243,7 @@ class LoopNest:
         return range(lower, upper, step)
 
     def count(self) -> int:
-        """Return how many iterations there are."""
+        """Return the number of iterations."""
         return self._count(0, {}, {})
 
     def _count(self, at: int, around: Iteration, known: dict[tuple[int, ...], int]) -> int:
@@ -275,11 +262,7 @@ class LoopNest:
         return known[key]
 
     def iteration(self, number: int) -> Iteration:
-        """Return the iteration that runs as the n-th, from 0.
-
-        Raises:
-            UsageError: There are not so many.
-        """
+        """Return the n-th iteration, from 0; UsageError if there are not so many."""
         total = self.count()
         if not 0 <= number < total:
             raise usage_error(f"there is no iteration {number}: the loops have {total}, counted from 0")
@@ -300,12 +283,9 @@ class LoopNest:
         return found
 
     def walk(self, loops: Sequence[int], around: Iteration, first: Mapping[int, range]) -> Iterator[Iteration]:
-        """Yield the values of some of the loops, in the order in which they run.
+        """Yield the values of some loops in execution order; ``first`` replaces the range of a loop.
 
-        Args:
-            loops: Which; those that their bounds depend on must be among them or in ``around``.
-            around: Values of other loops.
-            first: The values to take of a loop instead of all that it has.
+        Loops that their bounds depend on must be among them or in ``around``.
         """
         if not loops:
             yield dict(around)

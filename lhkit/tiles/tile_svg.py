@@ -1,4 +1,4 @@
-"""Tile pictures as SVG: operands with the tile, the loops around it, and bytes beside caches."""
+"""Tile pictures as SVG: operands, loops, and bytes compared with caches."""
 
 from __future__ import annotations
 
@@ -26,30 +26,18 @@ _BAR_X, _BAR_WIDTH, _BAR_HEIGHT = 118.0, 250.0, 12.0
 
 
 def tiles_svg(picture: TilePicture, iteration: int | None = None, *, themed: bool = True) -> str:
-    """Return a tile picture at an iteration as SVG.
-
-    Args:
-        picture: The picture.
-        iteration: Which iteration, from 0; default the one that a still picture shows.
-        themed: Follow the reader's theme; without it the colours are the light ones.
-    """
+    """Return a tile picture as SVG at an iteration, from 0; default the one of the still picture."""
     return tiles_at(picture, picture.first if iteration is None else iteration, themed=themed)[1]
 
 
 def tiles_at(picture: TilePicture, iteration: int, *, themed: bool = True) -> tuple[str, str]:
-    """Return an iteration in words, and its picture as SVG.
-
-    Args:
-        picture: The picture.
-        iteration: Which iteration, from 0.
-        themed: Follow the reader's theme; without it the colours are the light ones.
-    """
+    """Return an iteration in words, and its picture as SVG."""
     frame = tile_frame(picture, iteration)
     return iteration_text(picture, frame), _drawn(picture, frame, "still", themed=themed)
 
 
 def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -> str:
-    """Return a picture; ``role`` keeps apart what may stand in one page and be hidden without the other."""
+    """Return a picture; ``role`` makes ids unique between visible and hidden pictures of a page."""
     hatch = _hatch_id(picture, frame, role)
     head, top = _head(picture, frame)
     layout = lay_out(picture, frame, top=top)
@@ -67,25 +55,13 @@ def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -
 
 
 def tiles_frames(picture: TilePicture, count: int = 16, *, themed: bool = True) -> tuple[tuple[str, str], ...]:
-    """Return the picture at the first iterations for stepping through, as (which iteration, SVG) each.
-
-    Args:
-        picture: The picture.
-        count: At most how many.
-        themed: Follow the reader's theme.
-    """
+    """Return (iteration in words, SVG) of at most ``count`` first iterations."""
     frames = [tile_frame(picture, n) for n in range(min(count, picture.iterations))]
     return tuple((iteration_text(picture, f), _drawn(picture, f, "frame", themed=themed)) for f in frames)
 
 
 def tiles_multiples_svg(picture: TilePicture, count: int = 8, *, themed: bool = True) -> str:
-    """Return the first iterations side by side, small: the order in which the loops visit the tiles.
-
-    Args:
-        picture: The picture.
-        count: At most how many.
-        themed: Follow the reader's theme.
-    """
+    """Return at most ``count`` first iterations side by side, small."""
     frames = [tile_frame(picture, n) for n in range(min(count, picture.iterations))]
     layouts = [lay_out(picture, frame, top=LINE + 8, small=True) for frame in frames]
     labels = [_short_label(picture, frame) for frame in frames]
@@ -124,7 +100,7 @@ def _hatch(name: str) -> str:
 
 
 def _head(picture: TilePicture, frame: TileFrame) -> tuple[str, float]:
-    """Return the title and what has to be said, and where it ends."""
+    """Return title and notes, and their lower edge."""
     lines = [element("text", escaped(picture.op), y=FONT, font_size=15, font_weight=700, fill="ink")]
     y = FONT + LINE + 3
     where = fitted(iteration_text(picture, frame), WIDTH, FONT, mono=False)
@@ -157,7 +133,7 @@ def _loops_fit(picture: TilePicture, frame: TileFrame, layout: TileLayout) -> bo
 
 
 def _loop_lines(picture: TilePicture, frame: TileFrame) -> list[str]:
-    """Return the loops as text, indented as they are nested."""
+    """Return the loops as text, indented by nesting."""
     pairs = zip(picture.loops, frame.values, strict=True)
     return ["\u00a0\u00a0" * depth + loop_text(loop, value) for depth, (loop, value) in enumerate(pairs)]
 
@@ -172,7 +148,7 @@ def _loops(picture: TilePicture, frame: TileFrame, x: float, y: float) -> str:
 
 
 def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str, float]:
-    """Return the bytes of a tile and of each pass as bars beside the caches, and where they end."""
+    """Return the bytes of a tile and of each pass as bars beside the caches, and their lower edge."""
     shown = working_sets_shown(picture, frame)
     sizes = [w.total_bytes for w in shown if w.total_bytes] + [c.size_bytes for c in picture.caches]
     if not sizes:
@@ -214,7 +190,7 @@ def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str
 
 
 def _legend(y: float, layout: TileLayout, hatch: str) -> str:
-    """Return what the marks mean, in a line."""
+    """Return the legend in one line."""
     parts = []
     x = 0.0
     signs = (

@@ -78,9 +78,7 @@ def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
 
 
 def payload_html(payload: IrDiff | str, *, most_lines: int = 2000) -> str:
-    """Return a payload as HTML without folds: its text, or its lines at a step (`ir_at`) with ops and handles
-    linked.
-    """
+    """Return a payload as HTML without folds: its text, or its lines at a step (`ir_at`)."""
     shown = plain_lines(payload) if isinstance(payload, str) else payload
     return ir_html(shown, folded=False, most_lines=most_lines)
 

@@ -22,7 +22,7 @@ Pair = tuple[int, int]
 
 
 def pair_lines(old: PlacedOps, new: PlacedOps, moved: Collection[str]) -> list[Pair]:
-    """Return the (old, new) pairs of equal lines, ascending in both; ops known to have moved yield to others."""
+    """Return ascending (old, new) pairs of equal lines; ops known to have moved yield to others."""
     settled: list[Pair] = []
     loose: list[Pair] = []
     where = {each: number for number, each in enumerate(old.ids) if each is not None}

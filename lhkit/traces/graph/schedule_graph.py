@@ -1,4 +1,4 @@
-"""The dataflow of a schedule that ran: its steps as nodes, inside of one another, and handles between them."""
+"""Dataflow graph of a schedule that ran: nested steps, and the handles between them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,10 @@ _LEGEND = (
 
 
 def schedule_flow(trace: Trace) -> FlowGraph:
-    """Return the dataflow of a schedule as it ran.
+    """Return the dataflow graph of a schedule that ran.
 
-    Every step is a node, a box if it contains others; every use of a handle is an edge from the step that made
-    it. A handle that died without being consumed itself has an edge, dead, to the step that it died of; the
-    uses of a handle that was dead are dead too.
-
-    Args:
-        trace: What was recorded.
+    Steps are nodes, uses of handles edges from their definition. A handle that died without being consumed
+    itself has a dead edge to the step that invalidated it; later uses of it are dead edges too.
     """
     return _Schedule(trace).graph()
 
@@ -90,7 +86,7 @@ class _Schedule:
         )
 
     def _source(self, handle: str) -> str:
-        """Return the node that a handle comes from: the step whose result it is, or a node of its own."""
+        """Return the node that defines a handle: a step, or a node of its own for an argument."""
         record = self._trace.handle(handle)
         if record.defined_by >= 0:
             step = self._trace.step_records[record.defined_by]

@@ -1,4 +1,4 @@
-"""From the journal that the worker wrote to the records of a trace, also where the worker died writing."""
+"""Parsing the worker's journal into the records of a trace, also after a crash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class LazyTuple(Sequence[T]):
-    """An immutable sequence that equals the tuple of its items, which are made at the first use of any."""
+    """An immutable sequence that equals the tuple of its items, which are made at first use."""
 
     __slots__ = ("_items", "_make")
 
@@ -120,7 +120,7 @@ class _Reading:
         return self.pending[-1] if self.pending else None
 
     def add_those_that_never_ran(self) -> None:
-        """Add the ops that follow in their block on a step that did not end well."""
+        """Add the ops that follow in their block on a step that failed."""
         ended_badly = [s for s in self.steps.values() if s.status in ("failed", "crashed", "suppressed")]
         seen = {(s.parent, s.iteration, s.alternative, *self.places[s.index]) for s in self.steps.values()}
         for step in sorted(ended_badly, key=lambda s: s.index, reverse=True):
@@ -139,7 +139,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The tables of a trace; ``died_in`` is the step that the worker died in, if it did."""
+    """The tables of a trace; ``died_in`` is the step in which the worker died, or None."""
 
     toolchain: tuple[str, str]
     handles: tuple[HandleRecord, ...]
@@ -151,12 +151,7 @@ class Records:
 
 
 def read_journal(path: Path, *, died: bool) -> Records:
-    """Return the records in a journal.
-
-    Args:
-        path: The journal.
-        died: True if the worker died; its last line may then be cut.
-    """
+    """Return the records in a journal; after the worker ``died`` the last line may be cut."""
     reading = _Reading()
     with path.open(encoding="utf-8") as lines:
         for line in lines:

@@ -1,4 +1,4 @@
-"""How a trace failed, as a failure that shows cause and places."""
+"""The failure of a trace, with cause and places."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TESTS = ("transform.match.param.", "transform.match.operation_")
 
 
 def failure_of(trace: Trace) -> Failure | None:
-    """Return how a trace failed, with the place of the step that did, or None if it went well.
+    """Return the failure of a trace, or None.
 
-    Where a handle is at fault the message is the cause, and the places are those of definition, consumption
-    and use. Where the compiler said nothing the operands of the step are named, and what they were before it.
+    If a handle is at fault, the message is the cause, with the places of definition, consumption and use. If
+    the compiler gave no reason, the operands of the step and their states are named.
     """
     outcome = trace.outcome
     if outcome.kind is None:
@@ -50,7 +50,7 @@ def failure_of(trace: Trace) -> Failure | None:
 
 
 def _remarks_before(trace: Trace, step: TraceStep) -> tuple[Diagnostic, ...]:
-    """Return what steps before a test of parameters remarked in its sequence: why the test fails."""
+    """Return remarks of earlier steps in the sequence of a failed parameter test: why it fails."""
     if not step.op.startswith(_TESTS):
         return ()
     # Those of sequences that it includes count too.
@@ -60,10 +60,7 @@ def _remarks_before(trace: Trace, step: TraceStep) -> tuple[Diagnostic, ...]:
 
 
 def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Return diagnostics of a step in a library, the first of them placed where the user's file enters it.
-
-    What the library says of payload ops follows as notes: every place of which it says the same.
-    """
+    """Return diagnostics of a step in a library, the first placed where the user's file enters the library."""
     own = (trace.payload.source, trace.schedule.source)
     first = found[0] if found else None
     if first is None or step.source is None or step.source.file in own:
@@ -89,7 +86,7 @@ def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -
 
 
 def _steps_around(trace: Trace, step: TraceStep) -> list[TraceStep]:
-    """Return the steps that a step lies in, the innermost first."""
+    """Return the enclosing steps, innermost first."""
     around = []
     while step.parent is not None:
         step = trace.step_records[step.parent]
@@ -98,7 +95,7 @@ def _steps_around(trace: Trace, step: TraceStep) -> list[TraceStep]:
 
 
 def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Return the places as one error: where the handle is used, and what came before it as notes."""
+    """Return the places as one error at the use, with the others as notes."""
     errors = [p for p in places if p.severity == "error"]
     notes = tuple(p for p in places if p.severity != "error")
     if not errors:
@@ -123,7 +120,7 @@ def describe_state(change: HandleChange | None) -> str:
 
 
 def _advice(trace: Trace, step: TraceStep, handle: str, since: int | None) -> str | None:
-    """Return what to do about a handle that the failed step may not use."""
+    """Return how to fix the use of a handle by the failed step."""
     name = display_names(trace)[handle]
     if since is not None and explain_erased_target(trace) is not None:
         return (

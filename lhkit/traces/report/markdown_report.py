@@ -1,4 +1,4 @@
-"""A trace as a report for an issue thread: what failed and why first, all that is long folded."""
+"""A trace as a Markdown report for an issue thread, and as a Compiler Explorer link."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ def compiler_explorer_url(payload: Payload, schedule: Schedule) -> str:
     """Return a link that opens payload and schedule in Compiler Explorer's newest ``mlir-opt``.
 
     Raises:
-        UsageError: It would be longer than `LONGEST_URL` characters (the message says by how much), or the
-            schedule cannot stand in one module with the payload.
+        UsageError: It would be longer than `LONGEST_URL` characters, or one module cannot hold both.
     """
     provenance = Provenance(payload, schedule)
     source = combined(provenance)
@@ -57,11 +56,7 @@ def compiler_explorer_url(payload: Payload, schedule: Schedule) -> str:
 
 
 def trace_url(trace: Trace) -> str:
-    """Return the link for what a trace was made from; see `compiler_explorer_url`.
-
-    Raises:
-        UsageError: It would be too long, or the texts are not known.
-    """
+    """Return `compiler_explorer_url` of a trace; UsageError also if its texts are not known."""
     provenance = provenance_of(trace)
     return compiler_explorer_url(provenance.payload, provenance.schedule)
 
@@ -73,11 +68,9 @@ _LONGEST_NAME = 80
 
 
 def trace_markdown(trace: Trace, *, command: str | None = None) -> str:
-    """Return a trace as Markdown of less than 60,000 bytes; long texts lose their middle and say so.
+    """Return a trace as Markdown of less than 60,000 bytes; long texts are cut in the middle.
 
-    Args:
-        trace: The trace.
-        command: The command line to state instead of the one that repeats the trace.
+    ``command`` replaces the command line that reproduces the trace.
     """
     names = short_names(trace)
     parts = [_heading(trace, names), _cause(trace, names)]
@@ -111,7 +104,7 @@ def _cause(trace: Trace, names: dict[str, str]) -> str:
 
 
 def _texts(trace: Trace, names: dict[str, str]) -> list[str]:
-    """Return the folded texts: schedule, payload, and the payload before the step that failed."""
+    """Return the folded texts: schedule, payload, and the payload before the failed step."""
     parts = []
     given = trace.provenance
     payload = given.payload.text if given else trace.snapshot_text(-1)
@@ -161,7 +154,7 @@ def _short(name: str, names: dict[str, str]) -> str:
 
 
 def code_span(text: str, *, longest: int = _LONGEST_NAME) -> str:
-    """Return text as inline code that nothing in it can end: no markup, no mention, no HTML."""
+    """Return text as inline code without active markup, mentions or HTML."""
     shown = "".join(c if c.isprintable() else " " for c in text)
     shown = shown if len(shown) <= longest else shown[: longest - 1] + "…"
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
@@ -170,14 +163,14 @@ def code_span(text: str, *, longest: int = _LONGEST_NAME) -> str:
 
 
 def html_code(text: str) -> str:
-    """Return text as HTML code for a place where Markdown is not read."""
+    """Return text as HTML code, for places without Markdown."""
     shown = "".join(c if c.isprintable() else " " for c in text)[:_LONGEST_NAME]
     escaped = html.escape(shown).replace("`", "&#96;")
     return f"<code>{escaped}</code>"
 
 
 def fenced(language: str, text: str) -> str:
-    """Return a block of code with a fence longer than any run of backticks in it."""
+    """Return a code block with a fence longer than any run of backticks in it."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
@@ -188,7 +181,7 @@ def _folded(title: str, language: str, text: str, most_bytes: int) -> str:
 
 
 def cut_middle(text: str, most_bytes: int) -> str:
-    """Return a text of at most so many bytes: the middle of a longer one gives way to a line that says so."""
+    """Return a text of at most so many bytes, with a line for the part cut from the middle."""
     data = text.encode(errors="replace")
     if len(data) <= most_bytes:
         return text

@@ -1,4 +1,4 @@
-"""Op counts a step: how many ops of each dialect or name the payload has after every step."""
+"""Number of payload ops per dialect or name after every step."""
 
 from __future__ import annotations
 
@@ -31,14 +31,7 @@ _FEW_STEPS = 24
 
 @dataclass(frozen=True, slots=True)
 class OpCounts:
-    """What to draw.
-
-    Attributes:
-        by: What ops are counted by.
-        steps: Indices of the steps in the order in which they ended, -1 for the payload as given.
-        lines: Each dialect's or op's name, and how many there are after each of the steps.
-        failed_step: The step that failed, or None.
-    """
+    """Op counts, one per kind and step; step -1 is the payload as given."""
 
     by: By
     steps: tuple[int, ...]
@@ -49,12 +42,12 @@ class OpCounts:
 def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> OpCounts:
     """Return how many ops of each kind the payload has before the first step and after each that ran.
 
-    Ops that the printed text leaves out count too: the body of a ``linalg.add``, terminators.
+    Ops that the printed text omits count too: the body of a ``linalg.add``, terminators.
 
     Args:
         trace: The trace.
         by: Count by ``dialect`` or by ``name``.
-        most: How many lines there are at most; the kinds with the fewest ops share the last.
+        most: Maximal number of lines; the kinds with the fewest ops share the last.
 
     Raises:
         UsageError: ``by`` is neither, or ``most`` is not from 2 to 6.
@@ -89,11 +82,7 @@ def _summed(change: Counter[int], steps: int) -> tuple[int, ...]:
 
 
 def op_counts_table(trace: Trace, *, by: By = "dialect", most: int = 6) -> Table:
-    """Return op counts as a table, a row a step; arguments as of `op_counts`.
-
-    Raises:
-        UsageError: As `op_counts`.
-    """
+    """Return op counts as a table, one row per step; arguments as of `op_counts`."""
     plot = op_counts(trace, by=by, most=most)
     rows = tuple(
         ("before" if step < 0 else f"step {step}", *(str(counts[at]) for _, counts in plot.lines))
@@ -103,16 +92,7 @@ def op_counts_table(trace: Trace, *, by: By = "dialect", most: int = 6) -> Table
 
 
 def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure:
-    """Return a figure of op counts after every step; what failed is marked.
-
-    Args:
-        trace: The trace.
-        by: Count by ``dialect`` or by ``name``.
-        most: How many lines there are at most.
-
-    Raises:
-        UsageError: As `op_counts`.
-    """
+    """Return a figure of op counts after every step; arguments as of `op_counts`."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

@@ -1,4 +1,4 @@
-"""The files of a folder that repeats a trace."""
+"""A folder of files that reproduces a trace."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ PAYLOAD, SCHEDULE, COMBINED = "payload.mlir", "schedule.mlir", "combined.mlir"
 
 
 def reproducer_files(trace: Trace) -> tuple[tuple[str, str], ...]:
-    """Return (name, text) of each file: payload, schedule, what they need, both in one, commands, versions.
-
-    Raises:
-        UsageError: The texts are not known.
-    """
+    """Return (name, text) of each file; UsageError if the texts are not known."""
     provenance = provenance_of(trace)
     schedule = provenance.schedule
     libraries = [b.declared or f"library{i}.mlir" for i, b in enumerate(schedule.libraries, start=1)]
@@ -72,17 +68,10 @@ def _indented(text: str) -> str:
 
 
 def save_reproducer(trace: Trace, folder: str | os.PathLike[str]) -> Path:
-    """Write a folder that repeats a trace, through a temporary one beside it.
-
-    Args:
-        trace: The trace.
-        folder: Where; it must not exist, or be empty.
-
-    Returns:
-        Its path.
+    """Write a folder that reproduces a trace, atomically through a temporary one beside it.
 
     Raises:
-        UsageError: It cannot be written there, or the texts are not known.
+        UsageError: The folder exists and is not empty or cannot be written, or the texts are not known.
     """
     files = reproducer_files(trace)
     path = Path(folder)

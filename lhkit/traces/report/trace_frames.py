@@ -1,4 +1,4 @@
-"""The records of a trace as pandas frames: one row a step, a handle, a payload op."""
+"""The records of a trace as pandas frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def steps_frame(trace: Trace) -> pd.DataFrame:
-    """Return a row a step, by its index: op, place, nesting, status, handles by name, counts, time in ns."""
+    """Return one row per step, by its index: op, place, nesting, status, handles, counts, time in ns."""
     import pandas as pd
 
     names = display_names(trace)
@@ -57,7 +57,7 @@ def _used(step: TraceStep, effect: Effect, names: dict[str, str]) -> tuple[str, 
 
 
 def handles_frame(trace: Trace) -> pd.DataFrame:
-    """Return a row a handle, by its id: name, kind, birth, state at the end, uses, and death with its cause.
+    """Return one row per handle, by its id: name, kind, birth, final state, uses, and death with its cause.
 
     ``payload_at_birth`` and ``payload_at_end`` count what it points to; ``died_at``, ``cause`` and
     ``killed_by`` are missing for handles that did not die.
@@ -99,7 +99,7 @@ _HANDLE_COLUMNS = (
 
 
 def ops_frame(trace: Trace) -> pd.DataFrame:
-    """Return a row a payload op, by its id: name, parent, origins, birth, end, place of its source op."""
+    """Return one row per payload op, by its id: name, parent, origins, birth, end, place of its source op."""
     import pandas as pd
 
     places = source_places(trace)

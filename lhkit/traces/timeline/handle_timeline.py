@@ -1,7 +1,4 @@
-"""The handle timeline: a row a handle, a column a step; who makes, reads, consumes and kills what, and why.
-
-``timeline_drawing`` says what to draw, ``timeline_svg``, ``timeline_html`` and ``timeline_text`` draw it.
-"""
+"""The timeline of a trace as a drawing: folded rows, columns, arcs."""
 
 from __future__ import annotations
 
@@ -29,14 +26,7 @@ Bunch = tuple[list[Lifeline], bool]
 
 
 def bunches_of(lines: list[Lifeline], maker: RowMaker, most: int, important: set[str]) -> list[Bunch]:
-    """Return which handles have a row of their own, and which share a counted one.
-
-    Args:
-        lines: Lives in the order of rows.
-        maker: Knows the columns.
-        most: About how many rows there should be.
-        important: Ids of handles that are not to be folded where it can be helped.
-    """
+    """Return groups of handles that share a row, about ``most`` of them; important handles are folded last."""
     bunches: list[Bunch] = []
     homes: dict[object, list[Lifeline]] = {}
     for line in lines:
@@ -57,7 +47,7 @@ def bunches_of(lines: list[Lifeline], maker: RowMaker, most: int, important: set
 
 
 def _joined_alike(bunches: list[Bunch], maker: RowMaker, important: set[str]) -> list[Bunch]:
-    """Join neighbours that look alike, all but the first of them."""
+    """Join neighbors that look alike, all but the first of them."""
     runs: list[list[Bunch]] = []
     last: object = None
     for bunch in bunches:
@@ -78,7 +68,7 @@ def _joined_alike(bunches: list[Bunch], maker: RowMaker, important: set[str]) ->
 
 
 def _joined_rest(bunches: list[Bunch], most: int, important: set[str]) -> list[Bunch]:
-    """Join what is least worth a row of its own with its neighbours."""
+    """Join the least important rows with their neighbors."""
     singles = [b[0].handle for b, _ in bunches if len(b) == 1]
     ranked = sorted(singles, key=lambda h: (h.defined_by >= 0, h.id not in important))
     kept = {h.id for h in ranked[: most // 2]}
@@ -103,17 +93,17 @@ __all__ = ["TimelineDrawing", "timeline_drawing", "timeline_html", "timeline_svg
 def timeline_drawing(
     trace: Trace, *, most_columns: int = 40, most_rows: int = 48, folded: Collection[int] = ()
 ) -> TimelineDrawing:
-    """Return what the timeline of a trace draws.
+    """Return the drawing of a trace's timeline.
 
-    A longer trace is folded: the middle iterations of loops, the inside of steps, then the middle of the
-    schedule; and handles to which something happens in folded columns only, or that look alike. What failed
-    stays to be seen, and what is folded is counted, and drawn in full in ``folds``.
+    Long traces are folded: middle iterations of loops, nested steps, then the middle of the schedule; and
+    handles with events in folded columns only, or that look alike. Failures stay visible; what is folded is
+    counted, and drawn in full in ``folds``.
 
     Args:
         trace: The trace.
-        most_columns: About how many columns to draw at most.
-        most_rows: About how many rows to draw at most.
-        folded: Indices of steps whose inside is folded in any case.
+        most_columns: Approximate maximum of columns.
+        most_rows: Approximate maximum of rows.
+        folded: Indices of steps whose nested steps are folded in any case.
     """
     timeline = _Timeline(trace, most_columns, most_rows)
     whole = timeline.whole(folded)
@@ -177,7 +167,7 @@ class _Timeline:
         return f"ok: {counted(steps, 'step')}, {handles}, {died} of them dead at the end"
 
     def _important(self) -> set[str]:
-        """Return the handles that are shown if any are: what failed, what killed others, what was killed so."""
+        """Return the handles to keep: operands of the failed step, and those of indirect deaths."""
         failed = self._trace.outcome.failed_step
         found = {o.handle for o in self._trace.step_records[failed].operands} if failed is not None else set()
         for step in self._trace.step_records:

@@ -1,4 +1,4 @@
-"""The columns of a handle timeline: names, and what is wrong with a step, in few words and in full."""
+"""The columns of a timeline: folding, labels, heads."""
 
 from __future__ import annotations
 
@@ -23,16 +23,10 @@ _MOST_NOT_RUN = 6
 
 
 def visible_moments(trace: Trace, lives: Lifelines, most: int, folded: Collection[int] = ()) -> list[Span]:
-    """Return spans of moments, both ends included, that cover all: of one moment, or of more where they fold.
+    """Return spans of moments, both ends included, of about ``most`` columns; longer spans are folds.
 
-    First the middle iterations of loops are folded, then the inside of steps, the deepest first, and at last
-    the middle of the schedule. What failed is folded only where it cannot be helped.
-
-    Args:
-        trace: The trace.
-        lives: Its lifelines.
-        most: About how many columns there should be.
-        folded: Steps whose inside is folded in any case.
+    First the middle iterations of loops are folded, then nested steps, deepest first, then the middle of the
+    schedule. Failures are folded last.
     """
     folding = _Folding(trace, lives)
     folding.hide_what_never_ran()
@@ -82,7 +76,7 @@ class _Folding:
             self._hide(run[1:-1])
 
     def hide_iterations(self, most: int) -> None:
-        """Of each loop the first iteration, the last, and the one that failed are left."""
+        """Hide all iterations of each loop but the first, the last, and a failed one."""
         for bracket in sorted(self._brackets, key=lambda b: b.depth):
             if self.columns() <= most:
                 return
@@ -104,7 +98,7 @@ class _Folding:
                 self.hide_inside(bracket)
 
     def hide_inside(self, bracket: Bracket) -> None:
-        """Leave the step's own column, and the one where it ends."""
+        """Hide nested steps; the step's first column and its end remain."""
         last = bracket.last if self._moments[bracket.last].kind != "end" else bracket.last - 1
         self._hide(range(bracket.first + 1, last + 1))
 
@@ -116,7 +110,7 @@ class _Folding:
         return self._failed is not None and first <= self._failed <= last
 
     def hide_the_middle(self, most: int) -> None:
-        """Leave the first and the last columns, and those around a failure."""
+        """Hide all but the first and the last columns, and those around a failure."""
         spans = self.spans()
         left = {*range(most - most // 3), *range(len(spans) - most // 3, len(spans))}
         for i, (first, last) in enumerate(spans):
@@ -136,7 +130,7 @@ _MOST_DIAGNOSTICS = 2
 
 
 def columns_of(trace: Trace, lives: Lifelines, spans: list[Span]) -> tuple[Column, ...]:
-    """Return a column a span of moments."""
+    """Return one column per span of moments."""
     return tuple(
         _one(trace, lives.moments[first], first) if first == last else _folded(trace, lives, first, last)
         for first, last in spans
@@ -144,7 +138,7 @@ def columns_of(trace: Trace, lives: Lifelines, spans: list[Span]) -> tuple[Colum
 
 
 def groups_of(trace: Trace, brackets: tuple[Bracket, ...], spans: list[Span]) -> tuple[Group, ...]:
-    """Return the brackets that can be seen: those that begin in a column of their own, or before the first."""
+    """Return the visible brackets: those that begin in an unfolded column, or before the first."""
     found = []
     for bracket in brackets:
         columns = [i for i, (f, last) in enumerate(spans) if f <= bracket.last and last >= bracket.first]
@@ -164,7 +158,7 @@ def short_name(op: str) -> str:
 
 
 def _fold_label(trace: Trace, lives: Lifelines, first: int, last: int) -> str:
-    """Return what moments ``first`` to ``last`` are: ``⋯ 30 more iterations``, ``⋯ 120 more steps``."""
+    """Return the label of a fold: ``⋯ 30 more iterations``, ``⋯ 120 more steps``."""
     moments = lives.moments[first : last + 1]
     begun = moments[0]
     lost = sum(_lost(m) for m in moments)
@@ -283,7 +277,7 @@ _SMALLER = 9.5
 
 
 def heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return names and numbers of the columns, and the brackets below them; in a compact one only numbers."""
+    """Return the heads of the columns with their brackets; in a compact drawing only numbers."""
     head = _number if at.is_compact else _named
     drawn = [_bracket(i, drawing, at) for i in range(len(drawing.groups))]
     drawn += [head(i, column, at) for i, column in enumerate(drawing.columns)]
@@ -291,7 +285,7 @@ def heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
 
 
 def bands_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return what lies behind the rows: the inside of steps, steps that went wrong, the one that is shown."""
+    """Return the bands behind the rows: nested steps, failed steps, the selected step."""
     drawn = []
     for group in drawing.groups:
         left, right = at.edges[group.first] + 2, at.edges[group.last + 1] - 2

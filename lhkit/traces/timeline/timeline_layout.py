@@ -1,4 +1,4 @@
-"""Where things of a handle timeline stand, in pixels: columns, rows, marks in a cell, places for notes."""
+"""Pixel positions of columns, rows, marks and notes; shapes and legend."""
 
 from __future__ import annotations
 
@@ -27,37 +27,32 @@ _BESIDE = {"read": "consumed", "consumed": "read", "made": "dead", "dead": "made
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The slanted name of a column, and what is wrong with it."""
+    """The slanted name of a column, and its problem."""
 
     name: str
     note: str
 
     @property
     def width(self) -> float:
-        """How long it is."""
+        """Its length."""
         return text_width(f"{self.name} {self.note}" if self.note else self.name, SMALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The words at the end of a row, and where they begin."""
+    """The note at the end of a row."""
 
     x: float
     text: str
 
     @property
     def end(self) -> float:
-        """Where they end."""
+        """Its right edge."""
         return self.x + text_width(self.text, SMALL)
 
 
 class TimelineLayout:
-    """Places for everything in a drawing.
-
-    Args:
-        drawing: The drawing.
-        is_compact: Whether columns have numbers and no names, and rows stand closer, so that more are seen.
-    """
+    """The positions of a drawing; a compact one has no column names and lower rows."""
 
     def __init__(self, drawing: TimelineDrawing, *, is_compact: bool = False) -> None:
         self._drawing = drawing
@@ -95,13 +90,13 @@ class TimelineLayout:
         return (self.edges[column] + self.edges[column + 1]) / 2
 
     def mark(self, row: Row, column: int, kind: EventKind) -> tuple[float, bool]:
-        """Return where a mark stands, and whether it has to be small for its neighbours."""
+        """Return the position of a mark, and whether it has to be small."""
         is_crowded = any(m.column == column and m.kind == _BESIDE[kind] for m in row.marks)
         share = (_CROWDED if is_crowded else _PLACES)[kind]
         return self.edges[column] + share * (self.edges[column + 1] - self.edges[column]), is_crowded
 
     def ends(self, row: Row, bar: Bar) -> tuple[float, float]:
-        """Return where a bar begins and ends."""
+        """Return the ends of a bar."""
         first = (
             self.left
             if bar.first < 0
@@ -111,7 +106,7 @@ class TimelineLayout:
         return first, max(first, last)
 
     def _crossings(self) -> list[set[int]]:
-        """Return the columns in which something stands or passes, by row."""
+        """Return the occupied columns of each row."""
         crossed = [{m.column for m in row.marks} for row in self._drawing.rows]
         for arc in self._drawing.arcs:
             for index in range(min(arc.from_row, arc.to_rows[0]), max(arc.from_row, arc.to_rows[-1]) + 1):
@@ -119,7 +114,7 @@ class TimelineLayout:
         return crossed
 
     def _note(self, index: int, row: Row) -> Note:
-        """Find a place for the words at the end of a row: behind what ended, where nothing is in the way."""
+        """Place the note of a row behind its last bar, where nothing is in the way."""
         text = fitted(row.note, _LONGEST_NOTE, SMALL)
         deaths = [m.column for m in row.marks if m.kind == "dead"]
         ends = [bar.last for bar in row.bars if bar.state != "invalid"]
@@ -167,7 +162,7 @@ def bar_shape(state: HandleState, begin: float, end: float, y: float, *inside: s
 
 
 def mark_shape(kind: EventKind, x: float, y: float, scale: float = 1.0, *, is_late: bool = False) -> str:
-    """Return a mark; its rim parts it from what it lies on, or has the colour of death for a use after it."""
+    """Return a mark; its rim separates it from its background, or is red for a use after death."""
     if kind == "made":
         r = 6.5 * scale
         d = f"M{x - r:.1f} {y:.1f}L{x:.1f} {y - r:.1f}L{x + r:.1f} {y:.1f}L{x:.1f} {y + r:.1f}Z"
@@ -199,7 +194,7 @@ def mark_shape(kind: EventKind, x: float, y: float, scale: float = 1.0, *, is_la
 
 
 def legend_part(width: float, y: float) -> tuple[str, float]:
-    """Return the legend, in lines that fit a width from y on, and where it ends."""
+    """Return the legend, wrapped to a width, and its lower edge."""
     signs = [(14.0, mark_shape(kind, 7, 0), word) for kind, word in _WORDS]
     signs += [(30.0, bar_shape(state, 0, 30, 0), state) for state in _STATES]
     arc = element("path", d="M4 -6Q15 -6 15 0T26 6", fill="none", stroke="dead", stroke_width=1.6)

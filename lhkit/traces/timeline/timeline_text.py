@@ -1,4 +1,4 @@
-"""A handle timeline as text: the same marks in a table of characters, four to a column."""
+"""A timeline as text, four characters per column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_NAME = 28
 
 
 def timeline_text(drawing: TimelineDrawing) -> str:
-    """Return a timeline as text: panels of columns, each with the rows that live in it, and its steps."""
+    """Return a timeline as text: panels of columns, each with its live rows and its steps."""
     lines = [drawing.title]
     for first in range(0, len(drawing.columns), _MOST_COLUMNS):
         lines += ["", *_panel(drawing, first, min(first + _MOST_COLUMNS, len(drawing.columns)))]
