@@ -11,6 +11,7 @@ may be: the path is only sometimes taken, or the two handles only may alias or n
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -143,28 +144,15 @@ class _Interpreter:
                 _run_trampoline(self._block(block, scope, True))
 
     def checked(self) -> Checked:
-        findings = sorted(
-            self._found.values(),
-            key=lambda f: (f.use.source.file, f.use.source.line, f.use.source.column, f.handle),
-        )
-        fatal = sorted(
-            (FatalUse(place, message) for place, message in self._fatal.items()),
-            key=lambda f: (f.use.source.file, f.use.source.line, f.use.source.column),
-        )
+        findings = sorted(self._found.values(), key=lambda f: (dataclasses.astuple(f.use.source), f.handle))
+        fatal = [FatalUse(place, message) for place, message in self._fatal.items()]
         is_complete = self._ops <= MOST_OPS and self._compared <= MOST_COMPARED
-        return Checked(
-            tuple(findings),
-            len(self.reached),
-            len(self._uses),
-            is_complete,
-            tuple(fatal),
-            tuple(self._undefined),
-        )
+        reached, uses = len(self.reached), len(self._uses)
+        return Checked(tuple(findings), reached, uses, is_complete, tuple(fatal), tuple(self._undefined))
 
     # Each of these is a computation of its own: it changes the scope, and yields those it asks for.
 
     def _block(self, block: OutlineBlock, scope: Scope, is_certain: bool) -> Evaluation:
-        """Interpret a block; returns the states of what it yields."""
         for op in block.ops:
             self._ops += 1
             if op.results or not op.only_reads:
@@ -177,7 +165,6 @@ class _Interpreter:
         return [scope[number] for number in block.yielded]
 
     def _depth(self, op: OutlineOp, scope: Scope) -> int:
-        """Return the nesting depth of the operands' sets, themselves included."""
         sets = [c for n in op.operands for c in self._sets_of(n, scope)]
         return 1 + max((len(c.containers()) for c in sets), default=0)
 
@@ -213,7 +200,6 @@ class _Interpreter:
             self._fatal.setdefault(OpPlace(op.name, op.source or NOWHERE), message)
 
     def _apply(self, op: OutlineOp, scope: Scope, is_certain: bool) -> Evaluation:
-        """Interpret what an op enters, and define its results."""
         callees = [c for c in op.callees if c in self._sequences]
         for name in (*op.callees, *op.matchers):
             if name not in self._sequences:
@@ -284,7 +270,6 @@ class _Interpreter:
         return None
 
     def _narrow(self, op: OutlineOp, scope: Scope) -> None:
-        """Narrow the kinds of a candidate by the names that a matcher accepts."""
         names = re.findall(r'"([^"]+)"', dict(op.attributes).get("op_names", ""))
         for ops in scope[op.operands[0]].sets:
             ops.kinds = ops.kinds or frozenset(names)
@@ -387,7 +372,6 @@ class _Interpreter:
         return clones
 
     def _choose(self, states: Sequence[State]) -> State:
-        """Return the state of a handle that is one of several."""
         options: SetUnion = frozenset().union(*[s.sets for s in states])
         death = join_deaths([s.death for s in states])
         if len({s.sets for s in states}) == 1:

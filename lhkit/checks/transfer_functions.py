@@ -93,15 +93,6 @@ class TransferFunction:
         results: Sequence[OutlineHandle],
         live: Callable[[], set[AbstractSet]],
     ) -> None:
-        """Prepare for an op.
-
-        Args:
-            store: Where sets are made.
-            op: The op.
-            operands: The sets of each operand, none for a parameter.
-            results: The handles it gives.
-            live: Gives the sets of all handles that can be used.
-        """
         self._store, self._op, self._operands, self._results, self._live = store, op, operands, results, live
         self._attributes = dict(op.attributes)
         self._facts = facts_of(op)
@@ -178,7 +169,6 @@ class TransferFunction:
         return ops
 
     def _nest(self, index: int, fact: ResultFact, made: list[list[AbstractSet]]) -> None:
-        """Nest new ops in the loops that were made with them."""
         outer, is_direct = None, True
         if self._facts.nests and index > 1:
             outer = index - 1

@@ -11,15 +11,17 @@ from lhkit.model.trace_record import Edit
 _MOST_COMPARED = 400
 
 
+def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
+    """Return the lengths of the common prefix and suffix, which do not overlap."""
+    most = min(len(old), len(new))
+    first = next((i for i in range(most) if old[i] != new[i]), most)
+    tail = next((i for i in range(most - first) if old[-1 - i] != new[-1 - i]), most - first)
+    return first, tail
+
+
 def find_edits(old: list[str], new: list[str]) -> tuple[Edit, ...]:
     """Return the edits that turn lines into other lines, in ascending order."""
-    first = 0
-    most = min(len(old), len(new))
-    while first < most and old[first] == new[first]:
-        first += 1
-    tail = 0
-    while tail < most - first and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    first, tail = common_ends(old, new)
     removed, added = old[first : len(old) - tail], new[first : len(new) - tail]
     if not removed and not added:
         return ()

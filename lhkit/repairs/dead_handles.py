@@ -36,7 +36,6 @@ def propose_live_handles(context: RepairContext) -> Iterator[Candidate]:
 
 
 def _emptied_in(context: RepairContext, handle: str) -> int | None:
-    """Return the step that erased the payload of a handle."""
     found = None
     for step in context.trace.steps_by_end():
         if step.index >= context.step.index:
@@ -48,13 +47,7 @@ def _emptied_in(context: RepairContext, handle: str) -> int | None:
 
 
 def _candidates(context: RepairContext, position: int, killer: int | None) -> Iterator[Candidate]:
-    """Yield candidates for a step that uses a handle which is dead, or which was emptied.
-
-    Args:
-        context: The step.
-        position: Which of its operands the handle is.
-        killer: Index of the step that it died of or lost its payload in, None where that is not known.
-    """
+    """Yield candidates for operand ``position``, invalidated or emptied by step ``killer`` or None."""
     dead = context.locate(context.step.operands[position].handle)
     if dead is None:
         return
@@ -70,7 +63,6 @@ def _candidates(context: RepairContext, position: int, killer: int | None) -> It
 
 
 def _results(context: RepairContext, dead: Located, killer: int | None, wanted: Wanted) -> Iterator[Candidate]:
-    """Yield candidates that read a live handle to the ops derived from the payload."""
     came = {op.id for op in context.history.descendants(dead.ops)} | set(dead.ops)
     kinds = _names_now(context, dead)
     for live in _latest_step_first(context):

@@ -22,7 +22,6 @@ def propose_for_empty_match(context: RepairContext) -> Iterator[Candidate]:
 
 
 def _names(context: RepairContext) -> list[tuple[str, int, int]]:
-    """Return the names that a match searches for, with the places of the strings."""
     text = context.script.text
     for argument in arguments_of(context.op):
         if argument.name != "ops":
@@ -50,7 +49,6 @@ def _other_names(context: RepairContext) -> Iterator[Candidate]:
 
 
 def _retyped(context: RepairContext, old: str, new: str) -> list[Replacement]:
-    """Return the replacements of a type throughout the text."""
     found, at = [], context.script.text.find(old)
     while at >= 0:
         found.append(Replacement(at, at + len(old), new))
@@ -63,11 +61,11 @@ def enumerate_near(context: RepairContext, name: str, there: list[str]) -> Itera
     dialect, _, mnemonic = name.rpartition(".")
     gone = [o.id for o in context.history.dead_before(context.step.index) if o.name == name]
     came = {o.name for o in context.history.descendants(gone)}
-    told: set[str] = set()
+    seen: set[str] = set()
 
     def fresh(names: list[str]) -> list[str]:
-        chosen = [n for n in dict.fromkeys(names) if n not in told]
-        told.update(chosen)
+        chosen = [n for n in dict.fromkeys(names) if n not in seen]
+        seen.update(chosen)
         return chosen
 
     kin = [n for n in there if n.rpartition(".")[0] == dialect]

@@ -23,7 +23,6 @@ def propose_fusion_order(context: RepairContext) -> Iterator[Candidate]:
 
 
 def _exchanged(context: RepairContext, later: OpSyntax) -> Iterator[Candidate]:
-    """Yield the candidate that swaps what two fusions fuse, with the names of the results."""
     script, op = context.script, context.op
     mine, its = op.operands[0], later.operands[0]
     edits = [Replacement(mine.start, mine.end, its.text), Replacement(its.start, its.end, mine.text)]
@@ -47,7 +46,7 @@ def _consumer_first(context: RepairContext) -> Iterator[Candidate]:
     if container is None:
         return
     for other in context.live_in_sight():
-        if other.value == context.op.operands[0].text or not _may_be_fused(other):
+        if other.value == context.op.operands[0].text or not _is_linalg(other):
             continue
         fused, loop = (
             context.fresh(f"{other.value.partition('#')[0]}_fused"),
@@ -62,5 +61,5 @@ def _consumer_first(context: RepairContext) -> Iterator[Candidate]:
         yield candidate("order", title, context.script.text, edits, 1)
 
 
-def _may_be_fused(handle: Located) -> bool:
+def _is_linalg(handle: Located) -> bool:
     return bool(handle.ops) and all(name.startswith("linalg.") for name in handle.payload)

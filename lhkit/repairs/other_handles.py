@@ -67,7 +67,6 @@ def _anything(_names: tuple[str, ...]) -> bool:
 
 
 def _suitable(context: RepairContext, given: Located, wanted: Wanted) -> list[Located]:
-    """Return the live handles that suit a step: unused ones first, then the latest."""
     read = {context.trace.handle(o.handle).name for o in context.step.operands}
     others = [
         h

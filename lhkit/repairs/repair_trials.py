@@ -89,7 +89,6 @@ def _executions(trace: Trace, script: Script) -> dict[int, list[TraceStep]]:
 
 
 def _passes(now: list[TraceStep], before: list[TraceStep]) -> bool:
-    """Return True if a step passes that did not, and finds or does something."""
     if not now or any(_is_silent(s) for s in now):
         return False
     was_silent = any(_is_silent(s) for s in before)
@@ -107,7 +106,6 @@ def _is_silent(step: TraceStep) -> bool:
 def _new_silence(
     old: Mapping[int, list[TraceStep]], new: Mapping[int, list[TraceStep]], ops: Mapping[int, int]
 ) -> int:
-    """Return how many more steps than before find nothing or do nothing."""
     doubt = 0
     for start, at in ops.items():
         was = sum(w.kind in _SILENT for s in old.get(start, ()) for w in s.warnings)
@@ -239,7 +237,6 @@ def _rank(tried: _Tried) -> tuple[bool, int, int, int]:
 
 
 def _best(found: Iterable[_Tried], limit: int) -> tuple[Repair, ...]:
-    """Return the best repairs, one per text and per group."""
     distinct: dict[str, Repair] = {}
     groups: set[str] = set()
     for tried in sorted(found, key=_rank):
@@ -329,7 +326,6 @@ class _Search:
                     yield _joined(text, source, tried, rest)
 
     def _try(self, context: RepairContext, schedule: Schedule, candidate: Candidate) -> _Tried | None:
-        """Return a candidate as a repair if its trace shows that it helps."""
         try:
             changed, _ = parse_text(schedule, candidate.edited.text, worker=self.worker, limits=_TRIAL_LIMITS)
             trace = trace_schedule(self.payload, changed, worker=self.worker, limits=_TRIAL_LIMITS)
@@ -350,7 +346,6 @@ class _Search:
 
 
 def _is_other(before: ScheduleError, after: ScheduleError) -> bool:
-    """Return True if the compiler's first error is another one."""
     one, two = (e.failure.diagnostics[0] for e in (before, after) if e.failure.diagnostics)
     return (one.message, [n.message for n in one.notes]) != (two.message, [n.message for n in two.notes])
 
@@ -369,7 +364,6 @@ def _repair(candidate: Candidate, source: str, trace: Trace | None = None, doubt
 
 
 def _next_failure(trace: Trace) -> str | None:
-    """Return a sentence about the next failure."""
     if trace.outcome.failed_step is None:
         return None
     step = trace.step_records[trace.outcome.failed_step]

@@ -55,7 +55,6 @@ def propose_for_text(script: Script, diagnostic: Diagnostic) -> list[Candidate]:
 
 
 def _undeclared(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield candidates for an undefined name: similar ones in scope."""
     script, op, use = error.script, error.op, error.use
     if op is None or use is None:
         return
@@ -69,7 +68,6 @@ def _undeclared(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
 
 
 def _unknown_sequence(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield candidates for an undefined sequence: similar ones of the text."""
     script, op = error.script, error.op
     if op is None:
         return
@@ -82,7 +80,6 @@ def _unknown_sequence(error: TextError, _match: re.Match[str]) -> Iterator[Candi
 
 
 def _wrong_type(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield the candidate that casts an operand to the type that the step takes."""
     script, op = error.script, error.op
     number, wanted, given = int(match[1]), f'!transform.op<"{match[2]}">', match[3]
     if op is None or number >= len(op.operands):
@@ -175,7 +172,6 @@ def _no_terminator(error: TextError, _match: re.Match[str]) -> Iterator[Candidat
 
 
 def _no_module_mark(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield the candidate that marks the module as one with named sequences."""
     script = error.script
     modules = [
         op
@@ -197,7 +193,6 @@ def _no_module_mark(error: TextError, _match: re.Match[str]) -> Iterator[Candida
 
 
 def _bound_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield the candidate that names as many results as a step has."""
     script, op = error.script, error.op
     there, named = int(match[1]), int(match[2])
     if op is None or not op.results or sum(n.count for n in op.results) != named or there < 1:
@@ -221,7 +216,6 @@ def _bound_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate
 
 
 def _loop_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield the candidate that gives a tiling one loop per size that is not 0."""
     script, op = error.script, error.op
     wanted, given = int(match[1]), int(match[2])
     if op is None:
@@ -240,7 +234,6 @@ def _loop_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate]
 
 
 def _unknown_word(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield candidates for a word that is not one of the valid ones."""
     text = error.script.text
     known = [word.strip() for word in match[1].split(",")]
     at = error.offset

@@ -67,7 +67,6 @@ def _positive_sizes(context: RepairContext) -> Iterator[Candidate]:
 
 
 def _other_split(context: RepairContext) -> Iterator[Candidate]:
-    """Yield candidates for a handle that is split into the wrong number of handles."""
     script, op = context.script, context.op
     change = context.before.get(context.step.operands[0].handle)
     there, wanted = len(change.payload) if change else 0, len(op.values)
@@ -78,9 +77,7 @@ def _other_split(context: RepairContext) -> Iterator[Candidate]:
         edits = without_last_results(script, op, wanted - there)
         yield from _attribute(context, number, "fail_on_payload_too_small", "false", "Allow fewer ops", 2)
     elif wanted < there <= _MOST_SPLIT:
-        names: list[str] = []
-        for i in range(wanted, there):
-            names.append(context.fresh(f"%rest_{i}"))
+        names = [context.fresh(f"%rest_{i}") for i in range(wanted, there)]
         edits = with_more_results(script, op, names)
     if there > wanted:
         last = op.values[-1]
@@ -100,7 +97,6 @@ def _attribute(
 
 
 def _one_at_a_time(context: RepairContext) -> Iterator[Candidate]:
-    """Yield candidates for a step that takes one payload op and was given several."""
     script, op = context.script, context.op
     for operand in dict.fromkeys(o.handle for o in context.step.operands):
         change = context.before.get(operand)

@@ -34,7 +34,6 @@ def propose_kinds(context: RepairContext) -> Iterator[Candidate]:
 
 
 def _other_parent(context: RepairContext) -> Iterator[Candidate]:
-    """Yield candidates that ask for an existing parent op."""
     text, trace = context.script.text, context.trace
     argument = next((a for a in arguments_of(context.op) if a.name == "op_name"), None)
     change = context.before.get(context.step.operands[0].handle)
@@ -58,7 +57,6 @@ def _other_parent(context: RepairContext) -> Iterator[Candidate]:
 
 
 def _other_type(context: RepairContext) -> Iterator[Candidate]:
-    """Yield candidates that change the type of results to the actual one."""
     script, op = context.script, context.op
     types = [_cast_type(context)] if op.name == _CAST else list(result_types_of(op))
     for start, end in dict.fromkeys(span for span in types if span is not None):
@@ -77,7 +75,6 @@ def _other_type(context: RepairContext) -> Iterator[Candidate]:
 
 
 def _actual_types(context: RepairContext) -> list[str]:
-    """Return the type of a cast's payload."""
     if context.op.name != _CAST or not context.step.operands:
         return []
     change = context.before.get(context.step.operands[0].handle)
@@ -86,7 +83,6 @@ def _actual_types(context: RepairContext) -> list[str]:
 
 
 def _cast_type(context: RepairContext) -> tuple[int, int] | None:
-    """Return the place of a cast's result type."""
     op, text = context.op, context.script.text
     at = text.rfind(" to ", *op.signature) if op.signature is not None else -1
     return (at + len(" to "), op.signature[1]) if op.signature is not None and at >= 0 else None

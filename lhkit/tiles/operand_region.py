@@ -154,7 +154,6 @@ def _moved(points: Points, offset: int, stride: int) -> Points:
 
 
 def _inside(points: Points, extent: int) -> Points:
-    """Return the points from 0 up to an extent; the others are padding."""
     if not isinstance(points, range):
         return tuple(p for p in points if 0 <= p < extent)
     skipped = max(0, -(-(0 - points.start) // points.step))
@@ -195,7 +194,6 @@ def _with(a: Points, b: Points) -> Points:
 
 
 def _is_grid(parts: Sequence[Footprint]) -> bool:
-    """Return True if the parts are all combinations of their points along each axis."""
     distinct = {p.axes for p in parts if p.elements}
     along = [set(column) for column in zip(*distinct, strict=True)]
     combinations = 1

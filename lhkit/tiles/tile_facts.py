@@ -23,7 +23,7 @@ from lhkit.model.tile_picture import (
 )
 from lhkit.tiles.operand_region import Footprint, LoopNest
 from lhkit.tiles.tile_labels import axis_labels, loop_factors, loop_labels, operand_letters, operand_name
-from lhkit.tiles.visited_elements import Sweeper
+from lhkit.tiles.visited_elements import RegionTracker
 
 Shape = tuple[int | None, ...]
 
@@ -91,7 +91,7 @@ def tile_frame(picture: TilePicture, number: int | None = None) -> TileFrame:
     nest = LoopNest(op.loops, tilings.loops, values)
     iteration = nest.iteration(number)
     tiles = tuple(
-        _tile(Sweeper(o, op, nest, values), iteration, pictured.shown)
+        _tile(RegionTracker(o, op, nest, values), iteration, pictured.shown)
         for o, pictured in zip(op.operands, picture.operands, strict=True)
     )
     labels = ["tile", *(loop.label for loop in reversed(picture.loops))]
@@ -227,7 +227,7 @@ def _shown(shape: Sequence[int], moves: Sequence[bool]) -> tuple[int, ...]:
     return tuple(sorted(ranked[:2]))
 
 
-def _tile(sweeper: Sweeper, iteration: Mapping[int, int], shown: Sequence[int]) -> OperandTile:
+def _tile(sweeper: RegionTracker, iteration: Mapping[int, int], shown: Sequence[int]) -> OperandTile:
     row, rows, trend, coarse = sweeper.way(iteration, shown)
     return OperandTile(
         tile=_part(sweeper.at(iteration)),

@@ -102,7 +102,6 @@ class _Block:
         return min(wide, WIDTH - 2 * _AXIS if self.is_flat else _WIDEST_CAPTION)
 
     def placed(self, x: float, y: float, scale: float, room: float) -> Sheet:
-        """Return the operand with the upper left corner of its rectangle at a position."""
         width, height = self.size(scale)
         names = [self.operand.axes[a] for a in self.operand.shown]
         exact = self.columns * scale >= _LEAST and (self.rows is None or self.rows * scale >= _LEAST)

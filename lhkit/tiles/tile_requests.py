@@ -220,14 +220,12 @@ class _Source:
 
     @property
     def written_text(self) -> str:
-        """The source text of the payload, or ""."""
         if isinstance(self._shown, Payload):
             return self._shown.text
         provenance = self._shown.provenance
         return provenance.payload.text if provenance else ""
 
     def read(self, step: int) -> Tilings:
-        """Return the structured ops after a step."""
         if isinstance(self._shown, Payload):
             return read_tilings(self._shown.source, self._shown.content, self._worker)
         text = self._shown.snapshot_text(step)
@@ -252,7 +250,7 @@ class _Source:
         notes: tuple[str, ...] = ()
         if step is None:
             step = self._last_step(trace, op)
-            notes = self._farewell(trace, step)
+            notes = self._gone_note(trace, step)
         tilings = self.read(step)
         ids = ops_by_id(trace, step, tilings)
         if op_id is not None:
@@ -264,7 +262,6 @@ class _Source:
 
     @staticmethod
     def _identified(trace: Trace, op: str, step: int | None) -> tuple[int, str]:
-        """Return the step and the op's id, for an op or a handle."""
         if any(o.id == op for o in trace.op_records):
             return (last_step_of_op(trace, op) if step is None else step), op
         record = find_handle(trace, op)
@@ -315,8 +312,7 @@ class _Source:
         return trace.snapshots[0].step
 
     @staticmethod
-    def _farewell(trace: Trace, step: int) -> tuple[str, ...]:
-        """Return a note if the op is gone at the end."""
+    def _gone_note(trace: Trace, step: int) -> tuple[str, ...]:
         steps = [s.step for s in trace.snapshots]
         following = steps[steps.index(step) + 1 :]
         if not following:

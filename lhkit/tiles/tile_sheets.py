@@ -30,7 +30,6 @@ class _Scale:
         return start + (length * at / self._shape[axis] if axis is not None and self._shape[axis] else 0.0)
 
     def point(self, index: tuple[float, ...]) -> tuple[float, float]:
-        """Return the position of an element."""
         down, across = self._axes
         y = self._sheet.y + self._sheet.height / 2
         if down is not None:
@@ -43,7 +42,6 @@ class _Scale:
         return x, y
 
     def box(self, box: Box, least: float = 0.0) -> dict[str, float]:
-        """Return a rectangle as attributes, with a minimal width and height."""
         x0, y0 = self.point(tuple(float(low) for low, _ in box))
         x1, y1 = self.point(tuple(float(high) for _, high in box))
         if self._axes[0] is None:
@@ -85,7 +83,6 @@ def draw_sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str,
 
 
 def _behind(sheet: Sheet) -> str:
-    """Return the visible edges of the sheets behind one."""
     return "".join(
         element(
             "rect",
@@ -172,7 +169,6 @@ def _rows(rows: tuple[Sweep, ...], scale: _Scale, *, width: float, opacity: floa
 
 
 def _arrow(a: tuple[float, float], b: tuple[float, float]) -> str:
-    """Return the path of an arrow; a line if it is short."""
     length = math.dist(a, b)
     line = f"M{a[0]:.1f} {a[1]:.1f}L{b[0]:.1f} {b[1]:.1f}"
     if length < 6:

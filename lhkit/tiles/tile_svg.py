@@ -100,7 +100,6 @@ def _hatch(name: str) -> str:
 
 
 def _head(picture: TilePicture, frame: TileFrame) -> tuple[str, float]:
-    """Return title and notes, and their lower edge."""
     lines = [element("text", escaped(picture.op), y=FONT, font_size=15, font_weight=700, fill="ink")]
     y = FONT + LINE + 3
     where = fitted(iteration_text(picture, frame), WIDTH, FONT, mono=False)
@@ -113,7 +112,6 @@ def _head(picture: TilePicture, frame: TileFrame) -> tuple[str, float]:
 
 
 def _broken(text: str, width: float) -> Iterable[str]:
-    """Yield a text in lines that fit a width."""
     line = ""
     for word in text.split():
         longer = f"{line} {word}".strip()
@@ -133,7 +131,6 @@ def _loops_fit(picture: TilePicture, frame: TileFrame, layout: TileLayout) -> bo
 
 
 def _loop_lines(picture: TilePicture, frame: TileFrame) -> list[str]:
-    """Return the loops as text, indented by nesting."""
     pairs = zip(picture.loops, frame.values, strict=True)
     return ["\u00a0\u00a0" * depth + loop_text(loop, value) for depth, (loop, value) in enumerate(pairs)]
 
@@ -190,7 +187,6 @@ def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str
 
 
 def _legend(y: float, layout: TileLayout, hatch: str) -> str:
-    """Return the legend in one line."""
     parts = []
     x = 0.0
     signs = (

@@ -17,7 +17,7 @@ _MOST_JOINED = 48
 _MOST_ROWS = 16
 
 
-class Sweeper:
+class RegionTracker:
     """Follows one operand through the iterations of an op."""
 
     def __init__(self, operand: TiledOperand, op: StructuredOp, nest: LoopNest, values: TermValues) -> None:
@@ -96,7 +96,7 @@ class Sweeper:
             for step, count in sorted(moves, key=lambda m: abs(m[0])):
                 reached = spread(reached, range(0, step * count, step))
             # Tiles at the end may be smaller than the first.
-            axes.append(_up_to(reached, end[-1] if len(end) else -1))
+            axes.append(reached[: bisect.bisect_right(reached, end[-1] if len(end) else -1)])
         return Footprint(tuple(axes), first.is_exact)
 
     def _corner(self, around: dict[int, int], given: Mapping[int, range], which: int) -> dict[int, int] | None:
@@ -132,7 +132,6 @@ class Sweeper:
         return row, rows, (first, last), coarse
 
     def _rows(self, loops: list[int], iteration: Mapping[int, int], *, whole: bool) -> tuple[Sweep, ...]:
-        """Return a row for each value of the outer of two loops; of one loop its only row."""
         *outer, inner = loops
         if not outer:
             return (self._row(iteration, inner, whole=whole),)
@@ -151,10 +150,6 @@ class Sweeper:
         else:
             found = self.at(at)
         return tuple((low + high) / 2 for low, high in found.box)
-
-
-def _up_to(points: Points, last: int) -> Points:
-    return points[: bisect.bisect_right(points, last)]
 
 
 def _is_held(part: Footprint, at: int, parts: list[Footprint]) -> bool:

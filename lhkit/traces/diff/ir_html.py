@@ -48,7 +48,6 @@ def fold_lines(lines: Sequence[IrLine]) -> tuple[IrLine | Fold, ...]:
 
 
 def _runs(lines: Iterable[IrLine]) -> Iterator[tuple[IrLine, ...]]:
-    """Yield runs of consecutive lines with the same sign and context flag."""
     run: list[IrLine] = []
     for line in lines:
         if run and (line.sign, line.is_context) != (run[-1].sign, run[-1].is_context):
@@ -74,7 +73,10 @@ def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
     if len(parts) > most_lines:
         left = sum(len(p.lines) if isinstance(p, Fold) else 1 for p in parts[most_lines:])
         body.append(_left_out(left))
-    return f"{_title_html(diff)}{_box(body, diff.title or 'payload')}"
+    # A region that scrolls can be reached by the keyboard.
+    label = diff.title or "payload"
+    box = element("div", element("div", *body), class_="lh-ir", tabindex=0, role="region", aria_label=label)
+    return _title_html(diff) + box
 
 
 def payload_html(payload: IrDiff | str, *, most_lines: int = 2000) -> str:
@@ -116,11 +118,6 @@ def _by_name(handles: Sequence[HandleMark]) -> dict[str, list[HandleMark]]:
     for handle in handles:
         found.setdefault(handle.name, []).append(handle)
     return found
-
-
-def _box(body: Sequence[str], label: str) -> str:
-    # A region that scrolls can be reached by the keyboard.
-    return element("div", element("div", *body), class_="lh-ir", tabindex=0, role="region", aria_label=label)
 
 
 def _title_html(diff: IrDiff) -> str:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lhkit.model.snapshot_delta import common_ends
 from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrLine, PartKind, Sign
 from lhkit.traces.explain.op_remarks import OpRemarks
 from lhkit.traces.record.placed_ops import PlacedOps
@@ -26,20 +27,19 @@ def pair_lines(old: PlacedOps, new: PlacedOps, moved: Collection[str]) -> list[P
     settled: list[Pair] = []
     loose: list[Pair] = []
     where = {each: number for number, each in enumerate(old.ids) if each is not None}
-    restless: set[int] = set()
+    moving: set[int] = set()
     for number, (op, each) in enumerate(zip(new.ir.ops, new.ids, strict=True)):
-        if each in moved or op.parent in restless:
-            restless.add(number)
+        if each in moved or op.parent in moving:
+            moving.add(number)
         if each is None or (at := where.get(each)) is None:
             continue
         pairs = _own_pairs(old.ir.ops[at].lines, op.lines)
-        (loose if number in restless else settled).extend(pairs)
-    settled += _pairs_of_no_op(old.ir, new.ir)
-    return _with_those_that_fit(_ascending(sorted(settled, key=lambda p: p[1])), loose)
+        (loose if number in moving else settled).extend(pairs)
+    settled += _unowned_pairs(old.ir, new.ir)
+    return _with_fitting_pairs(_ascending(sorted(settled, key=lambda p: p[1])), loose)
 
 
 def _own_pairs(old: Sequence[int], new: Sequence[int]) -> Iterator[Pair]:
-    """Yield the pairs of an op's own lines; if their numbers differ, of the first and the last."""
     if len(old) == len(new):
         yield from zip(old, new, strict=True)
         return
@@ -48,7 +48,7 @@ def _own_pairs(old: Sequence[int], new: Sequence[int]) -> Iterator[Pair]:
         yield old[-1], new[-1]
 
 
-def _pairs_of_no_op(old: PrintedIr, new: PrintedIr) -> Iterator[Pair]:
+def _unowned_pairs(old: PrintedIr, new: PrintedIr) -> Iterator[Pair]:
     """Yield the pairs of equal aliases, and of other lines with the same text."""
     there = defaultdict(list)
     for line in reversed(range(len(old.lines))):
@@ -81,8 +81,7 @@ def _ascending(pairs: Sequence[Pair]) -> list[Pair]:
     return chosen[::-1]
 
 
-def _with_those_that_fit(settled: list[Pair], loose: Sequence[Pair]) -> list[Pair]:
-    """Return the settled pairs and as many loose ones as fit between them."""
+def _with_fitting_pairs(settled: list[Pair], loose: Sequence[Pair]) -> list[Pair]:
     fitting = []
     for old, new in sorted(loose, key=lambda p: p[1]):
         place = bisect.bisect_left(settled, new, key=lambda p: p[1])
@@ -148,9 +147,7 @@ def _meanings(tokens: Sequence[str], values: Sequence[Hashable], aliases: Mappin
 
 def _differences(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int, int, int]]:
     """Yield the differing slices as (left start, left end, right start, right end)."""
-    most = min(len(left), len(right))
-    first = next((i for i in range(most) if left[i] != right[i]), most)
-    tail = next((i for i in range(most - first) if left[-1 - i] != right[-1 - i]), most - first)
+    first, tail = common_ends(left, right)
     i, k = len(left) - tail, len(right) - tail
     if i - first <= 1 or k - first <= 1 or max(i, k) - first > _MOST_COMPARED:
         if first < max(i, k):
@@ -255,7 +252,7 @@ class _Differ:
             return False
         if is_known:
             return self._old.named(left) != self._new.named(right)
-        return self._old.meant(left) != self._new.meant(right)
+        return self._old.by_meaning(left) != self._new.by_meaning(right)
 
     def _parts(self, before: int, now: int, old_place: int, new_place: int) -> tuple[ChangedPart, ...]:
         old, new = self._old.ir.ops[before], self._new.ir.ops[now]
@@ -306,7 +303,6 @@ class _Differ:
 
 
 def _all_ids(side: PlacedOps) -> set[str]:
-    """Return the ids of all ops, those that the text omits included."""
     return {i for i in side.ids if i is not None}.union(*side.inside.values())
 
 

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 
 from lhkit.model.errors import usage_error
+from lhkit.model.snapshot_delta import common_ends
 from lhkit.model.trace_record import Trace
 from lhkit.traces.diff.ir_lines import IrDiff, IrLine
 from lhkit.traces.diff.line_diff import KnownChanges, diff_lines
@@ -73,9 +74,7 @@ def _match_siblings(
 
 def _in_order(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Return ascending index pairs of equal items: common prefix and suffix, unique anchors, then greedy."""
-    most = min(len(left), len(right))
-    first = next((i for i in range(most) if left[i] != right[i]), most)
-    tail = next((i for i in range(most - first) if left[-1 - i] != right[-1 - i]), most - first)
+    first, tail = common_ends(left, right)
     head = [(i, i) for i in range(first)]
     end = [(len(left) - tail + i, len(right) - tail + i) for i in range(tail)]
     left_end, right_end = len(left) - tail, len(right) - tail
@@ -98,7 +97,6 @@ def _in_order(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple
 def _greedy(
     left: Sequence[Hashable], right: Sequence[Hashable], rows: range, columns: range
 ) -> list[tuple[int, int]]:
-    """Return ascending index pairs of equal items, each with the next free one."""
     places: dict[Hashable, list[int]] = defaultdict(list)
     for k in reversed(columns):
         places[right[k]].append(k)
@@ -226,7 +224,6 @@ def _after(trace: Trace, step: int) -> str:
 
 
 def _changes_between(trace: Trace, old: int, new: int) -> KnownChanges:
-    """Return the known changes between two snapshots in either order."""
     ends = [-1, *(s.index for s in trace.steps_by_end())]
     first, last = sorted((ends.index(old), ends.index(new)))
     deltas = [trace.step_records[i].payload_delta for i in ends[first + 1 : last + 1]]

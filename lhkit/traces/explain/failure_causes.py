@@ -24,14 +24,14 @@ class LostUse:
         producer: Id of the payload op whose result was used.
         user: Id of the op that used it.
         step: Index of the step that removed the use.
-        heir: Id of the op in the user's place, or None.
-        reads: What the heir reads instead, in words, or "".
+        successor: Id of the op in the user's place, or None.
+        reads: What the successor reads instead, in words, or "".
     """
 
     producer: str
     user: str
     step: int
-    heir: str | None
+    successor: str | None
     reads: str
 
 
@@ -57,13 +57,13 @@ def explain_lost_producer(trace: Trace) -> Explanation | None:
         there = _users_in_words(trace, [u for each in producers for u in users(placed, each)])
         sentence = f"{head}, and nothing that it was made from ever did; {there}."
         return Explanation(sentence, (_here(step, producer),), record, None, trace.texts)
-    thief = trace.step_records[lost.step]
+    culprit = trace.step_records[lost.step]
     sentence = (
-        f"{head}: step {lost.step} ({thief.op}) took that use away. Until then the"
+        f"{head}: step {lost.step} ({culprit.op}) took that use away. Until then the"
         f" {op_in_words(trace, lost.user)} read it{lost.reads and f'; {lost.reads}'}."
     )
     places = [
-        Diagnostic("note", f"step {lost.step} ({thief.op}) takes the use away here", thief.source),
+        Diagnostic("note", f"step {lost.step} ({culprit.op}) takes the use away here", culprit.source),
         _here(step, producer),
     ]
     if (place := source_place(trace, trace.op(lost.producer))) is not None:
@@ -87,8 +87,10 @@ def find_lost_use(
             continue
         for producer in producers:
             if (user := next((u for u in users(before, producer) if u in kin), None)) is not None:
-                heir = _heir(trace, after, user, kin)
-                return LostUse(producer, user, later, heir, _reads_instead(trace, before, after, user, heir))
+                successor = _find_successor(trace, after, user, kin)
+                return LostUse(
+                    producer, user, later, successor, _reads_instead(trace, before, after, user, successor)
+                )
         after = before
     return None
 
@@ -125,7 +127,6 @@ def _backwards(trace: Trace, step: TraceStep) -> Iterator[tuple[int, int]]:
 
 
 def _inside(placed: PlacedOps, container: Iterable[str]) -> list[str]:
-    """Return the ids of ops nested in others."""
     held: set[str | None] = set(container)
     found = []
     for number, identity in enumerate(placed.ids):
@@ -136,7 +137,6 @@ def _inside(placed: PlacedOps, container: Iterable[str]) -> list[str]:
 
 
 def _ancestors(trace: Trace, ops: Iterable[str]) -> set[str]:
-    """Return ops and the ops that they derive from."""
     found: set[str] = set()
     waiting = list(ops)
     while waiting:
@@ -147,7 +147,7 @@ def _ancestors(trace: Trace, ops: Iterable[str]) -> set[str]:
     return found
 
 
-def _heir(trace: Trace, after: PlacedOps, user: str, kin: set[str]) -> str | None:
+def _find_successor(trace: Trace, after: PlacedOps, user: str, kin: set[str]) -> str | None:
     """Return the op in the place of a user: itself, else one derived from it, preferably of the same name."""
     if user in after.ids:
         return user
@@ -156,19 +156,19 @@ def _heir(trace: Trace, after: PlacedOps, user: str, kin: set[str]) -> str | Non
     return next(iter(same or made), None)
 
 
-def _reads_instead(trace: Trace, before: PlacedOps, after: PlacedOps, user: str, heir: str | None) -> str:
+def _reads_instead(trace: Trace, before: PlacedOps, after: PlacedOps, user: str, successor: str | None) -> str:
     """Return in words what an op reads that it did not read before, or ""."""
-    if heir is None or trace.op(heir).name != trace.op(user).name:
+    if successor is None or trace.op(successor).name != trace.op(user).name:
         return ""
     old = {v for op in _named(before, user) for v in op}
-    new = [v for op in _named(after, heir) for v in op if v not in old]
-    sources = [v for v in new if v[0] not in (user, heir)]
+    new = [v for op in _named(after, successor) for v in op if v not in old]
+    sources = [v for v in new if v[0] not in (user, successor)]
     if not sources:
         return ""
     op, number = sources[0]
     what = trace.op(op).name if isinstance(op, str) else "op"
     read = f"argument {-number - 1} of the {what}" if number < 0 else f"the result of a {what}"
-    return f"since then the {trace.op(heir).name} reads {read}"
+    return f"since then the {trace.op(successor).name} reads {read}"
 
 
 def _named(placed: PlacedOps, identity: str) -> list[list[tuple[str | int, int]]]:

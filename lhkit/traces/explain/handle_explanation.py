@@ -188,7 +188,7 @@ def _explain_clash(trace: Trace, step: TraceStep) -> Explanation | None:
     names, before = display_names(trace), states_before(trace, step.index)
     for i, first in enumerate(step.operands):
         for second in step.operands[i + 1 :] if first.effect == "consume" else ():
-            tie = _tie(trace, before.get(first.handle), before.get(second.handle))
+            tie = _relation(trace, before.get(first.handle), before.get(second.handle))
             record = trace.handle(second.handle)
             one, two = names[first.handle], names[second.handle]
             if first.handle == second.handle:
@@ -201,7 +201,7 @@ def _explain_clash(trace: Trace, step: TraceStep) -> Explanation | None:
     return None
 
 
-def _tie(trace: Trace, consumed: HandleChange | None, used: HandleChange | None) -> str | None:
+def _relation(trace: Trace, consumed: HandleChange | None, used: HandleChange | None) -> str | None:
     roots = {r for r in consumed.payload if isinstance(r, str)} if consumed else set()
     for reference in used.payload if used else ():
         op: str | None = reference if isinstance(reference, str) else getattr(reference, "op", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from lhkit.model.trace_record import PayloadOp, Trace, TraceStep
 from lhkit.traces.record.handle_history import PayloadHistory, states_before
@@ -30,7 +30,7 @@ def near_misses(history: PayloadHistory, step: TraceStep) -> str | None:
     head = f"no {' or '.join(names)} here"
     reasons = [
         _elsewhere(history, [o for o in alive if o.name in names]),
-        _turned(history, step, names),
+        _replacement(history, step, names),
     ]
     found = [r for r in reasons if r] or [_spelling(names, inside) or _what_is_there(inside)]
     return f"{head}; {'; '.join(found)}"
@@ -57,7 +57,7 @@ def _elsewhere(history: PayloadHistory, ops: Sequence[PayloadOp]) -> str | None:
     return f"there {_are(len(ops))} {len(ops)} {where}, outside of what it looks into"
 
 
-def _turned(history: PayloadHistory, step: TraceStep, names: Sequence[str]) -> str | None:
+def _replacement(history: PayloadHistory, step: TraceStep, names: Sequence[str]) -> str | None:
     """Return which step erased the last matching ops, and what they became."""
     gone = [o for o in history.dead_before(step.index) if o.name in names]
     if not gone or gone[-1].died is None:
@@ -71,7 +71,8 @@ def _turned(history: PayloadHistory, step: TraceStep, names: Sequence[str]) -> s
     what = "the one there was" if one else f"the {len(these)} there were"
     if not same_kind:
         return f"step {last} ({op}) erased {what}"
-    return f"step {last} ({op}) turned {what} into {_most_common(o.name for o in same_kind)}"
+    became = " and ".join(name for name, _ in Counter(o.name for o in same_kind).most_common(2))
+    return f"step {last} ({op}) turned {what} into {became}"
 
 
 def _spelling(names: Sequence[str], inside: Sequence[PayloadOp]) -> str | None:
@@ -98,10 +99,6 @@ def _what_is_there(inside: Collection[PayloadOp]) -> str:
 
 def _counted(ops: Sequence[PayloadOp]) -> str:
     return ", ".join(f"{n} {name}" for name, n in Counter(o.name for o in ops).items())
-
-
-def _most_common(names: Iterable[str]) -> str:
-    return " and ".join(name for name, _ in Counter(names).most_common(2))
 
 
 def _are(count: int) -> str:

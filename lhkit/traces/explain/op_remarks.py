@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lhkit.model.trace_record import HandleChange, ParamReference, PayloadOp, Trace
 from lhkit.traces.diff.ir_lines import HandleMark
-from lhkit.traces.record.handle_history import states_before
+from lhkit.traces.record.handle_history import enclosing_steps, states_before
 from lhkit.traces.record.placed_ops import op_in_words
 
 _MOST_ORIGINS = 2
@@ -49,7 +49,8 @@ class OpRemarks:
 def remarks_at(trace: Trace, step: int) -> OpRemarks:
     """Return the remarks on ops after a step."""
     before = states_before(trace, step) if step >= 0 else {}
-    around = _steps_around(trace, step)
+    # Handles of other steps are out of scope.
+    around = {s.index for s in enclosing_steps(trace, trace.step_records[step])} if step >= 0 else set()
     found: dict[str, list[HandleMark]] = defaultdict(list)
     for handle, state in trace.states_after(step).items():
         record = trace.handle(handle)
@@ -61,18 +62,7 @@ def remarks_at(trace: Trace, step: int) -> OpRemarks:
     return OpRemarks(trace, {op: tuple(those) for op, those in found.items()})
 
 
-def _steps_around(trace: Trace, step: int) -> set[int]:
-    """Return the steps around a step: handles of others are out of scope."""
-    around: set[int] = set()
-    parent = trace.step_records[step].parent if step >= 0 else None
-    while parent is not None:
-        around.add(parent)
-        parent = trace.step_records[parent].parent
-    return around
-
-
 def _ops_of(state: HandleChange) -> dict[str, None]:
-    """Return the ops that a handle points to or into."""
     references = (r for r in state.payload if not isinstance(r, ParamReference))
     return dict.fromkeys(r if isinstance(r, str) else r.op for r in references)
 

@@ -242,14 +242,14 @@ class _Payload:
     ) -> FlowNode:
         op = self._outline.ops[i]
         sign, role = self._marks.get(op.id, ("", ""))
-        details = [self._counts(inside)] if is_folded else [self._types(op)]
+        types = dict.fromkeys(self._outline.values[v].type for v in op.results)
         if not sign and any(self._outline.ops[j].id in self._marks for j in inside):
             sign, role = _CHANGED
         number = self._numbers.get(op.id)
         return FlowNode(
             id=self._keys[i],
             title=" ".join(p for p in (op.name, op.symbol) if p),
-            detail=" · ".join(d for d in details if d),
+            detail=self._counts(inside) if is_folded else ", ".join(types),
             parent=None if op.parent is None else self._keys[op.parent],
             sign=sign,
             role=role,
@@ -273,10 +273,6 @@ class _Payload:
             f"{len(ops)} ops {marks}".strip()
             + f": {', '.join(parts)}{', …' if len(names) > len(parts) else ''}"
         )
-
-    def _types(self, op: OutlinedOp) -> str:
-        types = dict.fromkeys(self._outline.values[v].type for v in op.results)
-        return ", ".join(types)
 
     def _hover(self, op: OutlinedOp) -> str:
         values = self._outline.values
@@ -328,14 +324,11 @@ class _Payload:
                     target,
                     port,
                     value.name,
-                    role=self._edge_role(op.id),
+                    role="created" if self._marks.get(op.id) == _CREATED else "",
                     hover=f"{value.name}: {value.type}",
                     ops=(origin,) if origin else (),
                 )
         return list(found.values())
-
-    def _edge_role(self, target: str) -> str:
-        return "created" if self._marks.get(target) == _CREATED else ""
 
     def _legend(self, nodes: Collection[FlowNode]) -> tuple[LegendEntry, ...]:
         signs = {n.sign for n in nodes}

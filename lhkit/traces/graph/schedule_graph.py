@@ -47,7 +47,8 @@ class _Schedule:
         used = {e.source for e in edges}
         arguments = [self._argument(h) for h in self._trace.handle_records if self._source(h.id) == _id_of(h)]
         shown = [n for n in arguments if n.id in used]
-        title = f"{self._trace.schedule.source} {_at(self._trace.schedule.entry)}: its steps and handles"
+        schedule = self._trace.schedule
+        title = f"{schedule.source} @{schedule.entry.removeprefix('@')}: its steps and handles"
         signs = {e.sign for e in edges}
         legend = tuple(entry for entry in _LEGEND if entry.sign in signs)
         return FlowGraph(title, tuple(_sorted(shown, nodes)), tuple(edges), legend)
@@ -120,7 +121,7 @@ class _Schedule:
     def _use(self, step: TraceStep, operand: Operand) -> FlowEdge:
         name = self._names[operand.handle]
         died = self._died.get(operand.handle)
-        if died is not None and died != step.index and self._is_over(died, step.index):
+        if died is not None and died < step.index and self._ended[died] < self._ended[step.index]:
             why = f"{name} is dead: step {died} invalidated it"
             return self._edge(step, operand.handle, "dead", "✕", True, why)
         if operand.effect == "consume":
@@ -128,9 +129,6 @@ class _Schedule:
                 step, operand.handle, "consumed", "●", False, f"step {step.index} consumes {name}"
             )
         return self._edge(step, operand.handle, "read", "○", False, f"step {step.index} reads {name}")
-
-    def _is_over(self, died: int, step: int) -> bool:
-        return died < step and self._ended[died] < self._ended[step]
 
     def _edge(self, step: TraceStep, handle: str, role: str, sign: str, is_dead: bool, why: str) -> FlowEdge:
         return FlowEdge(
@@ -149,7 +147,6 @@ class _Schedule:
 
 
 def _sorted(arguments: list[FlowNode], steps: list[FlowNode]) -> list[FlowNode]:
-    """Return nodes with the arguments of a box right behind it."""
     inside: dict[str | None, list[FlowNode]] = defaultdict(list)
     for node in arguments:
         inside[node.parent].append(node)
@@ -165,10 +162,6 @@ def _step_id(index: int) -> str:
 
 def _id_of(handle: HandleRecord) -> str:
     return f"argument {handle.id}"
-
-
-def _at(entry: str) -> str:
-    return entry if entry.startswith("@") else f"@{entry}"
 
 
 def _where(step: TraceStep) -> str:

@@ -72,7 +72,6 @@ def refused_in(printed: str, allowed: Collection[str] = ()) -> list[tuple[str, s
 
 
 def _generic_attributes(printed: str, start: int) -> str:
-    """Return the attributes of the op whose operands begin at an offset."""
     depth, first = 0, -1
     for match in _BRACES.finditer(printed, start):
         if match[0] == "{":

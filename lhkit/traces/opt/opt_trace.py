@@ -103,7 +103,6 @@ def _snapshots(payloads: dict[int, str], ids: dict[int, tuple[str, ...]]) -> lis
 def _op_records(
     tracing: OptTracing, payload: Payload, last: int
 ) -> tuple[dict[int, tuple[str, ...]], tuple[PayloadOp, ...]]:
-    """Return the ids of the ops of each tree, and a record for each id."""
     fresh = (f"o{i}" for i in count())
     ids: dict[int, tuple[str, ...]] = {}
     records: dict[str, PayloadOp] = {}

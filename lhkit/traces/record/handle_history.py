@@ -55,8 +55,16 @@ def turn_in_words(step: TraceStep) -> str:
     return "" if step.alternative is None else f", alternative {step.alternative}"
 
 
+def enclosing_steps(trace: Trace, step: TraceStep) -> list[TraceStep]:
+    """Return the steps that a step is nested in, innermost first."""
+    around = []
+    while step.parent is not None:
+        step = trace.step_records[step.parent]
+        around.append(step)
+    return around
+
+
 def _first_mentions(trace: Trace) -> dict[str, TraceStep]:
-    """Return the first step that records a handle's state, by handle id."""
     first: dict[str, TraceStep] = {}
     for step in trace.step_records:
         for change in step.changes:
@@ -164,7 +172,6 @@ class PayloadHistory:
 
     @functools.cached_property
     def _made(self) -> Mapping[str, list[PayloadOp]]:
-        """The ops derived from each op."""
         made: dict[str, list[PayloadOp]] = defaultdict(list)
         for op in self.trace.op_records:
             for origin in op.derived_from:

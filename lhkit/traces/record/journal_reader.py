@@ -26,11 +26,7 @@ class LazyTuple(Sequence[T]):
     __slots__ = ("_items", "_make")
 
     def __init__(self, make: Callable[[], Iterable[T]]) -> None:
-        """Make a sequence.
-
-        Args:
-            make: Gives the items; must give the same whenever it is called.
-        """
+        """Take the function that makes the items; it must be deterministic."""
         self._make: Callable[[], Iterable[T]] | None = make
         self._items: tuple[T, ...] | None = None
 
@@ -119,7 +115,7 @@ class _Reading:
             self.steps[index] = dataclasses.replace(self.steps[index], status="crashed")
         return self.pending[-1] if self.pending else None
 
-    def add_those_that_never_ran(self) -> None:
+    def add_not_run_steps(self) -> None:
         """Add the ops that follow in their block on a step that failed."""
         ended_badly = [s for s in self.steps.values() if s.status in ("failed", "crashed", "suppressed")]
         seen = {(s.parent, s.iteration, s.alternative, *self.places[s.index]) for s in self.steps.values()}
@@ -159,7 +155,7 @@ def read_journal(path: Path, *, died: bool) -> Records:
                 break
             reading.take(*json.loads(line))
     died_in = reading.crash() if died else None
-    reading.add_those_that_never_ran()
+    reading.add_not_run_steps()
     steps = tuple(step for _, step in sorted(reading.steps.items()))
     return Records(
         reading.toolchain,

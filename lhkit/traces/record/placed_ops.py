@@ -41,7 +41,7 @@ class PlacedOps:
         """Return values by the id of their op, to be compared with those of another text."""
         return [(self.ids[op] or op, number) for op, number in values]
 
-    def meant(self, values: Sequence[Value]) -> list[tuple[str | int, int]]:
+    def by_meaning(self, values: Sequence[Value]) -> list[tuple[str | int, int]]:
         """Return values as `named` does, but constants by value: folding recreates them all the time."""
         ops = self.ir.ops
         return [

@@ -94,7 +94,6 @@ def _aliases(lines: Iterable[str]) -> dict[str, str]:
 
 
 def _without_comment(line: str) -> str:
-    """Return a line without the comment behind a block label."""
     return line.partition("  //")[0] if line.lstrip()[:1] == "^" else line
 
 

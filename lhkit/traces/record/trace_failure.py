@@ -6,7 +6,7 @@ from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.trace_record import HandleChange, Trace, TraceStep
 from lhkit.traces.explain.failure_causes import explain_erased_target
 from lhkit.traces.explain.handle_explanation import explain_failure
-from lhkit.traces.record.handle_history import display_names, states_before
+from lhkit.traces.record.handle_history import display_names, enclosing_steps, states_before
 
 _INCLUDE = "transform.include"
 _NO_REASON = "; the step that failed gave no reason"
@@ -65,7 +65,7 @@ def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -
     first = found[0] if found else None
     if first is None or step.source is None or step.source.file in own:
         return found
-    around = _steps_around(trace, step)
+    around = enclosing_steps(trace, step)
     entered = next((s for s in around if s.source is not None and s.source.file in own), None)
     if entered is None or entered.source is None:
         return found
@@ -83,15 +83,6 @@ def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -
     notes = (*about, *said, here, *chain)
     others = tuple(d for d in found if d not in same)
     return (Diagnostic(first.severity, first.message, entered.source, notes), *others)
-
-
-def _steps_around(trace: Trace, step: TraceStep) -> list[TraceStep]:
-    """Return the enclosing steps, innermost first."""
-    around = []
-    while step.parent is not None:
-        step = trace.step_records[step.parent]
-        around.append(step)
-    return around
 
 
 def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
@@ -120,7 +111,6 @@ def describe_state(change: HandleChange | None) -> str:
 
 
 def _advice(trace: Trace, step: TraceStep, handle: str, since: int | None) -> str | None:
-    """Return how to fix the use of a handle by the failed step."""
     name = display_names(trace)[handle]
     if since is not None and explain_erased_target(trace) is not None:
         return (

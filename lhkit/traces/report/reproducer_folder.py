@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,7 +51,9 @@ def _readme(trace: Trace, provenance: Provenance, others: Sequence[str], command
     names = {source: file for (source, _), file in zip(provenance.texts, files, strict=True)}
     failure = failure_of(trace)
     went = "it goes well" if failure is None else f"it ends like this ({failure.kind})"
-    said = "" if failure is None else _indented(shorten(failure.describe(), names))
+    said = (
+        "" if failure is None else textwrap.indent(shorten(failure.describe(), names), "    ", lambda _: True)
+    )
     versions = "\n".join(f"- {name} {version}" for name, version in provenance.versions)
     return (
         "# A schedule applied step by step\n\n"
@@ -58,10 +61,6 @@ def _readme(trace: Trace, provenance: Provenance, others: Sequence[str], command
         f"With `mlir-opt` of a version that has its ops:\n\n    {outside}\n\n"
         f"With these versions {went}:\n\n{versions}\n"
     ) + (f"\n{said}\n" if said else "")
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())
 
 
 # Folders that repeat a trace, written whole or not at all.

@@ -106,14 +106,10 @@ class _Linker:
         if self._trace is None:
             return ()
         name = word.partition(":")[0]
-        used = (h for s in self._here for h in (*s.results, *(o.handle for o in s.operands)))
-        found = [h for h in used if _stands_for(name, self._trace.handle(h).name)]
+        used = [h for s in self._here for h in (*s.results, *(o.handle for o in s.operands))]
+        names = {h: self._trace.handle(h).name for h in used}
+        found = [h for h in used if name in (names[h], names[h].partition("#")[0])]
         return tuple(dict.fromkeys(found)) or tuple(self._arguments.get((self._sequence, name), ()))
-
-
-def _stands_for(word: str, name: str) -> bool:
-    """Return True if a word names a handle, or all results by their common name."""
-    return name == word or name.partition("#")[0] == word
 
 
 _CLASSES: dict[StepStatus, tuple[str, str]] = {

@@ -64,7 +64,7 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
     """
     names = display_names(trace)
     shown = shown_steps(trace, most_steps)
-    rows = {i: _cells(trace.step_records[i], names, _states(trace.step_records[i])) for i in shown}
+    rows = {i: _cells(trace.step_records[i], names) for i in shown}
     widths = [max(len(row[c]) for row in (_HEADER, *rows.values())) for c in range(len(_HEADER))]
     lines: list[Line] = [*_title(trace), (), (Piece(_aligned(_HEADER, widths), "title"),)]
     last = -1
@@ -117,11 +117,8 @@ def _last_before(trace: Trace, elision: Elision) -> int:
     return last
 
 
-def _states(step: TraceStep) -> dict[str, HandleChange]:
-    return {c.handle: c for c in step.changes}
-
-
-def _cells(step: TraceStep, names: dict[str, str], states: dict[str, HandleChange]) -> tuple[str, ...]:
+def _cells(step: TraceStep, names: dict[str, str]) -> tuple[str, ...]:
+    states = {c.handle: c for c in step.changes}
     place = f"{step.source.line}:{step.source.column}" if step.source else ""
     name = "  " * step.depth + step.op.removeprefix("transform.")
     if step.iteration is not None:
@@ -149,7 +146,6 @@ def _result(name: str, change: HandleChange | None) -> str:
 
 
 def _held(change: HandleChange) -> str:
-    """Return to how much a live handle points, or the value of a parameter."""
     if change.state != "live":
         return ""
     held = [r.param.removesuffix(" : i64") for r in change.payload if isinstance(r, ParamReference)]
@@ -204,7 +200,6 @@ def failure_reasons(trace: Trace, step: TraceStep) -> list[str]:
 
 
 def _remarks(step: TraceStep, most: int) -> list[str]:
-    """Return remarks of the compiler, and the errors of a suppressed failure."""
     said = [d for d in step.diagnostics if d.severity != "error" or step.status == "suppressed"]
     lines = []
     for diagnostic in said[:most]:
@@ -215,7 +210,6 @@ def _remarks(step: TraceStep, most: int) -> list[str]:
 
 
 def _ending(trace: Trace, names: dict[str, str], *, most: int = 12) -> list[Line]:
-    """Return the outcome and the final states of handles."""
     outcome = trace.outcome
     ran = sum(s.status != "not-run" for s in trace.step_records)
     if outcome.status == "ok":

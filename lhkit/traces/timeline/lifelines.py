@@ -52,7 +52,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class StateSpan:
     """A handle in one state, from within moment ``first`` to within ``last``; ``change`` is the last of it."""
 
     first: int
@@ -67,11 +67,11 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Lifeline:
-    """The events and states of a handle; no ``stretches`` if the defining step did not succeed."""
+    """The events and states of a handle; no ``spans`` if the defining step did not succeed."""
 
     handle: HandleRecord
     events: tuple[Event, ...]
-    stretches: tuple[Stretch, ...]
+    spans: tuple[StateSpan, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +101,9 @@ def lifelines(trace: Trace) -> Lifelines:
     """
     order = _Order(trace)
     order.place_all()
-    life = _Lives(trace, order)
+    life = _LifelineBuilder(trace, order)
     life.live()
-    lines = tuple(
-        Lifeline(h, tuple(life.events.get(h.id, ())), life.stretches(h)) for h in trace.handle_records
-    )
+    lines = tuple(Lifeline(h, tuple(life.events.get(h.id, ())), life.spans(h)) for h in trace.handle_records)
     return Lifelines(tuple(order.moments), tuple(sorted(order.brackets, key=lambda b: b.first)), lines)
 
 
@@ -168,7 +166,7 @@ class _Order:
 
 
 @dataclass
-class _Lives:
+class _LifelineBuilder:
     """Events and states of each handle, collected in the order of moments."""
 
     trace: Trace
@@ -240,18 +238,17 @@ class _Lives:
         for death in step.invalidated:
             self.events.setdefault(death.handle, []).append(Event(at, "dead", step.index, death))
 
-    def stretches(self, handle: HandleRecord) -> tuple[Stretch, ...]:
-        """Return the consecutive states of a handle."""
+    def spans(self, handle: HandleRecord) -> tuple[StateSpan, ...]:
         last = self.until.get(handle.id, len(self.order.moments) - 1)
         known = self.states.get(handle.id, [])
         if not known and handle.defined_by < 0 and not handle.path:
             known = [(0, HandleChange(handle.id, "live"))]
-        found: list[Stretch] = []
+        found: list[StateSpan] = []
         for at, change in known:
             if found and found[-1].state == change.state:
-                found[-1] = Stretch(found[-1].first, found[-1].last, change)
+                found[-1] = StateSpan(found[-1].first, found[-1].last, change)
                 continue
             if found:
-                found[-1] = Stretch(found[-1].first, at, found[-1].change)
-            found.append(Stretch(at, max(at, last), change))
+                found[-1] = StateSpan(found[-1].first, at, found[-1].change)
+            found.append(StateSpan(at, max(at, last), change))
         return tuple(found)

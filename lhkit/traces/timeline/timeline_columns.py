@@ -29,7 +29,7 @@ def visible_moments(trace: Trace, lives: Lifelines, most: int, folded: Collectio
     schedule. Failures are folded last.
     """
     folding = _Folding(trace, lives)
-    folding.hide_what_never_ran()
+    folding.hide_not_run()
     for bracket in lives.brackets:
         if bracket.step in folded:
             folding.hide_inside(bracket)
@@ -61,7 +61,7 @@ class _Folding:
     def columns(self) -> int:
         return len(self.spans())
 
-    def hide_what_never_ran(self) -> None:
+    def hide_not_run(self) -> None:
         run: list[int] = []
         for i, moment in enumerate(self._moments):
             if moment.step >= 0 and self._trace.step_records[moment.step].status == "not-run":
@@ -91,20 +91,15 @@ class _Folding:
                 )
 
     def hide_insides(self, most: int) -> None:
-        for bracket in sorted(self._brackets, key=self._depth_last):
+        for bracket in sorted(self._brackets, key=lambda b: (-b.depth, b.first)):
             if self.columns() <= most:
                 return
             if bracket.last - bracket.first > 2 and not self._has_failed(bracket.first + 1, bracket.last):
                 self.hide_inside(bracket)
 
     def hide_inside(self, bracket: Bracket) -> None:
-        """Hide nested steps; the step's first column and its end remain."""
         last = bracket.last if self._moments[bracket.last].kind != "end" else bracket.last - 1
         self._hide(range(bracket.first + 1, last + 1))
-
-    @staticmethod
-    def _depth_last(bracket: Bracket) -> Span:
-        return (-bracket.depth, bracket.first)
 
     def _has_failed(self, first: int, last: int) -> bool:
         return self._failed is not None and first <= self._failed <= last

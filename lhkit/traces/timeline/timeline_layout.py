@@ -106,7 +106,6 @@ class TimelineLayout:
         return first, max(first, last)
 
     def _crossings(self) -> list[set[int]]:
-        """Return the occupied columns of each row."""
         crossed = [{m.column for m in row.marks} for row in self._drawing.rows]
         for arc in self._drawing.arcs:
             for index in range(min(arc.from_row, arc.to_rows[0]), max(arc.from_row, arc.to_rows[-1]) + 1):
@@ -168,29 +167,15 @@ def mark_shape(kind: EventKind, x: float, y: float, scale: float = 1.0, *, is_la
         d = f"M{x - r:.1f} {y:.1f}L{x:.1f} {y - r:.1f}L{x + r:.1f} {y:.1f}L{x:.1f} {y + r:.1f}Z"
         return element("path", d=d, fill="made", stroke="paper", stroke_width=1.2)
     if kind == "read":
-        return element(
-            "circle",
-            cx=x,
-            cy=y,
-            r=4.6 * scale,
-            fill="paper",
-            stroke="dead" if is_late else "read",
-            stroke_width=2,
-        )
+        rim = {"stroke": "dead" if is_late else "read", "stroke_width": 2}
+        return element("circle", cx=x, cy=y, r=4.6 * scale, fill="paper", **rim)
     if kind == "consumed":
-        return element(
-            "circle",
-            cx=x,
-            cy=y,
-            r=5.6 * scale,
-            fill="consumed",
-            stroke="dead" if is_late else "ink",
-            stroke_width=2 if is_late else 1,
-        )
+        rim = {"stroke": "dead" if is_late else "ink", "stroke_width": 2 if is_late else 1}
+        return element("circle", cx=x, cy=y, r=5.6 * scale, fill="consumed", **rim)
     r = 4.6 * scale
     d = f"M{x - r:.1f} {y - r:.1f}L{x + r:.1f} {y + r:.1f}M{x - r:.1f} {y + r:.1f}L{x + r:.1f} {y - r:.1f}"
-    rim = element("path", d=d, fill="none", stroke="paper", stroke_width=5.5, stroke_linecap="round")
-    return rim + element("path", d=d, fill="none", stroke="dead", stroke_width=2.6, stroke_linecap="round")
+    halo = element("path", d=d, fill="none", stroke="paper", stroke_width=5.5, stroke_linecap="round")
+    return halo + element("path", d=d, fill="none", stroke="dead", stroke_width=2.6, stroke_linecap="round")
 
 
 def legend_part(width: float, y: float) -> tuple[str, float]:

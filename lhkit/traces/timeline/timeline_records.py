@@ -189,25 +189,25 @@ class RowMaker:
     def signature(self, line: Lifeline) -> object:
         """Return a key that is equal for handles that look alike."""
         marks = Counter((self.column_of(e), e.kind) for e in self.events(line))
-        return line.handle.kind, tuple(sorted(marks.items())), tuple(s.state for s in line.stretches)
+        return line.handle.kind, tuple(sorted(marks.items())), tuple(s.state for s in line.spans)
 
     def row(self, line: Lifeline) -> Row:
         """Return the row of one handle."""
         handle = line.handle
-        state = line.stretches[-1].state if line.stretches else None
+        state = line.spans[-1].state if line.spans else None
         name = self._names[handle.id]
         title = f"{name}, {_KINDS[handle.kind]}"
         if handle.path:
             title += f", inside step {handle.path[-1]}"
-        if not line.stretches:
-            title += f"; {self._lifeless(line)}: step {handle.defined_by} did not succeed"
+        if not line.spans:
+            title += f"; {self._undefined_state(line)}: step {handle.defined_by} did not succeed"
         note, marks = self._note(line), self._marks([line])
         return Row((handle.id,), name, handle.kind, False, note, state, marks, self._bars(line), title)
 
     def folded(self, lines: Sequence[Lifeline], *, alike: bool = False) -> Row:
         """Return the counted row of several handles; if ``alike``, with the bars of the first."""
         ids = tuple(line.handle.id for line in lines)
-        states = Counter(line.stretches[-1].state if line.stretches else None for line in lines)
+        states = Counter(line.spans[-1].state if line.spans else None for line in lines)
         kind = lines[0].handle.kind
         what = ("parameter" if kind == "param" else "handle") + ("s" if len(lines) > 1 else "")
         dead = states["invalid"]
@@ -230,11 +230,11 @@ class RowMaker:
         died = next((e for e in line.events if e.death is not None), None)
         if died is not None and died.death is not None:
             return f"✕ {death_in_few_words(died.step, died.death, self._names)}"
-        if not line.stretches:
-            return self._lifeless(line)
-        return self._is(line.stretches[-1].change)
+        if not line.spans:
+            return self._undefined_state(line)
+        return self._is(line.spans[-1].change)
 
-    def _lifeless(self, line: Lifeline) -> str:
+    def _undefined_state(self, line: Lifeline) -> str:
         """Return the state of a handle without a lifeline; after a crash it is unknown."""
         by, steps = line.handle.defined_by, self._trace.step_records
         has_crashed = 0 <= by < len(steps) and steps[by].status == "crashed"
@@ -275,17 +275,17 @@ class RowMaker:
     def _bars(self, line: Lifeline) -> tuple[Bar, ...]:
         first, last = self._moments
         bars = []
-        for i, stretch in enumerate(line.stretches):
-            if stretch.last < first or stretch.first > last:
+        for i, span in enumerate(line.spans):
+            if span.last < first or span.first > last:
                 continue
-            begin = self._column_of[stretch.first] if stretch.first >= first else -1
-            is_end = i == len(line.stretches) - 1 or stretch.last > last
-            end = self._column_of[min(stretch.last, last)]
+            begin = self._column_of[span.first] if span.first >= first else -1
+            is_end = i == len(line.spans) - 1 or span.last > last
+            end = self._column_of[min(span.last, last)]
             if begin == end and not is_end:
                 continue
-            title = f"{self._names[line.handle.id]}: {stretch.state}"
-            if stretch.state == "live" and stretch.change.payload:
+            title = f"{self._names[line.handle.id]}: {span.state}"
+            if span.state == "live" and span.change.payload:
                 verb = "holds" if line.handle.kind == "param" else "points to"
-                title += f", {verb} {payload_in_words(self._trace, stretch.change)}"
-            bars.append(Bar(begin, end, is_end, stretch.state, title))
+                title += f", {verb} {payload_in_words(self._trace, span.change)}"
+            bars.append(Bar(begin, end, is_end, span.state, title))
         return tuple(bars)

@@ -172,12 +172,12 @@ def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str],
         drawn.append(element("text", *parts, x=MARGIN, y=y, font_size=TEXT, fill="ink"))
     if drawing.elsewhere:
         y += 18
-        drawn.append(_text(MARGIN, y, elsewhere_words(drawing), SMALL, fill="faint"))
+        drawn.append(_text(MARGIN, y, hidden_handles_text(drawing), SMALL, fill="faint"))
     legend, y = legend_part(width, y + 24)
     return [*drawn, legend], y
 
 
-def elsewhere_words(drawing: TimelineDrawing) -> str:
+def hidden_handles_text(drawing: TimelineDrawing) -> str:
     """Return how many handles are not shown in a part."""
     return f"⋯ {drawing.elsewhere} more handles, to which nothing happens in these columns"
 
@@ -254,7 +254,7 @@ def _sheet(drawing: TimelineDrawing, is_compact: bool) -> str:
         parts = [element("div", class_="lh-heads"), element("div", heads, class_="lh-heads"), names, rows]
     else:
         parts = [names, _cut(tracks_part(drawing, at), at.left, 0, at, title)]
-    more = element("p", escaped(elsewhere_words(drawing)), class_="lh-faint") if drawing.elsewhere else ""
+    more = element("p", escaped(hidden_handles_text(drawing)), class_="lh-faint") if drawing.elsewhere else ""
     return element("div", *parts, class_="lh-sheet lh-compact" if is_compact else "lh-sheet") + more
 
 

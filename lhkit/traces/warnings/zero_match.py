@@ -21,10 +21,9 @@ def with_near_misses(history: PayloadHistory) -> list[TraceStep]:
         if is_empty and step.source not in searched:
             searched.add(step.source)
             if (why := near_misses(history, step)) is not None:
-                warnings = tuple(_explained(w, why) if w.kind == "zero-match" else w for w in step.warnings)
+                warnings = tuple(
+                    TraceWarning(w.kind, f"{w.message}: {why}") if w.kind == "zero-match" else w
+                    for w in step.warnings
+                )
                 steps[index] = dataclasses.replace(step, warnings=warnings)
     return steps
-
-
-def _explained(warning: TraceWarning, why: str) -> TraceWarning:
-    return dataclasses.replace(warning, message=f"{warning.message}: {why}")
