@@ -5,10 +5,10 @@
 - ``codec``: Frozen dataclasses to JSON-ready values and back, by their type hints.
 - ``payload``: Payload IR as a value.
 - ``schedule``: Transform IR as a value: named sequences, the entry, knobs and bindings.
-- ``trace_record``: The record of one application of a schedule: what every handle was after every step.
+- ``trace_record``: The record of one application of a schedule: the state of every handle after every step.
 - ``trace_json``: Traces to and from the JSON of ``lhkit.trace/1``.
-- ``invalidation``: The rule by which handles die, over plain ids: no IR, no names of ops.
-- ``snapshot_delta``: Texts as edits of other texts, for snapshots.
+- ``invalidation``: The invalidation rule of handles, over plain ids.
+- ``snapshot_delta``: Line deltas between consecutive IR snapshots.
 - ``knob``: Knobs: the named choices that a schedule leaves open.
 - ``measurement``: Measured times, verified results, and the run they come from.
 - ``instructions``: Machine code as values: instructions with what they access, and what the loops among them
@@ -22,19 +22,18 @@
 - ``step_form``: Steps of a schedule as data: what a form shows, and MLIR's generic syntax for it.
 - ``op_assembly``: Printing a form in the custom assembly format of its op.
 - ``own_op_definition``: Transform ops of one's own: how a function in a Python file says what op it is.
-- ``check_report``: What a static check of a schedule found: handles used while invalid, and passes that are
-  not allowed.
+- ``check_report``: The report of a static check: uses of invalidated handles, fatal ops, and refused passes.
 - ``fatal_attributes``: Attributes of transform ops that end the process, in words, for the static check and
   for traces.
-- ``warning_kinds``: The kinds of warnings about silent mistakes, and how each is switched off by name.
-- ``explanation``: Why a handle is what it is, as a value: one sentence, and the places that it speaks of.
-- ``flow_graph``: A graph of what flows where, to be laid out and drawn: nodes inside of boxes, and edges with
-  names.
+- ``warning_kinds``: Warnings that the interpreter finds while a schedule runs; `lhkit.traces.warnings` finds
+  the others.
+- ``explanation``: Explanations, repairs, and trials of transform ops, as values.
+- ``flow_graph``: Dataflow graphs as data: nodes nested in boxes, and named edges.
 - ``memory_footprint``: The memory a kernel asks for: foretold from its buffers, and counted while it runs.
 - ``index_terms``: Index arithmetic as data: sizes and offsets of a payload in terms of its loops and its
   arguments' extents.
-- ``tile_picture``: What a tile picture shows: operands of a structured op, and what an iteration touches of
-  them.
+- ``tile_picture``: Tile pictures as data: operands of a structured op, and the elements that an iteration
+  touches.
 - ``ir_outline``: A schedule as plain data: its sequences, ops, handles and effects, without IR and without a
   payload.
 - ``pass_policy``: Which registered passes a schedule may run: those that only change IR, by name.
@@ -42,7 +41,7 @@
   bounded depth.
 - ``showable``: How values show themselves: the package registers drawings and tables, values look them up
   when asked.
-- ``intervals``: Arithmetic with numbers that are known only within bounds; None bounds nothing.
+- ``intervals``: Interval arithmetic on integers; a missing bound is None.
 - ``bindings_host``: Which package provides the MLIR bindings, found without loading it; the only module that
   names one.
 - ``sample_statistics``: Robust statistics of samples: medians, spreads, percentiles, and ratios with

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lhkit.load.loader import load_schedule, parse_text
@@ -170,13 +172,7 @@ def find_repairs(
         stop: Asked between two candidates; True cancels the search.
         worker: Another worker than the session's.
     """
-    deadline = None if seconds is None else time.monotonic() + seconds
-
-    def is_over() -> bool:
-        late = deadline is not None and time.monotonic() >= deadline
-        return late or (stop is not None and stop())
-
-    search = _Search(payload, worker, is_over)
+    search = _Search(payload, worker, _cancellation(seconds, stop))
     return _best(search.run(schedule, trace, limit, _MOST_TOGETHER), limit)
 
 
@@ -203,22 +199,16 @@ def find_text_repairs(
     ``error`` is what `load_schedule` raised; ``entry``, ``knobs``, ``bind`` and ``libraries`` are its
     arguments.
     """
-    deadline = None if seconds is None else time.monotonic() + seconds
-    search = _Search(payload, worker, lambda: deadline is not None and time.monotonic() >= deadline)
-
-    def load(text: str, source: str) -> Schedule:
-        return load_schedule(
-            text,
-            entry=entry,
-            knobs=knobs,
-            bind=bind,
-            libraries=libraries,
-            name=source,
-            worker=worker,
-            limits=_TRIAL_LIMITS,
-        )
-
+    search = _Search(payload, worker, _cancellation(seconds))
+    options: dict[str, Any] = {"entry": entry, "knobs": knobs, "bind": bind, "libraries": libraries}
+    load = partial(load_schedule, **options, worker=worker, limits=_TRIAL_LIMITS)
     return _best(search.run_text(error, load, limit, _MOST_TOGETHER), limit)
+
+
+def _cancellation(seconds: float | None, stop: Callable[[], bool] | None = None) -> Callable[[], bool]:
+    """Return whether the time limit is exceeded or the search is cancelled."""
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
+    return lambda: time.monotonic() >= deadline or (stop is not None and stop())
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +286,7 @@ class _Search:
                 yield _joined(schedule.text, schedule.source, first, second)
 
     def run_text(
-        self, error: ScheduleError, load: Callable[[str, str], Schedule], limit: int, most_together: int
+        self, error: ScheduleError, load: Callable[..., Schedule], limit: int, most_together: int
     ) -> Iterator[_Tried]:
         """Yield repairs after which a text loads, alone or combined with repairs of the next failure."""
         first = error.failure.diagnostics[0] if error.failure.diagnostics else None
@@ -308,7 +298,7 @@ class _Search:
             if self.is_over():
                 return
             try:
-                schedule = load(each.edited.text, source)
+                schedule = load(each.edited.text, name=source)
                 trace = trace_schedule(self.payload, schedule, worker=self.worker, limits=_TRIAL_LIMITS)
             except ScheduleError as next_error:
                 if most_together > 1 and _is_other(error, next_error):

@@ -236,7 +236,7 @@ class LoopNest:
         bounds = [self._values.value(t, around) for t in (variable.lower, variable.upper, variable.step)]
         lower, upper, step = bounds
         if lower is None or upper is None or step is None or step <= 0:
-            message = f"how often {variable.op} {variable.name} runs does not follow from sizes"
+            message = f"the trip count of {variable.op} {variable.name} cannot be computed from sizes"
             raise usage_error(message, "A tile picture needs bounds that are numbers or extents of arguments.")
         return range(lower, upper, step)
 

@@ -165,10 +165,10 @@ def _numbers(
 
 
 def _unknown(op: StructuredOp, given: Sequence[Shape]) -> UsageError:
-    message = f"how large {op.name} in @{op.function} is does not follow from what is known"
+    message = f"the extents of {op.name} in @{op.function} cannot be computed from known sizes"
     dynamic = [i for i, shape in enumerate(given) if None in shape]
     if not dynamic:
-        return usage_error(message, "It is computed from data: there is no picture of that.")
+        return usage_error(message, "They depend on data: no picture can be drawn.")
     which = ", ".join(f"argument {i}" for i in dynamic)
     return usage_error(f"{message}: {which} of dynamic shape", "Say how large: shapes=((512, 512), …).")
 

@@ -150,7 +150,7 @@ def argument_names(text: str, function: str, count: int) -> tuple[str, ...]:
 
 Shapes = Sequence[Sequence[int]] | None
 _MOST_KEPT = 64
-_MISSING = "A tile picture is of a structured op: a linalg op that says by maps which elements it touches."
+_MISSING = "A tile picture shows a structured op: a linalg op with indexing maps."
 
 
 def tile_picture_of(
@@ -243,7 +243,7 @@ class _Source:
             return -1, self._pick(self.read(-1), op, f"in {self._shown.source}"), None, ()
         trace = self._shown
         if not trace.snapshots:
-            raise usage_error("this trace knows no payload: it ended before the first step")
+            raise usage_error("the trace has no payload: it ended before the first step")
         op_id = None
         if isinstance(op, str) and not op.startswith("linalg."):
             step, op_id = self._identified(trace, op, step)
@@ -272,11 +272,11 @@ class _Source:
             )
             found = next((r for r in held if trace.op(r).name.startswith("linalg.")), None)
             if found is None:
-                raise usage_error(f"{record.name} holds no structured op after step {step}", _MISSING)
+                raise usage_error(f"{record.name} points to no structured op after step {step}", _MISSING)
             return step, found
         last = last_step_of_handle(trace, record.id)
         if last is None:
-            raise usage_error(f"{record.name} never held a structured op", _MISSING)
+            raise usage_error(f"{record.name} never pointed to a structured op", _MISSING)
         return last
 
     def _pick(self, tilings: Tilings, op: str | int | None, where: str) -> StructuredOp:

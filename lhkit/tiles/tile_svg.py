@@ -199,6 +199,6 @@ def _legend(y: float, layout: TileLayout, hatch: str) -> str:
         parts.append(element("text", text, x=x + 20, y=y + 9, font_size=11, fill="faint"))
         x += 36 + text_width(text, 11, mono=False)
     if not all(s.is_to_scale for s in layout.sheets):
-        said = "short edges drawn longer than they are"
+        said = "short edges are not to scale"
         parts.append(element("text", said, x=x, y=y + 9, font_size=11, fill="faint"))
     return "".join(parts)

@@ -44,7 +44,7 @@ class RegionTracker:
         found = footprint(self._operand, known, self._values, iteration) if len(known) == len(extents) else None
         if found is None:
             raise usage_error(
-                f"where an operand of {self._op.name} stands does not follow from sizes and loops"
+                f"the position of an operand of {self._op.name} cannot be computed from sizes and loops"
             )
         return found
 

@@ -128,7 +128,7 @@ def _title_html(diff: IrDiff) -> str:
 
 
 def _left_out(count: int) -> str:
-    return f"<div class=u>⋯ {count:,} more lines are left out here</div>"
+    return f"<div class=u>⋯ {count:,} more lines omitted</div>"
 
 
 def _fold_html(fold: Fold) -> str:
@@ -173,7 +173,7 @@ def _changed_html(line: IrLine, *, with_old: bool) -> str:
 
 def _part_html(part: ChangedPart, now: str, *, with_old: bool) -> str:
     if part.was == now:
-        said = "operand: of the same name, and another op gives it now"
+        said = "operand: same name, now defined by another op"
     else:
         said = f"{part.kind}: was {part.was.strip()}" if part.was.strip() else f"{part.kind}: new"
     was = f"<del>{escaped(part.was)}</del>" if with_old and part.was.strip() and part.was != now else ""

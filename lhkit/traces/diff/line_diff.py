@@ -165,7 +165,7 @@ def _kind(tokens: Sequence[str], start: int, line: str) -> PartKind:
     return "type" if any(m.start() <= start < m.end() for m in _TYPE.finditer(line)) else "attribute"
 
 
-_UNSEEN = "changed in what the text does not show"
+_UNSEEN = "changed in a way that the text does not show"
 
 
 @dataclass(frozen=True, slots=True)

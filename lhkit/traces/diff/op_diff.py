@@ -128,8 +128,8 @@ def _match_rest(old: PrintedIr, new: PrintedIr, matches: Matches) -> None:
             matches[numbers[0]] = left[look][0]
 
 
-OF_A_COPY = "This step works on a copy of a part of the payload, and is compared to what it was made from."
-BY_STRUCTURE = "Ops were matched by the structure of the texts: what became of each is not known."
+OF_A_COPY = "This step works on a copy of a part of the payload, and is compared to the original."
+BY_STRUCTURE = "Ops were matched by the structure of the texts; their identity is not known."
 
 
 def ir_diff(trace: Trace, step: int, against: int | None = None) -> IrDiff:

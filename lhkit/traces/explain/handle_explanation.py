@@ -165,7 +165,7 @@ def _explain_rollback(trace: Trace, record: HandleRecord, failed: TraceStep, die
     alternatives = trace.step_records[failed.parent or 0]
     which = f"alternative {failed.alternative or 0} of step {alternatives.index} ({alternatives.op})"
     sentence = (
-        f"{name} went with {which}: it failed at step {failed.index} ({failed.op}), and the copy that it worked"
+        f"{name} was lost with {which}, which failed at step {failed.index} ({failed.op}), and the copy that it worked"
         " on was erased"
     )
     places = []
@@ -263,7 +263,7 @@ def _explain_empty(trace: Trace, record: HandleRecord) -> Explanation:
         reason, place = _why_never_filled(trace, record)
         sentence = f"{name} is empty, not dead: {reason}"
     uses = [_use(trace, s, name) for s in trace.step_records if _uses(s, record.id)]
-    sentence += "; it may be used, and what uses it does nothing"
+    sentence += "; it may be used, but steps that use it do nothing"
     at = record.defined_by if since is None else since.index
     return _explanation(trace, sentence, record, *place, *uses[:_MOST_USES], step=at)
 

@@ -183,13 +183,13 @@ def _warnings(tracing: OptTracing, index: int) -> tuple[TraceWarning, ...]:
     if index == 0:
         message = (
             f"traced by running {host}: no times, no changes of single payload ops, "
-            "ids of payload ops by likeness of their text, nothing of what value handles point to"
+            "payload ops matched by their text, targets of value handles unknown"
         )
         warnings.append(TraceWarning("binary-host", message))
     if tracing.entry.steps[index].op.regions or tracing.entry.steps[index].op.name == "transform.include":
         warnings.append(TraceWarning("binary-host", f"steps inside of it are not seen by {host}"))
     if tracing.differs_from == index:
-        message = "the marks on payload ops changed what this step did; handles may be wrong from here on"
+        message = "the marks on payload ops changed the effect of this step; handles may be wrong from here on"
         warnings.append(TraceWarning("defect", message))
     return tuple(warnings)
 
@@ -273,7 +273,7 @@ def _not_begun(
         kind = "timeout" if run.status == "timeout" else "crash"
     return Failure(
         kind=kind,  # type: ignore[arg-type]
-        message=f"{host.name} {host.version} did not come to the first step",
+        message=f"{host.name} {host.version} failed before the first step",
         diagnostics=said,
         advice="Its MLIR may not know what the text uses; without LHKIT_OPT the bindings trace it.",
         output="" if said else run.errors,

@@ -98,7 +98,7 @@ def _silent_step(trace: Trace, step: TraceStep) -> str:
     names = display_names(trace)
     before = states_before(trace, step.index)
     said = [f"{o.effect}s {names[o.handle]} ({describe_state(before.get(o.handle))})" for o in step.operands]
-    return f"nothing was said about this step; it {', '.join(said) or 'takes no handle'}"
+    return f"the compiler gave no reason; the step {', '.join(said) or 'takes no handle'}"
 
 
 def describe_state(change: HandleChange | None) -> str:

@@ -190,4 +190,4 @@ def cut_middle(text: str, most_bytes: int) -> str:
     tail = data[len(data) - room // 3 :].decode(errors="ignore")
     head, tail = head[: head.rfind("\n") + 1] or head, tail[tail.find("\n") + 1 :]
     left = len(data) - len(head.encode(errors="replace")) - len(tail.encode(errors="replace"))
-    return f"{head.rstrip()}\n// … {left:,} of {len(data):,} bytes left out here …\n{tail}"
+    return f"{head.rstrip()}\n// … {left:,} of {len(data):,} bytes omitted …\n{tail}"

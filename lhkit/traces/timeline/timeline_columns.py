@@ -186,51 +186,39 @@ def _folded(trace: Trace, lives: Lifelines, first: int, last: int) -> Column:
     if mark not in ("", "not-run"):
         note = f"! {kinds.count(mark)} {'with warnings' if mark == 'warning' else mark}"
     title = f"{label}: steps {steps[0].index} to {steps[-1].index}" if steps else label
-    depth = min((s.depth for s in steps), default=0)
     return Column(
         "fold",
         None,
         label.partition(",")[0],
-        note,
-        mark,
         f"{title}; {note}" if note else title,
-        depth,
-        len(steps),
         (first, last),
+        depth=min((s.depth for s in steps), default=0),
+        steps=len(steps),
+        note=note,
+        mark=mark,
     )
 
 
 def _one(trace: Trace, moment: Moment, at: int) -> Column:
+    here = (at, at)
     if moment.kind == "start":
-        what = f"the arguments of @{trace.schedule.entry}"
-        return Column("start", None, "arguments", "", "", what, 0, 0, (at, at))
+        return Column("start", None, "arguments", f"the arguments of @{trace.schedule.entry}", here)
     step = trace.step_records[moment.step]
     name = short_name(step.op)
     if moment.kind == "step":
-        return Column(
-            "step", step.index, name, _note(step), _mark(step), _step_title(step), step.depth, 1, (at, at)
-        )
-    inside = step.depth + 1
+        title, note, mark = _step_title(step), _note(step), _mark(step)
+        return Column("step", step.index, name, title, here, step.depth, 1, note, mark)
+    if moment.kind == "end":
+        title = f"step {step.index} ({step.op}) ends: consumed handles die, results are defined"
+        return Column("end", step.index, f"end of {name}", title, here, step.depth)
     if moment.kind == "elided":
         label = f"⋯ {_lost(moment)} iterations not recorded"
         title = f"iterations {moment.turn[0]} to {moment.turn[1]} of step {step.index} ran and are not recorded"
-        return Column("elided", step.index, label, "", "", title, inside, 0, (at, at))
-    if moment.kind == "end":
-        title = f"step {step.index} ({step.op}) ends: what it consumed dies, what it gives is made"
-        return Column("end", step.index, f"end of {name}", "", "", title, step.depth, 0, (at, at))
+        return Column("elided", step.index, label, title, here, step.depth + 1)
     iteration, alternative = moment.turn
     label = f"iteration {iteration}" if iteration is not None else f"alternative {alternative}"
-    return Column(
-        "turn",
-        step.index,
-        label,
-        "",
-        "",
-        f"{label} of step {step.index} ({step.op}) begins",
-        inside,
-        0,
-        (at, at),
-    )
+    title = f"{label} of step {step.index} ({step.op}) begins"
+    return Column("turn", step.index, label, title, here, step.depth + 1)
 
 
 def _mark(step: TraceStep) -> StepMark:

@@ -35,12 +35,12 @@ class Column:
     kind: ColumnKind
     step: int | None
     name: str
-    note: str
-    mark: StepMark
     title: str
-    depth: int
-    steps: int
     moments: tuple[int, int]
+    depth: int = 0
+    steps: int = 0
+    note: str = ""
+    mark: StepMark = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str],
 
 def hidden_handles_text(drawing: TimelineDrawing) -> str:
     """Return how many handles are not shown in a part."""
-    return f"⋯ {drawing.elsewhere} more handles, to which nothing happens in these columns"
+    return f"⋯ {drawing.elsewhere} more handles without events in these columns"
 
 
 # A handle timeline as HTML: names that stay while the tracks scroll, and what is folded in parts to unfold.
@@ -226,7 +226,7 @@ def timeline_html(drawing: TimelineDrawing, *, styled: bool = True, is_compact: 
     if drawing.overview is not None:
         box = element("input", type="checkbox", class_="lh-fold-box")
         views = [
-            element("label", box, " fold what lies inside of steps", class_="lh-faint"),
+            element("label", box, " fold nested steps", class_="lh-faint"),
             element("div", _view(drawing, is_compact), class_="lh-unfolded"),
             element("div", _view(drawing.overview, is_compact), class_="lh-folded"),
         ]
