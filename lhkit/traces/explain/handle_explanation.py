@@ -165,8 +165,8 @@ def _explain_rollback(trace: Trace, record: HandleRecord, failed: TraceStep, die
     alternatives = trace.step_records[failed.parent or 0]
     which = f"alternative {failed.alternative or 0} of step {alternatives.index} ({alternatives.op})"
     sentence = (
-        f"{name} was lost with {which}, which failed at step {failed.index} ({failed.op}), and the copy that it worked"
-        " on was erased"
+        f"{name} was lost with {which}, which failed at step {failed.index} ({failed.op}), and the copy that it"
+        " worked on was erased"
     )
     places = []
     if died is not None:
