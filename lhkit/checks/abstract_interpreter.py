@@ -40,10 +40,10 @@ from lhkit.model.fatal_attributes import ALTERNATIVES_ON_COPY, ALTERNATIVES_ON_R
 from lhkit.model.ir_outline import Outline, OutlineBlock, OutlineOp, OutlineSequence
 from lhkit.model.span import Span
 
-# Sequences that include one another many times over are followed for this many ops, then entered no more.
+# Limit on interpreted ops, for sequences that include one another exponentially often.
 MOST_OPS = 50_000
-# An op that consumes or searches is held against every handle that there is, and what each lies in: so many
-# sets take a second or two. Shipped schedules take 11,000 at most.
+# An op that consumes or matches is compared with every handle in scope: this limit is reached after a second or
+# two. Shipped schedules need at most 11,000.
 MOST_COMPARED = 400_000
 _MOST_ITERATIONS = 4
 _NO_SETS: SetUnion = frozenset()

@@ -11,9 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-# Kinds of payload ops as far as a schedule names them: ops and interfaces of a match, types of handles.
-
-
 # Names of ops, and of interfaces in angle brackets; None where nothing is known.
 Kinds = frozenset[str] | None
 
@@ -24,7 +21,7 @@ MODULE: Kinds = frozenset({"builtin.module"})
 FUNCTION: Kinds = frozenset({"func.func"})
 
 _LOOP_NAMES = ("scf.for", "scf.forall", "scf.parallel", "scf.while", "affine.for", "affine.parallel")
-# What is called linalg and is no LinalgOp; it can be tiled all the same, but for terminators and the like.
+# Ops of linalg that are not a LinalgOp; they can be tiled, except for terminators and the like.
 _OTHER_LINALG = (
     "linalg.softmax",
     "linalg.pack",

@@ -92,9 +92,6 @@ def outline_of(schedule: Schedule, *, worker: Worker | None = None, limits: Limi
     return from_json(Outline, answer.header["outline"])
 
 
-# A check report as text: a line a finding, with the places of use and of consumption, and a summary.
-
-
 def check_lines(report: CheckReport) -> tuple[Line, ...]:
     """Return a report as lines: findings in order of place, then a summary."""
     texts = dict(report.texts)

@@ -234,14 +234,14 @@ class TransferFunction:
     def _relate_parent(parent: AbstractSet, child: AbstractSet) -> None:
         """Relate a parent to the sets that its child is known to be nested in."""
         direct = _directly_outward(child)
-        # Loops that a search found may lie in one another.
+        # Matched loops may be nested in one another.
         if child.search is not None and is_loop(child.kinds) and not is_outer(parent.kinds):
             parent.add_may_alias(child)
         for container in child.containers():
             one = frozenset({container})
             if is_outer(container.kinds):
                 if kinds_intersect(parent.kinds, container.kinds):
-                    # Functions do not nest: the one around an op that lies in one of these is among them.
+                    # Functions do not nest: the one around an op nested in one of these is among them.
                     if parent.kinds == FUNCTION and is_must_nested(child, one):
                         parent.add_superset(one)
                     parent.add_may_alias(container)
@@ -297,9 +297,6 @@ def _directly_around(ops: AbstractSet, kinds: Kinds) -> AbstractSet | None:
     return None
 
 
-# What handles are as a schedule is followed without a payload: the sets they point to, and how they died.
-
-
 @dataclass(frozen=True, slots=True)
 class Death:
     """The reason why a handle is invalid: the consumed handle, the op, and whether it must be so."""
@@ -320,7 +317,7 @@ class State:
 
 # The place of an op that no source text has.
 NOWHERE = Span("", 1, 1)
-# The handles of a block and of those around it that it can see, by number.
+# The handles that a block can see, by number.
 Scope = dict[int, State]
 
 

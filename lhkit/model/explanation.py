@@ -46,9 +46,6 @@ class Explanation(Showable):
         return printable(self.describe())
 
 
-# Changes of a schedule's text that were tried and help.
-
-
 RepairKind = Literal[
     "use-result",
     "match-again",
@@ -133,9 +130,6 @@ class Repairs(Showable, Sequence[Repair]):
 
     def __str__(self) -> str:
         return printable(self.describe())
-
-
-# What came of trying a transform op on a handle.
 
 
 TriedStatus = Literal["effect", "no-effect", "fails", "crashes", "stopped", "not-tried"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from lhkit.model.trace_record import Edit
 
-# Comparing line by line takes quadratic time; a longer piece is replaced as a whole.
+# The minimal diff takes quadratic time; a longer piece is replaced as a whole.
 _MOST_COMPARED = 400
 
 
@@ -33,9 +33,6 @@ def find_edits(old: list[str], new: list[str]) -> tuple[Edit, ...]:
         for kind, i, j, k, end in matcher.get_opcodes()
         if kind != "equal"
     )
-
-
-# The order of payload ops in a snapshot, in few characters: ops made together have numbers in a row.
 
 
 def written_order(ids: Sequence[str]) -> str:

@@ -10,8 +10,6 @@ from lhkit.model.signature import Function
 from lhkit.model.span import Span
 from lhkit.model.target import CacheLevel
 
-# The structured ops of a payload with the loops around them: which part of what each iteration touches.
-
 
 @dataclass(frozen=True, slots=True)
 class LoopVariable:
@@ -125,7 +123,7 @@ class Tilings:
 
 # First index and one past the last, along each axis.
 Box = tuple[tuple[int, int], ...]
-# A sweep of tiles: the middle of the first and of the last, along each axis, in elements.
+# A row of tiles: the middle of the first and of the last, along each axis, in elements.
 Sweep = tuple[tuple[float, ...], tuple[float, ...]]
 
 

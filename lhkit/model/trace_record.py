@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from lhkit.model.explanation import Explanation, Repairs
 
 
-# What a trace can be asked beyond its records; the answers live in rooms that the model does not know.
-
-
 class TraceMethods(Printable):
     """Methods of a trace that are implemented in other rooms."""
 
@@ -108,9 +105,6 @@ class TraceMethods(Printable):
             UsageError: It cannot be written there.
         """
         return cast("Path", call(self, "save_html", path, command=command))
-
-
-# What a trace was made from, as values: texts for carets and for sharing, which its JSON does not hold.
 
 
 @dataclass(frozen=True, slots=True)

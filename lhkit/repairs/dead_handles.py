@@ -20,7 +20,7 @@ from lhkit.text.script import with_names
 from lhkit.traces.record.handle_history import deaths
 
 _MATCH = "transform.structured.match"
-# Not found by their names: there are too many of them, or they hold everything.
+# Not matched by name: there are too many of them, or they contain everything.
 _UNNAMED = ("builtin.module", "arith.constant", "tensor.extract_slice")
 
 

@@ -231,9 +231,6 @@ def dedented(lines: str) -> str:
     return textwrap.dedent(lines).strip("\n")
 
 
-# A candidate for a repair, and which op of the new text is which of the old.
-
-
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """An edit that may repair a schedule.

@@ -29,9 +29,6 @@ from lhkit.traces.report.upstream_module import provenance_of
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
-# Whether a schedule with a repair does better: the step passes, and no other does worse.
-
-
 _SILENT = ("zero-match", "no-effect")
 _DIED = ("crashed", "timeout", "out-of-memory", "cancelled")
 
@@ -140,9 +137,9 @@ def _expected(context: RepairContext) -> list[int]:
 
 
 DEFAULT_LIMIT = 3
-# For one candidate; a repair that takes longer is no repair.
+# Limits of one trial.
 _TRIAL_LIMITS = Limits(seconds=20.0)
-# A schedule may fail again behind a repair; so many are put together.
+# A schedule may fail again after a repair; at most so many are combined.
 _MOST_TOGETHER = 3
 # Kinds of repairs after which a step should act on as many payload ops as it was written for.
 _SAME_PAYLOAD = ("use-result", "match-again", "move-before")
@@ -374,9 +371,6 @@ def _joined(before: str, source: str, first: _Tried, second: _Tried) -> _Tried:
     )
     pieces = first.pieces_changed + second.pieces_changed
     return _Tried(repair, pieces, second.applied, f"{first.group}; {second.group}")
-
-
-# Repairs as text.
 
 
 def repair_bundle(repair: Repair | Repairs) -> dict[str, Any]:

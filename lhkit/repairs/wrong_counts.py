@@ -16,7 +16,7 @@ _SPLIT = "transform.split_handle"
 _TOO_MANY = re.compile(r"expected at most ([0-9]+)")
 _SINGLE = re.compile(r"exactly (one|1|2)\b|single (payload|target|function|module)", re.IGNORECASE)
 _NEGATIVE = re.compile(r"-\s*([0-9]+)")
-# More handles than this out of one are nothing to be written by hand.
+# More handles are not split by name.
 _MOST_SPLIT = 8
 
 

@@ -12,7 +12,7 @@ from lhkit.model.tile_picture import LoopVariable, TiledOperand, View
 
 # The indices along one axis; a range where they are evenly spaced.
 Points = range | tuple[int, ...]
-# More points than this along an axis, or more tiles than this, are not listed one by one.
+# More points along an axis, or more tiles, are not enumerated.
 _MOST_POINTS = 1 << 16
 _MOST_TILES = 512
 
@@ -200,9 +200,6 @@ def _is_grid(parts: Sequence[Footprint]) -> bool:
     for each in along:
         combinations *= len(each)
     return combinations == len(distinct) and distinct == set(itertools.product(*along))
-
-
-# The iterations of a loop nest whose bounds are terms: how many, which one is the n-th, which come before.
 
 
 # The value of each loop variable, by its number.

@@ -143,7 +143,7 @@ def _as_product(blocks: list[_Block], shape: tuple[int, int, int], top: float, *
     axis = 0.0 if small else _AXIS
     left_width, left_height = left.size(scale)
     above_width, above_height = above.size(scale)
-    # Captions may be wider than what they stand above.
+    # Captions may be wider than the rectangles below them.
     first_width = max(left_width, left.caption_width)
     second_width = max(above_width, above.caption_width, output.caption_width)
     x0, y0 = axis, top + above.caption_height

@@ -21,9 +21,6 @@ from lhkit.traces.record.handle_history import PayloadHistory
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.timing_conditions import cache_levels
 
-# Which structured op of a payload a tile picture is of: that with most work, or the one that is asked for.
-
-
 _LOOPS = ("scf.for", "scf.forall", "scf.parallel", "affine.for")
 
 
@@ -126,9 +123,6 @@ def steps_to_look_at(trace: Trace) -> list[int]:
             s for s, following in zip(steps, [*steps[1:], None], strict=True) if following in erased | {None}
         ]
     return steps[::-1]
-
-
-# What the arguments of a function are called in a payload's text; printed IR no longer says it.
 
 
 def argument_names(text: str, function: str, count: int) -> tuple[str, ...]:

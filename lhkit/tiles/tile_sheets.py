@@ -13,7 +13,7 @@ from lhkit.tiles.tile_text import place_text
 
 _LEAST_TILE = 3.0
 _LARGE_TILE = 10.0
-# Rows of a way that lie closer are not told apart.
+# Rows of a path that are closer cannot be distinguished.
 _ROWS_APART = 7.0
 _MOST_OUTLINES = 3
 

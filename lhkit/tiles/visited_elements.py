@@ -12,7 +12,7 @@ from lhkit.model.tile_picture import StructuredOp, Sweep, TiledOperand
 from lhkit.tiles.operand_region import Footprint, LoopNest, Points, footprint, spread, union
 from lhkit.tiles.tile_labels import loop_factors
 
-# Up to so many tiles are joined one by one; beyond it by the steps of the loops.
+# Up to so many tiles are united one by one, more by the steps of the loops.
 _MOST_JOINED = 48
 _MOST_ROWS = 16
 

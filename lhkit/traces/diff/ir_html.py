@@ -12,11 +12,11 @@ from lhkit.traces.diff.op_diff import plain_lines
 
 _CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "»": " m"}
 _WORDS: dict[Sign, str] = {"": "unchanged", "+": "created", "−": "erased", "~": "changed", "»": "moved"}
-# Fewer unchanged lines than this are shown; of more lines with one sign the middle is folded.
+# Shorter unchanged runs are not folded; the middle of longer changed runs is.
 _FEWEST_FOLDED = 3
 _LONGEST_RUN = 120
 _ENDS_OF_RUN = (60, 20)
-# A fold with more lines than this shows its first ones when it is opened: the page would grow with every step.
+# Lines shown in an open fold: more would make pages grow with every step.
 _MOST_IN_FOLD = 200
 _MOST_LABELS = 3
 _MOST_CHANGES = 4

@@ -15,9 +15,6 @@ from lhkit.traces.explain.op_remarks import OpRemarks
 from lhkit.traces.record.placed_ops import PlacedOps
 from lhkit.traces.record.printed_ir import PrintedIr
 
-# Which lines of two payloads are the same line: those of the same op, as far as they are in the same order.
-
-
 # (line of the old text, line of the new text), from 0.
 Pair = tuple[int, int]
 
@@ -93,16 +90,13 @@ def _with_fitting_pairs(settled: list[Pair], loose: Sequence[Pair]) -> list[Pair
     return sorted([*settled, *_ascending(fitting)])
 
 
-# What of a line changed: operands, types and attributes, compared by what they mean.
-
-
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.-]+(?:[#:][0-9]+)?|[#!]?[\w$.]+|\s+|.', re.ASCII | re.DOTALL)
 _TYPE = re.compile(
     r"(?:\b(?:tensor|vector|memref|tuple|complex)|![\w$.]+)(?:<(?:[^<>]|<[^<>]*>)*>)?"
     r"|\b(?:index|none|[us]?i[0-9]+|t?b?f[0-9]\w*)\b",
     re.ASCII,
 )
-# Finding the fewest differences takes quadratic time; longer lines are compared from both ends only.
+# The minimal diff takes quadratic time; longer lines are compared from both ends only.
 _MOST_COMPARED = 300
 
 
@@ -322,7 +316,7 @@ def _with_context(lines: Sequence[IrLine], old: PlacedOps, new: PlacedOps) -> tu
             header = side.ir.ops[at].lines[0] + 1
             place = where.get(header if line.new else -header)
             if place in shown and place is not None and lines[place].sign:
-                break  # what that one lies in is shown with it
+                break  # its parents are shown with it
             if place is not None:
                 shown.add(place)
     made = list(lines)

@@ -20,10 +20,7 @@ from lhkit.traces.explain.op_remarks import remarks_at
 from lhkit.traces.record.placed_ops import PlacedOps, SameTrace, named_as_copies, order_at, place_ops
 from lhkit.traces.record.printed_ir import PrintedIr, read_printed
 
-# Which ops of two payloads are the same, where there is no trace to say: by their place and their look.
-
-
-# For each op of the new payload the number of the old one that it is.
+# Op numbers of the new payload to those of the old one.
 Matches = dict[int, int]
 
 
@@ -144,7 +141,7 @@ def ir_diff(trace: Trace, step: int, against: int | None = None) -> IrDiff:
     Raises:
         UsageError: There is no such step, or the trace has no snapshots.
     """
-    # Whoever goes back and forth between steps, or draws one again, gets the same value at once.
+    # Going back and forth between steps, or redrawing one, hits the cache.
     return _ir_diff(SameTrace(trace), step, against)
 
 

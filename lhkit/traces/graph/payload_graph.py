@@ -19,9 +19,6 @@ from lhkit.traces.record.handle_history import work_of_step
 from lhkit.traces.record.placed_ops import order_at
 from lhkit.worker.client import Worker, shared_worker
 
-# Ops that a step erased, as ghosts among those that are left.
-
-
 _MOST_GHOSTS = 24
 
 
@@ -107,7 +104,7 @@ def _edges_of(before: PayloadOutline, inside: Mapping[str, str], homes: Mapping[
 MOST_OPS = 120
 _MOST_COUNTED = 3
 
-# What a step did to an op: sign and role, the first that holds.
+# Sign and role of an op by the effect of the step; the first that applies.
 _CREATED, _ERASED, _CHANGED, _MOVED = ("+", "created"), ("−", "erased"), ("~", "changed"), ("↕", "moved")
 
 
@@ -227,7 +224,7 @@ class _Payload:
     def _leaf(self, i: int) -> FlowNode:
         inside = self._all_inside(i)
         ids = tuple([self._outline.ops[j].id for j in (i, *inside)])
-        # Nobody looks at bodies of named ops: no text has them.
+        # Bodies of named ops are not printed.
         written = [j for j in inside if self._outline.ops[j].line is not None]
         return self._node(i, ops=ids, inside=inside, is_folded=bool(written))
 
@@ -343,9 +340,6 @@ class _Payload:
             )
             found += [LegendEntry(text, heat=share) for share, text in shares]
         return tuple(found)
-
-
-# What flows where in a payload: the worker parses its text, and the trace says which op is which.
 
 
 _MOST_OUTLINES = 32

@@ -27,7 +27,7 @@ if sys.platform == "linux":
 VARIABLE = "LHKIT_OPT"
 _PASS = "--transform-interpreter"
 _VERSION = re.compile(r"version (\S+)")
-# What a compiler may print in all: a schedule that prints without end must not fill the disk.
+# Limit on the output: a schedule that prints without end must not fill the disk.
 _MOST_BYTES = 1 << 28
 
 RunStatus = Literal["ok", "failed", "crashed", "timeout"]
@@ -112,7 +112,7 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-# What a compiler binary printed, as payload trees, parameters and diagnostics.
+# Parsing the output: payload trees, parameters and diagnostics.
 
 
 _PRINT = re.compile(r"^\[\[\[ IR printer: (.*?) ?(?:top-level)? ?\]\]\]\n", re.MULTILINE)

@@ -23,9 +23,6 @@ from lhkit.traces.opt.opt_binary import (
 from lhkit.traces.opt.probed_schedule import OptEntry, effects_text, read_effects, suppressing_text, with_probes
 from lhkit.worker.limits import Limits
 
-# Passes that texts for a compiler binary would run and may not, read from the generic form that it prints.
-
-
 _STEP = re.compile(r'"transform\.apply_registered_pass"\(')
 # Strings are printed with \22 for a quote, so that the next quote ends them.
 _PASS = re.compile(r'"[^"]*"|(?P<name>\bpass_name = )')

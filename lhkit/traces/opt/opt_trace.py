@@ -51,9 +51,6 @@ from lhkit.traces.opt.probed_schedule import find_sequences_by_name, read_entry,
 from lhkit.worker.limits import Limits
 from lhkit.worker.temp_folders import temporary_place
 
-# What runs of a compiler binary found out, put together as a trace.
-
-
 _ENDINGS: Mapping[str, tuple[OutcomeStatus, FailureKind]] = {
     "timeout": ("timeout", "timeout"),
     "crashed": ("crashed", "crash"),
@@ -279,9 +276,6 @@ def _not_begun(
         output="" if said else run.errors,
         texts=((payload.source, payload.text), (schedule.source, schedule.text)),
     )
-
-
-# Payload and schedule as text, for a compiler binary whose MLIR the bindings need not understand.
 
 
 def load_for_opt(

@@ -107,7 +107,7 @@ def deaths(trace: Trace) -> dict[str, Death]:
 
 def states_at_end(trace: Trace) -> dict[str, HandleChange]:
     """Return the final state of every handle, by id, in the order of definition."""
-    # Not what `Trace.states_after` says of the last step: that one may lie in a step that ended after it.
+    # Not `Trace.states_after` of the last step: that may be nested in a step that ended after it.
     states = {c.handle: c for step in trace.steps_by_end() for c in step.changes}
     return {h.id: states[h.id] for h in trace.handle_records if h.id in states}
 
@@ -153,9 +153,6 @@ def payload_in_words(trace: Trace, change: HandleChange) -> str:
         return ", ".join(held)
     counts = Counter(trace.op(r).name for r in change.payload if isinstance(r, str))
     return ", ".join(f"{n} {name}" for name, n in counts.items()) or f"{len(change.payload)} values"
-
-
-# The payload ops of a trace in time: which were there when, what lay inside what, what came of which.
 
 
 class PayloadHistory:
@@ -218,9 +215,6 @@ class PayloadHistory:
 
     def _is_dead(self, op: PayloadOp, now: int) -> bool:
         return op.died is not None and self._ended.get(op.died, 0) < now
-
-
-# What a step did to the payload, with the steps inside of it.
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,6 @@ from lhkit.model.span import Span
 from lhkit.model.trace_json import handle_from_json, snapshot_from_json, step_from_json
 from lhkit.model.trace_record import Elision, HandleRecord, PayloadOp, Snapshot, TraceStep
 
-# Tuples whose items are made when somebody looks at them.
-
-
 T = TypeVar("T")
 
 

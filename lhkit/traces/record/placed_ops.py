@@ -147,9 +147,6 @@ class _Placing:
                 inside.setdefault(owner, []).append(self._order[place])
 
 
-# Where the ops of a payload are written: the places of the source ops that they come from.
-
-
 def source_places(trace: Trace) -> list[Span | None]:
     """Return the source place of every payload op, in the order of the records.
 

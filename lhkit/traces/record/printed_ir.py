@@ -17,7 +17,7 @@ _RESULT = r"%[\w$.-]+(?::[0-9]+)?"
 _OP = re.compile(
     rf"(?:(?P<results>{_RESULT}(?:, {_RESULT})*) = )?(?P<name>{_STRING}|{_NAME})(?=[ (<{{\[@]|$)", re.ASCII
 )
-# Words without a dot that begin a line and no op.
+# Words without a dot at the start of a line that are not ops.
 _NO_OPS = frozenset(
     (
         "case",
@@ -34,13 +34,12 @@ _NO_OPS = frozenset(
         "step",
     )
 )
-# What a line refers to by a name that may be another one in the next snapshot; strings are only passed over.
+# Names that may differ in the next snapshot; strings are matched to be skipped.
 _NAMED = re.compile(rf"{_STRING}|%[\w$.-]+(?:[#:][0-9]+)?|[#!]{_NAME}", re.ASCII)
 _ALIAS = re.compile(rf"([#!]{_NAME}) = (.*)", re.ASCII)
 _LABEL_COMMENT = re.compile(r"\s+//[^\"]*$")
 
-# A value, as the number of the op that gives it and which of its values it is: results from 0 on, arguments of
-# its blocks from -1 down.
+# A value: the number of its op, and its index: results from 0 up, block arguments from -1 down.
 Value = tuple[int, int]
 
 

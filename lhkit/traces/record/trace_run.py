@@ -153,9 +153,6 @@ def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
     return Outcome(status, failed_step, failure.kind, shown.describe())
 
 
-# Traces of one payload, the latest of them kept: undo and redo cost no run.
-
-
 _MOST_TRACES = 16
 
 

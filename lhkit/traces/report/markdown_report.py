@@ -24,12 +24,9 @@ from lhkit.traces.report.upstream_module import (
     trace_command,
 )
 
-# Links that open a payload and its schedule in Compiler Explorer; made here, without asking anybody.
-
-
 SITE = "https://godbolt.org"
 COMPILER = "mliropttrunk"
-# Longer ones are refused on the way there.
+# The site rejects longer ones.
 LONGEST_URL = 8_000
 
 
@@ -61,7 +58,7 @@ def trace_url(trace: Trace) -> str:
     return compiler_explorer_url(provenance.payload, provenance.schedule)
 
 
-# A comment on an issue may have 65,536 characters. The parts, a link and what stands around them stay below.
+# A comment on an issue may have 65,536 characters; all parts together, with their headings, stay below.
 MOST_BYTES = 60_000
 _CAUSE, _STEPS, _SCHEDULE, _PAYLOAD, _BEFORE, _COMMAND = 5_000, 10_000, 15_000, 10_000, 8_000, 1_000
 _LONGEST_NAME = 80

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 By = Literal["dialect", "name"]
 REST = "all others"
-# Told apart by marks and dashes where colours are not.
+# Marks and dashes distinguish lines without colour.
 _LOOKS = (
     (BLUE, "o", "-"),
     (ORANGE, "s", "--"),

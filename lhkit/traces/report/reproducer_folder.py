@@ -63,9 +63,6 @@ def _readme(trace: Trace, provenance: Provenance, others: Sequence[str], command
     ) + (f"\n{said}\n" if said else "")
 
 
-# Folders that repeat a trace, written whole or not at all.
-
-
 def save_reproducer(trace: Trace, folder: str | os.PathLike[str]) -> Path:
     """Write a folder that reproduces a trace, atomically through a temporary one beside it.
 

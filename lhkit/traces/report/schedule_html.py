@@ -14,15 +14,12 @@ from lhkit.model.trace_record import StepStatus, Trace, TraceStep
 from lhkit.traces.record.handle_history import death_in_words, display_names
 from lhkit.traces.report.trace_text import delta_text, shown_steps
 
-# A schedule's text with what a trace knows of it: the steps that ran each op, and the handles of each name.
-
-
 _WORDS = re.compile(
     r'//.*|"(?:[^"\\]|\\.)*"|(?P<handle>%[\w$.-]+(?:[#:][0-9]+)?)|(?P<op>[a-z_]\w*(?:\.\w+)+)'
     r"|(?P<symbol>@[\w$.-]+)",
     re.ASCII,
 )
-# The worst first: one of several iterations that failed makes the line a failed one.
+# Worst first: a line with a failed iteration is a failed one.
 _STATUSES: tuple[StepStatus, ...] = ("failed", "crashed", "suppressed", "ok", "not-run")
 
 
@@ -158,9 +155,6 @@ def _word_html(word: LinkedWord, text: str) -> str:
         content = element("span", content, **marks(step=step))
     first = marks(step=word.steps[0], label=f"{'steps' if word.steps[1:] else 'step'} {listed}, {text}")
     return element("span", content, title=said, **first)
-
-
-# The steps of a trace as a table to jump through: what each used, gave, and did to the payload.
 
 
 _HEADER = ("step", "line", "op", "consumes", "reads", "gives", "payload")

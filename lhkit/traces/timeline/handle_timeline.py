@@ -16,10 +16,7 @@ from lhkit.traces.timeline.timeline_records import Arc, Fold, Row, RowMaker, Tim
 from lhkit.traces.timeline.timeline_svg import timeline_html, timeline_svg
 from lhkit.traces.timeline.timeline_text import timeline_text
 
-# Which handles of a timeline share a counted row.
-
-
-# Fewer neighbours than this that look alike are not worth a fold.
+# Minimal number of similar neighbors to fold.
 _LEAST_ALIKE = 4
 # The handles of a row, and whether they look alike.
 RowGroup = tuple[list[Lifeline], bool]

@@ -13,11 +13,8 @@ from lhkit.traces.timeline.lifelines import Bracket, Lifelines, Moment
 from lhkit.traces.timeline.timeline_layout import BRACKET, SLANT_DEGREES, SMALL, TimelineLayout
 from lhkit.traces.timeline.timeline_records import Column, Group, StepMark, TimelineDrawing
 
-# Which moments of a long trace a timeline folds away, so that what is left can be looked at.
-
-
 Span = tuple[int, int]
-# Around a failure this much stays to be seen.
+# Number of columns around a failure that stay visible.
 _NEAR = 3
 _MOST_NOT_RUN = 6
 
@@ -119,7 +116,7 @@ class _Folding:
             self._hidden[moment] = True
 
 
-# What is told of a folded column is the worst of what is in it.
+# A folded column has the worst mark of its steps.
 _WORST: tuple[StepMark, ...] = ("crashed", "failed", "suppressed", "warning", "not-run")
 _MOST_DIAGNOSTICS = 2
 
@@ -245,7 +242,7 @@ def _step_title(step: TraceStep) -> str:
     return "\n".join(lines)
 
 
-# The columns of a handle timeline: their heads above, with brackets, and the bands behind the rows.
+# Heads of the columns, brackets, and the bands behind the rows.
 
 
 _BANDS: dict[StepMark, str] = {
@@ -254,7 +251,7 @@ _BANDS: dict[StepMark, str] = {
     "suppressed": "changed-paper",
 }
 _TONES: dict[StepMark, str] = {"": "ink", "warning": "ink", "not-run": "faint"}
-# What stands for a column that is no step, where it has no name.
+# Signs of columns that are not steps, in compact drawings.
 _SIGNS = {"start": "▹", "turn": "↻", "end": "◃", "fold": "⋯", "elided": "⋯"}
 _SMALLER = 9.5
 

@@ -19,7 +19,7 @@ SMALL = 11.0
 SLANT_DEGREES, SIN, COS = 50, 0.766, 0.643
 _WIDTHS = {"step": 34.0, "fold": 44.0, "elided": 44.0, "start": 26.0, "turn": 26.0, "end": 34.0}
 _LONGEST_NAME, _LONGEST_HEAD, _LONGEST_NOTE = 230.0, 220.0, 240.0
-# Where in a cell a mark stands, as a share of its width: uses left, what comes of them right.
+# Position of a mark in a cell, as a share of its width: uses left, effects right.
 _PLACES: dict[EventKind, float] = {"read": 0.26, "consumed": 0.26, "made": 0.74, "dead": 0.74}
 _CROWDED: dict[EventKind, float] = {"read": 0.13, "consumed": 0.37, "made": 0.63, "dead": 0.87}
 _BESIDE = {"read": "consumed", "consumed": "read", "made": "dead", "dead": "made"}
@@ -135,7 +135,7 @@ def _head(column: Column) -> Head:
     return Head(fitted(column.name, max(room, 60.0), SMALL), fitted(column.note, _LONGEST_HEAD - 60, SMALL))
 
 
-# The signs of a handle timeline, and the legend that says what they are.
+# Shapes of bars and marks, and the legend.
 
 
 _WORDS: tuple[tuple[EventKind, str], ...] = (

@@ -156,7 +156,7 @@ class TimelineDrawing:
     overview: TimelineDrawing | None = None
 
 
-# The rows of a handle timeline: one a handle, or one for many that are folded.
+# Rows: one per handle, or one for many folded handles.
 
 
 _VERBS = {"made": "makes", "read": "reads", "consumed": "consumes"}

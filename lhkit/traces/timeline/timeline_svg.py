@@ -108,7 +108,7 @@ def _around(left: float, right: float, hole: tuple[float, float]) -> list[tuple[
 
 def _bar(row: Row, bar: Bar, y: float, at: TimelineLayout, hole: tuple[float, float]) -> list[str]:
     left, right = at.ends(row, bar)
-    # The cause of death stands in the bar of the dead.
+    # The cause of death is written into the bar of the invalid state.
     pieces = _around(left, right, hole) if bar.state == "invalid" else [(left, right)]
     found = marks(handles=row.handles)
     return [bar_shape(bar.state, begin, end, y, _title(bar.title), **found) for begin, end in pieces]
@@ -182,7 +182,7 @@ def hidden_handles_text(drawing: TimelineDrawing) -> str:
     return f"⋯ {drawing.elsewhere} more handles without events in these columns"
 
 
-# A handle timeline as HTML: names that stay while the tracks scroll, and what is folded in parts to unfold.
+# A timeline as HTML: sticky names beside scrolling tracks, and folds.
 
 
 _STYLE = """

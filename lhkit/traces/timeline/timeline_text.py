@@ -9,7 +9,7 @@ from lhkit.traces.timeline.timeline_records import Bar, Column, Row, TimelineDra
 MARKS: dict[EventKind, str] = {"made": "◆", "read": "○", "consumed": "●", "dead": "✕"}
 BARS: dict[HandleState, str] = {"live": "━", "empty": "╌", "invalid": "░"}
 _LEGEND = "◆ made  ○ read  ● consumed  ✕ dies   ━ live  ╌ empty  ░ invalid   ] end of a step with others inside"
-# A mark's place in the four characters of a cell: uses first, then what comes of them.
+# Column of a mark within the four characters of a cell: uses before effects.
 _PLACES: dict[EventKind, int] = {"read": 0, "consumed": 1, "made": 2, "dead": 3}
 _CELL = 4
 _MOST_COLUMNS = 20
