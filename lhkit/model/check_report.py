@@ -103,6 +103,7 @@ class CheckReport(Printable):
 
 def check_to_json(report: CheckReport) -> dict[str, Any]:
     """Serialize a report in the form of ``lhkit.check/1``."""
+    fatal = [{**_place(f.use, report), "message": f.message} for f in report.fatal]
     return {
         "schema": CHECK_SCHEMA,
         "schedule": {"source": report.source, "sha256": report.sha256},
@@ -118,7 +119,11 @@ def check_to_json(report: CheckReport) -> dict[str, Any]:
             for f in report.findings
         ],
         **({"refused": [_refused(r, report) for r in report.refused]} if report.refused else {}),
-        **({"fatal": [_fatal(f, report) for f in report.fatal]} if report.fatal else {}),
+        **(
+            {"fatal": [{**_place(f.use, report), "message": f.message} for f in report.fatal]}
+            if report.fatal
+            else {}
+        ),
     }
 
 
@@ -135,10 +140,6 @@ def unchecked_to_json(source: str, failure: Failure) -> dict[str, Any]:
 def _refused(refused: RefusedPass, report: CheckReport) -> dict[str, Any]:
     place = {} if refused.source is None else _place(OpPlace(APPLY_PASS, refused.source), report)
     return {**place, "pass": refused.name, "message": refused.reason}
-
-
-def _fatal(fatal: FatalUse, report: CheckReport) -> dict[str, Any]:
-    return {**_place(fatal.use, report), "message": fatal.message}
 
 
 def _place(place: OpPlace, report: CheckReport) -> dict[str, Any]:

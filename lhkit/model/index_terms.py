@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,22 +44,23 @@ class Term:
     value: int = 0
 
 
+_OPERATIONS: Mapping[TermKind, Callable[..., int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "ceildiv": lambda a, b: -(-a // b),
+    "mod": operator.mod,
+    "min": lambda *numbers: min(numbers),
+    "max": lambda *numbers: max(numbers),
+}
+
+
 def computed(kind: TermKind, operands: Sequence[int]) -> int | None:
     """Return the result of an operation, None for a division by zero."""
-    if kind in ("min", "max"):
-        return min(operands) if kind == "min" else max(operands)
-    a, b = operands
-    if kind == "add":
-        return a + b
-    if kind == "sub":
-        return a - b
-    if kind == "mul":
-        return a * b
-    if b == 0:
+    if kind in ("floordiv", "ceildiv", "mod") and operands[1] == 0:
         return None
-    if kind == "mod":
-        return a % b
-    return a // b if kind == "floordiv" else -(-a // b)
+    return _OPERATIONS[kind](*operands)
 
 
 # A constant, and the factor of each loop or dimension by its number.

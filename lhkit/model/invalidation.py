@@ -87,20 +87,14 @@ class _Judging:
     def consume(self, handle: HandleId) -> None:
         """Invalidate a consumed handle, its aliases, and handles to nested ops."""
         points_to = self.live[handle]
-        if points_to.is_value:
-            first_op = next(iter(points_to.ops), None)
-            self.kill(handle, "direct", handle, first_op, first_op)
-            values = set(points_to.values)
-            for other, its in self.live.items():
-                if not its.is_value or not values or values.isdisjoint(its.values):
-                    continue
-                op = next(o for o, v in zip(its.ops, its.values, strict=True) if v in values)
-                self.kill(other, "alias", handle, op, op)
-            self._consume_ops(handle, points_to.roots)
-            return
         first_op = next(iter(points_to.ops), None)
         self.kill(handle, "direct", handle, first_op, first_op)
-        self._consume_ops(handle, points_to.ops)
+        values = set(points_to.values)
+        for other, its in self.live.items() if points_to.is_value else ():
+            if its.is_value and not values.isdisjoint(its.values):
+                op = next(o for o, v in zip(its.ops, its.values, strict=True) if v in values)
+                self.kill(other, "alias", handle, op, op)
+        self._consume_ops(handle, points_to.roots if points_to.is_value else points_to.ops)
 
     def _consume_ops(self, handle: HandleId, ops: Iterable[OpId]) -> None:
         roots = set(ops)

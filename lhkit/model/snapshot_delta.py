@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Sequence
 
 from lhkit.model.trace_record import Edit
@@ -37,18 +38,10 @@ def find_edits(old: list[str], new: list[str]) -> tuple[Edit, ...]:
 
 def written_order(ids: Sequence[str]) -> str:
     """Return ids of payload ops as text with ranges: ``o0 o5-o9 o3``."""
-    runs: list[str] = []
-    first = last = -2
-    for number in [int(each[1:]) for each in ids]:
-        if number == last + 1 and first >= 0:
-            last = number
-            continue
-        if first >= 0:
-            runs.append(_run(first, last))
-        first = last = number
-    if first >= 0:
-        runs.append(_run(first, last))
-    return " ".join(runs)
+    numbers = [int(each[1:]) for each in ids]
+    groups = itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    runs = [[number for _, number in group] for _, group in groups]
+    return " ".join(f"o{run[0]}" if len(run) == 1 else f"o{run[0]}-o{run[-1]}" for run in runs)
 
 
 def read_order(text: str) -> tuple[str, ...]:
@@ -58,7 +51,3 @@ def read_order(text: str) -> tuple[str, ...]:
         first, _, last = run.partition("-")
         found += [f"o{n}" for n in range(int(first[1:]), int((last or first)[1:]) + 1)]
     return tuple(found)
-
-
-def _run(first: int, last: int) -> str:
-    return f"o{first}" if first == last else f"o{first}-o{last}"

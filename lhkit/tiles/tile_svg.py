@@ -64,7 +64,8 @@ def tiles_multiples_svg(picture: TilePicture, count: int = 8, *, themed: bool = 
     """Return at most ``count`` first iterations side by side, small."""
     frames = [tile_frame(picture, n) for n in range(min(count, picture.iterations))]
     layouts = [lay_out(picture, frame, top=LINE + 8, small=True) for frame in frames]
-    labels = [_short_label(picture, frame) for frame in frames]
+    values = [" ".join(f"{x.label}={v}" for x, v in zip(picture.loops, f.values, strict=True)) for f in frames]
+    labels = [f"{f.number + 1}: {v}" if v else picture.op for f, v in zip(frames, values, strict=True)]
     wide = max([x.width for x in layouts] + [text_width(t, FONT - 1) for t in labels]) + 24
     tall = max(x.height for x in layouts) + 14
     columns = max(1, int(WIDTH // wide))
@@ -79,11 +80,6 @@ def tiles_multiples_svg(picture: TilePicture, count: int = 8, *, themed: bool = 
     size = min(len(frames), columns) * wide + 2 * _MARGIN, rows * tall + 2 * _MARGIN
     said = f"The first {len(frames)} of {picture.iterations:,} iterations of the loops around {picture.op}"
     return svg(*size, _hatch(hatch), *parts, label=said, themed=themed)
-
-
-def _short_label(picture: TilePicture, frame: TileFrame) -> str:
-    values = " ".join(f"{x.label}={v}" for x, v in zip(picture.loops, frame.values, strict=True))
-    return f"{frame.number + 1}: {values}" if values else picture.op
 
 
 def _hatch_id(picture: TilePicture, frame: TileFrame, role: str) -> str:

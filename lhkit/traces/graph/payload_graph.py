@@ -387,7 +387,7 @@ def payload_flow_of(
 
 def payload_outline(payload: Payload, *, worker: Worker | None = None) -> PayloadOutline:
     """Return the ops and values of a payload; its ops have no ids."""
-    return _outline(payload.source, payload.text, worker)
+    return _outline(payload.source, payload.text, worker or shared_worker())
 
 
 def outline_after(trace: Trace, step: int | None = None, *, worker: Worker | None = None) -> PayloadOutline:
@@ -407,21 +407,13 @@ def outline_after(trace: Trace, step: int | None = None, *, worker: Worker | Non
             f"the trace has no payload after step {step}",
             "Steps that failed or never ran left none; step=-1 is the payload as given.",
         )
-    outline = _outline(f"{trace.payload.source} after step {step}", text, worker)
+    outline = _outline(f"{trace.payload.source} after step {step}", text, worker or shared_worker())
     ids = order_at(trace, step)
     return outline if ids is None else _with_ids(outline, ids, trace)
 
 
-def _outline(name: str, text: str, worker: Worker | None) -> PayloadOutline:
-    return _asked(name, text) if worker is None else _ask(name, text, worker)
-
-
 @functools.lru_cache(maxsize=_MOST_OUTLINES)
-def _asked(name: str, text: str) -> PayloadOutline:
-    return _ask(name, text, shared_worker())
-
-
-def _ask(name: str, text: str, worker: Worker) -> PayloadOutline:
+def _outline(name: str, text: str, worker: Worker) -> PayloadOutline:
     described, body = describe_sources([(name, text.encode())], role="payload")
     answer = worker.request("payload_outline", {"sources": described}, body)
     return from_json(PayloadOutline, answer.header["outline"])

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.trace_record import HandleRecord, Operand, StepStatus, Trace, TraceStep
-from lhkit.traces.record.handle_history import death_in_words, display_names
+from lhkit.traces.record.handle_history import death_in_words, display_names, turn_in_words
 
 _STATUS: dict[StepStatus, tuple[str, str, str]] = {
     "ok": ("", "", ""),
@@ -66,7 +66,7 @@ class _Schedule:
         return FlowNode(
             id=_step_id(step.index),
             title=f"{step.index} {step.op.removeprefix('transform.')}",
-            detail=" · ".join(p for p in (_where(step), source, changed) if p),
+            detail=" · ".join(p for p in (turn_in_words(step).removeprefix(", "), source, changed) if p),
             parent=None if step.parent is None else _step_id(step.parent),
             sign=sign,
             role=role,
@@ -162,9 +162,3 @@ def _step_id(index: int) -> str:
 
 def _id_of(handle: HandleRecord) -> str:
     return f"argument {handle.id}"
-
-
-def _where(step: TraceStep) -> str:
-    if step.iteration is not None:
-        return f"iteration {step.iteration}"
-    return "" if step.alternative is None else f"alternative {step.alternative}"

@@ -64,6 +64,12 @@ def enclosing_steps(trace: Trace, step: TraceStep) -> list[TraceStep]:
     return around
 
 
+def turn_mark(step: TraceStep) -> str:
+    """Return the iteration or alternative of a step in brackets, "" if it has neither."""
+    mark = "" if step.iteration is None else f" [{step.iteration}]"
+    return mark if step.alternative is None else f"{mark} [alternative {step.alternative}]"
+
+
 def _first_mentions(trace: Trace) -> dict[str, TraceStep]:
     first: dict[str, TraceStep] = {}
     for step in trace.step_records:

@@ -65,20 +65,15 @@ def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> OpCounts:
         change[place.get(op.born, 0)] += 1
         if op.died is not None and op.died in place:
             change[place[op.died]] -= 1
-    lines = [(kind, _summed(change, len(steps))) for kind, change in changes.items()]
+    lines = [
+        (kind, tuple(itertools.accumulate(change[at] for at in range(len(steps)))))
+        for kind, change in changes.items()
+    ]
     lines.sort(key=lambda line: (-max(line[1]), line[0]))
     if len(lines) > most:
         rest = tuple(map(sum, zip(*(counts for _, counts in lines[most - 1 :]), strict=True)))
         lines = [*lines[: most - 1], (REST, rest)]
     return OpCounts(by, steps, tuple(lines), trace.outcome.failed_step)
-
-
-def _summed(change: Counter[int], steps: int) -> tuple[int, ...]:
-    counts, now = [], 0
-    for step in range(steps):
-        now += change[step]
-        counts.append(now)
-    return tuple(counts)
 
 
 def op_counts_table(trace: Trace, *, by: By = "dialect", most: int = 6) -> Table:

@@ -11,7 +11,7 @@ from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
 from lhkit.model.printable import counted
 from lhkit.model.trace_record import StepStatus, Trace, TraceStep
-from lhkit.traces.record.handle_history import death_in_words, display_names
+from lhkit.traces.record.handle_history import death_in_words, display_names, turn_mark
 from lhkit.traces.report.trace_text import delta_text, shown_steps
 
 _WORDS = re.compile(
@@ -177,12 +177,10 @@ def steps_html(trace: Trace, *, most_steps: int = _MOST_STEPS) -> str:
 
 def _rows(trace: Trace, step: TraceStep, names: dict[str, str]) -> list[str]:
     name = step.op.removeprefix("transform.")
-    turn = "" if step.iteration is None else f" [{step.iteration}]"
-    turn += "" if step.alternative is None else f" [alternative {step.alternative}]"
     cells = (
         str(step.index),
         str(step.source.line) if step.source else "",
-        f'<code style="padding-left:{step.depth}em">{escaped(name + turn)}</code>',
+        f'<code style="padding-left:{step.depth}em">{escaped(name + turn_mark(step))}</code>',
         _handles([o.handle for o in step.operands if o.effect == "consume"], names),
         _handles([o.handle for o in step.operands if o.effect == "read"], names),
         _handles(list(step.results), names),

@@ -24,7 +24,13 @@ from lhkit.model.trace_record import (
     TraceStep,
 )
 from lhkit.traces.explain.handle_explanation import explain_failure
-from lhkit.traces.record.handle_history import death_in_words, display_names, rolled_back, states_at_end
+from lhkit.traces.record.handle_history import (
+    death_in_words,
+    display_names,
+    rolled_back,
+    states_at_end,
+    turn_mark,
+)
 
 Role = Literal["plain", "faint", "title", "live", "empty", "invalid", "failed", "warning"]
 
@@ -120,11 +126,7 @@ def _last_before(trace: Trace, elision: Elision) -> int:
 def _cells(step: TraceStep, names: dict[str, str]) -> tuple[str, ...]:
     states = {c.handle: c for c in step.changes}
     place = f"{step.source.line}:{step.source.column}" if step.source else ""
-    name = "  " * step.depth + step.op.removeprefix("transform.")
-    if step.iteration is not None:
-        name += f" [{step.iteration}]"
-    if step.alternative is not None:
-        name += f" [alternative {step.alternative}]"
+    name = "  " * step.depth + step.op.removeprefix("transform.") + turn_mark(step)
     results = ", ".join(_result(names[r], states.get(r)) for r in step.results)
     time = format_ns(step.time_ns) if step.status != "not-run" else ""
     cells = (str(step.index), place, name, _uses(step, names), results, delta_text(step.payload_delta), time)
