@@ -1,11 +1,11 @@
-"""The static check of a schedule: uses of invalid handles, found without a payload.
+"""The static check of a schedule: uses of invalidated handles, found without a payload.
 
-- ``points_to``: Sets of payload ops without a payload: what is known of how the sets behind handles overlap
-  and nest.
-- ``op_facts``: What is known of transform ops: how their results relate to their operands, and what they
-  leave in place.
-- ``result_sets``: The cells that the results of a transform op point to, by what is known of the op.
-- ``static_check``: A static check of a schedule: which uses of handles are certainly invalid, and which may
-  be.
-- ``schedule_check``: The static check of a schedule, as a report.
+- ``op_facts``: Facts about transform ops: how results relate to operands, and which ops keep other payload in
+  place.
+- ``points_to``: Points-to sets for the static checker: may/must alias and nesting between handles when no
+  payload is given.
+- ``transfer_functions``: Transfer functions of transform ops: the abstract sets of their results, and dead
+  handles.
+- ``abstract_interpreter``: Abstract interpretation of a schedule to find uses of dead handles.
+- ``schedule_check``: The public check of a schedule, and its report as text.
 """

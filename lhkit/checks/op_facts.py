@@ -1,8 +1,7 @@
-"""What is known of transform ops: how their results relate to their operands, and what they leave in place.
+"""Facts about transform ops: how results relate to operands, and which ops keep other payload in place.
 
-Facts, apart from the rule that uses them (`lhkit.checks.static_check`). What an op consumes is not among
-them: the compiler says that. The source of each is the documentation of the op. An op that is not listed may
-give anything, and may move any payload op to anywhere.
+What an op consumes is not among them: the compiler says that. The source of each fact is the documentation of
+the op. An op that is not listed may return anything, and may move any payload op.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ MODULE: Kinds = frozenset({"builtin.module"})
 FUNCTION: Kinds = frozenset({"func.func"})
 
 _LOOP_NAMES = ("scf.for", "scf.forall", "scf.parallel", "scf.while", "affine.for", "affine.parallel")
-# What is called linalg and is no LinalgOp; it can be tiled all the same, but for terminators and the like.
+# Ops of linalg that are not a LinalgOp; they can be tiled, except for terminators and the like.
 _OTHER_LINALG = (
     "linalg.softmax",
     "linalg.pack",
@@ -59,7 +58,7 @@ def _implements(name: str, interface: str) -> bool:
     return name.startswith("linalg.") and name not in _NO_STRUCTURE
 
 
-def kinds_meet(a: Kinds, b: Kinds) -> bool:
+def kinds_intersect(a: Kinds, b: Kinds) -> bool:
     """Return True if both are known and an op can be of both."""
     if a is None or b is None:
         return False
@@ -74,12 +73,12 @@ def kinds_within(a: Kinds, b: Kinds) -> bool:
 
 
 def is_outer(kinds: Kinds) -> bool:
-    """Return True for functions and modules: ops do not leave them, and they lie in no loop."""
+    """Return True for functions and modules: ops do not leave them, and they are never inside a loop."""
     return kinds is not None and kinds <= _OUTSIDE
 
 
 def is_plain(kinds: Kinds) -> bool:
-    """Return True for structured ops: they are no loops, and have none of their like inside."""
+    """Return True for structured ops: they are not loops and do not nest."""
     return kinds is not None and kinds_within(kinds, frozenset({TILING}))
 
 
@@ -103,14 +102,14 @@ AS_OPERAND = "as the operand"
 
 @dataclass(frozen=True, slots=True)
 class ResultFact:
-    """What a result is.
+    """The relation of a result to an operand; fields count operands or results, -1 being all or the last.
 
     Attributes:
         relation: See above.
         of: Number of the operand it relates to, -1 for all.
         kind: Op name or ``AS_OPERAND`` if it is known.
-        within: Its ops lie directly in those of this result, which may be counted from the end.
-        inside: Its ops lie somewhere inside those of this result.
+        within: Its ops are nested directly in those of this result.
+        inside: Its ops are nested at any depth in those of this result.
     """
 
     relation: Relation
@@ -122,14 +121,14 @@ class ResultFact:
 
 @dataclass(frozen=True, slots=True)
 class OpFacts:
-    """What is known of an op: its results, and that it moves no payload op into or out of another.
+    """Facts about an op.
 
     Attributes:
-        results: What its first results are; the last entry holds for the others too.
+        results: Facts about the first results; the last entry holds for the others too.
         nests: True if its results but the first are loops, each directly in the one before it.
         from_end: True if the facts are those of the last results, and the first of them holds for any before.
-        keeps: True if other payload ops stay where they are and what they are.
-        may_repeat: True if it takes operands that share ops, though it consumes one.
+        keeps: True if other payload ops stay in place and unchanged.
+        may_repeat: True if it takes aliasing operands though it consumes one.
     """
 
     results: tuple[ResultFact, ...] = ()
@@ -139,7 +138,7 @@ class OpFacts:
     may_repeat: bool = False
 
     def result(self, index: int, count: int) -> ResultFact | None:
-        """Return what the result of this index is, of as many."""
+        """Return the fact about result ``index`` of ``count``."""
         if not self.results:
             return None
         if self.from_end:
@@ -226,4 +225,4 @@ FACTS: Mapping[str, OpFacts] = {
     "transform.foreach_match": OpFacts((_SAME_KIND, _NEAR), may_repeat=True),
     "transform.alternatives": OpFacts((_SAME_KIND,)),
 }
-NOTHING_KNOWN = OpFacts()
+NO_FACTS = OpFacts()

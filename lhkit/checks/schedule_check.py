@@ -1,4 +1,4 @@
-"""The static check of a schedule, as a report."""
+"""The public check of a schedule, and its report as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from lhkit.checks.static_check import check_outline
+from lhkit.checks.abstract_interpreter import check_outline
 from lhkit.load.loader import as_schedule, describe_sources
 from lhkit.load.old_spellings import describe_undefined
 from lhkit.model.check_report import CheckReport, FatalUse, Finding
@@ -74,7 +74,7 @@ def check_schedule(
 
 
 def outline_of(schedule: Schedule, *, worker: Worker | None = None, limits: Limits | None = None) -> Outline:
-    """Return a schedule as plain data: ops with operands, effects, places and names."""
+    """Return the outline of a schedule: ops with operands, effects, places and names."""
     settings = {k.name: k.default for k in schedule.knobs} | dict(schedule.settings)
     described, body = describe_sources(
         [(schedule.source, schedule.text.encode())] + [(b.source, b.text.encode()) for b in schedule.libraries],
@@ -90,9 +90,6 @@ def outline_of(schedule: Schedule, *, worker: Worker | None = None, limits: Limi
         "outline", {"sources": described, "schedule": parts}, body, limits=limits
     )
     return from_json(Outline, answer.header["outline"])
-
-
-# A check report as text: a line a finding, with the places of use and of consumption, and a summary.
 
 
 def check_lines(report: CheckReport) -> tuple[Line, ...]:
@@ -120,7 +117,7 @@ def check_bundle(report: CheckReport) -> dict[str, Any]:
 
 
 def summary(report: CheckReport) -> str:
-    """Return what was found in one line."""
+    """Return the numbers of findings in one line."""
     looked = f"{counted(report.uses, 'use')} of handles in {counted(report.sequences, 'sequence')}"
     if not report.is_complete:
         looked += "; it is too long, or its sequences include one another too often, to be followed to the end"

@@ -20,7 +20,6 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_json import trace_to_json
 from lhkit.model.trace_record import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
-from lhkit.model.warning_kinds import WARNING_KINDS
 from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
 from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.traces.diff.ir_html import ir_text
@@ -31,6 +30,7 @@ from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.traces.record.trace_failure import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.trace_text import trace_lines
+from lhkit.traces.warnings.warning_list import WARNING_KINDS
 from lhkit.worker.limits import Limits
 
 # Repairs as they follow a diagnosis on standard error.

@@ -1,4 +1,4 @@
-"""What a static check of a schedule found: handles used while invalid, and passes that are not allowed."""
+"""The report of a static check: uses of invalidated handles, fatal ops, and refused passes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class OpPlace:
-    """A transform op and where it stands."""
+    """A transform op and its place."""
 
     op: str
     source: Span
@@ -107,7 +107,8 @@ class CheckReport(Printable):
 
 
 def check_to_json(report: CheckReport) -> dict[str, Any]:
-    """Return a report as JSON can hold it, in the form of ``lhkit.check/1``."""
+    """Serialize a report in the form of ``lhkit.check/1``."""
+    fatal = [{**_place(f.use, report), "message": f.message} for f in report.fatal]
     return {
         "schema": CHECK_SCHEMA,
         "schedule": {"source": report.source, "sha256": report.sha256},
@@ -123,12 +124,12 @@ def check_to_json(report: CheckReport) -> dict[str, Any]:
             for f in report.findings
         ],
         **({"refused": [_refused(r, report) for r in report.refused]} if report.refused else {}),
-        **({"fatal": [_fatal(f, report) for f in report.fatal]} if report.fatal else {}),
+        **({"fatal": fatal} if fatal else {}),
     }
 
 
 def unchecked_to_json(source: str, failure: Failure) -> dict[str, Any]:
-    """Return the JSON for a schedule that could not be checked: no findings, and why."""
+    """Return the JSON for a schedule that could not be checked: the failure and no findings."""
     return {
         "schema": CHECK_SCHEMA,
         "schedule": {"source": source, "sha256": ""},
@@ -142,11 +143,7 @@ def _refused(refused: RefusedPass, report: CheckReport) -> dict[str, Any]:
     return {**place, "pass": refused.name, "message": refused.reason}
 
 
-def _fatal(fatal: FatalUse, report: CheckReport) -> dict[str, Any]:
-    return {**_place(fatal.use, report), "message": fatal.message}
-
-
 def _place(place: OpPlace, report: CheckReport) -> dict[str, Any]:
-    """Return a place; the file is said only where it is not the schedule's but a library's."""
+    """Serialize a place; the file is written only if it is a library's."""
     file = {} if place.source.file == report.source else {"file": place.source.file}
     return {**file, "line": place.source.line, "column": place.source.column, "op": place.op}

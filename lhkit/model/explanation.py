@@ -1,4 +1,4 @@
-"""Why a handle is what it is, as a value: one sentence, and the places that it speaks of."""
+"""Explanations, repairs, and trials of transform ops, as values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from lhkit.model.span import Span
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Showable):
-    """An answer to "why?".
+    """The answer of `Trace.why`.
 
     Attributes:
         sentence: The cause in one sentence.
-        places: Where it happened, in order of time: where the handle was defined, where it died or lost its
-            payload, where it was used afterwards.
-        handle: Id of the handle, None where no handle is at fault.
-        step: Index of the step that made it so, or None.
+        places: Definition, death or loss of payload, and later uses, in order of time.
+        handle: Id of the handle at fault, or None.
+        step: Index of the responsible step, or None.
         texts: The sources that places point into, each as (file name, text).
     """
 
@@ -33,7 +32,7 @@ class Explanation(Showable):
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """The places alone."""
+        """The spans of the places."""
         return tuple(p.span for p in self.places if p.span is not None)
 
     def describe(self) -> str:
@@ -50,9 +49,6 @@ class Explanation(Showable):
 
     def __str__(self) -> str:
         return printable(self.describe())
-
-
-# Changes of a schedule's text that were tried and help.
 
 
 RepairKind = Literal[
@@ -80,17 +76,18 @@ REPAIR_KINDS: tuple[str, ...] = get_args(RepairKind)
 
 @dataclass(frozen=True, slots=True)
 class Repair(Showable):
-    """A repair: the step that failed passes with it, and no other step does worse.
+    """A repair: the failed step passes with it, and no other step does worse.
 
     Attributes:
-        kind: What sort of change it is; ``several`` where more than one was needed.
+        kind: The kind of edit; ``several`` for a combination.
         title: What it does, as a sentence without its full stop.
-        text: The whole text of the schedule with it.
-        diff: The change as a unified diff.
+        text: The repaired text of the schedule.
+        diff: The edit as a unified diff.
         passes_whole: Whether the whole schedule passes with it; otherwise it fails at a later step.
-        characters_changed: How many characters it removes and adds.
-        doubt: How far it may be from what was meant, from 0; repairs are ranked by it before their size.
-        note: What else should be known: where the schedule fails next; None where there is nothing.
+        characters_changed: Number of characters removed and added.
+        doubt: The risk that it is not what the author meant, from 0; repairs are ranked by it before their
+            size.
+        note: Where the schedule fails next, or None.
     """
 
     kind: RepairKind
@@ -118,11 +115,7 @@ class Repair(Showable):
 
 @dataclass(frozen=True, slots=True)
 class Repairs(Showable, Sequence[Repair]):
-    """The repairs of a schedule, the best first; shows itself as titles and diffs.
-
-    Attributes:
-        found: The repairs.
-    """
+    """The repairs of a schedule, the best first; shows itself as titles and diffs."""
 
     found: tuple[Repair, ...]
 
@@ -140,7 +133,7 @@ class Repairs(Showable, Sequence[Repair]):
         return len(self.found)
 
     def describe(self) -> str:
-        """Return a numbered list of titles, notes and diffs; one line that says so if there is no repair."""
+        """Return a numbered list of titles, notes and diffs."""
         if not self.found:
             return "no repair was found."
         return "\n\n".join(f"{n}. {repair.describe()}" for n, repair in enumerate(self.found, 1))
@@ -154,20 +147,14 @@ class Repairs(Showable, Sequence[Repair]):
         return printable(self.describe())
 
 
-# What came of trying a transform op on a handle.
-
-
 TriedStatus = Literal["effect", "no-effect", "fails", "crashes", "stopped", "not-tried"]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The payload behind a handle, as far as arguments of steps depend on it.
+    """The payload of a handle: op names, and of the first op loop extents and element types of operands.
 
-    Attributes:
-        names: Name of each payload op.
-        extents: Extent of each loop of the first op, None for an unknown one; empty where it is no linalg op.
-        elements: Element type of each operand of the first op.
+    An unknown extent is None; there are none if the op is not a linalg op.
     """
 
     names: tuple[str, ...] = ()
@@ -177,20 +164,19 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A transform op, or a recipe of several steps, that was tried on a handle.
+    """The result of trying a transform op, or a recipe of several steps, on a handle.
 
     Attributes:
         op: Its full name; of a recipe, the symbol of its named sequence.
-        text: The step, as it can be inserted; empty if it was not tried.
+        text: The step, as it can be inserted; "" if it was not tried.
         status: ``effect``: it applies and changes the payload; ``no-effect``: it applies and changes nothing;
-            ``fails``; ``crashes``: it took the compiler down; ``stopped``: it took too much time or memory;
-            ``not-tried``: it needs something that the schedule does not give there.
-        reason: What it does or gives, or why it does not apply, in a few words.
-        sentence: What the op is for.
-        counts: By how many the payload ops of a name became more or fewer.
+            ``fails``; ``crashes``: the compiler crashed; ``stopped``: it exceeded time or memory;
+            ``not-tried``: it needs something that the schedule does not have there.
+        reason: Its effect, or why it does not apply, in a few words.
+        sentence: The purpose of the op.
+        counts: The change of the number of payload ops by name.
         gives: For each handle that it defines: its name, and what it points to.
-        sequences: Of a recipe, the named sequences that go into the schedule with the step; empty where it
-            has them already.
+        sequences: Of a recipe, named sequences to add to the schedule; "" if it has them already.
     """
 
     op: str

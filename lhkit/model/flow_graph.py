@@ -1,4 +1,4 @@
-"""A graph of what flows where, to be laid out and drawn: nodes inside of boxes, and edges with names."""
+"""Dataflow graphs as data: nodes nested in boxes, and named edges."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ class FlowNode:
     """A node, or a box if other nodes name it as their parent.
 
     Attributes:
-        id: Its identity in the graph.
-        title: What it is, in a few words.
-        detail: A second line; empty for none.
-        parent: Id of the box that it lies in, None outside of all.
-        sign: A mark before the title that says what ``role`` says, for those who see no colours.
-        role: Role of the theme that gives its colour; empty for none.
-        hover: What is said of it where one points at it.
-        step: The step of the trace that it stands for.
-        handles: Ids of the handles that it stands for.
-        ops: Ids of the payload ops that it stands for.
-        is_ghost: True for what is not there any more: its outline is dashed.
-        is_folded: True for a box whose inside is not shown: its outline is double.
-        heat: A quantity as a share of the scale from 0 to 1, None for none.
+        parent: Id of the enclosing box, or None.
+        sign: A mark before the title that says what ``role`` says without colour.
+        role: Role of the theme that gives its colour, or "".
+        hover: The hover text.
+        step: The step of the trace that it represents.
+        handles: Ids of its handles.
+        ops: Ids of its payload ops.
+        is_ghost: True for an erased or skipped node: its outline is dashed.
+        is_folded: True for a box whose content is not shown: its outline is double.
+        heat: A quantity as a share of the scale from 0 to 1, or None.
         quantity: The quantity in words (``12.5 ms``).
     """
 
@@ -44,19 +41,14 @@ class FlowNode:
 
 @dataclass(frozen=True, slots=True)
 class FlowEdge:
-    """Something that goes from a node to a node.
+    """An edge between two different nodes.
 
     Attributes:
-        source: Id of the node that it leaves.
-        target: Id of the node that it enters; another one than the source.
-        port: What leaves: edges of one source and port are one thing that goes to several nodes.
-        label: Name of what leaves, written once at its port.
-        role: Role of the theme that gives its colour; empty for the usual one.
-        sign: A mark where it ends; empty for none.
-        is_dead: True for what was no longer valid: struck through.
-        hover: What is said of it where one points at it.
-        handles: Ids of the handles that it stands for.
-        ops: Ids of the payload ops that it stands for.
+        port: The value: edges of one source and port are one value with several users.
+        label: Name of the value, written once at its port.
+        role: Role of the theme that gives its colour, or "" for the default.
+        sign: A mark at its end, or "".
+        is_dead: True for an invalid value: struck through.
     """
 
     source: str
@@ -73,7 +65,7 @@ class FlowEdge:
 
 @dataclass(frozen=True, slots=True)
 class LegendEntry:
-    """What a sign and a colour mean; ``heat`` for an end of the scale of a quantity."""
+    """The meaning of a sign and a colour; ``heat`` for an end of the scale of a quantity."""
 
     text: str
     sign: str = ""
@@ -83,14 +75,7 @@ class LegendEntry:
 
 @dataclass(frozen=True, slots=True)
 class FlowGraph:
-    """A graph: boxes stand before the nodes inside of them.
-
-    Attributes:
-        title: What it shows, for a reader who does not see it.
-        nodes: Its nodes and boxes.
-        edges: Its edges.
-        legend: What its signs mean.
-    """
+    """A graph with a title for screen readers; boxes precede the nodes inside of them."""
 
     title: str
     nodes: tuple[FlowNode, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,14 +28,14 @@ TermKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One node of an expression; terms stand in a list and name one another by position.
+    """One node of an expression; terms are in a list and refer to one another by position.
 
     Attributes:
         kind: ``constant``; ``loop``: the value of loop variable ``value``; ``dimension``: the index along
-            dimension ``value`` of a structured op's own iteration space; ``extent``: what argument
-            ``operands[0]`` measures along ``operands[1]``; ``argument``: the value of argument ``value``;
-            ``unknown``: nothing that sizes say; else an operation on the terms ``operands``.
-        operands: Positions of the terms that it is computed from, which stand before it.
+            dimension ``value`` of a structured op's iteration space; ``extent``: the extent of argument
+            ``operands[0]`` along ``operands[1]``; ``argument``: the value of argument ``value``; ``unknown``;
+            else an operation on ``operands``.
+        operands: Positions of earlier terms.
         value: The number of a constant, loop, dimension or argument.
     """
 
@@ -43,22 +44,23 @@ class Term:
     value: int = 0
 
 
+_OPERATIONS: Mapping[TermKind, Callable[..., int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floordiv": operator.floordiv,
+    "ceildiv": lambda a, b: -(-a // b),
+    "mod": operator.mod,
+    "min": lambda *numbers: min(numbers),
+    "max": lambda *numbers: max(numbers),
+}
+
+
 def computed(kind: TermKind, operands: Sequence[int]) -> int | None:
     """Return the result of an operation, None for a division by zero."""
-    if kind in ("min", "max"):
-        return min(operands) if kind == "min" else max(operands)
-    a, b = operands
-    if kind == "add":
-        return a + b
-    if kind == "sub":
-        return a - b
-    if kind == "mul":
-        return a * b
-    if b == 0:
+    if kind in ("floordiv", "ceildiv", "mod") and operands[1] == 0:
         return None
-    if kind == "mod":
-        return a % b
-    return a // b if kind == "floordiv" else -(-a // b)
+    return _OPERATIONS[kind](*operands)
 
 
 # A constant, and the factor of each loop or dimension by its number.
@@ -66,7 +68,7 @@ Linear = tuple[int, tuple[tuple[int, int], ...]]
 
 
 class TermValues:
-    """The values of terms: for given shapes of arguments, at iterations of loops."""
+    """Values of terms for given shapes of arguments, at iterations of loops."""
 
     def __init__(self, terms: Sequence[Term], shapes: Sequence[Sequence[int | None]]) -> None:
         self._terms, self._shapes = terms, shapes
@@ -75,12 +77,7 @@ class TermValues:
         self.linear = functools.cache(self._linear)
 
     def value(self, term: int, loops: Mapping[int, int] | None = None) -> int | None:
-        """Return the value of a term, None where it is not known.
-
-        Args:
-            term: Its position.
-            loops: The value of each loop variable that is known.
-        """
+        """Return the value of the term at a position, None if unknown; ``loops`` has known loop variables."""
         return self._value(term, loops or {}, {})
 
     def _value(self, at: int, loops: Mapping[int, int], known: dict[int, int | None]) -> int | None:

@@ -1,4 +1,4 @@
-"""Arithmetic with numbers that are known only within bounds; None bounds nothing."""
+"""Interval arithmetic on integers; a missing bound is None."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lhkit.model.memory_footprint import Range
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer between two bounds, either of which may be missing."""
+    """An integer interval."""
 
     low: int | None
     high: int | None
@@ -31,7 +31,7 @@ def known(value: int) -> Number:
 
 
 def hull(numbers: Iterable[Number]) -> Number:
-    """Return what a number is bounded by that is one of several."""
+    """Return the smallest interval that contains several."""
     given = list(numbers)
     lows, highs = [n.low for n in given], [n.high for n in given]
     low = None if None in lows else min(n for n in lows if n is not None)
@@ -49,14 +49,14 @@ def add(a: Range, b: Range) -> Range:
 
 
 def times(a: Range, b: Range) -> Range:
-    """Return the product; nothing, however often, is nothing."""
+    """Return the product; zero times an unbounded number is zero."""
     if _NOTHING in (a, b):
         return _NOTHING
     return Range(a.low * b.low, None if a.high is None or b.high is None else a.high * b.high)
 
 
 def between(ranges: Iterable[Range]) -> Range:
-    """Return what bounds all of several ranges."""
+    """Return the smallest range that contains several."""
     given = list(ranges)
     highs = [r.high for r in given]
     return Range(min(r.low for r in given), None if None in highs else max(h for h in highs if h is not None))
@@ -74,7 +74,7 @@ def rounded(size: Range, alignment: int) -> Range:
 
 
 def compute(name: str, operands: Sequence[Number]) -> Number:
-    """Return the result of an op of integers, named as the ``arith`` dialect does."""
+    """Return the result of an integer op, named as in the ``arith`` dialect."""
     a, b = operands
     is_unsigned = name.endswith("ui")
     if is_unsigned and any(n.low is None or n.low < 0 for n in operands):
@@ -96,7 +96,7 @@ def compute(name: str, operands: Sequence[Number]) -> Number:
 
 
 def compare(name: str, a: Number, b: Number) -> Number:
-    """Return 1 if a comparison holds, 0 if it does not, and between where that is open."""
+    """Return 1 if a comparison always holds, 0 if it never does, else their hull."""
     if name.startswith("u") and any(n.low is None or n.low < 0 for n in (a, b)):
         return Number(0, 1)
     kind = name.lstrip("su") if name not in ("eq", "ne") else name
@@ -126,7 +126,7 @@ def _least_known(a: int | None, b: int | None) -> int | None:
 
 
 def _bitwise(name: str, a: Number, b: Number) -> Number:
-    """Return and, or, xor of conditions and of numbers that are known."""
+    """Return and, or, xor of conditions and of known numbers."""
     if a.value is not None and b.value is not None:
         return known(_BITWISE[name](a.value, b.value))
     if any(n.low not in (0, 1) or n.high not in (0, 1) for n in (a, b)):
@@ -147,7 +147,7 @@ def _remainder(a: Number, b: Number) -> Number:
 
 
 def _of_corners(op: Callable[[int, int], int], a: Number, b: Number) -> Number:
-    """Return the bounds of an op that is monotonic in each operand, from the bounds of both."""
+    """Return the bounds of an op that is monotonic in each operand."""
     if None in (a.low, a.high, b.low, b.high):
         # Extents are never negative, and products of them neither.
         positive = all(n.low is not None and n.low >= 0 for n in (a, b))

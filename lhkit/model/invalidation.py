@@ -1,7 +1,7 @@
-"""The rule by which handles die, over plain ids: no IR, no names of ops.
+"""The invalidation rule of handles, over plain ids.
 
-Handles have ids of text, payload ops numbers; ``parent_of`` gives the op around an op. The interpreter
-applies the same rule before it runs a transform op, so the verdict is known before the op is applied.
+Handles have ids of text, payload ops numbers; ``parent_of`` gives the parent of an op. The interpreter applies
+the same rule before it runs a transform op, so the verdict is known before the op is applied.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ OpId = int
 
 @dataclass(frozen=True, slots=True)
 class PointsTo:
-    """What a handle points to, as far as the rule cares.
+    """The points-to set of a handle.
 
     Attributes:
         ops: The payload ops, with repetitions; for a value handle the ops that define its values, or whose
             blocks have them as arguments.
         values: The values of a value handle.
-        roots: For a value handle, the ops that consuming it consumes: the defining op, or all ops
-            of the argument's block.
+        roots: For a value handle, the ops that consuming it consumes: the defining op, or all ops of the
+            argument's block.
         is_value: True for a value handle.
     """
 
@@ -55,12 +55,12 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the rule says of one op.
+    """The verdict of the rule on one op.
 
     Attributes:
         invalid: The handle whose use is an error because it is invalid, or None.
         repeated: The handle that is consumed while it lists a payload op twice, or None.
-        deaths: The handles that die of it.
+        deaths: The handles that the op invalidates.
     """
 
     invalid: HandleId | None = None
@@ -85,22 +85,16 @@ class _Judging:
         self.dead.setdefault(handle, Death(handle, cause, by, op, ancestor))
 
     def consume(self, handle: HandleId) -> None:
-        """Invalidate what dies with a consumed handle."""
+        """Invalidate a consumed handle, its aliases, and handles to nested ops."""
         points_to = self.live[handle]
-        if points_to.is_value:
-            first_op = next(iter(points_to.ops), None)
-            self.kill(handle, "direct", handle, first_op, first_op)
-            values = set(points_to.values)
-            for other, its in self.live.items():
-                if not its.is_value or not values or values.isdisjoint(its.values):
-                    continue
-                op = next(o for o, v in zip(its.ops, its.values, strict=True) if v in values)
-                self.kill(other, "alias", handle, op, op)
-            self._consume_ops(handle, points_to.roots)
-            return
         first_op = next(iter(points_to.ops), None)
         self.kill(handle, "direct", handle, first_op, first_op)
-        self._consume_ops(handle, points_to.ops)
+        values = set(points_to.values)
+        for other, its in self.live.items() if points_to.is_value else ():
+            if its.is_value and not values.isdisjoint(its.values):
+                op = next(o for o, v in zip(its.ops, its.values, strict=True) if v in values)
+                self.kill(other, "alias", handle, op, op)
+        self._consume_ops(handle, points_to.roots if points_to.is_value else points_to.ops)
 
     def _consume_ops(self, handle: HandleId, ops: Iterable[OpId]) -> None:
         roots = set(ops)
@@ -140,10 +134,10 @@ def judge(
 
     Args:
         uses: Its operands in order.
-        live: The valid op and value handles in scope, with what they point to; parameters are not among them.
+        live: The points-to sets of the valid op and value handles in scope.
         invalid: Whether a handle is invalid already.
-        parent_of: The op around a payload op, None at the root.
-        may_repeat: Whether the op takes operands that alias one another; asked only where it matters.
+        parent_of: The parent of a payload op, None at the root.
+        may_repeat: Whether the op accepts operands that alias one another; asked only where it matters.
     """
     judging = _Judging(live, parent_of)
     for use in uses:

@@ -1,25 +1,28 @@
-"""Texts as edits of other texts, for snapshots."""
+"""Line deltas between consecutive IR snapshots."""
 
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Sequence
 
 from lhkit.model.trace_record import Edit
 
-# Comparing line by line takes quadratic time; a longer piece is replaced as a whole.
+# The minimal diff takes quadratic time; a longer piece is replaced as a whole.
 _MOST_COMPARED = 400
+
+
+def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
+    """Return the lengths of the common prefix and suffix, which do not overlap."""
+    most = min(len(old), len(new))
+    first = next((i for i in range(most) if old[i] != new[i]), most)
+    tail = next((i for i in range(most - first) if old[-1 - i] != new[-1 - i]), most - first)
+    return first, tail
 
 
 def find_edits(old: list[str], new: list[str]) -> tuple[Edit, ...]:
     """Return the edits that turn lines into other lines, in ascending order."""
-    first = 0
-    most = min(len(old), len(new))
-    while first < most and old[first] == new[first]:
-        first += 1
-    tail = 0
-    while tail < most - first and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    first, tail = common_ends(old, new)
     removed, added = old[first : len(old) - tail], new[first : len(new) - tail]
     if not removed and not added:
         return ()
@@ -33,27 +36,12 @@ def find_edits(old: list[str], new: list[str]) -> tuple[Edit, ...]:
     )
 
 
-# The order of payload ops in a snapshot, in few characters: ops made together have numbers in a row.
-
-
 def written_order(ids: Sequence[str]) -> str:
-    """Return ids as text: ``o0 o5-o9 o3``, where ``o5-o9`` stands for ``o5``, ``o6`` … ``o9``.
-
-    Args:
-        ids: Ids of payload ops, the letter ``o`` and a number.
-    """
-    runs: list[str] = []
-    first = last = -2
-    for number in [int(each[1:]) for each in ids]:
-        if number == last + 1 and first >= 0:
-            last = number
-            continue
-        if first >= 0:
-            runs.append(_run(first, last))
-        first = last = number
-    if first >= 0:
-        runs.append(_run(first, last))
-    return " ".join(runs)
+    """Return ids of payload ops as text with ranges: ``o0 o5-o9 o3``."""
+    numbers = [int(each[1:]) for each in ids]
+    groups = itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    runs = [[number for _, number in group] for _, group in groups]
+    return " ".join(f"o{run[0]}" if len(run) == 1 else f"o{run[0]}-o{run[-1]}" for run in runs)
 
 
 def read_order(text: str) -> tuple[str, ...]:
@@ -63,7 +51,3 @@ def read_order(text: str) -> tuple[str, ...]:
         first, _, last = run.partition("-")
         found += [f"o{n}" for n in range(int(first[1:]), int((last or first)[1:]) + 1)]
     return tuple(found)
-
-
-def _run(first: int, last: int) -> str:
-    return f"o{first}" if first == last else f"o{first}-o{last}"

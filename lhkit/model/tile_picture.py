@@ -1,4 +1,4 @@
-"""What a tile picture shows: operands of a structured op, and what an iteration touches of them."""
+"""Tile pictures as data: operands of a structured op, and the elements that an iteration touches."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from lhkit.model.signature import Function
 from lhkit.model.span import Span
 from lhkit.model.target import CacheLevel
 
-# The structured ops of a payload with the loops around them: which part of what each iteration touches.
-
 
 @dataclass(frozen=True, slots=True)
 class LoopVariable:
     """An induction variable; a loop with several has one entry for each.
 
     Attributes:
-        name: As the payload's text writes it (``%i``).
+        name: As in the payload's text (``%i``).
         op: The loop's op (``scf.for``).
-        loop: Number of the loop among those of the payload; the same for variables of one loop.
-        lower: Position of the term that it starts from.
-        upper: Position of the term that it stays below.
-        step: Position of the term that it grows by.
+        loop: Number of the loop in the payload; the same for variables of one loop.
+        lower: Position of the term of the lower bound.
+        upper: Position of the term of the upper bound, which is exclusive.
+        step: Position of the term of the step.
     """
 
     name: str
@@ -37,14 +35,14 @@ class LoopVariable:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of a value that is used as a value of its own.
+    """A slice of a value, or a padded value.
 
     Index ``i`` along the view's dimension ``n`` is ``offsets[kept[n]] + strides[kept[n]] * i`` along dimension
-    ``kept[n]`` of what it is a view of; dimensions that are not kept stand at their offset.
+    ``kept[n]`` of the source; dimensions that are not kept are at their offset.
 
     Attributes:
-        op: What makes it: a slice, or ``tensor.pad``, whose offsets are at most 0: outside is padding.
-        offsets: Positions of terms, one a dimension of the source.
+        op: The op: a slice, or ``tensor.pad``, whose offsets are at most 0: outside is padding.
+        offsets: Positions of terms, one per dimension of the source.
         strides: Likewise.
         kept: The source's dimension for each dimension of the view.
         source_shape: Positions of terms: the source's extents.
@@ -59,18 +57,18 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class TiledOperand:
-    """An operand of a structured op, followed back to the value that it is a part of.
+    """An operand of a structured op, traced back to the whole value that contains it.
 
     Attributes:
         is_output: Whether it is written to.
         map: Positions of terms: an index along each of its dimensions, in terms of the op's iteration space.
         views: From the operand outwards.
-        base: Name of the whole value, as the payload's text writes it, if it is a block's argument; else empty.
-        base_op: What makes the whole value (``tensor.empty``), ``argument``, or another block's argument.
+        base: Name of the whole value in the payload's text if it is a block argument; else "".
+        base_op: The op that defines the whole value (``tensor.empty``), or ``argument``.
         base_shape: Positions of terms: its extents.
-        base_loops: Numbers of the loop variables around what makes it: each of their iterations makes another.
+        base_loops: Loop variables around its definition: each of their iterations defines another value.
         writer: The op whose result the operand is (``linalg.fill`` for a tile that was filled before its use),
-            empty where that is not known.
+            or "".
         element_bytes: Bytes of an element in memory, None if its type has no known size.
     """
 
@@ -87,19 +85,19 @@ class TiledOperand:
 
 @dataclass(frozen=True, slots=True)
 class StructuredOp:
-    """A linalg op that says by maps which element of which operand belongs to which iteration.
+    """A linalg op with indexing maps.
 
     Attributes:
         name: Its full name.
-        number: Its place among all linalg ops of the payload, from 0.
-        function: Name of the function that it is in.
+        number: Its position among all linalg ops of the payload, from 0.
+        function: Name of its function.
         loops: Numbers of the loop variables around it, outermost first.
         path: Names of the loop ops around it, outermost first.
-        extents: Positions of terms: the extents of its own iteration space.
+        extents: Positions of terms: the extents of its iteration space.
         operands: Those with at least one dimension; scalars are left out.
-        flops: Arithmetic operations of its body, at one point of the iteration space.
-        is_live: False where nothing that lasts depends on it: the next clean-up removes it.
-        source: Where it stands in the text.
+        flops: Arithmetic operations of its body, per point of the iteration space.
+        is_live: False for dead code.
+        source: Its place in the text.
     """
 
     name: str
@@ -116,14 +114,7 @@ class StructuredOp:
 
 @dataclass(frozen=True, slots=True)
 class Tilings:
-    """The structured ops of a payload.
-
-    Attributes:
-        terms: What offsets and sizes are made of; all positions refer to this list.
-        loops: The loop variables.
-        ops: The structured ops, in the order of the text.
-        functions: The functions, whose arguments' extents the terms are in.
-    """
+    """The structured ops of a payload in the order of the text; all positions refer to ``terms``."""
 
     terms: tuple[Term, ...]
     loops: tuple[LoopVariable, ...]
@@ -133,7 +124,7 @@ class Tilings:
 
 # First index and one past the last, along each axis.
 Box = tuple[tuple[int, int], ...]
-# A sweep of tiles: the middle of the first and of the last, along each axis, in elements.
+# A row of tiles: the middle of the first and of the last, along each axis, in elements.
 Sweep = tuple[tuple[float, ...], tuple[float, ...]]
 
 
@@ -142,13 +133,13 @@ class PicturedLoop:
     """A loop around the op.
 
     Attributes:
-        label: The dimension of the op that it moves along, as a letter (``i``; ``i0``, ``i1`` where several do,
-            the outer first); its own name where it moves along none.
-        name: As the payload's text writes it.
+        label: The letter of the op's dimension that it tiles (``i``; ``i0``, ``i1`` for several, the outer
+            first), or its own name.
+        name: As in the payload's text.
         op: The loop's op.
         first: Its first value.
-        step: What it grows by.
-        count: How often it runs, the first time.
+        step: Its step.
+        count: Its trip count, the first time.
     """
 
     label: str
@@ -161,19 +152,19 @@ class PicturedLoop:
 
 @dataclass(frozen=True, slots=True)
 class PicturedOperand:
-    """An operand, as the whole value that its tiles are parts of.
+    """The whole value of an operand.
 
     Attributes:
         letter: ``A``, ``B``, … for inputs, ``C`` for the output.
-        name: What the value is called or where it comes from: ``%lhs``, ``from linalg.fill``.
+        name: The name of the value or its origin: ``%lhs``, ``from linalg.fill``.
         is_output: Whether it is written to.
         shape: Its extents in elements.
-        axes: What moves along each axis, in letters of the op's dimensions (``i``, ``i + l``).
+        axes: The op's dimensions along each axis (``i``, ``i + l``).
         element_bytes: Bytes of an element, None if not known.
         shown: The axes that are drawn, down and across; one for a strip.
-        stays: For how many iterations in a row the tile is the same.
+        stays: For how many consecutive iterations the tile is the same.
         returns: How often a tile comes back after others.
-        new_in: Label of the innermost loop whose iterations each make a new value, None where it is one value.
+        new_in: Label of the innermost loop whose iterations define a new value, or None.
     """
 
     letter: str
@@ -193,11 +184,11 @@ class Part:
     """A part of an operand's whole value.
 
     Attributes:
-        box: What it spans.
-        counts: Elements along each axis; fewer than the span where there are gaps.
-        steps: Distance of neighbours along each axis, 0 where they are not evenly spaced.
-        elements: All of them: an upper bound if ``is_exact`` is False.
-        is_exact: False where less is touched than every combination of the axes.
+        box: Its bounding box.
+        counts: Elements along each axis; fewer than the box where there are gaps.
+        steps: Distance of neighbors along each axis, 0 where they are not evenly spaced.
+        elements: Their number: an upper bound if ``is_exact`` is False.
+        is_exact: False if less than every combination of the axes is touched.
     """
 
     box: Box
@@ -209,14 +200,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class OperandTile:
-    """What one iteration touches of an operand, and what was touched before it.
+    """The elements of an operand that one iteration touches, and those of earlier iterations.
 
     Attributes:
-        tile: What it touches.
-        visited: Parts that earlier iterations touched; together all of it.
-        passes: The part that each loop touches while those around it stand still, outermost first.
-        row: The way of the tile in this run of the innermost loop that moves it, None where none does.
-        rows: The rows of all runs that the next loop around makes, if they are few; empty if they are many.
+        tile: The tile.
+        visited: Parts whose union earlier iterations touched.
+        passes: The part that each loop touches in one run, outermost first.
+        row: The path of the tile in this run of the innermost loop that moves it, None where none does.
+        rows: The rows of all runs that the next loop around makes; empty if they are many.
         trend: From the beginning of the first row to that of the last, None where there is one row.
         coarse_rows: Rows of the outermost loops that move it, where there are more than two such loops.
     """
@@ -232,12 +223,12 @@ class OperandTile:
 
 @dataclass(frozen=True, slots=True)
 class WorkingSet:
-    """The bytes that a pass touches, beside the caches.
+    """The bytes that a pass touches, compared with the caches.
 
     Attributes:
         label: ``tile``, or the loop whose pass it is.
-        bytes: One number an operand, None where the element's size is not known.
-        total_bytes: All operands together; what two read of the same argument counts once.
+        bytes: One number per operand, None where the element's size is not known.
+        total_bytes: All operands together; a part that two read of the same argument counts once.
         fits: The smallest cache that holds it, None if none does or none is known.
     """
 
@@ -249,13 +240,9 @@ class WorkingSet:
 
 @dataclass(frozen=True, slots=True)
 class TileFrame:
-    """The picture at one iteration.
+    """The picture at one iteration (from 0), with the value of each loop and a tile per operand.
 
-    Attributes:
-        number: Which iteration, from 0.
-        values: The value of each loop.
-        tiles: One an operand.
-        working_sets: Of one tile, and then of a pass of each loop, innermost first.
+    ``working_sets`` are those of one tile, and then of a pass of each loop, innermost first.
     """
 
     number: int
@@ -272,15 +259,15 @@ class TilePicture(Showable):
         op: Name of the op.
         loops: The loops around it, outermost first.
         operands: Its operands, scalars left out.
-        iterations: How many iterations the loops have together.
-        extents: The extents of the op's own iteration space, in the first iteration.
+        iterations: Number of iterations of all loops together.
+        extents: The extents of the op's iteration space, in the first iteration.
         caches: The machine's caches, smallest first; none where they are not known.
         first: The iteration that a still picture shows.
-        step: The step of the trace that it shows the payload after, None where there is no trace.
+        step: The step of the trace after which the payload is shown, or None.
         op_ids: The payload op's id in the trace, where that is known.
         handles: Ids of the handles to it.
-        notes: What has to be said with it.
-        tilings: What it is computed from.
+        notes: Notes for the reader.
+        tilings: The structured ops that it is computed from.
         structured_op: The op in it.
         shapes: The extents of the function's arguments.
     """

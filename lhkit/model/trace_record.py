@@ -1,7 +1,7 @@
-"""The record of one application of a schedule: what every handle was after every step.
+"""The record of one application of a schedule: the state of every handle after every step.
 
-Handles and payload ops are identified by ids that mean nothing elsewhere (``h3``, ``o17``); a handle's id
-stands for one dynamic definition, so a loop body defines new handles in every iteration.
+Handles and payload ops have ids that are local to the trace (``h3``, ``o17``); a handle's id is one dynamic
+definition, so a loop body defines new handles in every iteration.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What was applied to what, and with which versions.
+    """The payload and schedule of a trace, with versions.
 
     Attributes:
         payload: The payload as given.
         schedule: The schedule with its entry, settings, bindings and libraries.
-        versions: (what, version) of everything that may make a difference.
-        own_ops: The Python files with the ops of one's own that the schedule may use, each as (path, text).
+        versions: (name, version) of everything that may matter.
+        own_ops: The Python files with user-defined ops, each as (path, text).
     """
 
     payload: Payload
@@ -65,7 +65,7 @@ OutcomeStatus = Literal["ok", "failed", "crashed", "timeout", "out-of-memory", "
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """Which text it was: its name for people and the hash of its content in hexadecimal."""
+    """The display name of a text, and the SHA-256 of its content in hexadecimal."""
 
     source: str
     sha256: str
@@ -73,7 +73,7 @@ class SourceRecord:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRecord:
-    """Which schedule was applied: text, entry, and the value of every knob."""
+    """The applied schedule: text, entry, and the value of every knob."""
 
     source: str
     sha256: str
@@ -83,7 +83,7 @@ class ScheduleRecord:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """Which bindings applied it (package and version), and on which CPU."""
+    """The bindings (package and version) and the CPU."""
 
     bindings: str
     version: str
@@ -96,9 +96,9 @@ class Outcome:
 
     Attributes:
         status: ``ok``, or why it ended early.
-        failed_step: Index of the step that failed or died, or None.
-        kind: One of ``FAILURE_KINDS``, None where all went well.
-        message: What went wrong, for people, or None.
+        failed_step: Index of the step that failed or crashed, or None.
+        kind: One of ``FAILURE_KINDS``, None on success.
+        message: The error message, or None.
     """
 
     status: OutcomeStatus = "ok"
@@ -112,12 +112,12 @@ class HandleRecord:
     """One dynamic definition of a handle.
 
     Attributes:
-        id: Its identity in this trace.
+        id: Its id in this trace.
         name: As the author wrote it (``%matmul``, ``%loops#1``); for display only.
-        kind: What it is a handle to.
+        kind: The kind of handle.
         sequence: The named sequence it is written in, with ``@``.
-        path: Indices of the steps that it lives inside of, outermost first.
-        defined_by: Index of the step that defines it, -1 for an argument of the entry.
+        path: Indices of the enclosing steps, outermost first.
+        defined_by: Index of the defining step, -1 for an argument of the entry.
     """
 
     id: str
@@ -159,7 +159,7 @@ Reference = str | ResultReference | ArgumentReference | ParamReference
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A use of a handle by a step, and what the use does to it."""
+    """A use of a handle by a step, and its effect."""
 
     handle: str
     effect: Effect
@@ -167,7 +167,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class HandleChange:
-    """What a handle is after a step that changed it; ``payload`` is empty unless the state is ``live``."""
+    """The state of a handle after a step that changed it; ``payload`` is empty unless it is ``live``."""
 
     handle: str
     state: HandleState
@@ -180,11 +180,11 @@ class Invalidation:
 
     Attributes:
         handle: The handle that died.
-        cause: ``direct``: it was consumed; ``alias``: it had a payload op in common with the consumed
-            one; ``nested``: it had a payload op inside one of the consumed.
+        cause: ``direct``: it was consumed; ``alias``: it shared a payload op with the consumed handle;
+            ``nested``: its payload op was nested in one of the consumed handle.
         by: The consumed handle.
-        payload_op: The payload op of the dead handle that ties it to the consumed one, None where the consumed
-            handle was empty.
+        payload_op: The payload op of the dead handle that is shared or nested; None if the consumed handle was
+            empty.
         ancestor: The payload op of the consumed handle that is or contains it, None likewise.
     """
 
@@ -197,10 +197,10 @@ class Invalidation:
 
 @dataclass(frozen=True, slots=True)
 class PayloadDelta:
-    """What a step did to payload ops, by id.
+    """The effect of a step on payload ops, by id.
 
-    A changed op has other operands, attributes or types, a moved one another parent or another place among
-    its siblings.
+    A changed op has other operands, attributes or types, a moved one another parent or position among its
+    siblings.
     """
 
     created: tuple[str, ...] = ()
@@ -211,7 +211,7 @@ class PayloadDelta:
 
 @dataclass(frozen=True, slots=True)
 class TraceWarning:
-    """Something about a step that is legal and seldom meant, such as ``zero-match`` and ``no-effect``.
+    """A warning about a legal step that is probably a mistake.
 
     The kind ``defect`` says that the interpreter and the rule for handles disagree.
     """
@@ -227,22 +227,22 @@ class TraceStep:
     Attributes:
         index: Order of execution from 0; steps that never ran follow at the end.
         op: Name of the op.
-        source: Where it is written.
-        depth: How many steps it is inside of.
-        parent: Index of the step that it is directly inside of (include, foreach, sequence, …), or None.
-        iteration: Which iteration of its parent, from 0, or None.
-        alternative: Which region of its parent, from 0, or None.
-        status: How it ended; ``suppressed`` is a failure that an enclosing step swallowed.
+        source: Its place in the source.
+        depth: Number of enclosing steps.
+        parent: Index of the enclosing step (include, foreach, sequence, …), or None.
+        iteration: Iteration of its parent, from 0, or None.
+        alternative: Region of its parent, from 0, or None.
+        status: How it ended; ``suppressed`` is a failure that an enclosing step suppressed.
         operands: Its uses of handles in order.
-        results: The handles it defines, those of its regions' arguments not among them.
-        changes: What handles are when it has ended, those only that it changed. The first step of a block says
-            what the arguments of the block are.
-        invalidated: The handles that died of it.
-        payload_delta: What it did to the payload.
-        warnings: What is suspicious about it.
-        diagnostics: What the compiler said while it ran; of alternatives also a note which one was taken, and
-            why those before it failed.
-        time_ns: How long it took, steps inside of it included.
+        results: The handles it defines, arguments of its regions excluded.
+        changes: The handles that it changed, after its end. The first step of a block also has the block's
+            arguments.
+        invalidated: The handles that it invalidated.
+        payload_delta: Its effect on the payload.
+        warnings: Probable mistakes.
+        diagnostics: The compiler's messages; of alternatives also a note which one was taken and why others
+            failed.
+        time_ns: Its duration, nested steps included.
     """
 
     index: int
@@ -274,17 +274,16 @@ class Elision:
 
 @dataclass(frozen=True, slots=True)
 class PayloadOp:
-    """One op of the payload, from its creation to its end.
+    """One op of the payload, from creation to erasure.
 
     Attributes:
-        id: Its identity in this trace.
+        id: Its id in this trace.
         name: Name of the op.
         parent: The op that contained it when it was first seen, or None.
         derived_from: The ops that it was made from.
-        born: Index of the step that made it, -1 for an op of the payload as given.
+        born: Index of the step that created it, -1 for an op of the payload as given.
         died: Index of the step that erased it, or None.
-        source: Where it is written; None for an op that was made from others, which have places or origins
-            of their own.
+        source: Its place in the source; None for a derived op.
     """
 
     id: str
@@ -309,8 +308,8 @@ class Edit:
 class Snapshot:
     """The payload after a step: its text, or edits to the snapshot of step ``base`` in ascending order.
 
-    Step -1 is the payload as given. ``ops`` are the payload ops from outer to inner as `snapshot_delta`
-    writes them, also those that the text leaves out; None where they are those of the base, or not known.
+    Step -1 is the payload as given. ``ops`` are the payload ops, outer before inner, as `snapshot_delta` writes
+    them, omitted ones included; None where they are those of the base, or not known.
     """
 
     step: int
@@ -325,18 +324,17 @@ class Trace(Printable):
     """The record of one application of a schedule to a payload.
 
     Attributes:
-        payload: Which payload.
-        schedule: Which schedule.
-        toolchain: Applied by what.
+        payload: Name and hash of the payload.
+        schedule: Name, hash, entry and knobs of the schedule.
+        toolchain: The bindings and the CPU.
         outcome: How it ended.
         handle_records: Every dynamic definition of a handle, in order.
         step_records: Every execution of a transform op, in order.
         elided: Iterations that ran and were not recorded.
-        op_records: Every payload op that there ever was, an op after those that it was made from; a tuple, or a
-            sequence that equals one.
-        snapshots: The payload before the first step and after every step that ran, in order of time: a step
-            that contains others comes after them.
-        provenance: What it was made from, None for a trace that was read from JSON.
+        op_records: Every payload op, derived ops after their origins; a tuple, or a sequence that equals one.
+        snapshots: The payload before the first step and after every step that ran; enclosing steps follow
+            nested ones.
+        provenance: Payload and schedule, None for a trace that was read from JSON.
     """
 
     payload: SourceRecord
@@ -361,15 +359,15 @@ class Trace(Printable):
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
-        """The sources that places point into, each as (file name, text); nothing where they are not known."""
+        """The sources that places point into, each as (file name, text); empty where they are not known."""
         return self.provenance.texts if self.provenance else ()
 
     def handle(self, handle_id: str) -> HandleRecord:
-        """Return the handle of that id; KeyError if there is none."""
+        """Return a handle by id; KeyError if there is none."""
         return self._handles[handle_id]
 
     def op(self, op_id: str) -> PayloadOp:
-        """Return the payload op of that id; KeyError if there is none."""
+        """Return a payload op by id; KeyError if there is none."""
         if not self._ops:
             self._ops.update({o.id: o for o in self.op_records})
         return self._ops[op_id]
@@ -396,7 +394,7 @@ class Trace(Printable):
         return ops_frame(self)
 
     def snapshot_text(self, step: int) -> str | None:
-        """Return the payload after a step (-1: before the first), or None where that is not known."""
+        """Return the payload after a step (-1: before the first), or None where it is not known."""
         chain: list[Snapshot] = []
         at: int | None = step
         while True:
@@ -416,11 +414,11 @@ class Trace(Printable):
         return "\n".join(lines)
 
     def last_snapshot_text(self) -> str:
-        """Return the last payload that is known to be good."""
+        """Return the last known good payload."""
         return self.snapshot_text(self.snapshots[-1].step) or "" if self.snapshots else ""
 
     def steps_by_end(self) -> tuple[TraceStep, ...]:
-        """Return the steps in the order in which they ended: what is inside of a step before it."""
+        """Return the steps in the order in which they ended: nested steps before enclosing ones."""
         ended: list[TraceStep] = []
         open_steps: list[TraceStep] = []
         for step in self.step_records:

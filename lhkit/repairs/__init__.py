@@ -1,16 +1,16 @@
-"""Changes of a schedule that mend what failed: proposed from the trace, then tried.
+"""Repairs of a schedule: edits of its text that are proposed from a trace, applied to a copy, and traced.
 
-- ``repair_context``: What candidates are made from: the text, the trace of it, and the step to be repaired.
-- ``repair_trials``: Repairs that were tried: candidates applied to a copy of the text, traced, and kept if
-  they help.
-- ``moved_steps``: Steps moved to an earlier place of their block, with what they depend on.
-- ``dead_handles``: Candidates for a step that uses a dead handle: what was returned instead, what is found
-  again, another order.
-- ``other_handles``: Candidates that read another handle: one of a kind that the step takes, rather one that
-  nothing reads yet.
-- ``empty_handles``: Candidates for a match that matched nothing: another name, another place to look in, an
-  earlier moment.
-- ``wrong_arguments``: Candidates for steps that were given too many or too few: sizes, handles, payload ops.
-- ``unloadable_text``: Candidates for a text that does not parse or does not verify: by what the compiler says
-  of it.
+- ``repair_context``: The input of a proposal: the text, its trace, and the step to repair; the candidate
+  edits.
+- ``repair_proposals``: The repairs that are proposed for a trace, in order.
+- ``dead_handles``: Repairs of a step that uses a dead handle: a result instead, another match, another order.
+- ``repeated_handles``: Repairs of a step that consumes a handle which lists an op twice.
+- ``empty_matches``: Repairs of a match that found nothing: another name, another root, an earlier place.
+- ``wrong_counts``: Repairs of a step that was given too many or too few sizes, handles or payload ops.
+- ``wrong_kinds``: Repairs of a step whose payload ops are not of the kind that it takes.
+- ``fusion_order``: Repairs of a fusion whose consumers are not in the loop yet: another order of fusions.
+- ``other_handles``: Candidates that read another handle: a sibling result, or one that nothing reads.
+- ``repair_edits``: Edits of a step: moved with its dependences, or with other results.
+- ``unloadable_text``: Repairs of a text that does not parse or verify, by the compiler's message.
+- ``repair_trials``: Search for repairs: candidates are applied to a copy, traced, and judged.
 """

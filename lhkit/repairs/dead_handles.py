@@ -1,8 +1,8 @@
-"""Candidates for a step that uses a dead handle: what was returned instead, what is found again, another order.
+"""Repairs of a step that uses a dead handle: a result instead, another match, another order.
 
-There is none that consumes a copy. Consuming invalidates every handle to the consumed ops and to what lies in
-them, so another handle to the same ops (a cast, a merge, a second match before) dies with the first; and no
-transform op copies payload ops to leave the originals to their handles. To look again is what comes nearest.
+There is none that consumes a copy. Consuming invalidates every handle to the consumed ops and to ops nested in
+them, so a cast, a merge or an earlier second match dies too, and no transform op clones payload ops for their
+handles. To match again is the closest repair.
 """
 
 from __future__ import annotations
@@ -11,45 +11,61 @@ from collections import Counter
 from collections.abc import Iterator
 
 from lhkit.model.explanation import RepairKind
-from lhkit.repairs.empty_handles import other_roots
-from lhkit.repairs.moved_steps import moved_before
+from lhkit.repairs.empty_matches import other_roots
 from lhkit.repairs.other_handles import Wanted, unused_handles, wanted_by
-from lhkit.repairs.repair_context import Candidate, Located, Situation, candidate, dedented, own_lines
+from lhkit.repairs.repair_context import Candidate, Located, RepairContext, candidate, dedented, own_lines
+from lhkit.repairs.repair_edits import moved_before
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import with_names
+from lhkit.traces.record.handle_history import deaths
 
 _MATCH = "transform.structured.match"
-# Not found by their names: there are too many of them, or they hold everything.
+# Not matched by name: there are too many of them, or they contain everything.
 _UNNAMED = ("builtin.module", "arith.constant", "tensor.extract_slice")
 
 
-def candidates_for_dead(situation: Situation, position: int, killer: int | None) -> Iterator[Candidate]:
-    """Yield candidates for a step that uses a handle which is dead, or which was emptied.
+def propose_live_handles(context: RepairContext) -> Iterator[Candidate]:
+    """Yield candidates for the operands that are dead, or whose payload was erased."""
+    dead = {h: d for h, d in deaths(context.trace).items() if d.step < context.step.index}
+    for position, operand in enumerate(o.handle for o in context.step.operands):
+        change = context.before.get(operand)
+        if operand in dead:
+            yield from _candidates(context, position, dead[operand].step)
+        elif change is not None and change.state == "empty" and context.last_live(operand):
+            yield from _candidates(context, position, _emptied_in(context, operand))
 
-    Args:
-        situation: The step.
-        position: Which of its operands the handle is.
-        killer: Index of the step that it died of or lost its payload in, None where that is not known.
-    """
-    dead = situation.locate(situation.step.operands[position].handle)
+
+def _emptied_in(context: RepairContext, handle: str) -> int | None:
+    found = None
+    for step in context.trace.steps_by_end():
+        if step.index >= context.step.index:
+            break
+        for change in step.changes:
+            if change.handle == handle:
+                found = step.index if change.state == "empty" else None
+    return found
+
+
+def _candidates(context: RepairContext, position: int, killer: int | None) -> Iterator[Candidate]:
+    """Yield candidates for operand ``position``, invalidated or emptied by step ``killer`` or None."""
+    dead = context.locate(context.step.operands[position].handle)
     if dead is None:
         return
-    wanted = wanted_by(situation, position) or (lambda _names: True)
-    yield from _results(situation, dead, killer, wanted)
-    yield from unused_handles(situation, dead, position)
-    if situation.op.name == _MATCH:
-        yield from other_roots(situation)
+    wanted = wanted_by(context, position) or (lambda _names: True)
+    yield from _results(context, dead, killer, wanted)
+    yield from unused_handles(context, dead, position)
+    if context.op.name == _MATCH:
+        yield from other_roots(context)
     if wanted(dead.payload):
-        yield from found_again(situation, dead, killer)
+        yield from found_again(context, dead, killer)
     if killer is not None:
-        yield from _moved(situation, dead, killer)
+        yield from _moved(context, dead, killer)
 
 
-def _results(situation: Situation, dead: Located, killer: int | None, wanted: Wanted) -> Iterator[Candidate]:
-    """Yield candidates that read a live handle to what became of the payload."""
-    came = {op.id for op in situation.history.descendants(dead.ops)} | set(dead.ops)
-    kinds = _names_now(situation, dead)
-    for live in _latest_step_first(situation):
+def _results(context: RepairContext, dead: Located, killer: int | None, wanted: Wanted) -> Iterator[Candidate]:
+    came = {op.id for op in context.history.descendants(dead.ops)} | set(dead.ops)
+    kinds = _names_now(context, dead)
+    for live in _latest_step_first(context):
         is_result = live.record.defined_by == killer and killer is not None
         is_kin = bool(live.ops) and set(live.ops) <= came
         same = set(live.payload) <= kinds
@@ -60,22 +76,22 @@ def _results(situation: Situation, dead: Located, killer: int | None, wanted: Wa
             doubt = 4
         elif not wanted(dead.payload):
             doubt = 0
-        if finds_only(situation):
+        if finds_only(context):
             doubt += 1
         by = f"which step {live.record.defined_by} returned" if live.record.defined_by >= 0 else "an argument"
         title = f"Use {live.value}, {by}, instead of {dead.value}"
-        yield from _reading(situation, dead, live.value, live.type, "use-result", title, doubt)
+        yield from _reading(context, dead, live.value, live.type, "use-result", title, doubt)
 
 
-def _latest_step_first(situation: Situation) -> list[Located]:
-    """Return the live handles that the step could read; the results of one step in their order."""
-    found = list(situation.live_in_sight())
+def _latest_step_first(context: RepairContext) -> list[Located]:
+    """Return the readable live handles, latest step first; results of one step stay in order."""
+    found = list(context.live_in_sight())
     made_by = list(dict.fromkeys(h.record.defined_by for h in found))
     return [h for step in made_by for h in reversed(found) if h.record.defined_by == step]
 
 
 def _reading(
-    situation: Situation,
+    context: RepairContext,
     dead: Located,
     new: str,
     type_: str,
@@ -84,59 +100,59 @@ def _reading(
     doubt: int,
     lines: str = "",
 ) -> Iterator[Candidate]:
-    """Yield the candidates that let the step, and later ones, read another handle, defined by lines if any."""
-    uses = situation.uses(dead)
-    text = situation.script.text
+    """Yield candidates in which the step, and later ones, read another handle, defined by ``lines`` if any."""
+    uses = context.uses(dead)
+    text = context.script.text
     if not uses:
         return
     group = f"{kind} {dead.value}" if lines else ""
-    inserted = [situation.inserted(lines)] if lines else []
-    replaced = situation.replaced_uses(uses, new, dead.type, type_)
+    inserted = [context.inserted(lines)] if lines else []
+    replaced = context.replaced_uses(uses, new, dead.type, type_)
     if replaced is not None:
         yield candidate(kind, title, text, [*inserted, *replaced], doubt, group)
     if type_ != dead.type:
         # As it is written the step, or what follows it, may need the type.
-        same = situation.fresh(f"{new.partition('#')[0]}_cast")
+        same = context.fresh(f"{new.partition('#')[0]}_cast")
         cast = f"{same} = transform.cast {new} : {type_} to {dead.type}"
-        replaced = situation.replaced_uses(uses, same, dead.type, dead.type)
-        both = situation.inserted(f"{lines}\n{cast}" if lines else cast)
+        replaced = context.replaced_uses(uses, same, dead.type, dead.type)
+        both = context.inserted(f"{lines}\n{cast}" if lines else cast)
         yield candidate(kind, title, text, [both, *(replaced or [])], doubt, group)
 
 
-def found_again(situation: Situation, dead: Located, killer: int | None) -> Iterator[Candidate]:
-    """Yield candidates that look for the payload again right before the step."""
+def found_again(context: RepairContext, dead: Located, killer: int | None) -> Iterator[Candidate]:
+    """Yield candidates that match the payload again right before the step."""
     after = f" after step {killer}" if killer is not None else ""
-    doubt = 2 if finds_only(situation) else 1
-    chain = _finding_chain(situation, dead)
+    doubt = 2 if finds_only(context) else 1
+    chain = _finding_chain(context, dead)
     if chain is not None:
         lines, name = chain
         title = f"Match {dead.value} again{after}"
-        yield from _reading(situation, dead, name, dead.type, "match-again", title, doubt, lines)
-    names = sorted(_names_now(situation, dead))
+        yield from _reading(context, dead, name, dead.type, "match-again", title, doubt, lines)
+    names = sorted(_names_now(context, dead))
     if not names or set(names) & set(_UNNAMED):
         return
     listed = ", ".join(f'"{name}"' for name in names)
-    for root in situation.roots_to_search():
-        new = situation.fresh(dead.value)
+    for root in context.roots_to_search():
+        new = context.fresh(dead.value)
         line = f"{new} = {_MATCH} ops{{[{listed}]}} in {root.value} : ({root.type}) -> {dead.type}"
         title = f"Match {' or '.join(names)} again{after}, in {root.value}"
-        yield from _reading(situation, dead, new, dead.type, "match-again", title, doubt, line)
+        yield from _reading(context, dead, new, dead.type, "match-again", title, doubt, line)
 
 
-def _finding_chain(situation: Situation, dead: Located) -> tuple[str, str] | None:
-    """Return copies of the steps that found a handle, back to a live one, and the handle's name in them."""
-    live = {h.value for h in situation.live_in_sight()}
+def _finding_chain(context: RepairContext, dead: Located) -> tuple[str, str] | None:
+    """Return copies of the matching steps that led to a handle, from a live one on, and its name in them."""
+    live = {h.value for h in context.live_in_sight()}
     chain: dict[int, OpSyntax] = {}
     waiting = [dead]
     while waiting:
         handle = waiting.pop()
         op = handle.definition.op
-        if handle.definition.is_argument or not is_finding(situation, op):
+        if handle.definition.is_argument or not is_finding(context, op):
             return None
         chain[op.start] = op
-        step = situation.trace.step_records[handle.record.defined_by]
+        step = context.trace.step_records[handle.record.defined_by]
         for operand in step.operands:
-            located = situation.locate(operand.handle)
+            located = context.locate(operand.handle)
             if located is None:
                 return None
             if located.value not in live and located.definition.op.start not in chain:
@@ -145,41 +161,41 @@ def _finding_chain(situation: Situation, dead: Located) -> tuple[str, str] | Non
     taken = ""
     for start in sorted(chain):
         for name in chain[start].results:
-            names[name.text] = situation.fresh(name.text)
+            names[name.text] = context.fresh(name.text)
     for start in sorted(chain):
-        taken += _renamed(situation, chain[start], names) + "\n"
+        taken += _renamed(context, chain[start], names) + "\n"
     stem, mark, number = dead.value.partition("#")
     return dedented(taken), names[stem] + mark + number
 
 
-def _renamed(situation: Situation, op: OpSyntax, names: dict[str, str]) -> str:
-    """Return a copy of an op with other names for what it defines and for what the copied ops define."""
-    lines = own_lines(situation.script.text, op)
+def _renamed(context: RepairContext, op: OpSyntax, names: dict[str, str]) -> str:
+    """Return a copy of an op with new names for its results and for results of other copied ops."""
+    lines = own_lines(context.script.text, op)
     uses = {use.name for use in op.operands} | {name.text for name in op.results}
     mapped = {name: names[name] for name in uses if name in names}
     return with_names(lines, mapped)
 
 
-def is_finding(situation: Situation, op: OpSyntax) -> bool:
-    """Return True for a step that only finds something: results, nothing consumed, no steps inside."""
-    parsed = situation.script.outline[situation.script.number_of(op)]
+def is_finding(context: RepairContext, op: OpSyntax) -> bool:
+    """Return True for a step with results that consumes nothing and has no regions."""
+    parsed = context.script.outline[context.script.number_of(op)]
     return bool(op.results) and not any(parsed.consumed) and not op.regions
 
 
-def finds_only(situation: Situation) -> bool:
-    """Return True if the step itself only finds something, so that its place matters more than its operand."""
-    return is_finding(situation, situation.op)
+def finds_only(context: RepairContext) -> bool:
+    """Return True if the step only finds payload, so that its place matters more than its operand."""
+    return is_finding(context, context.op)
 
 
-def _names_now(situation: Situation, dead: Located) -> set[str]:
-    """Return what the payload of a handle is called now: as before, or as what came of it."""
-    alive = {op.id: op.name for op in situation.history.alive_before(situation.step.index)}
+def _names_now(context: RepairContext, dead: Located) -> set[str]:
+    """Return the current op names of a handle's payload: the same, or those derived from it."""
+    alive = {op.id: op.name for op in context.history.alive_before(context.step.index)}
     names = set(dead.payload)
     if names & set(alive.values()):
         return names
     came = Counter(
         op.name
-        for op in situation.history.descendants(dead.ops)
+        for op in context.history.descendants(dead.ops)
         if op.id in alive and _dialect(op.name) in {_dialect(n) for n in names}
     )
     return set(came) or names
@@ -193,16 +209,16 @@ def _dialect(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _moved(situation: Situation, dead: Located, killer: int) -> Iterator[Candidate]:
-    target = situation.op_of(situation.trace.step_records[killer])
+def _moved(context: RepairContext, dead: Located, killer: int) -> Iterator[Candidate]:
+    target = context.op_of(context.trace.step_records[killer])
     if target is None:
         return
-    moved = moved_before(situation.script, situation.op, target)
+    moved = moved_before(context.script, context.op, target)
     if moved is None:
         return
-    title = f"Move step {situation.step.index} before step {killer}, which consumes {dead.value}"
-    if situation.trace.step_records[killer].invalidated and dead.value not in {
-        situation.trace.handle(o.handle).name for o in situation.trace.step_records[killer].operands
+    title = f"Move step {context.step.index} before step {killer}, which consumes {dead.value}"
+    if context.trace.step_records[killer].invalidated and dead.value not in {
+        context.trace.handle(o.handle).name for o in context.trace.step_records[killer].operands
     }:
-        title = f"Move step {situation.step.index} before step {killer}, which invalidates {dead.value}"
-    yield candidate("move-before", title, situation.script.text, moved, 0 if finds_only(situation) else 2)
+        title = f"Move step {context.step.index} before step {killer}, which invalidates {dead.value}"
+    yield candidate("move-before", title, context.script.text, moved, 0 if finds_only(context) else 2)

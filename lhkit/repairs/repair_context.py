@@ -1,4 +1,4 @@
-"""What candidates are made from: the text, the trace of it, and the step to be repaired."""
+"""The input of a proposal: the text, its trace, and the step to repair; the candidate edits."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _MOST_ROOTS = 4
 
 @dataclass(frozen=True)
 class Located:
-    """A handle of a trace with its definition in the text.
+    """A handle of a trace and its definition in the text.
 
     Attributes:
         record: The handle.
-        definition: Where the text defines it.
+        definition: Its definition in the text.
         value: Its name in the text, ``%loops#1`` for one of several results.
         type: Its type.
         payload: The names of the ops that it points to.
-        ops: The ops themselves, by id.
+        ops: The ids of these ops.
     """
 
     record: HandleRecord
@@ -57,15 +57,8 @@ class Located:
 
 
 @dataclass(frozen=True)
-class Situation:
-    """A traced schedule and the step that is to be repaired.
-
-    Attributes:
-        trace: The trace.
-        script: The schedule's text with its outline.
-        step: The step.
-        op: The step in the text.
-    """
+class RepairContext:
+    """A traced schedule and the step to repair: as executed, and as written."""
 
     trace: Trace
     script: Script
@@ -74,12 +67,12 @@ class Situation:
 
     @cached_property
     def history(self) -> PayloadHistory:
-        """What was there when."""
+        """The history of the trace's payload ops."""
         return PayloadHistory(self.trace)
 
     @cached_property
     def before(self) -> dict[str, HandleChange]:
-        """What every handle was before the step, by id."""
+        """The state of every handle before the step, by id."""
         states = states_before(self.trace, self.step.index)
         # The first step of a block says what the arguments of the block are.
         own = {c.handle: c for c in self.step.changes if c.handle not in states}
@@ -90,7 +83,7 @@ class Situation:
         return self.script.text[op.start : op.end]
 
     def op_of(self, step: TraceStep) -> OpSyntax | None:
-        """Return a step in the text, None if it stands in another one."""
+        """Return the op of an executed step, None if it is in another text."""
         return op_at(self.script, step)
 
     def locate(self, handle: str) -> Located | None:
@@ -163,7 +156,7 @@ class Situation:
         return min(found, key=lambda h: h.definition.name.start, default=None)
 
     def roots_to_search(self) -> list[Located]:
-        """Return the live handles to look in: the sequence's argument, then what holds ops, latest first."""
+        """Return the live handles to search in: the sequence's argument, then containers, latest first."""
         root = self.root()
         holders = [
             h for h in self.live_in_sight() if h.ops and all(name.startswith(_HOLDERS) for name in h.payload)
@@ -172,7 +165,7 @@ class Situation:
         return [*([root] if root else []), *others][:_MOST_ROOTS]
 
     def uses(self, handle: Located, since: OpSyntax | None = None) -> list[tuple[Use, OpSyntax]]:
-        """Return the uses of a handle from an op (default: the step) on, those that see the op's block."""
+        """Return the uses of a handle from an op (default: the step) on that are in scope of its block."""
         first = since or self.op
         handles = self.script.handles
         scope = handles.scope_at(first.start)
@@ -187,7 +180,7 @@ class Situation:
     def replaced_uses(
         self, uses: Sequence[tuple[Use, OpSyntax]], new: str, old_type: str, new_type: str
     ) -> list[Replacement] | None:
-        """Return the replacements that let uses read another handle; None where its type cannot be written."""
+        """Return the replacements that make uses read another handle; None where its type cannot be written."""
         replacements = []
         for use, op in uses:
             replacements.append(Replacement(use.start, use.end, new))
@@ -203,12 +196,12 @@ class Situation:
         return fresh_name(wanted.partition("#")[0], names_in(self.script.text))
 
     def inserted(self, lines: str, at: OpSyntax | None = None) -> Replacement:
-        """Return the replacement that puts lines before an op (default: the step)."""
+        """Return the replacement that inserts lines before an op (default: the step)."""
         return put_before(self.script.text, at or self.op, lines)
 
 
 def op_at(script: Script, step: TraceStep) -> OpSyntax | None:
-    """Return the op of a script that a step is an execution of, None if it stands in another text."""
+    """Return the op that a step is an execution of, None if it is in another text."""
     if step.source is None or step.source.file != script.source:
         return None
     starts = script.syntax.line_starts
@@ -219,7 +212,7 @@ def op_at(script: Script, step: TraceStep) -> OpSyntax | None:
 
 
 def type_span(script: Script, op: OpSyntax, use: Use) -> tuple[int, int] | None:
-    """Return where the type of an op's operand is written, None where it is not one of a list."""
+    """Return the span of an operand's type, None where the types are not listed one by one."""
     types = types_of(op)
     if len(types) != len(op.operands):
         return None
@@ -234,11 +227,8 @@ def own_lines(text: str, op: OpSyntax, start: int | None = None) -> str:
 
 
 def dedented(lines: str) -> str:
-    """Return lines without common indentation and empty ones around them."""
+    """Return lines without common indentation and without empty lines around them."""
     return textwrap.dedent(lines).strip("\n")
-
-
-# A candidate for a repair, and which op of the new text is which of the old.
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +236,8 @@ class Candidate:
     """An edit that may repair a schedule.
 
     Attributes:
-        kind: What sort of change it is.
-        title: What it does, as a sentence without its full stop.
-        edited: The edit.
-        doubt: How far it may be from what was meant, from 0.
-        group: Candidates of one group do the same in other ways: one that helps is enough. "" is a group of
-            those with the same title.
+        doubt: The risk that it is not what the author meant, from 0.
+        group: Alternatives of one group do the same: one that helps is enough. "" groups by title.
     """
 
     kind: RepairKind
@@ -262,7 +248,7 @@ class Candidate:
 
     @property
     def characters_changed(self) -> int:
-        """How many characters it removes and adds."""
+        """The number of characters removed and added."""
         return sum(_difference(self.edited.before[r.start : r.end], r.text) for r in self.edited.replacements)
 
 
@@ -281,7 +267,7 @@ def candidate(
 
 
 def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return candidates in the order in which they should be tried, each text once and changed ones only."""
+    """Return candidates in the order of trial, each text once and without no-op edits."""
     ordered = sorted(candidates, key=lambda c: (c.doubt, c.characters_changed))
     found: dict[str, Candidate] = {}
     for each in ordered:
@@ -298,7 +284,7 @@ def unified_diff(before: str, after: str, source: str) -> str:
 
 
 def corresponding_ops(edited: Edited) -> dict[int, int]:
-    """Return, for the start of each transform op of the old text, the start of the same op in the new one.
+    """Map the start of each op of the old text to its start in the new one.
 
     Ops outside the replaced pieces keep their order; those inside are paired by name, in order.
     """
@@ -323,7 +309,7 @@ def corresponding_ops(edited: Edited) -> dict[int, int]:
 
 
 def _shifted(at: int, replacements: Sequence[Replacement]) -> int | None:
-    """Return where a place of the old text is in the new one, None for a place that was replaced."""
+    """Map an offset of the old text to the new one, None for one that was replaced."""
     shift = 0
     for r in replacements:
         if r.start <= at < r.end:

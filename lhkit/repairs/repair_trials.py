@@ -1,12 +1,14 @@
-"""Repairs that were tried: candidates applied to a copy of the text, traced, and kept if they help."""
+"""Search for repairs: candidates are applied to a copy, traced, and judged."""
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lhkit.load.loader import load_schedule, parse_text
@@ -17,22 +19,15 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace, TraceStep
-from lhkit.repairs.dead_handles import candidates_for_dead
-from lhkit.repairs.empty_handles import candidates_for_zero_match, origin_of_emptiness
-from lhkit.repairs.moved_steps import candidates_for_order, candidates_for_repetition
-from lhkit.repairs.repair_context import Candidate, Situation, corresponding_ops, distinct, op_at, unified_diff
-from lhkit.repairs.unloadable_text import candidates_for_text
-from lhkit.repairs.wrong_arguments import candidates_for_counts, candidates_for_kinds
+from lhkit.repairs.repair_context import Candidate, RepairContext, corresponding_ops, op_at, unified_diff
+from lhkit.repairs.repair_proposals import candidates_for, contexts
+from lhkit.repairs.unloadable_text import propose_for_text
 from lhkit.text.script import Script
-from lhkit.traces.explain.handle_explanation import repeated
-from lhkit.traces.record.handle_history import deaths, states_before
+from lhkit.traces.record.handle_history import states_before
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.upstream_module import provenance_of
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
-
-# Whether a schedule with a repair does better: the step passes, and no other does worse.
-
 
 _SILENT = ("zero-match", "no-effect")
 _DIED = ("crashed", "timeout", "out-of-memory", "cancelled")
@@ -40,13 +35,7 @@ _DIED = ("crashed", "timeout", "out-of-memory", "cancelled")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a trace says of a repair.
-
-    Attributes:
-        helps: Whether the step passes and no other does worse.
-        passes_whole: Whether the whole schedule passes.
-        doubt: What speaks against it all the same, from 0.
-    """
+    """Whether a repair helps, whether the whole schedule passes, and the doubt that its trace adds."""
 
     helps: bool
     passes_whole: bool = False
@@ -54,27 +43,28 @@ class Verdict:
 
 
 def judge_repair(
-    situation: Situation,
+    context: RepairContext,
     repaired: Trace,
     script: Script,
     ops: Mapping[int, int],
     *,
     same_payload: bool,
 ) -> Verdict:
-    """Return the verdict on a repair.
+    """Return the verdict on a repair: the step passes, and no other does worse.
 
     Args:
-        situation: The step that was to be repaired, with the trace before.
+        context: The step to repair, with the trace before.
         repaired: The trace with the repair.
         script: The text with the repair.
-        ops: For the start of each op of the old text, where it starts in the new one.
-        same_payload: Whether the step should act on as many payload ops as its handles had while they lived.
+        ops: For the start of each op of the old text, its start in the new one.
+        same_payload: Whether the step should act on as many payload ops as its handles had while they were
+            live.
     """
     if repaired.outcome.status in _DIED:
         return Verdict(False)
-    old, new = _executions(situation.trace, situation.script), _executions(repaired, script)
-    own = new.get(ops.get(situation.op.start, -1), [])
-    if not _passes(own, old[situation.op.start]):
+    old, new = _executions(context.trace, context.script), _executions(repaired, script)
+    own = new.get(ops.get(context.op.start, -1), [])
+    if not _passes(own, old[context.op.start]):
         return Verdict(False)
     known = set(ops.values())
     if any(_is_silent(s) for start, steps in new.items() if start not in known for s in steps):
@@ -84,7 +74,7 @@ def judge_repair(
             return Verdict(False)
     doubt = _new_silence(old, new, ops)
     if same_payload:
-        doubt += _other_counts(situation, repaired, own[0])
+        doubt += _other_counts(context, repaired, own[0])
     return Verdict(True, repaired.outcome.status == "ok", doubt)
 
 
@@ -98,7 +88,6 @@ def _executions(trace: Trace, script: Script) -> dict[int, list[TraceStep]]:
 
 
 def _passes(now: list[TraceStep], before: list[TraceStep]) -> bool:
-    """Return True if a step passes that did not, and finds or does something."""
     if not now or any(_is_silent(s) for s in now):
         return False
     was_silent = any(_is_silent(s) for s in before)
@@ -116,7 +105,6 @@ def _is_silent(step: TraceStep) -> bool:
 def _new_silence(
     old: Mapping[int, list[TraceStep]], new: Mapping[int, list[TraceStep]], ops: Mapping[int, int]
 ) -> int:
-    """Return how many more steps than before find nothing or do nothing."""
     doubt = 0
     for start, at in ops.items():
         was = sum(w.kind in _SILENT for s in old.get(start, ()) for w in s.warnings)
@@ -124,91 +112,34 @@ def _new_silence(
     return doubt
 
 
-def _other_counts(situation: Situation, repaired: Trace, own: TraceStep) -> int:
-    """Return how much speaks against a repair because the step acts on more or fewer ops than it was to."""
+def _other_counts(context: RepairContext, repaired: Trace, own: TraceStep) -> int:
+    """Return the doubt because the step acts on more or fewer ops than intended."""
     doubt = 0
     before = states_before(repaired, own.index)
-    for was, operand in zip(_expected(situation), own.operands, strict=False):
+    for was, operand in zip(_expected(context), own.operands, strict=False):
         change = before.get(operand.handle)
         if was and change is not None and change.state == "live" and len(change.payload) != was:
             doubt += 2
     return doubt
 
 
-def _expected(situation: Situation) -> list[int]:
-    """Return how many ops each operand of the step had while it was live, or how many came of them."""
+def _expected(context: RepairContext) -> list[int]:
+    """Return how many ops each operand of the step had while live, or how many are derived from them."""
     counts = []
-    alive = Counter(op.id for op in situation.history.alive_before(situation.step.index))
-    for operand in situation.step.operands:
-        last = situation.last_live(operand.handle)
+    alive = Counter(op.id for op in context.history.alive_before(context.step.index))
+    for operand in context.step.operands:
+        last = context.last_live(operand.handle)
         was = [r for r in last.payload if isinstance(r, str)] if last else []
-        names = {situation.trace.op(r).name for r in was}
-        came = [o for o in situation.history.descendants(was) if alive[o.id] and o.name in names]
+        names = {context.trace.op(r).name for r in was}
+        came = [o for o in context.history.descendants(was) if alive[o.id] and o.name in names]
         counts.append(max(len(was), len(came)))
     return counts
 
 
-# Which candidates there are for a trace: by what went wrong.
-
-
-def situations(trace: Trace, script: Script) -> Iterator[Situation]:
-    """Yield what is to be repaired: the step that failed, with the empty match that it is due to before it.
-
-    In a trace that went well, these are the steps that look for payload ops and find none.
-    """
-    failed = trace.outcome.failed_step
-    steps: list[TraceStep] = []
-    if failed is not None and trace.outcome.status == "failed":
-        steps = [*origin_of_emptiness(trace, trace.step_records[failed]), trace.step_records[failed]]
-    elif trace.outcome.status == "ok":
-        steps = [s for s in trace.step_records if any(w.kind == "zero-match" for w in s.warnings)]
-    for step in steps:
-        op = op_at(script, step)
-        if op is not None:
-            yield Situation(trace, script, step, op)
-
-
-def candidates_for(situation: Situation) -> list[Candidate]:
-    """Return the candidates for a step, in the order in which they should be tried."""
-    return distinct(_candidates(situation))
-
-
-def _candidates(situation: Situation) -> Iterator[Candidate]:
-    trace, step = situation.trace, situation.step
-    if any(w.kind == "zero-match" for w in step.warnings):
-        yield from candidates_for_zero_match(situation)
-        return
-    dead = {h: d for h, d in deaths(trace).items() if d.step < step.index}
-    for position, operand in enumerate(o.handle for o in step.operands):
-        change = situation.before.get(operand)
-        if operand in dead:
-            yield from candidates_for_dead(situation, position, dead[operand].step)
-        elif change is not None and change.state == "empty" and situation.last_live(operand):
-            yield from candidates_for_dead(situation, position, _emptied_in(situation, operand))
-        elif repeated(change) and trace.outcome.kind == "repeated-payload":
-            yield from candidates_for_repetition(situation, operand)
-    if trace.outcome.kind not in ("invalidated-handle", "repeated-payload"):
-        yield from candidates_for_counts(situation)
-        yield from candidates_for_kinds(situation)
-        yield from candidates_for_order(situation)
-
-
-def _emptied_in(situation: Situation, handle: str) -> int | None:
-    """Return the step that erased what a handle pointed to."""
-    found = None
-    for step in situation.trace.steps_by_end():
-        if step.index >= situation.step.index:
-            break
-        for change in step.changes:
-            if change.handle == handle:
-                found = step.index if change.state == "empty" else None
-    return found
-
-
 DEFAULT_LIMIT = 3
-# For one candidate; a repair that takes longer is no repair.
+# Limits of one trial.
 _TRIAL_LIMITS = Limits(seconds=20.0)
-# A schedule may fail again behind a repair; so many are put together.
+# A schedule may fail again after a repair; at most so many are combined.
 _MOST_TOGETHER = 3
 # Kinds of repairs after which a step should act on as many payload ops as it was written for.
 _SAME_PAYLOAD = ("use-result", "match-again", "move-before")
@@ -226,40 +157,24 @@ def find_repairs(
 ) -> tuple[Repair, ...]:
     """Return repairs of a schedule that fails, or in which a match finds nothing; the best first.
 
-    Each was applied to a copy of the text and traced: the step passes, and no other does worse. Those after
-    which the whole schedule passes come first, then those that leave the least doubt about what was meant, then
-    the smallest.
+    Each was applied to a copy of the text and traced: the step passes, and no other does worse. Repairs after
+    which the whole schedule passes come first, then those with the least doubt, then the smallest.
 
     Args:
-        payload: What the schedule is applied to.
+        payload: The payload that the schedule is applied to.
         schedule: The schedule; it is not changed.
         trace: Its trace, if there is one already.
-        limit: How many repairs to return at most.
-        seconds: How long to look; what was found until then is returned.
-        stop: Asked between two candidates; True ends the search.
+        limit: Maximal number of repairs.
+        seconds: Time limit; repairs found until then are returned.
+        stop: Asked between two candidates; True cancels the search.
         worker: Another worker than the session's.
     """
-    deadline = None if seconds is None else time.monotonic() + seconds
-
-    def is_over() -> bool:
-        late = deadline is not None and time.monotonic() >= deadline
-        return late or (stop is not None and stop())
-
-    search = _Search(payload, worker, is_over)
+    search = _Search(payload, worker, _cancellation(seconds, stop))
     return _best(search.run(schedule, trace, limit, _MOST_TOGETHER), limit)
 
 
 def repairs_of(trace: Trace, *, limit: int = DEFAULT_LIMIT, seconds: float | None = None) -> Repairs:
-    """Return repairs of the schedule that a trace is of; the best first.
-
-    Args:
-        trace: The trace.
-        limit: How many repairs to return at most.
-        seconds: How long to look; what was found until then is returned.
-
-    Raises:
-        UsageError: Payload and schedule are not known: the trace was read from JSON.
-    """
+    """Return repairs of the schedule that a trace is of; the best first."""
     origin = provenance_of(trace)
     return Repairs(find_repairs(origin.payload, origin.schedule, trace, limit=limit, seconds=seconds))
 
@@ -276,45 +191,26 @@ def find_text_repairs(
     seconds: float | None = None,
     worker: Worker | None = None,
 ) -> tuple[Repair, ...]:
-    """Return repairs of a schedule that does not parse or does not verify; the best first.
+    """Return repairs of a schedule that does not load; the best first.
 
-    With each of them it loads. Where it then fails in a later step, repairs of that are put together with it.
-
-    Args:
-        payload: What the schedule is to be applied to.
-        error: What `load_schedule` raised.
-        entry: As for `load_schedule`.
-        knobs: Likewise.
-        bind: Likewise.
-        libraries: Likewise.
-        limit: How many repairs to return at most.
-        seconds: How long to look; what was found until then is returned.
-        worker: Another worker than the session's.
+    ``error`` is what `load_schedule` raised; ``entry``, ``knobs``, ``bind`` and ``libraries`` are its
+    arguments.
     """
-    deadline = None if seconds is None else time.monotonic() + seconds
-    search = _Search(payload, worker, lambda: deadline is not None and time.monotonic() >= deadline)
-
-    def load(text: str, source: str) -> Schedule:
-        return load_schedule(
-            text,
-            entry=entry,
-            knobs=knobs,
-            bind=bind,
-            libraries=libraries,
-            name=source,
-            worker=worker,
-            limits=_TRIAL_LIMITS,
-        )
-
+    search = _Search(payload, worker, _cancellation(seconds))
+    options: dict[str, Any] = {"entry": entry, "knobs": knobs, "bind": bind, "libraries": libraries}
+    load = partial(load_schedule, **options, worker=worker, limits=_TRIAL_LIMITS)
     return _best(search.run_text(error, load, limit, _MOST_TOGETHER), limit)
+
+
+def _cancellation(seconds: float | None, stop: Callable[[], bool] | None = None) -> Callable[[], bool]:
+    """Return whether the time limit is exceeded or the search is cancelled."""
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
+    return lambda: time.monotonic() >= deadline or (stop is not None and stop())
 
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """A repair with the schedule and the trace that it gives, None where it does not load yet.
-
-    Repairs of one group do the same in other ways, so one of them is enough.
-    """
+    """A repair with the schedule and the trace that it gives, None where it does not load yet."""
 
     repair: Repair
     pieces_changed: int
@@ -328,7 +224,6 @@ def _rank(tried: _Tried) -> tuple[bool, int, int, int]:
 
 
 def _best(found: Iterable[_Tried], limit: int) -> tuple[Repair, ...]:
-    """Return the best repairs; of those that give the same text or do the same, the first."""
     distinct: dict[str, Repair] = {}
     groups: set[str] = set()
     for tried in sorted(found, key=_rank):
@@ -345,7 +240,7 @@ class _Search:
     is_over: Callable[[], bool]
 
     def run(self, schedule: Schedule, trace: Trace | None, limit: int, most_together: int) -> Iterator[_Tried]:
-        """Yield what lets the whole schedule pass; if nothing does, what helps in part or together."""
+        """Yield repairs after which the whole schedule passes; if there are none, partial and combined ones."""
         trace = trace or trace_schedule(self.payload, schedule, worker=self.worker)
         try:
             script = read_script(schedule, worker=self.worker)
@@ -353,14 +248,14 @@ class _Search:
             return
         partly: list[_Tried] = []
         whole: set[str] = set()
-        for situation in situations(trace, script):
+        for context in contexts(trace, script):
             best: int | None = None
             done: set[str] = set()
-            for each in candidates_for(situation):
+            for each in candidates_for(context):
                 if self.is_over() or (len(whole) >= limit and best is not None and each.doubt > best):
                     break
                 group = each.group or each.title
-                tried = None if group in done else self._try(situation, schedule, each)
+                tried = None if group in done else self._try(context, schedule, each)
                 if tried is None:
                     continue
                 if tried.repair.doubt == each.doubt:
@@ -380,7 +275,7 @@ class _Search:
     def _together(
         self, schedule: Schedule, partly: Sequence[_Tried], limit: int, most: int
     ) -> Iterator[_Tried]:
-        """Yield what the best repair that is not enough gives together with repairs of what fails next."""
+        """Yield the best partial repair combined with repairs of the next failure."""
         for first in sorted(partly, key=_rank)[:1]:
             if first.applied is None or first.applied[1].outcome.failed_step is None:
                 continue
@@ -388,19 +283,19 @@ class _Search:
                 yield _joined(schedule.text, schedule.source, first, second)
 
     def run_text(
-        self, error: ScheduleError, load: Callable[[str, str], Schedule], limit: int, most_together: int
+        self, error: ScheduleError, load: Callable[..., Schedule], limit: int, most_together: int
     ) -> Iterator[_Tried]:
-        """Yield what lets a text load, alone or together with what repairs the next failure."""
+        """Yield repairs after which a text loads, alone or combined with repairs of the next failure."""
         first = error.failure.diagnostics[0] if error.failure.diagnostics else None
         texts = dict(error.failure.texts)
         if first is None or first.span is None or first.span.file not in texts:
             return
         source, text = first.span.file, texts[first.span.file]
-        for each in candidates_for_text(Script(text, source), first):
+        for each in propose_for_text(Script(text, source), first):
             if self.is_over():
                 return
             try:
-                schedule = load(each.edited.text, source)
+                schedule = load(each.edited.text, name=source)
                 trace = trace_schedule(self.payload, schedule, worker=self.worker, limits=_TRIAL_LIMITS)
             except ScheduleError as next_error:
                 if most_together > 1 and _is_other(error, next_error):
@@ -417,15 +312,14 @@ class _Search:
                 for rest in self.run(schedule, trace, limit, most_together - 1):
                     yield _joined(text, source, tried, rest)
 
-    def _try(self, situation: Situation, schedule: Schedule, candidate: Candidate) -> _Tried | None:
-        """Return a candidate as a repair if its trace says that it helps."""
+    def _try(self, context: RepairContext, schedule: Schedule, candidate: Candidate) -> _Tried | None:
         try:
             changed, _ = parse_text(schedule, candidate.edited.text, worker=self.worker, limits=_TRIAL_LIMITS)
             trace = trace_schedule(self.payload, changed, worker=self.worker, limits=_TRIAL_LIMITS)
         except LhkitError:  # it does not even load: no repair
             return None
         verdict = judge_repair(
-            situation,
+            context,
             trace,
             Script(changed.text, changed.source),
             corresponding_ops(candidate.edited),
@@ -439,7 +333,6 @@ class _Search:
 
 
 def _is_other(before: ScheduleError, after: ScheduleError) -> bool:
-    """Return True if what the compiler says first is something else now."""
     one, two = (e.failure.diagnostics[0] for e in (before, after) if e.failure.diagnostics)
     return (one.message, [n.message for n in one.notes]) != (two.message, [n.message for n in two.notes])
 
@@ -458,7 +351,6 @@ def _repair(candidate: Candidate, source: str, trace: Trace | None = None, doubt
 
 
 def _next_failure(trace: Trace) -> str | None:
-    """Return where a schedule fails next, as a sentence."""
     if trace.outcome.failed_step is None:
         return None
     step = trace.step_records[trace.outcome.failed_step]
@@ -479,9 +371,6 @@ def _joined(before: str, source: str, first: _Tried, second: _Tried) -> _Tried:
     )
     pieces = first.pieces_changed + second.pieces_changed
     return _Tried(repair, pieces, second.applied, f"{first.group}; {second.group}")
-
-
-# Repairs as text.
 
 
 def repair_bundle(repair: Repair | Repairs) -> dict[str, Any]:

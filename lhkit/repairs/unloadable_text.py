@@ -1,4 +1,4 @@
-"""Candidates for a text that does not parse or does not verify: by what the compiler says of it."""
+"""Repairs of a text that does not parse or verify, by the compiler's message."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lhkit.model.errors import Diagnostic
-from lhkit.repairs.other_handles import with_more_results, without_last_results
 from lhkit.repairs.repair_context import Candidate, candidate, distinct, type_span
+from lhkit.repairs.repair_edits import with_more_results, without_last_results
 from lhkit.text.op_tree import Name, OpSyntax, Use
 from lhkit.text.parser import CLOSERS, closing
 from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, names_in, put_after, put_before
@@ -19,14 +19,8 @@ _MARK = "transform.with_named_sequence"
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
-    """What the compiler says of a text, and where.
-
-    Attributes:
-        script: The text, without an outline: it was not parsed.
-        diagnostic: The first error.
-        offset: Its place in the text.
-    """
+class TextError:
+    """The first error that the compiler reports for a text that does not load, and its offset."""
 
     script: Script
     diagnostic: Diagnostic
@@ -45,29 +39,23 @@ class Complaint:
         return next((u for u in op.operands if u.start <= self.offset < u.end), None) if op else None
 
 
-def candidates_for_text(script: Script, diagnostic: Diagnostic) -> list[Candidate]:
-    """Return the candidates for a text that does not load, in the order in which they should be tried.
-
-    Args:
-        script: The text.
-        diagnostic: The first error that the compiler had, with a place in the text.
-    """
+def propose_for_text(script: Script, diagnostic: Diagnostic) -> list[Candidate]:
+    """Return the candidates for a text that does not load, in the order of trial."""
     span = diagnostic.span
     starts = script.syntax.line_starts
     if span is None or not 1 <= span.line <= len(starts):
         return []
-    complaint = Complaint(script, diagnostic, starts[span.line - 1] + span.column - 1)
+    error = TextError(script, diagnostic, starts[span.line - 1] + span.column - 1)
     said = " ".join([diagnostic.message, *(n.message for n in diagnostic.notes)])
     found: list[Candidate] = []
     for pattern, make in _RULES.items():
         if (match := re.search(pattern, said)) is not None:
-            found += make(complaint, match)
+            found += make(error, match)
     return distinct(found)
 
 
-def _undeclared(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield candidates for a name that nothing defines: the nearest ones in sight."""
-    script, op, use = complaint.script, complaint.op, complaint.use
+def _undeclared(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
+    script, op, use = error.script, error.op, error.use
     if op is None or use is None:
         return
     seen = script.handles.in_sight(script.handles.scope_at(op.start))
@@ -79,9 +67,8 @@ def _undeclared(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candida
         yield candidate("spelling", title, script.text, [Replacement(use.start, use.end, value)], min(i, 1))
 
 
-def _unknown_sequence(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield candidates for a sequence that nothing defines: those of the text with names like it."""
-    script, op = complaint.script, complaint.op
+def _unknown_sequence(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
+    script, op = error.script, error.op
     if op is None:
         return
     known = [s.symbol for s in script.steps if s.name == SEQUENCE]
@@ -92,18 +79,17 @@ def _unknown_sequence(complaint: Complaint, _match: re.Match[str]) -> Iterator[C
             yield candidate("spelling", f"Write {name}: nothing defines {symbol.text}", script.text, [edit], i)
 
 
-def _wrong_type(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield the candidate that casts an operand to the type that the step wants."""
-    script, op = complaint.script, complaint.op
+def _wrong_type(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    script, op = error.script, error.op
     number, wanted, given = int(match[1]), f'!transform.op<"{match[2]}">', match[3]
     if op is None or number >= len(op.operands):
         return
     yield from _cast(script, op, op.operands[number], given, wanted)
 
 
-def _other_type(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield candidates for a use that is written with another type than the definition."""
-    script, op, use = complaint.script, complaint.op, complaint.use
+def _other_type(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates for a use whose type differs from the definition's."""
+    script, op, use = error.script, error.op, error.use
     wanted, given = match[1], match[2]
     if op is None or use is None:
         return
@@ -127,15 +113,15 @@ def _cast(script: Script, op: OpSyntax, use: Use, given: str, wanted: str) -> It
     yield candidate("cast", f"Cast {use.text} to {wanted}, which the step takes", script.text, edits)
 
 
-def _not_marked_consumed(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
-    op = complaint.op
+def _not_marked_consumed(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    op = error.op
     if op is not None and op.name == SEQUENCE:
-        yield from _marked(complaint.script, op, int(match[1]), "consumed")
+        yield from _marked(error.script, op, int(match[1]), "consumed")
 
 
-def _no_effects(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield candidates for a sequence that is included and does not say what it does to an argument."""
-    script, include = complaint.script, complaint.op
+def _no_effects(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    """Yield candidates for an included sequence with an argument that is not marked."""
+    script, include = error.script, error.op
     if include is None:
         return
     symbol = include.symbol
@@ -159,7 +145,7 @@ def _marked(script: Script, op: OpSyntax, number: int, mark: str, doubt: int = 0
 
 
 def _with_mark(sequence: OpSyntax, argument: Name, mark: str) -> Replacement | None:
-    """Return the replacement that gives an argument a mark, in the place of the other one if it has it."""
+    """Return the replacement that gives an argument a mark, instead of the other mark if it has one."""
     if argument.type_span is None:
         return None
     end = argument.type_span[1]
@@ -174,24 +160,23 @@ def _with_mark(sequence: OpSyntax, argument: Name, mark: str) -> Replacement | N
     return Replacement(at, at, f"transform.{mark}, " if inside else f"transform.{mark}")
 
 
-def _no_terminator(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candidate]:
-    script = complaint.script
+def _no_terminator(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
+    script = error.script
     for op in script.steps:
         if op.name != SEQUENCE or not op.regions or not op.regions[-1].ops:
             continue
         last = op.regions[-1].ops[-1]
-        if last.name != "transform.yield" and op.start <= complaint.offset < op.end:
+        if last.name != "transform.yield" and op.start <= error.offset < op.end:
             edit = put_after(script.text, last, "transform.yield")
             yield candidate("structure", "End the sequence with transform.yield", script.text, [edit])
 
 
-def _no_module_mark(complaint: Complaint, _match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield the candidate that marks the module around a sequence as one that holds sequences."""
-    script = complaint.script
+def _no_module_mark(error: TextError, _match: re.Match[str]) -> Iterator[Candidate]:
+    script = error.script
     modules = [
         op
         for op in script.syntax.walk()
-        if op.name == "builtin.module" and op.start <= complaint.offset < op.end and op.regions
+        if op.name == "builtin.module" and op.start <= error.offset < op.end and op.regions
     ]
     if not modules:
         return
@@ -207,9 +192,8 @@ def _no_module_mark(complaint: Complaint, _match: re.Match[str]) -> Iterator[Can
     yield candidate("structure", f"Give the module the attribute {_MARK}", script.text, [edit])
 
 
-def _bound_results(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield the candidate that names as many results as a step has."""
-    script, op = complaint.script, complaint.op
+def _bound_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    script, op = error.script, error.op
     there, named = int(match[1]), int(match[2])
     if op is None or not op.results or sum(n.count for n in op.results) != named or there < 1:
         return
@@ -231,9 +215,8 @@ def _bound_results(complaint: Complaint, match: re.Match[str]) -> Iterator[Candi
     yield candidate("structure", title, script.text, [edit])
 
 
-def _loop_results(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield the candidate that gives a tiling as many loops as it has sizes that are not 0."""
-    script, op = complaint.script, complaint.op
+def _loop_results(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    script, op = error.script, error.op
     wanted, given = int(match[1]), int(match[2])
     if op is None:
         return
@@ -250,11 +233,10 @@ def _loop_results(complaint: Complaint, match: re.Match[str]) -> Iterator[Candid
         yield candidate("structure", title, script.text, edits)
 
 
-def _unknown_word(complaint: Complaint, match: re.Match[str]) -> Iterator[Candidate]:
-    """Yield candidates for a word that is none of those that may stand there."""
-    text = complaint.script.text
+def _unknown_word(error: TextError, match: re.Match[str]) -> Iterator[Candidate]:
+    text = error.script.text
     known = [word.strip() for word in match[1].split(",")]
-    at = complaint.offset
+    at = error.offset
     written = re.compile(r"[\w.]+").search(text, at)
     if written is None or any(c in text[at : written.start()] for c in CLOSERS.values()):
         return
@@ -265,7 +247,7 @@ def _unknown_word(complaint: Complaint, match: re.Match[str]) -> Iterator[Candid
         yield candidate("spelling", title, text, [Replacement(written.start(), written.end(), word)], doubt)
 
 
-_RULES: Mapping[str, Callable[[Complaint, re.Match[str]], Iterator[Candidate]]] = {
+_RULES: Mapping[str, Callable[[TextError, re.Match[str]], Iterator[Candidate]]] = {
     r"use of undeclared SSA value name": _undeclared,
     r"does not reference a named transform sequence": _unknown_sequence,
     r"operand #(\d+) must be Transform IR handle to (\S+) operations, but got '([^']+)'": _wrong_type,

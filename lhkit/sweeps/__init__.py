@@ -1,6 +1,6 @@
 """Sweeps over the knobs of a schedule: space, strategies, executors, store, winner, charts.
 
-- ``variant_record``: Records of variants, and the result of a sweep.
+- ``variant_record``: Variants as a sweep found them: one record each, a line of the store.
 - ``space``: The space of a sweep: axes, and the constraints between their values.
 - ``axes``: Axes of a space: the knobs of a schedule, and payloads.
 - ``constraints``: Constraints between the values of a point: expressions, Python functions, and common ones
@@ -18,7 +18,8 @@
   fresh processes.
 - ``winner``: Sequential test for the fastest of a few programs, with processes as the unit of sampling.
 - ``knob_importance``: Analysis of variance: the share of each knob in the variance of times.
-- ``sweep_files``: Sweep files: default paths of stores, and export to frames, CSV, Parquet and JSON.
+- ``sweep_files``: Stores of sweeps on disk: where they lie if nobody says, and what they hold for other
+  programs.
 - ``store_comparison``: Two stores of sweeps against each other, matched by the knobs of their variants.
 - ``sweep_summary``: Summaries of the records of a sweep: outcomes, relative times, best choices per payload.
 - ``live_sweep``: The `Sweep` object: state, events, stopping, and confirmation, while it runs and afterwards.

@@ -1,4 +1,4 @@
-"""Which elements of a whole value an operand's tile is, from indexing maps and slices."""
+"""Regions of operands from indexing maps and slices, and iterations of loop nests."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from lhkit.model.tile_picture import LoopVariable, TiledOperand, View
 
 # The indices along one axis; a range where they are evenly spaced.
 Points = range | tuple[int, ...]
-# More points than this along an axis, or more tiles than this, are not listed one by one.
+# More points along an axis, or more tiles, are not enumerated.
 _MOST_POINTS = 1 << 16
 _MOST_TILES = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """The elements of a value that are touched: the product of the points along each axis.
+    """The touched elements of a value: the product of the points along each axis.
 
     Attributes:
         axes: The points along each axis, ascending.
-        is_exact: False where what is touched is less than the product, as on a diagonal.
+        is_exact: False if fewer elements than the product are touched, as on a diagonal.
     """
 
     axes: tuple[Points, ...]
@@ -31,7 +31,7 @@ class Footprint:
 
     @property
     def elements(self) -> int:
-        """How many elements."""
+        """The number of elements."""
         count = 1
         for points in self.axes:
             count *= len(points)
@@ -49,16 +49,10 @@ class Footprint:
 def footprint(
     operand: TiledOperand, extents: Sequence[int], values: TermValues, iteration: Mapping[int, int]
 ) -> Footprint | None:
-    """Return what one execution of an op touches of an operand's whole value.
+    """Return the elements of an operand's whole value that one execution of an op touches.
 
-    Args:
-        operand: The operand.
-        extents: The extents of the op's iteration space in this iteration.
-        values: The values of terms.
-        iteration: The values of the loops around the op.
-
-    Returns:
-        None where an offset or a stride does not follow from sizes.
+    ``extents`` are those of the iteration space, ``iteration`` the values of the loops around the op. None if
+    an offset or stride does not follow from sizes.
     """
     axes: list[Points] = []
     seen: set[int] = set()
@@ -79,7 +73,7 @@ def footprint(
 
 
 def _indexed(index: int, extents: Sequence[int], values: TermValues) -> tuple[Points | None, set[int]]:
-    """Return the values of one result of an indexing map, and the dimensions that it takes."""
+    """Return the values of one result of an indexing map, and the dimensions that it uses."""
     linear = values.linear(index, "dimension")
     if linear is None:
         return None, set()
@@ -133,7 +127,7 @@ def _as_points(found: set[int]) -> Points:
 def _through(
     view: View, axes: Sequence[Points], values: TermValues, iteration: Mapping[int, int]
 ) -> list[Points] | None:
-    """Return the points of a view's source, for those of the view."""
+    """Map the points of a view to its source."""
     offsets = [values.value(t, iteration) for t in view.offsets]
     strides = [values.value(t, iteration) for t in view.strides]
     found: list[Points] = []
@@ -160,7 +154,6 @@ def _moved(points: Points, offset: int, stride: int) -> Points:
 
 
 def _inside(points: Points, extent: int) -> Points:
-    """Return the points from 0 up to an extent: the others are padding."""
     if not isinstance(points, range):
         return tuple(p for p in points if 0 <= p < extent)
     skipped = max(0, -(-(0 - points.start) // points.step))
@@ -168,10 +161,7 @@ def _inside(points: Points, extent: int) -> Points:
 
 
 def union(parts: Sequence[Footprint]) -> Footprint:
-    """Return the smallest product of points along axes that holds all of some footprints.
-
-    It is exact if they are a grid: as many elements as the product has.
-    """
+    """Return the smallest product of axes that contains all footprints; it is exact if they are a grid."""
     axes = [_joined([p.axes[a] for p in parts]) for a in range(len(parts[0].axes))]
     box = Footprint(tuple(axes))
     if len(parts) > _MOST_TILES or not all(p.is_exact for p in parts):
@@ -204,7 +194,6 @@ def _with(a: Points, b: Points) -> Points:
 
 
 def _is_grid(parts: Sequence[Footprint]) -> bool:
-    """Return True if the parts are every combination of what they are along each axis."""
     distinct = {p.axes for p in parts if p.elements}
     along = [set(column) for column in zip(*distinct, strict=True)]
     combinations = 1
@@ -213,19 +202,12 @@ def _is_grid(parts: Sequence[Footprint]) -> bool:
     return combinations == len(distinct) and distinct == set(itertools.product(*along))
 
 
-# The iterations of a loop nest whose bounds are terms: how many, which one is the n-th, which come before.
-
-
 # The value of each loop variable, by its number.
 Iteration = dict[int, int]
 
 
 class LoopNest:
-    """The loops around an op, outermost first.
-
-    Attributes:
-        loops: Numbers of the loop variables.
-    """
+    """The loops around an op, outermost first, by number of their variables."""
 
     def __init__(self, loops: Sequence[int], variables: Sequence[LoopVariable], values: TermValues) -> None:
         self.loops = tuple(loops)
@@ -233,7 +215,7 @@ class LoopNest:
         self._needs = [self._needed(at) for at in range(len(self.loops))]
 
     def _needed(self, at: int) -> frozenset[int]:
-        """Return which loops outside of a position the bounds of it and of the loops inside depend on."""
+        """Return the outer loops that the bounds of a loop and of loops inside depend on."""
         found: set[int] = set()
         for loop in self.loops[at:]:
             variable = self._variables[loop]
@@ -251,12 +233,12 @@ class LoopNest:
         bounds = [self._values.value(t, around) for t in (variable.lower, variable.upper, variable.step)]
         lower, upper, step = bounds
         if lower is None or upper is None or step is None or step <= 0:
-            message = f"how often {variable.op} {variable.name} runs does not follow from sizes"
+            message = f"the trip count of {variable.op} {variable.name} cannot be computed from sizes"
             raise usage_error(message, "A tile picture needs bounds that are numbers or extents of arguments.")
         return range(lower, upper, step)
 
     def count(self) -> int:
-        """Return how many iterations there are."""
+        """Return the number of iterations."""
         return self._count(0, {}, {})
 
     def _count(self, at: int, around: Iteration, known: dict[tuple[int, ...], int]) -> int:
@@ -275,11 +257,7 @@ class LoopNest:
         return known[key]
 
     def iteration(self, number: int) -> Iteration:
-        """Return the iteration that runs as the n-th, from 0.
-
-        Raises:
-            UsageError: There are not so many.
-        """
+        """Return the n-th iteration, from 0; UsageError if there are not so many."""
         total = self.count()
         if not 0 <= number < total:
             raise usage_error(f"there is no iteration {number}: the loops have {total}, counted from 0")
@@ -300,12 +278,9 @@ class LoopNest:
         return found
 
     def walk(self, loops: Sequence[int], around: Iteration, first: Mapping[int, range]) -> Iterator[Iteration]:
-        """Yield the values of some of the loops, in the order in which they run.
+        """Yield the values of some loops in execution order; ``first`` replaces the range of a loop.
 
-        Args:
-            loops: Which; those that their bounds depend on must be among them or in ``around``.
-            around: Values of other loops.
-            first: The values to take of a loop instead of all that it has.
+        Loops that their bounds depend on must be among them or in ``around``.
         """
         if not loops:
             yield dict(around)

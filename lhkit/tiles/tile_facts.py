@@ -1,4 +1,4 @@
-"""Tile pictures: what an iteration of the loops around a structured op touches of each operand."""
+"""The computation of a tile picture, and of a frame: the tiles of one iteration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lhkit.model.tile_picture import (
 )
 from lhkit.tiles.operand_region import Footprint, LoopNest
 from lhkit.tiles.tile_labels import axis_labels, loop_factors, loop_labels, operand_letters, operand_name
-from lhkit.tiles.visited_elements import Sweeper
+from lhkit.tiles.visited_elements import RegionTracker
 
 Shape = tuple[int | None, ...]
 
@@ -43,7 +43,7 @@ def tile_picture(
         tilings: The payload's structured ops.
         op: One of them.
         shapes: The shape of each argument of its function, ``()`` for a scalar; needed where they are dynamic.
-        argument_names: What the function's arguments are called, where the text no longer says it.
+        argument_names: The names of the function's arguments in the source.
         caches: The machine's caches, smallest first.
         first: The iteration that a still picture shows, from 0.
 
@@ -84,22 +84,14 @@ def tile_picture(
 
 
 def tile_frame(picture: TilePicture, number: int | None = None) -> TileFrame:
-    """Return what one iteration touches.
-
-    Args:
-        picture: The picture.
-        number: Which iteration, from 0; default the one that a still picture shows.
-
-    Raises:
-        UsageError: There are not so many.
-    """
+    """Return the tiles of iteration ``number``, from 0; default the one of the still picture."""
     number = picture.first if number is None else number
     op, tilings = picture.structured_op, picture.tilings
     values = TermValues(tilings.terms, picture.shapes)
     nest = LoopNest(op.loops, tilings.loops, values)
     iteration = nest.iteration(number)
     tiles = tuple(
-        _tile(Sweeper(o, op, nest, values), iteration, pictured.shown)
+        _tile(RegionTracker(o, op, nest, values), iteration, pictured.shown)
         for o, pictured in zip(op.operands, picture.operands, strict=True)
     )
     labels = ["tile", *(loop.label for loop in reversed(picture.loops))]
@@ -113,7 +105,7 @@ def tile_frame(picture: TilePicture, number: int | None = None) -> TileFrame:
 def work_of(
     tilings: Tilings, op: StructuredOp, shapes: Sequence[Sequence[int]] | None = None
 ) -> tuple[int, int]:
-    """Return an op's arithmetic and its points, over all iterations; what is not known counts as 1."""
+    """Return an op's arithmetic and its points, over all iterations; unknown extents count as 1."""
     function = _function(tilings, op)
     given = (
         shapes
@@ -137,7 +129,7 @@ def argument_shapes(
     """Return the shapes of the arguments of an op's function: those given, else those of the types.
 
     Raises:
-        UsageError: They do not fit the types.
+        UsageError: They do not match the types.
     """
     function = _function(tilings, op)
     if shapes is None:
@@ -148,7 +140,7 @@ def argument_shapes(
 
 
 def _misfit(function: Function, shapes: Sequence[Sequence[int]]) -> str:
-    """Return why shapes do not fit a function's arguments, nothing if they do."""
+    """Return why shapes do not match a function's arguments, or ""."""
     if len(shapes) != len(function.arguments):
         return f"{len(shapes)} shapes given, {len(function.arguments)} arguments taken by {function.describe()}"
     for i, (type_, shape) in enumerate(zip(function.arguments, shapes, strict=True)):
@@ -173,10 +165,10 @@ def _numbers(
 
 
 def _unknown(op: StructuredOp, given: Sequence[Shape]) -> UsageError:
-    message = f"how large {op.name} in @{op.function} is does not follow from what is known"
+    message = f"the extents of {op.name} in @{op.function} cannot be computed from known sizes"
     dynamic = [i for i, shape in enumerate(given) if None in shape]
     if not dynamic:
-        return usage_error(message, "It is computed from data: there is no picture of that.")
+        return usage_error(message, "They depend on data: no picture can be drawn.")
     which = ", ".join(f"argument {i}" for i in dynamic)
     return usage_error(f"{message}: {which} of dynamic shape", "Say how large: shapes=((512, 512), …).")
 
@@ -222,9 +214,9 @@ def _operand(
 
 
 def _shown(shape: Sequence[int], moves: Sequence[bool]) -> tuple[int, ...]:
-    """Return the axes to draw: those that the tile moves along before others, long ones before short ones.
+    """Return the axes to draw: moving axes before others, then long ones before short ones.
 
-    What is at least half as long as the longest counts as long; of equal axes the first are taken.
+    An axis at least half as long as the longest counts as long.
     """
     if len(shape) <= 2:
         return tuple(range(len(shape)))
@@ -235,7 +227,7 @@ def _shown(shape: Sequence[int], moves: Sequence[bool]) -> tuple[int, ...]:
     return tuple(sorted(ranked[:2]))
 
 
-def _tile(sweeper: Sweeper, iteration: Mapping[int, int], shown: Sequence[int]) -> OperandTile:
+def _tile(sweeper: RegionTracker, iteration: Mapping[int, int], shown: Sequence[int]) -> OperandTile:
     row, rows, trend, coarse = sweeper.way(iteration, shown)
     return OperandTile(
         tile=_part(sweeper.at(iteration)),

@@ -1,4 +1,4 @@
-"""A tile picture as a piece of a page: frames to step through, the first iterations side by side, text."""
+"""A tile picture as HTML with frames to step through."""
 
 from __future__ import annotations
 
@@ -16,14 +16,10 @@ _FRAMES = 16
 
 
 def tiles_html(picture: TilePicture, count: int = _FRAMES) -> str:
-    """Return a tile picture as HTML inside of an element of class ``lh``.
+    """Return a tile picture as HTML in an element of class ``lh``.
 
-    Under the still picture the frames of the first iterations are hidden in elements with ``data-frame``, for a
-    script to step through. Without one there are the first iterations side by side, folded.
-
-    Args:
-        picture: The picture.
-        count: At most how many frames; 0 for the still picture alone.
+    Up to ``count`` frames are hidden in elements with ``data-frame`` for a script to step through; without a
+    script the first iterations are shown side by side, folded.
     """
     still = element(
         "div", tiles_svg(picture, themed=False), class_="lh-tiles-still", data_iteration=picture.first

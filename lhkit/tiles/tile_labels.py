@@ -1,4 +1,4 @@
-"""Letters for the dimensions, loops and operands of a structured op, as one would put them on a blackboard."""
+"""Letters for the dimensions, loops and operands of a structured op."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def dimension_letter(dimension: int) -> str:
 
 
 def operand_letters(op: StructuredOp) -> tuple[str, ...]:
-    """Return a letter for each operand: A, B for inputs and C for the output, D, E, … for more inputs."""
+    """Return a letter for each operand: C for the output, A, B, D, E, … for inputs."""
     inputs = iter(_INPUTS)
     several = sum(o.is_output for o in op.operands) > 1
     letters: list[str] = []
@@ -33,7 +33,7 @@ def operand_letters(op: StructuredOp) -> tuple[str, ...]:
 
 
 def operand_name(operand: TiledOperand, argument_names: Sequence[str]) -> str:
-    """Return what an operand's value is called, or where it comes from."""
+    """Return the name of an operand's value, or its origin."""
     if operand.base_op == "argument":
         written = operand.base.removeprefix("%arg")
         known = written.isdigit() and int(written) < len(argument_names)
@@ -46,11 +46,7 @@ def operand_name(operand: TiledOperand, argument_names: Sequence[str]) -> str:
 
 
 def loop_factors(operand: TiledOperand, axis: int, values: TermValues) -> dict[int, int] | None:
-    """Return by how much an operand's tile moves along an axis of the whole, for each loop that moves it.
-
-    Returns:
-        None if the offset is not linear.
-    """
+    """Return the move of an operand's tile along an axis per loop step; None if the offset is not linear."""
     factors: dict[int, int] = {}
     at, scale = axis, 1
     for view in reversed(operand.views):  # from the whole inwards
@@ -67,7 +63,7 @@ def loop_factors(operand: TiledOperand, axis: int, values: TermValues) -> dict[i
 
 
 def axis_labels(operand: TiledOperand, values: TermValues) -> tuple[str, ...]:
-    """Return which dimensions of the op run along each axis of an operand's whole value."""
+    """Return the dimensions of the op along each axis of an operand's whole value."""
     labels = [_expression(index, values) for index in operand.map]
     for view in operand.views:
         outer = [""] * len(view.offsets)
@@ -89,7 +85,7 @@ def _expression(index: int, values: TermValues) -> str:
 
 
 def loop_labels(op: StructuredOp, loops: Sequence[LoopVariable], values: TermValues) -> tuple[str, ...]:
-    """Return a label for each loop around an op: the letter of the dimension that it moves along, or its name.
+    """Return a label for each loop: the letter of the dimension that it tiles, or its name.
 
     Several loops along one dimension are numbered, the outer first.
     """
@@ -108,7 +104,7 @@ def loop_labels(op: StructuredOp, loops: Sequence[LoopVariable], values: TermVal
 
 
 def _moved_dimension(loop: int, op: StructuredOp, values: TermValues) -> str:
-    """Return the letter of a dimension that stands alone on an axis that a loop moves along."""
+    """Return the letter of a dimension that is alone on an axis that a loop moves along."""
     letters = {dimension_letter(d) for d in range(len(op.extents))}
     for operand in reversed(op.operands):  # the output's axes are the plainest
         for axis, label in enumerate(axis_labels(operand, values)):

@@ -1,4 +1,4 @@
-"""Where a tile picture puts what: operands to one scale, a product as one writes it on a blackboard."""
+"""Positions of operands: to one scale, a matrix product as on paper."""
 
 from __future__ import annotations
 
@@ -22,19 +22,15 @@ _WIDEST_CAPTION = 290.0
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """An operand as it is drawn, in pixels.
+    """An operand as drawn, in pixels; x and y are its upper left corner.
 
     Attributes:
         operand: Its number.
-        x: Left edge of the rectangle.
-        y: Upper edge of the rectangle.
-        width: Of the rectangle.
-        height: Of the rectangle.
         caption: Lines of text above it: letter and name first.
-        caption_width: How wide the lines may be.
-        down: What runs along its left edge, empty for a strip.
-        across: What runs along its lower edge.
-        behind: How many sheets are hinted at behind it.
+        caption_width: Maximal width of the lines.
+        down: Label of the left edge, "" for a strip.
+        across: Label of the lower edge.
+        behind: Number of sheets hinted at behind it.
         is_to_scale: False where an edge would be too short to see.
     """
 
@@ -53,14 +49,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class TileLayout:
-    """Where everything goes.
-
-    Attributes:
-        sheets: One an operand.
-        corner: Left and upper edge, width and height of the free corner of a product, None for other layouts.
-        height: How far down it goes.
-        width: How far right.
-    """
+    """The positions of all sheets; ``corner`` is the free corner of a product (x, y, width, height)."""
 
     sheets: tuple[Sheet, ...]
     corner: tuple[float, float, float, float] | None
@@ -69,14 +58,7 @@ class TileLayout:
 
 
 def lay_out(picture: TilePicture, frame: TileFrame, *, top: float = 0.0, small: bool = False) -> TileLayout:
-    """Return where the operands of a picture go.
-
-    Args:
-        picture: The picture.
-        frame: The iteration.
-        top: Where to begin.
-        small: For one of several small pictures: without captions.
-    """
+    """Return the positions of the operands; small pictures have no captions."""
     shape = _product(picture.operands)
     flat = all(len(o.shown) == 1 for o in picture.operands)
     blocks = [_Block(i, o, frame, small=small, flat=flat) for i, o in enumerate(picture.operands)]
@@ -84,7 +66,7 @@ def lay_out(picture: TilePicture, frame: TileFrame, *, top: float = 0.0, small: 
 
 
 class _Block:
-    """An operand and its caption, before it has a place."""
+    """An operand and its caption, before it is placed."""
 
     def __init__(
         self, number: int, operand: PicturedOperand, frame: TileFrame, *, small: bool, flat: bool
@@ -120,7 +102,6 @@ class _Block:
         return min(wide, WIDTH - 2 * _AXIS if self.is_flat else _WIDEST_CAPTION)
 
     def placed(self, x: float, y: float, scale: float, room: float) -> Sheet:
-        """Return the operand with its rectangle's upper left corner at a place."""
         width, height = self.size(scale)
         names = [self.operand.axes[a] for a in self.operand.shown]
         exact = self.columns * scale >= _LEAST and (self.rows is None or self.rows * scale >= _LEAST)
@@ -140,7 +121,7 @@ class _Block:
 
 
 def _product(operands: Sequence[PicturedOperand]) -> tuple[int, int, int] | None:
-    """Return the operands that stand left, above and in the corner between, if they are those of a product."""
+    """Return the operands at the left, above and in the corner if they form a matrix product."""
     outputs = [i for i, o in enumerate(operands) if o.is_output]
     if len(outputs) != 1 or len(operands) != 3 or any(len(o.shown) != 2 for o in operands):
         return None
@@ -162,7 +143,7 @@ def _as_product(blocks: list[_Block], shape: tuple[int, int, int], top: float, *
     axis = 0.0 if small else _AXIS
     left_width, left_height = left.size(scale)
     above_width, above_height = above.size(scale)
-    # Captions may be wider than what they stand above.
+    # Captions may be wider than the rectangles below them.
     first_width = max(left_width, left.caption_width)
     second_width = max(above_width, above.caption_width, output.caption_width)
     x0, y0 = axis, top + above.caption_height

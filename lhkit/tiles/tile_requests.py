@@ -1,4 +1,4 @@
-"""Tile pictures of payloads and traces: the facts come from the worker, the rest is computed here."""
+"""Tile pictures of payloads and traces; the worker reads the structured ops."""
 
 from __future__ import annotations
 
@@ -21,31 +21,27 @@ from lhkit.traces.record.handle_history import PayloadHistory
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.timing_conditions import cache_levels
 
-# Which structured op of a payload a tile picture is of: that with most work, or the one that is asked for.
-
-
 _LOOPS = ("scf.for", "scf.forall", "scf.parallel", "affine.for")
 
 
 def most_work(
     tilings: Tilings, ops: Iterable[StructuredOp], shapes: Sequence[Sequence[int]] | None = None
 ) -> StructuredOp | None:
-    """Return the op that computes most; of equal ones that with most points, and of those the first."""
+    """Return the op with most arithmetic, then most points, then the first."""
     ranked = sorted(ops, key=lambda o: (work_of(tilings, o, shapes), -o.number), reverse=True)
     return ranked[0] if ranked else None
 
 
 def total_work(tilings: Tilings, shapes: Sequence[Sequence[int]] | None = None) -> tuple[int, int]:
-    """Return the arithmetic and the points of all ops together that something lasting depends on."""
+    """Return the arithmetic and the points of all live ops."""
     works = [work_of(tilings, o, shapes) for o in tilings.ops if o.is_live]
     return sum(w[0] for w in works), sum(w[1] for w in works)
 
 
 def ops_by_id(trace: Trace, step: int, tilings: Tilings) -> dict[str, StructuredOp]:
-    """Return which structured op of the payload after a step is which op of the trace.
+    """Return the structured ops after a step by id of the trace's op.
 
-    A snapshot does not carry ids. Ops are told apart by name and by the loops around them; where that leaves
-    several, they are taken in the order in which they were made.
+    Ops are matched by name and enclosing loops, several of them in the order of creation.
     """
     history = PayloadHistory(trace)
     now = _next_step(trace, step)
@@ -65,7 +61,7 @@ def ops_by_id(trace: Trace, step: int, tilings: Tilings) -> dict[str, Structured
 
 
 def _next_step(trace: Trace, step: int) -> int:
-    """Return the step that ended after another one; the number of steps where that was the last."""
+    """Return the step that ended after another one; the number of steps if that was the last."""
     if step < 0:
         return trace.step_records[0].index if trace.step_records else 0
     ended = [s.index for s in trace.steps_by_end()]
@@ -85,13 +81,13 @@ def _path(trace: Trace, op: PayloadOp) -> tuple[str, ...]:
 
 
 def handles_to(trace: Trace, step: int, op_id: str) -> tuple[str, ...]:
-    """Return the ids of the handles that are live after a step and hold an op."""
+    """Return the ids of the live handles to an op after a step."""
     states = trace.states_after(step)
     return tuple(h for h, c in states.items() if c.state == "live" and op_id in c.payload)
 
 
 def last_step_of_handle(trace: Trace, handle_id: str) -> tuple[int, str] | None:
-    """Return the last step after which a handle held a structured op, and the op's id; None if it never did."""
+    """Return the last step after which a handle pointed to a structured op, and the op's id, or None."""
     found: tuple[int, str] | None = None
     held: str | None = None
     for step in trace.steps_by_end():
@@ -107,7 +103,7 @@ def last_step_of_handle(trace: Trace, handle_id: str) -> tuple[int, str] | None:
 
 
 def last_step_of_op(trace: Trace, op_id: str) -> int:
-    """Return the last step after which a payload op was there; -1 for the payload as given."""
+    """Return the last step after which a payload op existed; -1 for the payload as given."""
     died = trace.op(op_id).died
     ended = [s.index for s in trace.steps_by_end() if s.status != "not-run"]
     if died is not None:
@@ -116,9 +112,9 @@ def last_step_of_op(trace: Trace, op_id: str) -> int:
 
 
 def steps_to_look_at(trace: Trace) -> list[int]:
-    """Return the steps after which to look for structured ops, the last one first.
+    """Return the steps after which to search for structured ops, the last one first.
 
-    Where the trace says which step erased which op: the last, and each before one that erased a structured op.
+    If erased ops are recorded: the last step, and each before one that erased a structured op.
     """
     steps = [s.step for s in trace.snapshots]
     erased = {o.died for o in trace.op_records if o.name.startswith("linalg.")}
@@ -129,17 +125,8 @@ def steps_to_look_at(trace: Trace) -> list[int]:
     return steps[::-1]
 
 
-# What the arguments of a function are called in a payload's text; printed IR no longer says it.
-
-
 def argument_names(text: str, function: str, count: int) -> tuple[str, ...]:
-    """Return the names of a function's arguments, with ``%``; none where the text does not show them.
-
-    Args:
-        text: The payload as its author wrote it.
-        function: The function's name without ``@``.
-        count: How many arguments it has.
-    """
+    """Return the names of a function's arguments, with ``%``; none where the text does not show them."""
     match = re.search(rf'@"?{re.escape(function)}"?\s*\(', text)
     if match is None:
         return ()
@@ -157,7 +144,7 @@ def argument_names(text: str, function: str, count: int) -> tuple[str, ...]:
 
 Shapes = Sequence[Sequence[int]] | None
 _MOST_KEPT = 64
-_MISSING = "A tile picture is of a structured op: a linalg op that says by maps which elements it touches."
+_MISSING = "A tile picture shows a structured op: a linalg op with indexing maps."
 
 
 def tile_picture_of(
@@ -173,12 +160,12 @@ def tile_picture_of(
     """Return the tile picture of a structured op, in a trace or in a payload.
 
     Args:
-        shown: A trace, or a payload as it stands.
-        op: Which op: a handle by name or id (``%tiled``, ``h3``), a payload op by id (``o12``) or by name
+        shown: A trace, or a payload.
+        op: A handle by name or id (``%tiled``, ``h3``), a payload op by id (``o12``) or by name
             (``linalg.matmul``, the one with most work), or a number among the linalg ops of the text, from 0.
             Default: the one with most work.
-        step: The step of the trace after which to look, -1 for the payload as given. Default: the last one at
-            which most of the payload's work, or the op that is asked for, was still in structured ops.
+        step: The step of the trace after which to search, -1 for the payload as given. Default: the last one at
+            which most of the payload's work, or ``op``, was still in structured ops.
         iteration: The iteration that a still picture shows, from 0.
         shapes: The shape of each argument, ``()`` for a scalar; needed where they are dynamic.
         caches: Caches to compare with, smallest first; default this machine's.
@@ -211,7 +198,7 @@ def tile_picture_of(
 
 @functools.lru_cache(maxsize=_MOST_KEPT)
 def read_tilings(name: str, content: bytes, worker: Worker) -> Tilings:
-    """Return the structured ops of a payload's text, as the worker reads them."""
+    """Return the structured ops of a payload's text."""
     described, body = describe_sources([(name, content)], role="payload")
     return from_json(Tilings, worker.request("tilings", {"sources": described}, body).header["tilings"])
 
@@ -220,21 +207,19 @@ Choice = tuple[int, StructuredOp, str | None, tuple[str, ...]]
 
 
 class _Source:
-    """Where the op is looked for: the snapshots of a trace, or one payload."""
+    """The snapshots of a trace, or one payload."""
 
     def __init__(self, shown: Trace | Payload, shapes: Shapes, worker: Worker) -> None:
         self._shown, self._shapes, self._worker = shown, shapes, worker
 
     @property
     def written_text(self) -> str:
-        """The payload as its author wrote it, as far as that is known."""
         if isinstance(self._shown, Payload):
             return self._shown.text
         provenance = self._shown.provenance
         return provenance.payload.text if provenance else ""
 
     def read(self, step: int) -> Tilings:
-        """Return the structured ops after a step."""
         if isinstance(self._shown, Payload):
             return read_tilings(self._shown.source, self._shown.content, self._worker)
         text = self._shown.snapshot_text(step)
@@ -245,21 +230,21 @@ class _Source:
         return read_tilings(self._shown.payload.source, text.encode(), self._worker)
 
     def choose(self, op: str | int | None, step: int | None) -> Choice:
-        """Return the step to look at, the op there, its id where that is known, and what to say with it."""
+        """Return the step, the op, its id or None, and notes for the reader."""
         if isinstance(self._shown, Payload):
             if step is not None:
                 raise usage_error("a payload has no steps; give a trace to choose one")
             return -1, self._pick(self.read(-1), op, f"in {self._shown.source}"), None, ()
         trace = self._shown
         if not trace.snapshots:
-            raise usage_error("this trace knows no payload: it ended before the first step")
+            raise usage_error("the trace has no payload: it ended before the first step")
         op_id = None
         if isinstance(op, str) and not op.startswith("linalg."):
             step, op_id = self._identified(trace, op, step)
         notes: tuple[str, ...] = ()
         if step is None:
             step = self._last_step(trace, op)
-            notes = self._farewell(trace, step)
+            notes = self._gone_note(trace, step)
         tilings = self.read(step)
         ids = ops_by_id(trace, step, tilings)
         if op_id is not None:
@@ -271,7 +256,6 @@ class _Source:
 
     @staticmethod
     def _identified(trace: Trace, op: str, step: int | None) -> tuple[int, str]:
-        """Return the step to look at and the op's id, for an op or a handle that is named."""
         if any(o.id == op for o in trace.op_records):
             return (last_step_of_op(trace, op) if step is None else step), op
         record = find_handle(trace, op)
@@ -282,11 +266,11 @@ class _Source:
             )
             found = next((r for r in held if trace.op(r).name.startswith("linalg.")), None)
             if found is None:
-                raise usage_error(f"{record.name} holds no structured op after step {step}", _MISSING)
+                raise usage_error(f"{record.name} points to no structured op after step {step}", _MISSING)
             return step, found
         last = last_step_of_handle(trace, record.id)
         if last is None:
-            raise usage_error(f"{record.name} never held a structured op", _MISSING)
+            raise usage_error(f"{record.name} never pointed to a structured op", _MISSING)
         return last
 
     def _pick(self, tilings: Tilings, op: str | int | None, where: str) -> StructuredOp:
@@ -303,7 +287,7 @@ class _Source:
         return found
 
     def _last_step(self, trace: Trace, op: str | int | None) -> int:
-        """Return the last step after which half of the payload's work, or an op that is named, was there."""
+        """Return the last step after which half of the payload's work, or a named op, was left."""
         if isinstance(op, int):
             return trace.snapshots[-1].step
         given = self.read(trace.snapshots[0].step)
@@ -322,8 +306,7 @@ class _Source:
         return trace.snapshots[0].step
 
     @staticmethod
-    def _farewell(trace: Trace, step: int) -> tuple[str, ...]:
-        """Return what to say where the op is gone by the end."""
+    def _gone_note(trace: Trace, step: int) -> tuple[str, ...]:
         steps = [s.step for s in trace.snapshots]
         following = steps[steps.index(step) + 1 :]
         if not following:

@@ -1,4 +1,4 @@
-"""One operand of a tile picture as SVG: the tile filled, what was visited hatched, passes outlined, its way."""
+"""One operand of a tile picture as SVG."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lhkit.tiles.tile_text import place_text
 
 _LEAST_TILE = 3.0
 _LARGE_TILE = 10.0
-# Rows of a way that lie closer are not told apart.
+# Rows of a path that are closer cannot be distinguished.
 _ROWS_APART = 7.0
 _MOST_OUTLINES = 3
 
 
 class _Scale:
-    """From elements of an operand to pixels of its sheet."""
+    """Maps elements of an operand to pixels of its sheet."""
 
     def __init__(self, sheet: Sheet, operand: PicturedOperand) -> None:
         self._sheet = sheet
@@ -30,7 +30,6 @@ class _Scale:
         return start + (length * at / self._shape[axis] if axis is not None and self._shape[axis] else 0.0)
 
     def point(self, index: tuple[float, ...]) -> tuple[float, float]:
-        """Return where an element is drawn."""
         down, across = self._axes
         y = self._sheet.y + self._sheet.height / 2
         if down is not None:
@@ -43,7 +42,6 @@ class _Scale:
         return x, y
 
     def box(self, box: Box, least: float = 0.0) -> dict[str, float]:
-        """Return a rectangle as attributes, at least so wide and high."""
         x0, y0 = self.point(tuple(float(low) for low, _ in box))
         x1, y1 = self.point(tuple(float(high) for _, high in box))
         if self._axes[0] is None:
@@ -57,14 +55,9 @@ class _Scale:
 
 
 def draw_sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str, *, small: bool = False) -> str:
-    """Return an operand at an iteration.
+    """Return an operand at an iteration; ``hatch`` is the pattern of visited parts.
 
-    Args:
-        sheet: Where it goes.
-        picture: The picture.
-        frame: The iteration.
-        hatch: Id of the pattern for what was visited before.
-        small: Without passes, way and caption.
+    Small sheets have no passes, path and caption.
     """
     operand, tile = picture.operands[sheet.operand], frame.tiles[sheet.operand]
     scale = _Scale(sheet, operand)
@@ -90,7 +83,6 @@ def draw_sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str,
 
 
 def _behind(sheet: Sheet) -> str:
-    """Return the sheets behind one, as edges that show."""
     return "".join(
         element(
             "rect",
@@ -112,13 +104,13 @@ def _ground(sheet: Sheet) -> str:
 
 
 def _same_sheet(part: Box, tile: Box, shown: tuple[int, ...]) -> bool:
-    """Return True if a part and the tile have something in common along the axes that are not drawn."""
+    """Return True if a part and the tile overlap along the hidden axes."""
     hidden = [a for a in range(len(tile)) if a not in shown]
     return all(part[a][0] < tile[a][1] and tile[a][0] < part[a][1] for a in hidden)
 
 
 def _passes(tile: OperandTile, scale: _Scale, operand: PicturedOperand) -> list[str]:
-    """Return outlines of what loops touch in a pass, those that differ from the tile and the whole."""
+    """Return outlines of the passes of loops that differ from the tile and the whole."""
     whole = tuple((0, n) for n in operand.shape)
     seen = {_on_sheet(whole, operand.shown), _on_sheet(tile.tile.box, operand.shown)}
     found: list[str] = []
@@ -148,7 +140,7 @@ def _tile(picture: TilePicture, operand: PicturedOperand, tile: OperandTile, sca
 
 
 def _way(tile: OperandTile, scale: _Scale) -> str:
-    """Return the way of the tile: rows and the jumps between them, or one row and where the rows go."""
+    """Return the path of the tile: rows and the jumps between them, or one row and the trend."""
     if tile.row is None:
         return ""
     parts = [_rows(tile.coarse_rows, scale, width=0.8, opacity=0.4)]
@@ -177,7 +169,6 @@ def _rows(rows: tuple[Sweep, ...], scale: _Scale, *, width: float, opacity: floa
 
 
 def _arrow(a: tuple[float, float], b: tuple[float, float]) -> str:
-    """Return the path of an arrow; a dot where it goes nowhere."""
     length = math.dist(a, b)
     line = f"M{a[0]:.1f} {a[1]:.1f}L{b[0]:.1f} {b[1]:.1f}"
     if length < 6:

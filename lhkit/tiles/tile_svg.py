@@ -1,4 +1,4 @@
-"""Tile pictures as SVG: operands with the tile, the loops around it, and bytes beside caches."""
+"""Tile pictures as SVG: operands, loops, and bytes compared with caches."""
 
 from __future__ import annotations
 
@@ -26,30 +26,18 @@ _BAR_X, _BAR_WIDTH, _BAR_HEIGHT = 118.0, 250.0, 12.0
 
 
 def tiles_svg(picture: TilePicture, iteration: int | None = None, *, themed: bool = True) -> str:
-    """Return a tile picture at an iteration as SVG.
-
-    Args:
-        picture: The picture.
-        iteration: Which iteration, from 0; default the one that a still picture shows.
-        themed: Follow the reader's theme; without it the colours are the light ones.
-    """
+    """Return a tile picture as SVG at an iteration, from 0; default the one of the still picture."""
     return tiles_at(picture, picture.first if iteration is None else iteration, themed=themed)[1]
 
 
 def tiles_at(picture: TilePicture, iteration: int, *, themed: bool = True) -> tuple[str, str]:
-    """Return an iteration in words, and its picture as SVG.
-
-    Args:
-        picture: The picture.
-        iteration: Which iteration, from 0.
-        themed: Follow the reader's theme; without it the colours are the light ones.
-    """
+    """Return an iteration in words, and its picture as SVG."""
     frame = tile_frame(picture, iteration)
     return iteration_text(picture, frame), _drawn(picture, frame, "still", themed=themed)
 
 
 def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -> str:
-    """Return a picture; ``role`` keeps apart what may stand in one page and be hidden without the other."""
+    """Return a picture; ``role`` makes ids unique between visible and hidden pictures of a page."""
     hatch = _hatch_id(picture, frame, role)
     head, top = _head(picture, frame)
     layout = lay_out(picture, frame, top=top)
@@ -67,28 +55,17 @@ def _drawn(picture: TilePicture, frame: TileFrame, role: str, *, themed: bool) -
 
 
 def tiles_frames(picture: TilePicture, count: int = 16, *, themed: bool = True) -> tuple[tuple[str, str], ...]:
-    """Return the picture at the first iterations for stepping through, as (which iteration, SVG) each.
-
-    Args:
-        picture: The picture.
-        count: At most how many.
-        themed: Follow the reader's theme.
-    """
+    """Return (iteration in words, SVG) of at most ``count`` first iterations."""
     frames = [tile_frame(picture, n) for n in range(min(count, picture.iterations))]
     return tuple((iteration_text(picture, f), _drawn(picture, f, "frame", themed=themed)) for f in frames)
 
 
 def tiles_multiples_svg(picture: TilePicture, count: int = 8, *, themed: bool = True) -> str:
-    """Return the first iterations side by side, small: the order in which the loops visit the tiles.
-
-    Args:
-        picture: The picture.
-        count: At most how many.
-        themed: Follow the reader's theme.
-    """
+    """Return at most ``count`` first iterations side by side, small."""
     frames = [tile_frame(picture, n) for n in range(min(count, picture.iterations))]
     layouts = [lay_out(picture, frame, top=LINE + 8, small=True) for frame in frames]
-    labels = [_short_label(picture, frame) for frame in frames]
+    values = [" ".join(f"{x.label}={v}" for x, v in zip(picture.loops, f.values, strict=True)) for f in frames]
+    labels = [f"{f.number + 1}: {v}" if v else picture.op for f, v in zip(frames, values, strict=True)]
     wide = max([x.width for x in layouts] + [text_width(t, FONT - 1) for t in labels]) + 24
     tall = max(x.height for x in layouts) + 14
     columns = max(1, int(WIDTH // wide))
@@ -105,11 +82,6 @@ def tiles_multiples_svg(picture: TilePicture, count: int = 8, *, themed: bool = 
     return svg(*size, _hatch(hatch), *parts, label=said, themed=themed)
 
 
-def _short_label(picture: TilePicture, frame: TileFrame) -> str:
-    values = " ".join(f"{x.label}={v}" for x, v in zip(picture.loops, frame.values, strict=True))
-    return f"{frame.number + 1}: {values}" if values else picture.op
-
-
 def _hatch_id(picture: TilePicture, frame: TileFrame, role: str) -> str:
     # A pattern in a part of a page that is hidden is not drawn elsewhere either, so none is shared.
     return drawing_id(role, picture.op, str(picture.step), repr(picture.operands), repr(frame))
@@ -124,7 +96,6 @@ def _hatch(name: str) -> str:
 
 
 def _head(picture: TilePicture, frame: TileFrame) -> tuple[str, float]:
-    """Return the title and what has to be said, and where it ends."""
     lines = [element("text", escaped(picture.op), y=FONT, font_size=15, font_weight=700, fill="ink")]
     y = FONT + LINE + 3
     where = fitted(iteration_text(picture, frame), WIDTH, FONT, mono=False)
@@ -137,7 +108,6 @@ def _head(picture: TilePicture, frame: TileFrame) -> tuple[str, float]:
 
 
 def _broken(text: str, width: float) -> Iterable[str]:
-    """Yield a text in lines that fit a width."""
     line = ""
     for word in text.split():
         longer = f"{line} {word}".strip()
@@ -157,7 +127,6 @@ def _loops_fit(picture: TilePicture, frame: TileFrame, layout: TileLayout) -> bo
 
 
 def _loop_lines(picture: TilePicture, frame: TileFrame) -> list[str]:
-    """Return the loops as text, indented as they are nested."""
     pairs = zip(picture.loops, frame.values, strict=True)
     return ["\u00a0\u00a0" * depth + loop_text(loop, value) for depth, (loop, value) in enumerate(pairs)]
 
@@ -172,7 +141,7 @@ def _loops(picture: TilePicture, frame: TileFrame, x: float, y: float) -> str:
 
 
 def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str, float]:
-    """Return the bytes of a tile and of each pass as bars beside the caches, and where they end."""
+    """Return the bytes of a tile and of each pass as bars beside the caches, and their lower edge."""
     shown = working_sets_shown(picture, frame)
     sizes = [w.total_bytes for w in shown if w.total_bytes] + [c.size_bytes for c in picture.caches]
     if not sizes:
@@ -214,7 +183,6 @@ def _working_sets(picture: TilePicture, frame: TileFrame, y: float) -> tuple[str
 
 
 def _legend(y: float, layout: TileLayout, hatch: str) -> str:
-    """Return what the marks mean, in a line."""
     parts = []
     x = 0.0
     signs = (
@@ -227,6 +195,6 @@ def _legend(y: float, layout: TileLayout, hatch: str) -> str:
         parts.append(element("text", text, x=x + 20, y=y + 9, font_size=11, fill="faint"))
         x += 36 + text_width(text, 11, mono=False)
     if not all(s.is_to_scale for s in layout.sheets):
-        said = "short edges drawn longer than they are"
+        said = "short edges are not to scale"
         parts.append(element("text", said, x=x, y=y + 9, font_size=11, fill="faint"))
     return "".join(parts)

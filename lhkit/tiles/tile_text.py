@@ -1,4 +1,4 @@
-"""A tile picture in words: what its captions say, and all of it as plain text."""
+"""A tile picture as text, and the texts of its captions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def iteration_text(picture: TilePicture, frame: TileFrame) -> str:
 
 
 def loop_text(loop: PicturedLoop, value: int) -> str:
-    """Return a loop with where it is: ``scf.for k = 64 (2/8 by 64)``, the second of eight values 64 apart."""
+    """Return a loop with its progress: ``scf.for k = 64 (2/8 by 64)``."""
     run = (value - loop.first) // loop.step + 1
     order = ", in any order" if loop.op in ("scf.forall", "scf.parallel") else ""
     return f"{loop.op} {loop.label} = {value} ({run}/{loop.count} by {loop.step}{order})"
@@ -45,7 +45,7 @@ def tile_text(operand: PicturedOperand, part: Part) -> str:
 
 
 def place_text(part: Part) -> str:
-    """Return where a part stands, as slices: ``0:16, 1:32:2``."""
+    """Return the place of a part, as slices: ``0:16, 1:32:2``."""
     said = []
     for (low, high), count, step in zip(part.box, part.counts, part.steps, strict=True):
         gaps = "" if count < 2 or step == 1 else f":{step}" if step else " in part"
@@ -54,7 +54,7 @@ def place_text(part: Part) -> str:
 
 
 def reuse_text(operand: PicturedOperand) -> str:
-    """Return how often a tile is used again: in a row, and after others."""
+    """Return how often a tile is reused: consecutively, and after others."""
     said = []
     if operand.stays > 1:
         said.append(f"stays for {operand.stays:,} iterations")
@@ -66,7 +66,7 @@ def reuse_text(operand: PicturedOperand) -> str:
 
 
 def hidden_text(operand: PicturedOperand, tile: OperandTile) -> str:
-    """Return where the tile stands along the axes that are not drawn; empty where all are."""
+    """Return the place of the tile along hidden axes, or ""."""
     said = []
     for axis, (low, high) in enumerate(tile.tile.box):
         if axis in operand.shown or operand.shape[axis] == 1:
@@ -83,7 +83,7 @@ def hidden_text(operand: PicturedOperand, tile: OperandTile) -> str:
 
 
 def pass_text(working_set: WorkingSet) -> str:
-    """Return what a working set is of."""
+    """Return the label of a working set."""
     return "one tile" if working_set.label == "tile" else f"a pass of {working_set.label}"
 
 
@@ -99,7 +99,7 @@ def fits_text(working_set: WorkingSet, picture: TilePicture) -> str:
 
 
 def working_sets_shown(picture: TilePicture, frame: TileFrame, most: int = 5) -> tuple[WorkingSet, ...]:
-    """Return the working sets to show: those of loops that run once, or add nothing, are left out."""
+    """Return the working sets to show, without loops that run once or add nothing."""
     counts = [1, *(loop.count for loop in reversed(picture.loops))]
     kept: list[WorkingSet] = []
     for each, count in zip(frame.working_sets, counts, strict=True):
@@ -109,12 +109,7 @@ def working_sets_shown(picture: TilePicture, frame: TileFrame, most: int = 5) ->
 
 
 def tiles_text(picture: TilePicture, iteration: int | None = None) -> str:
-    """Return a tile picture as plain text.
-
-    Args:
-        picture: The picture.
-        iteration: Which iteration, from 0; default the one that a still picture shows.
-    """
+    """Return a tile picture as plain text at an iteration, from 0; default the one of the still picture."""
     frame = tile_frame(picture, iteration)
     lines = [picture.op, *picture.notes, iteration_text(picture, frame)]
     for depth, (loop, value) in enumerate(zip(picture.loops, frame.values, strict=True)):

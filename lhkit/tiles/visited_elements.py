@@ -1,4 +1,4 @@
-"""What of an operand was touched: at an iteration, before it, in a pass of a loop, and on which way."""
+"""Regions of an operand over iterations: tile, visited part, passes of loops, path."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lhkit.model.tile_picture import StructuredOp, Sweep, TiledOperand
 from lhkit.tiles.operand_region import Footprint, LoopNest, Points, footprint, spread, union
 from lhkit.tiles.tile_labels import loop_factors
 
-# Up to so many tiles are joined one by one; beyond it by the steps of the loops.
+# Up to so many tiles are united one by one, more by the steps of the loops.
 _MOST_JOINED = 48
 _MOST_ROWS = 16
 
 
-class Sweeper:
+class RegionTracker:
     """Follows one operand through the iterations of an op."""
 
     def __init__(self, operand: TiledOperand, op: StructuredOp, nest: LoopNest, values: TermValues) -> None:
@@ -34,7 +34,7 @@ class Sweeper:
         return found
 
     def at(self, iteration: Mapping[int, int]) -> Footprint:
-        """Return what an iteration touches.
+        """Return the elements that an iteration touches.
 
         Raises:
             UsageError: An offset or a size does not follow from sizes.
@@ -44,12 +44,12 @@ class Sweeper:
         found = footprint(self._operand, known, self._values, iteration) if len(known) == len(extents) else None
         if found is None:
             raise usage_error(
-                f"where an operand of {self._op.name} stands does not follow from sizes and loops"
+                f"the position of an operand of {self._op.name} cannot be computed from sizes and loops"
             )
         return found
 
     def visited(self, iteration: Mapping[int, int]) -> list[Footprint]:
-        """Return what the iterations before one touched, as few parts."""
+        """Return the elements that earlier iterations touched, in few parts."""
         parts: list[Footprint] = []
         for at, loop in enumerate(self._nest.loops):
             if loop in self._operand.base_loops:  # what was touched before is another value
@@ -62,16 +62,14 @@ class Sweeper:
         return [p for i, p in enumerate(parts) if p.elements and not _is_held(p, i, parts)]
 
     def passes(self, iteration: Mapping[int, int]) -> list[Footprint]:
-        """Return what each loop touches while those around it stand still, outermost first."""
+        """Return the elements that each loop touches in one run, outermost first."""
         loops = self._nest.loops
         return [self.region({n: iteration[n] for n in loops[:at]}, {}) for at in range(len(loops))]
 
     def region(self, around: Mapping[int, int], given: Mapping[int, range]) -> Footprint:
-        """Return what all iterations touch that have some values in common.
+        """Return the elements that all iterations with the values ``around`` of outermost loops touch.
 
-        Args:
-            around: The value of some of the outermost loops.
-            given: The values of the next loop, if not all that it has.
+        ``given`` replaces the range of the next loop.
         """
         free = self._nest.with_needed(self._relevant - set(around))
         free = tuple(n for n in free if n not in around)
@@ -85,12 +83,12 @@ class Sweeper:
         return self._spread_out(self.at(first), self.at(last), ranges)
 
     def _is_linear(self) -> bool:
-        """Return True if every loop moves the tile along one axis at most, by the same in every iteration."""
+        """Return True if every loop moves the tile along one axis at most, by a constant."""
         moved = [loop for factors in self._factors for loop in factors or ()]
         return None not in self._factors and len(moved) == len(set(moved))
 
     def _spread_out(self, first: Footprint, last: Footprint, ranges: Mapping[int, range]) -> Footprint:
-        """Return the tiles of all iterations, from the first one, the steps, and the end of the last one."""
+        """Return the union of the tiles of all iterations, from the first, the steps, and the last."""
         axes: list[Points] = []
         for points, end, factors in zip(first.axes, last.axes, self._factors, strict=True):
             moves = [(f * ranges[n].step, len(ranges[n])) for n, f in (factors or {}).items() if n in ranges]
@@ -98,7 +96,7 @@ class Sweeper:
             for step, count in sorted(moves, key=lambda m: abs(m[0])):
                 reached = spread(reached, range(0, step * count, step))
             # Tiles at the end may be smaller than the first.
-            axes.append(_up_to(reached, end[-1] if len(end) else -1))
+            axes.append(reached[: bisect.bisect_right(reached, end[-1] if len(end) else -1)])
         return Footprint(tuple(axes), first.is_exact)
 
     def _corner(self, around: dict[int, int], given: Mapping[int, range], which: int) -> dict[int, int] | None:
@@ -115,15 +113,7 @@ class Sweeper:
     def way(
         self, iteration: Mapping[int, int], shown: Sequence[int]
     ) -> tuple[Sweep | None, tuple[Sweep, ...], Sweep | None, tuple[Sweep, ...]]:
-        """Return the way of the tile along some axes.
-
-        Args:
-            iteration: The iteration.
-            shown: The axes; loops that move the tile along others are left out.
-
-        Returns:
-            Its row, all rows, from the first row to the last, and the rows of the outer loops.
-        """
+        """Return the path of the tile along the shown axes: its row, all rows, the trend, outer rows."""
         factors = [self._factors[axis] or {} for axis in shown]
         moving = [
             n
@@ -142,7 +132,6 @@ class Sweeper:
         return row, rows, (first, last), coarse
 
     def _rows(self, loops: list[int], iteration: Mapping[int, int], *, whole: bool) -> tuple[Sweep, ...]:
-        """Return a row for each value of the outer of two loops; of one loop its only row."""
         *outer, inner = loops
         if not outer:
             return (self._row(iteration, inner, whole=whole),)
@@ -163,12 +152,8 @@ class Sweeper:
         return tuple((low + high) / 2 for low, high in found.box)
 
 
-def _up_to(points: Points, last: int) -> Points:
-    return points[: bisect.bisect_right(points, last)]
-
-
 def _is_held(part: Footprint, at: int, parts: list[Footprint]) -> bool:
-    """Return True if another part holds one; of equal parts the first is kept."""
+    """Return True if another part contains one; of equal parts the first is kept."""
     for i, other in enumerate(parts):
         holds = all(_lie_in(p, q) for p, q in zip(part.axes, other.axes, strict=True))
         if i != at and holds and (part.axes != other.axes or i < at):

@@ -1,12 +1,12 @@
-"""Traces of schedules: recording, explanations, diffs, dataflow graphs, the handle timeline, reports.
+"""Traces of schedules: recording, explanations, warnings, diffs, dataflow graphs, the handle timeline, reports.
 
-- ``record/``: Making a trace: the request, the journal, failures, and the history of handles and payload ops.
-- ``opt/``: Traces by a compiler binary (mlir-opt): probes in the text, runs, and the trace put together from
-  prints.
-- ``explain/``: Why a handle is dead or empty, and warnings about steps that succeed without doing what was
-  meant.
-- ``diff/``: Two payloads against each other, op by op and line by line.
-- ``graph/``: Dataflow of payloads and schedules as graphs.
+- ``record/``: Recording a trace: the request, the journal, failures, and the history of handles and payload
+  ops.
+- ``opt/``: Traces by a compiler binary (mlir-opt), with probes in the text of the schedule.
+- ``explain/``: Why a handle is dead or empty, why a schedule failed, and remarks on payload ops.
+- ``warnings/``: Warnings about silent mistakes, one module per kind.
+- ``diff/``: Diffs of two payloads, op by op and line by line.
+- ``graph/``: Dataflow graphs of payloads and schedules.
 - ``timeline/``: The handle timeline: one row per handle, one column per step.
-- ``report/``: A trace as text, HTML, Markdown, data frames, and a folder that reproduces it.
+- ``report/``: A trace as text, HTML, Markdown, data frames, and a reproducer folder.
 """

@@ -10,9 +10,7 @@ from check_payloads import PAYLOADS
 from tutorial_cases import CASES, last_line_marked, schedule_text
 
 import lhkit
-from lhkit.checks import points_to as aliasing
-from lhkit.checks import result_sets as handle_states
-from lhkit.checks import static_check
+from lhkit.checks import abstract_interpreter, points_to, transfer_functions
 from lhkit.checks.schedule_check import check_lines, check_schedule, outline_of
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model import span
@@ -64,8 +62,8 @@ def test_shipped_schedules_give_no_alarm(path, worker):
 # Notebooks whose schedules are wrong on purpose.
 @pytest.mark.parametrize("path", [p for p in NOTEBOOKS if "dead_handles" not in p.stem], ids=lambda p: p.stem)
 def test_schedules_in_notebooks_give_no_alarm(path, worker):
-    cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
-    texts = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
+    sets = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(c["source"]) for c in sets if c["cell_type"] == "code"]
     found = [t.split('"""')[1] for t in texts if "transform.named_sequence" in t and '"""' in t]
     for text in found:
         schedule = lhkit.load_schedule(text, any_entry=True, worker=worker)
@@ -266,17 +264,19 @@ def test_a_schedule_of_very_many_handles_is_not_followed_to_its_end(monkeypatch,
     main = f"transform.named_sequence @__transform_main(%root: {ANY} {{transform.readonly}}) {{\n{body}\n"
     text = f"module attributes {{transform.with_named_sequence}} {{\n{main}transform.yield\n}}\n}}"
     outline = outline_of(lhkit.load_schedule(text, worker=worker), worker=worker)
-    fates = []
-    fate_of = handle_states.fate_of
-    monkeypatch.setattr(handle_states, "fate_of", lambda *given: fates.append(1) or fate_of(*given))
-    whole = static_check.check_outline(outline, "__transform_main")
+    overlaps = []
+    find_overlap = transfer_functions.find_overlap
+    monkeypatch.setattr(
+        transfer_functions, "find_overlap", lambda *given: overlaps.append(1) or find_overlap(*given)
+    )
+    whole = abstract_interpreter.check_outline(outline, "__transform_main")
     assert whole.is_complete and len(whole.findings) == 40
-    counted = len(fates)
-    monkeypatch.setattr(static_check, "MOST_COMPARED", 2000)
-    fates.clear()
-    part = static_check.check_outline(outline, "__transform_main")
+    counted = len(overlaps)
+    monkeypatch.setattr(abstract_interpreter, "MOST_COMPARED", 2000)
+    overlaps.clear()
+    part = abstract_interpreter.check_outline(outline, "__transform_main")
     assert not part.is_complete and part.findings == whole.findings[: len(part.findings)] and part.findings
-    assert len(fates) <= 2000 < counted * 3
+    assert len(overlaps) <= 2000 < counted * 3
     report = check_schedule(lhkit.load_schedule(text, worker=worker), worker=worker)
     assert "it is too long" in plain_text(check_lines(report))
 
@@ -290,7 +290,7 @@ def test_many_searches_of_one_scope_are_not_held_against_all_that_was_found(work
         {"".join(search.format(i, ANY) for i in range(40))} transform.yield }} }}"""
     schedule = lhkit.load_schedule(text, worker=worker)
     walks = []
-    monkeypatch.setattr(aliasing, "defaultdict", lambda kind: walks.append(1) or defaultdict(kind))
+    monkeypatch.setattr(points_to, "defaultdict", lambda kind: walks.append(1) or defaultdict(kind))
     assert check_schedule(schedule, worker=worker).is_complete and walks == []
 
 

@@ -1,10 +1,10 @@
-"""The static check on outlines made by hand: chains of sequences, and cells that overlap and nest."""
+"""The static check on outlines made by hand: chains of sequences, and sets that overlap and nest."""
 
 import pytest
 
-from lhkit.checks.op_facts import FUNCTION, LINALG, LOOPS, TILING, kinds_meet, kinds_within
-from lhkit.checks.points_to import Cell, Fate, Inside, fate_of
-from lhkit.checks.static_check import MOST_OPS, check_outline
+from lhkit.checks.abstract_interpreter import MOST_OPS, check_outline
+from lhkit.checks.op_facts import FUNCTION, LINALG, LOOPS, TILING, kinds_intersect, kinds_within
+from lhkit.checks.points_to import AbstractSet, Nesting, Overlap, find_overlap
 from lhkit.model.ir_outline import Outline, OutlineBlock, OutlineHandle, OutlineOp, OutlineSequence
 from lhkit.model.span import Span
 
@@ -65,60 +65,60 @@ def test_sequences_that_double_end_and_say_so():
     assert MOST_OPS < 10**6
 
 
-def certain(*cells):
-    return Inside(frozenset(cells), is_certain=True)
+def certain(*sets):
+    return Nesting(frozenset(sets), is_certain=True)
 
 
 @pytest.fixture
 def nest():
-    loop, op, other = Cell(frozenset({"scf.for"})), Cell(None), Cell(None)
-    op.inside.append(certain(loop))
+    loop, op, other = AbstractSet(frozenset({"scf.for"})), AbstractSet(None), AbstractSet(None)
+    op.nestings.append(certain(loop))
     return loop, op, other
 
 
 def test_what_lies_inside_dies_and_what_is_unrelated_lives(nest):
     loop, op, other = nest
-    assert fate_of([op], frozenset({loop})) == Fate("nested", True)
-    assert fate_of([loop], frozenset({op})) is None
-    assert fate_of([other], frozenset({loop})) is None
-    assert fate_of([other, op], frozenset({loop})) == Fate("nested", True)
+    assert find_overlap([op], frozenset({loop})) == Overlap("nested", True)
+    assert find_overlap([loop], frozenset({op})) is None
+    assert find_overlap([other], frozenset({loop})) is None
+    assert find_overlap([other, op], frozenset({loop})) == Overlap("nested", True)
 
 
 def test_what_may_have_moved_may_live(nest):
     loop, op, _ = nest
-    op.stir()
-    assert fate_of([op], frozenset({loop})) == Fate("nested", False)
+    op.invalidate_relations()
+    assert find_overlap([op], frozenset({loop})) == Overlap("nested", False)
 
 
 def test_functions_hold_what_is_inside_whatever_moves():
-    function, op = Cell(FUNCTION), Cell(None)
-    op.inside.append(certain(function))
-    op.stir()
-    assert fate_of([op], frozenset({function})) == Fate("nested", True)
+    function, op = AbstractSet(FUNCTION), AbstractSet(None)
+    op.nestings.append(certain(function))
+    op.invalidate_relations()
+    assert find_overlap([op], frozenset({function})) == Overlap("nested", True)
 
 
 def test_parts_die_with_the_whole_and_the_whole_with_a_part():
-    whole, part, sibling = Cell(None), Cell(None), Cell(None)
+    whole, part, sibling = AbstractSet(None), AbstractSet(None), AbstractSet(None)
     for each in (part, sibling):
-        each.make_part_of(frozenset({whole}))
-    part.apart.add(sibling)
-    sibling.apart.add(part)
-    assert fate_of([part], frozenset({whole})) == Fate("alias", True)
-    assert fate_of([whole], frozenset({part})) == Fate("alias", True)
-    assert fate_of([sibling], frozenset({part})) is None
+        each.add_superset(frozenset({whole}))
+    part.disjoint.add(sibling)
+    sibling.disjoint.add(part)
+    assert find_overlap([part], frozenset({whole})) == Overlap("alias", True)
+    assert find_overlap([whole], frozenset({part})) == Overlap("alias", True)
+    assert find_overlap([sibling], frozenset({part})) is None
 
 
 def test_one_of_two_may_be_either():
-    one, two, choice = Cell(None), Cell(None), Cell(None)
-    choice.make_part_of(frozenset({one, two}))
-    assert fate_of([choice], frozenset({one})) == Fate("alias", False)
-    assert fate_of([choice], frozenset({one, two})) == Fate("alias", True)
+    one, two, choice = AbstractSet(None), AbstractSet(None), AbstractSet(None)
+    choice.add_superset(frozenset({one, two}))
+    assert find_overlap([choice], frozenset({one})) == Overlap("alias", False)
+    assert find_overlap([choice], frozenset({one, two})) == Overlap("alias", True)
 
 
 def test_interfaces_and_names():
     matmul, loop = frozenset({"linalg.matmul"}), frozenset({"scf.for"})
     linalg, tiling, loops = frozenset({LINALG}), frozenset({TILING}), frozenset({LOOPS})
     assert kinds_within(matmul, linalg) and kinds_within(linalg, tiling) and kinds_within(loop, loops)
-    assert not kinds_within(linalg, matmul) and kinds_meet(linalg, matmul)
-    assert not kinds_meet(matmul, frozenset({"linalg.fill"})) and not kinds_meet(matmul, loops)
-    assert not kinds_meet(None, matmul) and not kinds_within(frozenset({"linalg.yield"}), linalg)
+    assert not kinds_within(linalg, matmul) and kinds_intersect(linalg, matmul)
+    assert not kinds_intersect(matmul, frozenset({"linalg.fill"})) and not kinds_intersect(matmul, loops)
+    assert not kinds_intersect(None, matmul) and not kinds_within(frozenset({"linalg.yield"}), linalg)

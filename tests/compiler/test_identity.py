@@ -93,3 +93,28 @@ def test_another_order_is_the_fewest_moves(seen):
     identities, root, ops = seen(text)
     ops[1].move_after(ops[3])
     assert delta_after(identities, root) == PayloadDelta(moved=("o1",))
+
+
+def test_a_new_operand_in_the_memory_of_the_old_one_is_a_change(seen):
+    """The hash of a user covers addresses of operands only, and an erased op's address may be used again."""
+    identities, root, ops = seen("func.func @f() -> i32 { %a = arith.constant 1 : i32 return %a : i32 }")
+    old, at = ops[2], address(ops[2])
+
+    def constant():
+        attributes = {"value": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)}
+        place = ir.InsertionPoint(ops[3])
+        return ir.Operation.create("arith.constant", results=[old_type], attributes=attributes, ip=place)
+
+    old_type = old.results[0].type
+    with ir.Location.unknown(root.context):
+        between = constant()
+        old.results[0].replace_all_uses_with(between.results[0])
+        old.erase()
+        others = [constant() for _ in range(50)]
+        new = next((op for op in others if address(op) == at), others[0])
+        between.results[0].replace_all_uses_with(new.results[0])
+        for op in (between, *others):
+            if op != new:
+                op.erase()
+    delta = delta_after(identities, root)
+    assert address(new) == at and delta.erased == ("o2",) and delta.changed == ("o3",)

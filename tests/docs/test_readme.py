@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lhkit.model.warning_kinds import WARNING_KINDS
+from lhkit.traces.warnings.warning_list import WARNING_KINDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = {

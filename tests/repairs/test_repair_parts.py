@@ -5,10 +5,9 @@ from planted_failures import ADD, ANY, FOUR, MAX, PLANTED, TILE_M, text_of, tile
 
 from lhkit.model.errors import Diagnostic
 from lhkit.model.span import Span
-from lhkit.repairs.moved_steps import moved_before
-from lhkit.repairs.other_handles import with_more_results, without_last_results
 from lhkit.repairs.repair_context import candidate, corresponding_ops, distinct, unified_diff
-from lhkit.repairs.unloadable_text import candidates_for_text
+from lhkit.repairs.repair_edits import moved_before, with_more_results, without_last_results
+from lhkit.repairs.unloadable_text import propose_for_text
 from lhkit.text.parser import read_steps
 from lhkit.text.script import Replacement, Script, with_replacements
 
@@ -85,5 +84,5 @@ def test_of_candidates_with_one_text_the_least_doubtful_is_tried():
 @pytest.mark.parametrize("place", [(1, 1), (2, 3), (99, 1), (3, 400)])
 def test_what_the_compiler_says_of_another_place_gives_no_candidate(message, place):
     text = PLANTED["sizes: a negative one"].wrong_text
-    assert candidates_for_text(Script(text), Diagnostic("error", message, Span("<schedule>", *place))) == []
-    assert candidates_for_text(Script(text), Diagnostic("error", message)) == []
+    assert propose_for_text(Script(text), Diagnostic("error", message, Span("<schedule>", *place))) == []
+    assert propose_for_text(Script(text), Diagnostic("error", message)) == []

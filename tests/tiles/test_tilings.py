@@ -17,7 +17,7 @@ from lhkit.tiles.operand_region import LoopNest
 from lhkit.tiles.tile_facts import tile_frame, tile_picture
 from lhkit.tiles.tile_requests import read_tilings, tile_picture_of
 from lhkit.tiles.tile_text import tiles_text
-from lhkit.tiles.visited_elements import Sweeper
+from lhkit.tiles.visited_elements import RegionTracker
 from tests.index_interpreter import touched
 
 MATMUL = """
@@ -136,7 +136,7 @@ def compare(worker, text, shapes=None):
         nest = LoopNest(op.loops, tilings.loops, values)
         assert nest.count() == len(runs)
         for n, operand in enumerate(op.operands):
-            sweeper = Sweeper(operand, op, nest, values)
+            sweeper = RegionTracker(operand, op, nest, values)
             whole = [values.value(t) for t in operand.base_shape]
             before, together = set(), defaultdict(set)
             for loops, sets in runs:

@@ -164,7 +164,7 @@ def test_a_time_limit_ends_it(host, worker, tmp_path):
     slow = tmp_path / "slow-opt"
     slow.write_text("#!/bin/sh\nexec sleep 600\n")
     slow.chmod(0o755)
-    with pytest.raises(TimeLimitError, match="did not come to the first step") as caught:
+    with pytest.raises(TimeLimitError, match="failed before the first step") as caught:
         trace_with_opt(
             OptHost(str(slow), "slow-opt", "0"),
             load_payload(PAYLOAD, worker=worker),

@@ -7,7 +7,7 @@ import pytest
 
 import lhkit
 from lhkit.model.errors import UsageError
-from lhkit.model.warning_kinds import WARNING_KINDS
+from lhkit.traces.warnings.warning_list import WARNING_KINDS
 
 ROOT = Path(__file__).parents[2]
 ANY = "!transform.any_op"

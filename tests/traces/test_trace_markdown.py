@@ -96,14 +96,14 @@ def test_a_report_stays_below_its_limit_and_says_what_is_left_out():
     schedule = "\n".join(f"transform.print %h{i} : !transform.any_op // ä" for i in range(40_000))
     report = trace_of(payload=long, schedule=schedule, deaths=5000).to_markdown(command="x" * 100_000)
     assert len(report.encode()) < MOST_BYTES
-    assert report.count("bytes left out here") == 4
+    assert report.count("bytes omitted") == 4
     assert "%0 = arith" in report and "%39999 = arith" in report and "%h39999" in report
     assert prose_of(report).count("</details>") == 4
 
 
 def test_one_line_that_is_too_long_is_cut_too():
     report = trace_of(payload="x" * 300_000, source="s" * 5000).to_markdown()
-    assert len(report.encode()) < MOST_BYTES and "left out here" in report
+    assert len(report.encode()) < MOST_BYTES and "omitted" in report
 
 
 def test_without_the_texts_a_report_says_so():

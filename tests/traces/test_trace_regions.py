@@ -300,7 +300,7 @@ def test_an_empty_alternative_is_said_to_be_taken(worker):
     ]
     for handle, failed in gone.items():
         why = explain(trace, handle)
-        assert why.step == failed.index == 4 and "went with alternative 0 of step 1" in why.sentence
+        assert why.step == failed.index == 4 and "was lost with alternative 0 of step 1" in why.sentence
         assert reason(1) in why.places[-1].message
     assert "step 3 (transform.loop.unroll) had consumed %loops" in why.places[1].message
     assert "no step ran" in explain(trace, trace.handle_records[-1].id).sentence

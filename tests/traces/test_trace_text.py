@@ -258,7 +258,7 @@ def test_what_the_compiler_said_is_shown_where_no_handle_is_at_fault():
 def test_a_silent_failure_names_the_operands():
     failure = failure_of(failed_trace(kind="definite", message="failed"))
     assert (
-        "s.mlir:7:3: error: nothing was said about this step; it reads %matmul (invalid)" in failure.describe()
+        "s.mlir:7:3: error: the compiler gave no reason; the step reads %matmul (invalid)" in failure.describe()
     )
     assert failure_of(TRACE) is None
 

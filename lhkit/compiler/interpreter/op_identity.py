@@ -6,7 +6,9 @@ and a rewrite gives new ops the location of the op that they come from, which sa
 Whether an op changed is told by its hash, which MLIR makes of 64 bits from name, attributes, operands, results
 (both by address), result types and location. It leaves out successors, which are added here for the few ops
 that have some, and the types of block arguments: in a payload that verifies they follow from what is covered.
-Two values of a changed op have the same hash about once in 2**64 changes.
+Two values of a changed op have the same hash about once in 2**64 changes, except where memory is reused: a new
+op may get the address of an erased one, and then its users hash as before. Users of new ops and ops inside of
+them are therefore compared by identity.
 """
 
 from __future__ import annotations
@@ -152,12 +154,24 @@ class Identities:
             if known.hash != hash_:
                 changed.append(known.id)
                 known.hash = hash_
-            if known.parent != parent:
+            if known.parent != parent or (parent in now and now[parent] is not before.get(parent)):
                 moved.append(known.id)
                 known.parent = parent
         erased = [k.id for at, k in before.items() if now.get(at) is not k]
+        if erased and made:
+            all_changed = self._rewired(sight, before).union(changed)
+            changed = [known.id for known in now.values() if known.id in all_changed]
         moved += self._reordered(before, now, set(moved))
         return PayloadDelta(tuple([o[0] for o in made]), tuple(erased), tuple(changed), tuple(moved)), made
+
+    def _rewired(self, sight: _Sight, before: dict[int, _Known]) -> set[str]:
+        """Return the kept ops that read results of new ops: those may lie at the addresses of erased ones."""
+        now, found = self._known, set[str]()
+        for op, at in zip(sight.ops, sight.addresses, strict=True):
+            if now[at] is not before.get(at):
+                users = addresses([use.owner for result in op.results for use in result.uses])
+                found.update(now[u].id for u in users if u in now and now[u] is before.get(u))
+        return found
 
     def _is_same(self, op: Any, known: _Known) -> bool:
         location = op.location

@@ -6,8 +6,8 @@
 - ``destination_style``: Functions that return values become functions that write to destinations.
 - ``soft_floats``: Conversions to short floats that the JIT's process lacks, as functions of the compiled
   module itself.
-- ``float_functions``: Functions of floats by range reduction and polynomial, for
-  `lhkit.compiler.lowering.float_functions.FloatCode`.
+- ``float_functions``: Elementary functions of floats by range reduction and polynomial, and the notation they
+  are written in.
 - ``microkernel_calls``: Microkernels: functions of a payload that C source or a Python function stands in
   for.
 - ``target_attributes``: Machine code for another x86 CPU than this one, by attributes on the functions of a

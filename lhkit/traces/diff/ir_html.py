@@ -1,4 +1,4 @@
-"""IR as HTML: a payload, a payload against another, a schedule; and a diff as text with the same signs."""
+"""Payloads and diffs as HTML and as text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lhkit.traces.diff.op_diff import plain_lines
 
 _CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "»": " m"}
 _WORDS: dict[Sign, str] = {"": "unchanged", "+": "created", "−": "erased", "~": "changed", "»": "moved"}
-# Fewer unchanged lines than this are shown; of more lines with one sign the middle is folded.
+# Shorter unchanged runs are not folded; the middle of longer changed runs is.
 _FEWEST_FOLDED = 3
 _LONGEST_RUN = 120
 _ENDS_OF_RUN = (60, 20)
-# A fold with more lines than this shows its first ones when it is opened: the page would grow with every step.
+# Lines shown in an open fold: more would make pages grow with every step.
 _MOST_IN_FOLD = 200
 _MOST_LABELS = 3
 _MOST_CHANGES = 4
@@ -24,14 +24,14 @@ _MOST_CHANGES = 4
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Lines that are folded away, with what their fold is called."""
+    """Folded lines and the label of their fold."""
 
     label: str
     lines: tuple[IrLine, ...]
 
 
 def fold_lines(lines: Sequence[IrLine]) -> tuple[IrLine | Fold, ...]:
-    """Return lines with those folded that did not change, and the middle of long runs that did."""
+    """Return lines with unchanged ones folded, and the middle of long changed runs."""
     made: list[IrLine | Fold] = []
     for run in _runs(lines):
         sign = run[0].sign
@@ -48,7 +48,6 @@ def fold_lines(lines: Sequence[IrLine]) -> tuple[IrLine | Fold, ...]:
 
 
 def _runs(lines: Iterable[IrLine]) -> Iterator[tuple[IrLine, ...]]:
-    """Yield lines that follow one another and are of the same sort."""
     run: list[IrLine] = []
     for line in lines:
         if run and (line.sign, line.is_context) != (run[-1].sign, run[-1].is_context):
@@ -66,25 +65,22 @@ def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
 
     Args:
         diff: The diff.
-        folded: Fold what did not change.
-        most_lines: Lines outside of folds to write; what is left is counted.
+        folded: Fold unchanged lines.
+        most_lines: Maximal number of lines outside of folds; the rest is counted.
     """
     parts = fold_lines(diff.lines) if folded else diff.lines
     body = [_fold_html(p) if isinstance(p, Fold) else _line_html(p) for p in parts[:most_lines]]
     if len(parts) > most_lines:
         left = sum(len(p.lines) if isinstance(p, Fold) else 1 for p in parts[most_lines:])
         body.append(_left_out(left))
-    return f"{_title_html(diff)}{_box(body, diff.title or 'payload')}"
+    # A region that scrolls can be reached by the keyboard.
+    label = diff.title or "payload"
+    box = element("div", element("div", *body), class_="lh-ir", tabindex=0, role="region", aria_label=label)
+    return _title_html(diff) + box
 
 
 def payload_html(payload: IrDiff | str, *, most_lines: int = 2000) -> str:
-    """Return a payload as HTML, nothing folded.
-
-    Args:
-        payload: Its text, or its lines at a step of a trace (`ir_at`), which are linked
-            to ops and handles.
-        most_lines: Lines to write; what is left is counted.
-    """
+    """Return a payload as HTML without folds: its text, or its lines at a step (`ir_at`)."""
     shown = plain_lines(payload) if isinstance(payload, str) else payload
     return ir_html(shown, folded=False, most_lines=most_lines)
 
@@ -105,7 +101,7 @@ def ir_text(diff: IrDiff, *, folded: bool = True) -> str:
 
 
 def _changes_text(line: IrLine) -> str:
-    """Return what changed in a line, to stand behind it; nothing if that is too much to be read."""
+    """Return the changes within a line, or nothing if they are too many to read."""
     if not 0 < len(line.parts) <= _MOST_CHANGES:
         return ""
     said = []
@@ -117,16 +113,11 @@ def _changes_text(line: IrLine) -> str:
 
 
 def _by_name(handles: Sequence[HandleMark]) -> dict[str, list[HandleMark]]:
-    """Return handles by their name: one that an include was given has two that are the same to a reader."""
+    """Group handles by name: an argument of an include has two that a reader cannot distinguish."""
     found: dict[str, list[HandleMark]] = {}
     for handle in handles:
         found.setdefault(handle.name, []).append(handle)
     return found
-
-
-def _box(body: Sequence[str], label: str) -> str:
-    # A region that scrolls can be reached by the keyboard.
-    return element("div", element("div", *body), class_="lh-ir", tabindex=0, role="region", aria_label=label)
 
 
 def _title_html(diff: IrDiff) -> str:
@@ -137,7 +128,7 @@ def _title_html(diff: IrDiff) -> str:
 
 
 def _left_out(count: int) -> str:
-    return f"<div class=u>⋯ {count:,} more lines are left out here</div>"
+    return f"<div class=u>⋯ {count:,} more lines omitted</div>"
 
 
 def _fold_html(fold: Fold) -> str:
@@ -165,7 +156,7 @@ def _row(sort: str, number: int | None, content: str, line: IrLine) -> str:
 
 
 def _is_mostly_new(line: IrLine) -> bool:
-    """Return True for a line that reads better below the old one than with old words in between."""
+    """Return True for a line that is shown below the old one, not with old words in between."""
     changed = sum(len(p.was) + p.end - p.start for p in line.parts)
     return len(line.parts) > 6 or changed > len(line.text.lstrip())
 
@@ -182,7 +173,7 @@ def _changed_html(line: IrLine, *, with_old: bool) -> str:
 
 def _part_html(part: ChangedPart, now: str, *, with_old: bool) -> str:
     if part.was == now:
-        said = "operand: of the same name, and another op gives it now"
+        said = "operand: same name, now defined by another op"
     else:
         said = f"{part.kind}: was {part.was.strip()}" if part.was.strip() else f"{part.kind}: new"
     was = f"<del>{escaped(part.was)}</del>" if with_old and part.was.strip() and part.was != now else ""

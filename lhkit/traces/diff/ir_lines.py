@@ -1,4 +1,4 @@
-"""A payload against another as lines: what is drawn, and what tests look at."""
+"""Diff lines as data, for drawings and tests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ PartKind = Literal["operand", "type", "attribute"]
 
 @dataclass(frozen=True, slots=True)
 class ChangedPart:
-    """A part of a line that is not as it was.
+    """A changed part of a line.
 
     Attributes:
-        start: Where it begins in the new line, in characters.
-        end: Where it ends; at its start where something was taken away.
-        was: What stood there; the same text for an operand that is now given by another op.
-        kind: What it is, as far as its place in the line tells.
+        start: Its start in the new line, in characters.
+        end: Its end; equal to start for a deletion.
+        was: The old text; equal to the new one for an operand that another op defines now.
+        kind: Its kind as far as the syntax tells.
     """
 
     start: int
@@ -40,18 +40,17 @@ class IrLine:
     """A line of a diff.
 
     Attributes:
-        sign: ``+`` of an op that was made, ``−`` erased, ``~`` changed, ``»`` moved; "" if it is as before.
+        sign: ``+`` created, ``−`` erased, ``~`` changed, ``»`` moved, "" unchanged.
         old: Its line in the old text, from 1, or None.
-        new: Its line in the new text, or None: then ``text`` is the old one.
-        text: How it reads.
-        old_text: How it read before; None where there is no old line, or it read the same.
-        parts: What of ``text`` changed, in order.
-        op: Id of the op whose line it is, or None.
-        inside: Ids of ops in that op that the text leaves out, on its first line; if there are others than
-            before, those too.
-        handles: The handles that point to the op or into what the text leaves out, on its first line.
-        remark: Where the op comes from and what became of it, in words, on its first line.
-        is_context: True for an unchanged line that is worth showing with those that changed.
+        new: Its line in the new text, or None; then ``text`` is the old one.
+        text: The line.
+        old_text: The old line; None if there is none or it is the same.
+        parts: The changed parts of ``text``, in order.
+        op: Id of the op that the line belongs to, or None.
+        inside: On an op's first line, ids of nested ops that the text omits, now or before.
+        handles: On an op's first line, the handles that point to it or to nested ops that the text omits.
+        remark: On an op's first line, its origin and end in words.
+        is_context: True for an unchanged line that is shown with changed ones.
     """
 
     sign: Sign
@@ -68,19 +67,13 @@ class IrLine:
 
     @property
     def is_shown(self) -> bool:
-        """False for a line that is folded away with its neighbours."""
+        """False for a line that is folded."""
         return bool(self.sign) or self.is_context
 
 
 @dataclass(frozen=True, slots=True)
 class IrDiff:
-    """A payload against another.
-
-    Attributes:
-        title: What is compared to what.
-        lines: The lines of both, in the order in which they are shown.
-        note: What a reader should know about how ops were matched; empty if by identity.
-    """
+    """A diff of two payloads; ``note`` says how ops were matched, if not by identity."""
 
     title: str
     lines: tuple[IrLine, ...]
@@ -99,7 +92,7 @@ class IrDiff:
 
     @property
     def counts(self) -> tuple[tuple[Sign, int], ...]:
-        """How many ops have each sign, in the order of signs; an op counts once."""
+        """The number of ops per sign; an op counts once."""
         ops: dict[Sign, set[str]] = {"+": set(), "−": set(), "~": set(), "»": set()}
         for line in self.lines:
             if line.sign and line.op is not None:

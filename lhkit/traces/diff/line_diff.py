@@ -1,4 +1,4 @@
-"""The lines of a diff of two payloads whose ops are known."""
+"""The lines of a diff of two payloads with known ops."""
 
 from __future__ import annotations
 
@@ -9,43 +9,34 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lhkit.model.snapshot_delta import common_ends
 from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrLine, PartKind, Sign
 from lhkit.traces.explain.op_remarks import OpRemarks
 from lhkit.traces.record.placed_ops import PlacedOps
 from lhkit.traces.record.printed_ir import PrintedIr
-
-# Which lines of two payloads are the same line: those of the same op, as far as they are in the same order.
-
 
 # (line of the old text, line of the new text), from 0.
 Pair = tuple[int, int]
 
 
 def pair_lines(old: PlacedOps, new: PlacedOps, moved: Collection[str]) -> list[Pair]:
-    """Return pairs in ascending order of both lines.
-
-    Args:
-        old: The payload before.
-        new: The payload after.
-        moved: Ids of ops that are known to have moved: the others stay where they are, and these make way.
-    """
+    """Return ascending (old, new) pairs of equal lines; ops known to have moved yield to others."""
     settled: list[Pair] = []
     loose: list[Pair] = []
     where = {each: number for number, each in enumerate(old.ids) if each is not None}
-    restless: set[int] = set()
+    moving: set[int] = set()
     for number, (op, each) in enumerate(zip(new.ir.ops, new.ids, strict=True)):
-        if each in moved or op.parent in restless:
-            restless.add(number)
+        if each in moved or op.parent in moving:
+            moving.add(number)
         if each is None or (at := where.get(each)) is None:
             continue
         pairs = _own_pairs(old.ir.ops[at].lines, op.lines)
-        (loose if number in restless else settled).extend(pairs)
-    settled += _pairs_of_no_op(old.ir, new.ir)
-    return _with_those_that_fit(_ascending(sorted(settled, key=lambda p: p[1])), loose)
+        (loose if number in moving else settled).extend(pairs)
+    settled += _unowned_pairs(old.ir, new.ir)
+    return _with_fitting_pairs(_ascending(sorted(settled, key=lambda p: p[1])), loose)
 
 
 def _own_pairs(old: Sequence[int], new: Sequence[int]) -> Iterator[Pair]:
-    """Yield the pairs of an op's own lines: where their numbers differ, the first and the last."""
     if len(old) == len(new):
         yield from zip(old, new, strict=True)
         return
@@ -54,8 +45,8 @@ def _own_pairs(old: Sequence[int], new: Sequence[int]) -> Iterator[Pair]:
         yield old[-1], new[-1]
 
 
-def _pairs_of_no_op(old: PrintedIr, new: PrintedIr) -> Iterator[Pair]:
-    """Yield the pairs of aliases that stand for the same, and of other lines with the same text."""
+def _unowned_pairs(old: PrintedIr, new: PrintedIr) -> Iterator[Pair]:
+    """Yield the pairs of equal aliases, and of other lines with the same text."""
     there = defaultdict(list)
     for line in reversed(range(len(old.lines))):
         if old.owners[line] < 0:
@@ -71,7 +62,7 @@ def _meaning(ir: PrintedIr, line: int) -> str:
 
 
 def _ascending(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return a longest part of pairs, which ascend in their second line, that ascends in the first too."""
+    """Return a longest increasing subsequence by the first line of pairs that ascend in the second."""
     ends: list[int] = []
     length: list[int] = []
     for old, _ in pairs:
@@ -87,8 +78,7 @@ def _ascending(pairs: Sequence[Pair]) -> list[Pair]:
     return chosen[::-1]
 
 
-def _with_those_that_fit(settled: list[Pair], loose: Sequence[Pair]) -> list[Pair]:
-    """Return pairs, and of others as many as fit between them."""
+def _with_fitting_pairs(settled: list[Pair], loose: Sequence[Pair]) -> list[Pair]:
     fitting = []
     for old, new in sorted(loose, key=lambda p: p[1]):
         place = bisect.bisect_left(settled, new, key=lambda p: p[1])
@@ -100,16 +90,13 @@ def _with_those_that_fit(settled: list[Pair], loose: Sequence[Pair]) -> list[Pai
     return sorted([*settled, *_ascending(fitting)])
 
 
-# What of a line changed: operands, types and attributes, compared by what they mean.
-
-
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|%[\w$.-]+(?:[#:][0-9]+)?|[#!]?[\w$.]+|\s+|.', re.ASCII | re.DOTALL)
 _TYPE = re.compile(
     r"(?:\b(?:tensor|vector|memref|tuple|complex)|![\w$.]+)(?:<(?:[^<>]|<[^<>]*>)*>)?"
     r"|\b(?:index|none|[us]?i[0-9]+|t?b?f[0-9]\w*)\b",
     re.ASCII,
 )
-# Finding the fewest differences takes quadratic time; longer lines are compared from both ends only.
+# The minimal diff takes quadratic time; longer lines are compared from both ends only.
 _MOST_COMPARED = 300
 
 
@@ -120,14 +107,14 @@ def changed_parts(
     new_values: Sequence[Hashable],
     aliases: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
 ) -> tuple[ChangedPart, ...]:
-    """Return what of a line is not as it was.
+    """Return the changed parts of a line.
 
     Args:
-        old: The line before.
-        new: The line now.
-        old_values: What the names of values in it stand for, in order.
+        old: The old line.
+        new: The new line.
+        old_values: The identity of each value that the old line names, in order.
         new_values: The same of the new line; equal ones are the same value, whatever their names.
-        aliases: What aliases stand for, before and now.
+        aliases: The attribute and type aliases of the old and the new text.
     """
     indent = len(new) - len(new.lstrip())
     before, now = _TOKEN.findall(old.lstrip()), _TOKEN.findall(new[indent:])
@@ -144,7 +131,7 @@ def changed_parts(
 
 
 def _meanings(tokens: Sequence[str], values: Sequence[Hashable], aliases: Mapping[str, str]) -> list[Hashable]:
-    """Return tokens as what they mean: values by identity, aliases in full."""
+    """Return tokens by meaning: values by identity, aliases in full."""
     known = iter(values)
     return [
         ("%", next(known, None)) if t[0] == "%" and len(t) > 1 else " " if t.isspace() else aliases.get(t, t)
@@ -153,10 +140,8 @@ def _meanings(tokens: Sequence[str], values: Sequence[Hashable], aliases: Mappin
 
 
 def _differences(left: list[Hashable], right: list[Hashable]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield what differs, as the part of the left and the part of the right."""
-    most = min(len(left), len(right))
-    first = next((i for i in range(most) if left[i] != right[i]), most)
-    tail = next((i for i in range(most - first) if left[-1 - i] != right[-1 - i]), most - first)
+    """Yield the differing slices as (left start, left end, right start, right end)."""
+    first, tail = common_ends(left, right)
     i, k = len(left) - tail, len(right) - tail
     if i - first <= 1 or k - first <= 1 or max(i, k) - first > _MOST_COMPARED:
         if first < max(i, k):
@@ -174,12 +159,12 @@ def _kind(tokens: Sequence[str], start: int, line: str) -> PartKind:
     return "type" if any(m.start() <= start < m.end() for m in _TYPE.finditer(line)) else "attribute"
 
 
-_UNSEEN = "changed in what the text does not show"
+_UNSEEN = "changed in a way that the text does not show"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownChanges:
-    """What steps are known to have done to ops that were there before and are after, by id."""
+    """Ids of the ops that the steps between two payloads changed and moved."""
 
     changed: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
@@ -188,14 +173,7 @@ class KnownChanges:
 def diff_lines(
     old: PlacedOps, new: PlacedOps, known: KnownChanges, remarks: OpRemarks | None
 ) -> tuple[IrLine, ...]:
-    """Return the lines of two payloads, each line of either once.
-
-    Args:
-        old: The payload before.
-        new: The payload after.
-        known: What is known beyond the texts.
-        remarks: What to say about ops, or None.
-    """
+    """Return the lines of two payloads, each line of either once."""
     lines = list(_Differ(old, new, known, remarks).in_order())
     return _with_context(lines, old, new)
 
@@ -212,7 +190,7 @@ class _Differ:
         self._in_place = {i for i, op in zip(new.ids, new.ir.ops, strict=True) if op.lines[0] in paired}
 
     def in_order(self) -> Iterator[IrLine]:
-        """Yield the lines: between two that both payloads have the old ones, then the new ones."""
+        """Yield the lines: between two common lines first the old ones, then the new ones."""
         old_at = new_at = 0
         ends = (len(self._old.ir.lines), len(self._new.ir.lines))
         for old_line, new_line in (*self._pairs, ends):
@@ -225,7 +203,6 @@ class _Differ:
             old_at, new_at = old_line + 1, new_line + 1
 
     def _alone(self, side: PlacedOps, line: int, old: int | None, new: int | None) -> IrLine:
-        """Return a line that only one payload has."""
         op = side.id_at(line)
         sign: Sign = "+" if new else "−"
         if op in self._kept:  # an op in its place may have got or lost a region
@@ -234,7 +211,6 @@ class _Differ:
         return IrLine(sign, old, new, side.ir.lines[line], None, (), op, *more)
 
     def _both(self, old_line: int, new_line: int) -> IrLine:
-        """Return a line that both payloads have."""
         old, new = self._old, self._new
         was, text = old.ir.lines[old_line], new.ir.lines[new_line]
         old_text = None if was == text else was
@@ -259,7 +235,7 @@ class _Differ:
     def _line_differs(
         self, before: int, now: int, old_place: int, new_place: int, *, is_known: bool = False
     ) -> bool:
-        """Return True for a line that reads otherwise; in an op known to have changed, other operands count."""
+        """Return True if a line differs; operands count exactly only in an op known to have changed."""
         if self._old is self._new:
             return False
         old, new = self._old.ir.ops[before], self._new.ir.ops[now]
@@ -270,7 +246,7 @@ class _Differ:
             return False
         if is_known:
             return self._old.named(left) != self._new.named(right)
-        return self._old.meant(left) != self._new.meant(right)
+        return self._old.by_meaning(left) != self._new.by_meaning(right)
 
     def _parts(self, before: int, now: int, old_place: int, new_place: int) -> tuple[ChangedPart, ...]:
         old, new = self._old.ir.ops[before], self._new.ir.ops[now]
@@ -283,7 +259,7 @@ class _Differ:
         )
 
     def _sign_of_op(self, op: str, before: int, now: int, sign: Sign) -> tuple[Sign, str]:
-        """Return the sign of an op's first line, and what it stands for that cannot be seen."""
+        """Return the sign of an op's first line, and a remark if the text does not show the change."""
         if self._old is self._new:
             return ("~", _UNSEEN) if op in self._known.changed else (sign, "")
         if op in self._known.moved or self._old.parent_id(before) != self._new.parent_id(now):
@@ -294,7 +270,6 @@ class _Differ:
         return sign, ""
 
     def _differs(self, before: int, now: int) -> bool:
-        """Return True if any own line of an op reads otherwise."""
         count = len(self._old.ir.ops[before].lines)
         if count != len(self._new.ir.ops[now].lines):
             return True
@@ -303,7 +278,7 @@ class _Differ:
     def _of_op(
         self, side: PlacedOps, line: int, unseen: str = "", *, is_new: bool = True, is_gone: bool = False
     ) -> tuple[tuple[str, ...], tuple[HandleMark, ...], str]:
-        """Return what the first line of an op carries: ops left out, handles, and where it comes from."""
+        """Return the omitted ops, handles and remark of an op's first line."""
         at = side.ir.owners[line]
         op = None if at < 0 else side.ids[at]
         if op is None or side.ir.ops[at].lines[0] != line:
@@ -322,12 +297,11 @@ class _Differ:
 
 
 def _all_ids(side: PlacedOps) -> set[str]:
-    """Return the ids of the ops of a payload, those that its text leaves out too."""
     return {i for i in side.ids if i is not None}.union(*side.inside.values())
 
 
 def _with_context(lines: Sequence[IrLine], old: PlacedOps, new: PlacedOps) -> tuple[IrLine, ...]:
-    """Return the lines; unchanged ones beside changed ones, and what these lie in, are context."""
+    """Return the lines with the neighbors of changed ones, and the ops around them, marked as context."""
     where = {line.new: i for i, line in enumerate(lines) if line.new} | {
         -line.old: i for i, line in enumerate(lines) if line.old and not line.new
     }
@@ -342,7 +316,7 @@ def _with_context(lines: Sequence[IrLine], old: PlacedOps, new: PlacedOps) -> tu
             header = side.ir.ops[at].lines[0] + 1
             place = where.get(header if line.new else -header)
             if place in shown and place is not None and lines[place].sign:
-                break  # what that one lies in is shown with it
+                break  # its parents are shown with it
             if place is not None:
                 shown.add(place)
     made = list(lines)

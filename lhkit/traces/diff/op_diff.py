@@ -1,7 +1,7 @@
-"""A payload against another, op by op: ops are the same by their identity in the trace, not by their text.
+"""Diff of two payloads whose ops are matched by their identity in the trace, or by structure.
 
-So an op whose results were numbered anew has not changed, one whose operand comes from another op has, and one
-that stands elsewhere has moved.
+An op whose results are only renumbered is unchanged, one whose operand comes from another op is changed, and
+one at another place is moved.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 
 from lhkit.model.errors import usage_error
+from lhkit.model.snapshot_delta import common_ends
 from lhkit.model.trace_record import Trace
 from lhkit.traces.diff.ir_lines import IrDiff, IrLine
 from lhkit.traces.diff.line_diff import KnownChanges, diff_lines
@@ -19,18 +20,15 @@ from lhkit.traces.explain.op_remarks import remarks_at
 from lhkit.traces.record.placed_ops import PlacedOps, SameTrace, named_as_copies, order_at, place_ops
 from lhkit.traces.record.printed_ir import PrintedIr, read_printed
 
-# Which ops of two payloads are the same, where there is no trace to say: by their place and their look.
-
-
-# For each op of the new payload the number of the old one that it is.
+# Op numbers of the new payload to those of the old one.
 Matches = dict[int, int]
 
 
 def match_structure(old_text: str, new_text: str) -> tuple[PlacedOps, PlacedOps]:
-    """Return two payloads with ids for their ops that are equal for those that are taken to be the same.
+    """Return two payloads with equal ids for ops that are taken to be the same.
 
-    Ops of the same parent are matched in order: those that look the same, names of values aside, then those
-    of the same name in between. What is left over is matched where just one op on either side looks like it.
+    Siblings are matched in order: first those with equal text, value names aside, then those of the same name
+    in between. The rest is matched where the text is unique on both sides.
     """
     old, new = read_printed(old_text), read_printed(new_text)
     matches: Matches = {}
@@ -72,10 +70,8 @@ def _match_siblings(
 
 
 def _in_order(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Return places of equal things in ascending order: from both ends, around those that are there once."""
-    most = min(len(left), len(right))
-    first = next((i for i in range(most) if left[i] != right[i]), most)
-    tail = next((i for i in range(most - first) if left[-1 - i] != right[-1 - i]), most - first)
+    """Return ascending index pairs of equal items: common prefix and suffix, unique anchors, then greedy."""
+    first, tail = common_ends(left, right)
     head = [(i, i) for i in range(first)]
     end = [(len(left) - tail + i, len(right) - tail + i) for i in range(tail)]
     left_end, right_end = len(left) - tail, len(right) - tail
@@ -98,7 +94,6 @@ def _in_order(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple
 def _greedy(
     left: Sequence[Hashable], right: Sequence[Hashable], rows: range, columns: range
 ) -> list[tuple[int, int]]:
-    """Return places of equal things in ascending order, each with the next one that is left."""
     places: dict[Hashable, list[int]] = defaultdict(list)
     for k in reversed(columns):
         places[right[k]].append(k)
@@ -115,7 +110,7 @@ def _greedy(
 
 
 def _match_rest(old: PrintedIr, new: PrintedIr, matches: Matches) -> None:
-    """Match ops that are left over where one on either side looks like no other: it has moved."""
+    """Match the rest where the text is unique on both sides: such an op has moved."""
     taken = set(matches.values())
     left: dict[str, list[int]] = defaultdict(list)
     right: dict[str, list[int]] = defaultdict(list)
@@ -130,23 +125,23 @@ def _match_rest(old: PrintedIr, new: PrintedIr, matches: Matches) -> None:
             matches[numbers[0]] = left[look][0]
 
 
-OF_A_COPY = "This step works on a copy of a part of the payload, and is compared to what it was made from."
-BY_STRUCTURE = "Ops were matched by the structure of the texts: what became of each is not known."
+OF_A_COPY = "This step works on a copy of a part of the payload, and is compared to the original."
+BY_STRUCTURE = "Ops were matched by the structure of the texts; their identity is not known."
 
 
 def ir_diff(trace: Trace, step: int, against: int | None = None) -> IrDiff:
-    """Return the payload after a step against another snapshot of the trace.
+    """Return the diff of the payload after a step against another snapshot.
 
     Args:
         trace: The trace.
-        step: Index of the step, -1 for the payload as given. One that left no payload, since it failed or never
-            ran, shows the payload as it stood then.
-        against: Index of the step after which the old payload stood; None for right before the step.
+        step: Index of the step, -1 for the payload as given. A step without a snapshot, since it failed or
+            never ran, shows the last payload before it.
+        against: Index of the step after which the old payload was taken; None for right before the step.
 
     Raises:
         UsageError: There is no such step, or the trace has no snapshots.
     """
-    # Whoever goes back and forth between steps, or draws one again, gets the same value at once.
+    # Going back and forth between steps, or redrawing one, hits the cache.
     return _ir_diff(SameTrace(trace), step, against)
 
 
@@ -170,28 +165,18 @@ def _ir_diff(same: SameTrace, step: int, against: int | None) -> IrDiff:
 
 
 def text_diff(old: str, new: str, title: str = "") -> IrDiff:
-    """Return a payload against another of which no trace is known; the note says so.
-
-    Args:
-        old: The old payload, as the compiler prints it.
-        new: The new one.
-        title: What is compared to what.
-    """
+    """Return the diff of two printed payloads without a trace; the note says so."""
     lines = diff_lines(*match_structure(old, new), KnownChanges(), None)
     return IrDiff(title, lines, BY_STRUCTURE)
 
 
 def ir_at(trace: Trace, step: int) -> IrDiff:
-    """Return the payload after a step as a diff in which nothing changed.
-
-    Raises:
-        UsageError: There is no such step, or the trace has no snapshots.
-    """
+    """Return the payload after a step as a diff without changes."""
     return ir_diff(trace, step, against=step)
 
 
 def plain_lines(text: str) -> IrDiff:
-    """Return a text as a diff in which nothing changed and no op is known."""
+    """Return a text as a diff without changes and without known ops."""
     return IrDiff("", tuple(IrLine("", n, n, each) for n, each in enumerate(read_printed(text).lines, 1)))
 
 
@@ -208,10 +193,10 @@ def _snapshot_at(trace: Trace, step: int) -> int:
 
 
 def _step_before(trace: Trace, step: int) -> int:
-    """Return the step whose snapshot shows the payload when a step began: nothing inside it had run.
+    """Return the step whose snapshot shows the payload when a step began.
 
-    Alternatives work on copies. Before the first step on a copy there is what it was made from; what another
-    alternative made of its own copy is passed over.
+    Alternatives work on copies: the first step on a copy is compared to the original, and copies of other
+    alternatives are skipped.
     """
     if step < 0:
         return -1
@@ -236,7 +221,6 @@ def _after(trace: Trace, step: int) -> str:
 
 
 def _changes_between(trace: Trace, old: int, new: int) -> KnownChanges:
-    """Return what happened between two snapshots, whichever is the earlier."""
     ends = [-1, *(s.index for s in trace.steps_by_end())]
     first, last = sorted((ends.index(old), ends.index(new)))
     deltas = [trace.step_records[i].payload_delta for i in ends[first + 1 : last + 1]]

@@ -1,4 +1,4 @@
-"""Why a handle is dead, empty or refused: one sentence, and the places of definition, consumption and use."""
+"""Why a handle is dead, empty or refused, with the places of definition, consumption and use."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lhkit.model.explanation import Explanation
 from lhkit.model.printable import counted
 from lhkit.model.span import Span
 from lhkit.model.trace_record import HandleChange, HandleRecord, Reference, Trace, TraceStep
-from lhkit.traces.explain.lost_producers import explain_lost_producer
-from lhkit.traces.explain.near_misses import explain_erased_target, near_misses
+from lhkit.traces.explain.failure_causes import explain_erased_target, explain_lost_producer
+from lhkit.traces.explain.near_misses import near_misses
 from lhkit.traces.record.handle_history import (
     Death,
     PayloadHistory,
@@ -25,34 +25,21 @@ from lhkit.traces.record.handle_history import (
     states_before,
 )
 from lhkit.traces.record.placed_ops import op_in_words, source_place
-from lhkit.traces.record.schedule_text import ScheduleText
 
 _MOST_USES = 3
 
 
 def explain(trace: Trace, handle: str | None = None) -> Explanation:
-    """Return why a handle is what it is at the end; without a handle, why the schedule failed.
-
-    Args:
-        trace: The trace.
-        handle: Its name as written (the last that was defined under it), or its id.
+    """Return why a handle (name or id) is in its final state; without a handle, why the schedule failed.
 
     Raises:
-        UsageError: There is no such handle.
+        UsageError: There is no such handle; the message names near ones.
     """
     return explain_failure(trace) if handle is None else explain_handle(trace, handle)
 
 
 def explain_handle(trace: Trace, handle: str) -> Explanation:
-    """Return why a handle is what it is at the end of a trace.
-
-    Args:
-        trace: The trace.
-        handle: Its name as written (the last that was defined under it), or its id.
-
-    Raises:
-        UsageError: There is no such handle; the message names near ones.
-    """
+    """Return why a handle is in its final state."""
     record = find_handle(trace, handle)
     died = deaths(trace).get(record.id)
     if (failed := rolled_back(trace).get(record.id)) is not None:
@@ -70,7 +57,7 @@ def explain_handle(trace: Trace, handle: str) -> Explanation:
 
 
 def explain_failure(trace: Trace) -> Explanation:
-    """Return why a schedule failed: which handle the failed step may not use, else what was said."""
+    """Return why a schedule failed: the cause if the trace shows it, else the compiler's message."""
     outcome = trace.outcome
     if outcome.kind is None:
         ran = sum(s.status != "not-run" for s in trace.step_records)
@@ -97,13 +84,13 @@ def explain_failure(trace: Trace) -> Explanation:
 
 
 def repeated(change: HandleChange | None) -> tuple[Reference, ...]:
-    """Return what a handle lists more than once."""
+    """Return the references that a handle lists more than once."""
     counts = Counter(change.payload if change else ())
     return tuple(r for r, n in counts.items() if n > 1 and (isinstance(r, str) or not hasattr(r, "param")))
 
 
 def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
-    """Return where a handle is defined: its op, or its name among the arguments of the entry."""
+    """Return the place of a handle's definition: its op, or its name among the arguments of the entry."""
     if record.defined_by >= 0:
         return trace.step_records[record.defined_by].source
     if trace.provenance is None:
@@ -178,8 +165,8 @@ def _explain_rollback(trace: Trace, record: HandleRecord, failed: TraceStep, die
     alternatives = trace.step_records[failed.parent or 0]
     which = f"alternative {failed.alternative or 0} of step {alternatives.index} ({alternatives.op})"
     sentence = (
-        f"{name} went with {which}: it failed at step {failed.index} ({failed.op}), and the copy that it worked"
-        " on was erased"
+        f"{name} was lost with {which}, which failed at step {failed.index} ({failed.op}), and the copy that it"
+        " worked on was erased"
     )
     places = []
     if died is not None:
@@ -197,11 +184,11 @@ def _uses(step: TraceStep, handle: str) -> bool:
 
 
 def _explain_clash(trace: Trace, step: TraceStep) -> Explanation | None:
-    """Explain a step that consumes a handle and uses it again, or another to the same op or one inside."""
+    """Explain a step that consumes a handle and uses it again, or one that aliases it or is nested in it."""
     names, before = display_names(trace), states_before(trace, step.index)
     for i, first in enumerate(step.operands):
         for second in step.operands[i + 1 :] if first.effect == "consume" else ():
-            tie = _tie(trace, before.get(first.handle), before.get(second.handle))
+            tie = _relation(trace, before.get(first.handle), before.get(second.handle))
             record = trace.handle(second.handle)
             one, two = names[first.handle], names[second.handle]
             if first.handle == second.handle:
@@ -214,7 +201,7 @@ def _explain_clash(trace: Trace, step: TraceStep) -> Explanation | None:
     return None
 
 
-def _tie(trace: Trace, consumed: HandleChange | None, used: HandleChange | None) -> str | None:
+def _relation(trace: Trace, consumed: HandleChange | None, used: HandleChange | None) -> str | None:
     roots = {r for r in consumed.payload if isinstance(r, str)} if consumed else set()
     for reference in used.payload if used else ():
         op: str | None = reference if isinstance(reference, str) else getattr(reference, "op", None)
@@ -276,7 +263,7 @@ def _explain_empty(trace: Trace, record: HandleRecord) -> Explanation:
         reason, place = _why_never_filled(trace, record)
         sentence = f"{name} is empty, not dead: {reason}"
     uses = [_use(trace, s, name) for s in trace.step_records if _uses(s, record.id)]
-    sentence += "; it may be used, and what uses it does nothing"
+    sentence += "; it may be used, but steps that use it do nothing"
     at = record.defined_by if since is None else since.index
     return _explanation(trace, sentence, record, *place, *uses[:_MOST_USES], step=at)
 
@@ -291,8 +278,7 @@ def _why_never_filled(trace: Trace, record: HandleRecord) -> tuple[str, list[Dia
     if given and all(change is not None and change.state == "empty" for _, change in given):
         listed = " and ".join(dict.fromkeys(names[handle] for handle, _ in given))
         return f"step {step.index} ({step.op}) was given {listed}, which had nothing in it", []
-    texts = {name: ScheduleText(name, text) for name, text in trace.texts}
-    why = near_misses(trace, PayloadHistory(trace), step, texts)
+    why = near_misses(PayloadHistory(trace), step)
     place = [Diagnostic("note", why, step.source)] if why is not None else []
     return f"{step.op} found nothing for it", place
 

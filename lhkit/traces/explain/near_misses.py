@@ -1,38 +1,26 @@
-"""Why a match found nothing: what became of the ops that it looks for, or what is there instead."""
+"""Near misses of a match that found nothing: erased ops, other places, similar names."""
 
 from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
-from lhkit.model.errors import Diagnostic
-from lhkit.model.explanation import Explanation
-from lhkit.model.trace_record import HandleRecord, PayloadOp, Trace, TraceStep
-from lhkit.traces.record.handle_history import PayloadHistory, display_names, states_before
-from lhkit.traces.record.placed_ops import op_in_words, source_place
-from lhkit.traces.record.schedule_text import ScheduleText
+from lhkit.model.trace_record import PayloadOp, Trace, TraceStep
+from lhkit.traces.record.handle_history import PayloadHistory, states_before
+from lhkit.traces.record.placed_ops import source_place
 
 _MOST_NAMES = 6
 
 
-def near_misses(
-    trace: Trace, history: PayloadHistory, step: TraceStep, texts: Mapping[str, ScheduleText]
-) -> str | None:
-    """Return why a match found nothing, as the end of a sentence; None where it is not known what it looks for.
-
-    Args:
-        trace: The trace.
-        history: Of the same trace.
-        step: A ``transform.structured.match`` whose result is empty.
-        texts: The texts by file.
-    """
-    text = texts.get(step.source.file) if step.source else None
+def near_misses(history: PayloadHistory, step: TraceStep) -> str | None:
+    """Return why a match found nothing, as the end of a sentence; None if the names in it are not known."""
+    text = history.texts.get(step.source.file) if step.source else None
     asked = text.matched_names(step.source) if text and step.source else None
     if asked is None:
         return None
     names, asks_for_more = asked
-    within = _payload_of(trace, step)
+    within = _payload_of(history.trace, step)
     alive = history.alive_before(step.index)
     inside = [o for o in alive if history.lies_in(o, within)]
     there = [o for o in inside if o.name in names]
@@ -41,8 +29,8 @@ def near_misses(
         return f"{_counted(there)} {_are(len(there))} there, and {more}"
     head = f"no {' or '.join(names)} here"
     reasons = [
-        _elsewhere(history, [o for o in alive if o.name in names], texts),
-        _turned(trace, history, step, names),
+        _elsewhere(history, [o for o in alive if o.name in names]),
+        _replacement(history, step, names),
     ]
     found = [r for r in reasons if r] or [_spelling(names, inside) or _what_is_there(inside)]
     return f"{head}; {'; '.join(found)}"
@@ -58,21 +46,19 @@ def _payload_of(trace: Trace, step: TraceStep) -> set[str]:
     return found
 
 
-def _elsewhere(
-    history: PayloadHistory, ops: Sequence[PayloadOp], texts: Mapping[str, ScheduleText]
-) -> str | None:
+def _elsewhere(history: PayloadHistory, ops: Sequence[PayloadOp]) -> str | None:
     if not ops:
         return None
     function = history.around(ops[0], "func.func")
     place = source_place(history.trace, function) if function else None
-    text = texts.get(place.file) if place else None
+    text = history.texts.get(place.file) if place else None
     symbol = text.symbol(place.line) if text and place else None
     where = f"in {symbol}" if symbol else "elsewhere in the payload"
     return f"there {_are(len(ops))} {len(ops)} {where}, outside of what it looks into"
 
 
-def _turned(trace: Trace, history: PayloadHistory, step: TraceStep, names: Sequence[str]) -> str | None:
-    """Return which step took the last of the ops away, and what came of them."""
+def _replacement(history: PayloadHistory, step: TraceStep, names: Sequence[str]) -> str | None:
+    """Return which step erased the last matching ops, and what they became."""
     gone = [o for o in history.dead_before(step.index) if o.name in names]
     if not gone or gone[-1].died is None:
         return None
@@ -80,12 +66,13 @@ def _turned(trace: Trace, history: PayloadHistory, step: TraceStep, names: Seque
     these = [o for o in gone if o.died == last]
     came = [o for o in history.descendants(o.id for o in these) if o.born == last]
     same_kind = [o for o in came if o.name.partition(".")[0] == these[0].name.partition(".")[0]] or came
-    op = trace.step_records[last].op if last is not None else ""
+    op = history.trace.step_records[last].op if last is not None else ""
     one = len(these) == 1
     what = "the one there was" if one else f"the {len(these)} there were"
     if not same_kind:
         return f"step {last} ({op}) erased {what}"
-    return f"step {last} ({op}) turned {what} into {_most_common(o.name for o in same_kind)}"
+    became = " and ".join(name for name, _ in Counter(o.name for o in same_kind).most_common(2))
+    return f"step {last} ({op}) turned {what} into {became}"
 
 
 def _spelling(names: Sequence[str], inside: Sequence[PayloadOp]) -> str | None:
@@ -114,88 +101,5 @@ def _counted(ops: Sequence[PayloadOp]) -> str:
     return ", ".join(f"{n} {name}" for name, n in Counter(o.name for o in ops).items())
 
 
-def _most_common(names: object) -> str:
-    counts = Counter(names)  # type: ignore[call-overload]
-    return " and ".join(name for name, _ in counts.most_common(2))
-
-
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-# Why a foreach cannot go on: an earlier iteration erased the payload op that comes next.
-
-
-FOREACH = "transform.foreach"
-
-
-def explain_erased_target(trace: Trace) -> Explanation | None:
-    """Return which step erased the op that a failed or crashed step was to use; None where none did.
-
-    It names the foreach, the iteration, the payload op, and the step that erased it, with places.
-    """
-    at = trace.outcome.failed_step
-    if at is None:
-        return None
-    step = trace.step_records[at]
-    for operand in step.operands:
-        record = trace.handle(operand.handle)
-        found = _target_of(trace, record, step)
-        if found is None:
-            continue
-        loop, iteration, target = found
-        eraser = next((s for s in trace.steps_by_end() if target in s.payload_delta.erased), None)
-        if eraser is None or not eraser.index < step.index:
-            continue
-        return _explanation(trace, step, record, loop, iteration, target, eraser)
-    return None
-
-
-def _target_of(trace: Trace, record: HandleRecord, step: TraceStep) -> tuple[TraceStep, int, str] | None:
-    """Return the foreach that a handle is an argument of, the iteration, and the payload op that it is for."""
-    loop = trace.step_records[record.defined_by] if record.defined_by >= 0 else None
-    if loop is None or loop.op != FOREACH or record.kind != "op":
-        return None
-    iteration = _iteration(trace, step, loop)
-    arguments = [h for h in trace.handle_records if h.defined_by == loop.index]
-    if iteration is None or not loop.operands:
-        return None
-    operand = loop.operands[arguments.index(record) % len(loop.operands)]
-    before = states_before(trace, loop.index).get(operand.handle)
-    if before is None or iteration >= len(before.payload):
-        return None
-    target = before.payload[iteration]
-    return (loop, iteration, target) if isinstance(target, str) else None
-
-
-def _iteration(trace: Trace, step: TraceStep, loop: TraceStep) -> int | None:
-    while step.parent is not None and step.parent != loop.index:
-        step = trace.step_records[step.parent]
-    return step.iteration if step.parent == loop.index else None
-
-
-def _explanation(
-    trace: Trace,
-    step: TraceStep,
-    record: HandleRecord,
-    loop: TraceStep,
-    iteration: int,
-    target: str,
-    eraser: TraceStep,
-) -> Explanation:
-    names, name = display_names(trace), record.name
-    op = trace.op(target)
-    over = names[loop.operands[0].handle]
-    sentence = (
-        f"foreach goes on with payload ops that step {eraser.index} ({eraser.op}) erased: in iteration"
-        f" {iteration} over {over}, {name} is the {op_in_words(trace, target)}, and that is gone, so that the"
-        " interpreter would read freed memory."
-    )
-    places = [
-        Diagnostic("note", f"step {eraser.index} ({eraser.op}) erases the {op.name} here", eraser.source),
-        Diagnostic("note", f"step {loop.index} (transform.foreach) goes on with it here", loop.source),
-        Diagnostic("error", f"step {step.index} ({step.op}) uses {name} here", step.source),
-    ]
-    if (place := source_place(trace, op)) is not None:
-        places.insert(0, Diagnostic("note", f"the {op.name} that was erased", place))
-    return Explanation(sentence, tuple(places), record.id, eraser.index, trace.texts)

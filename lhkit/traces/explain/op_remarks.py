@@ -1,4 +1,4 @@
-"""What there is to say about a payload op at a step: where it comes from, and which handles point to it."""
+"""Origin, erasure and handles of a payload op at a step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from lhkit.model.trace_record import HandleChange, ParamReference, PayloadOp, Trace
 from lhkit.traces.diff.ir_lines import HandleMark
-from lhkit.traces.record.handle_history import states_before
+from lhkit.traces.record.handle_history import enclosing_steps, states_before
 from lhkit.traces.record.placed_ops import op_in_words
 
 _MOST_ORIGINS = 2
@@ -16,19 +16,14 @@ _MOST_ORIGINS = 2
 
 @dataclass(frozen=True, slots=True)
 class OpRemarks:
-    """Remarks on the ops of a trace, made when they are asked for.
-
-    Attributes:
-        trace: The trace.
-        handles: The handles that point to an op after the step, by its id.
-    """
+    """Remarks on the ops of a trace, made on demand; ``handles`` maps an op to the handles that point to it."""
 
     trace: Trace
     handles: Mapping[str, tuple[HandleMark, ...]]
     _said: dict[tuple[int, tuple[str, ...]], str] = field(default_factory=dict)
 
     def origin(self, op_id: str) -> str:
-        """Return which step made an op and of what, or where it is written."""
+        """Return which step made an op from what, or its place in the source."""
         op = self.trace.op(op_id)
         if op.born < 0:
             return op_in_words(self.trace, op_id)
@@ -39,7 +34,7 @@ class OpRemarks:
         return f"{op.name}, {self._said[key]}"
 
     def ending(self, op_id: str) -> str:
-        """Return which step erased an op, or nothing."""
+        """Return which step erased an op, or ""."""
         died = self.trace.op(op_id).died
         return "" if died is None else f"; erased by {_step_in_words(self.trace, died)}"
 
@@ -54,7 +49,8 @@ class OpRemarks:
 def remarks_at(trace: Trace, step: int) -> OpRemarks:
     """Return the remarks on ops after a step."""
     before = states_before(trace, step) if step >= 0 else {}
-    around = _steps_around(trace, step)
+    # Handles of other steps are out of scope.
+    around = {s.index for s in enclosing_steps(trace, trace.step_records[step])} if step >= 0 else set()
     found: dict[str, list[HandleMark]] = defaultdict(list)
     for handle, state in trace.states_after(step).items():
         record = trace.handle(handle)
@@ -66,18 +62,7 @@ def remarks_at(trace: Trace, step: int) -> OpRemarks:
     return OpRemarks(trace, {op: tuple(those) for op, those in found.items()})
 
 
-def _steps_around(trace: Trace, step: int) -> set[int]:
-    """Return the steps that a step lies in: handles of others are out of scope."""
-    around: set[int] = set()
-    parent = trace.step_records[step].parent if step >= 0 else None
-    while parent is not None:
-        around.add(parent)
-        parent = trace.step_records[parent].parent
-    return around
-
-
 def _ops_of(state: HandleChange) -> dict[str, None]:
-    """Return the ops that a handle points to or into."""
     references = (r for r in state.payload if not isinstance(r, ParamReference))
     return dict.fromkeys(r if isinstance(r, str) else r.op for r in references)
 

@@ -1,7 +1,5 @@
-"""Dataflow of payloads and schedules as graphs.
+"""Dataflow graphs of payloads and schedules.
 
-- ``payload_graph``: The dataflow of a payload: its ops inside of one another, and the values that go between
-  them.
-- ``schedule_graph``: The dataflow of a schedule that ran: its steps as nodes, inside of one another, and
-  handles between them.
+- ``payload_graph``: Dataflow graph of a payload: nested ops, and the values between them.
+- ``schedule_graph``: Dataflow graph of a schedule that ran: nested steps, and the handles between them.
 """

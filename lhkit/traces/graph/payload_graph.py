@@ -1,4 +1,4 @@
-"""The dataflow of a payload: its ops inside of one another, and the values that go between them."""
+"""Dataflow graph of a payload: nested ops, and the values between them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,15 @@ from lhkit.traces.record.handle_history import work_of_step
 from lhkit.traces.record.placed_ops import order_at
 from lhkit.worker.client import Worker, shared_worker
 
-# Ops that a step erased, as ghosts among those that are left.
-
-
 _MOST_GHOSTS = 24
 
 
 def erased_nodes(
     before: PayloadOutline, erased: Sequence[str], homes: Mapping[str, str], opened: Collection[str]
 ) -> tuple[list[FlowNode], list[FlowEdge]]:
-    """Return nodes for erased ops, and the edges that they had.
+    """Return ghost nodes and edges of erased ops; many erased ops are one node.
 
-    Args:
-        before: The payload before the step.
-        erased: Ids of what it erased.
-        homes: The nodes of the ops that are left, by id.
-        opened: The nodes among them that are boxes.
-
-    Returns:
-        A node for each, in the box of what was around it if that is open; of many, one node in all.
+    ``homes`` maps remaining ops to nodes, ``opened`` are the nodes that are open boxes.
     """
     gone = set(erased)
     ops = [op for op in before.ops if op.id in gone and op.line is not None]
@@ -83,7 +73,7 @@ def _summary(names: Sequence[str], erased: Sequence[str]) -> FlowNode:
 
 
 def _edges_of(before: PayloadOutline, inside: Mapping[str, str], homes: Mapping[str, str]) -> list[FlowEdge]:
-    """Return the edges from and to erased ops, whose other ends are erased too or still shown."""
+    """Return the edges of erased ops to ends that are erased too or still shown."""
     made = {v: (op.id, n) for op in before.ops for n, v in enumerate(op.results)}
     nodes = {**homes, **{op: f"erased {root}" for op, root in inside.items()}}
     found: dict[tuple[str, str, int], FlowEdge] = {}
@@ -114,19 +104,13 @@ def _edges_of(before: PayloadOutline, inside: Mapping[str, str], homes: Mapping[
 MOST_OPS = 120
 _MOST_COUNTED = 3
 
-# What a step did to an op: sign and role, the first that holds.
+# Sign and role of an op by the effect of the step; the first that applies.
 _CREATED, _ERASED, _CHANGED, _MOVED = ("+", "created"), ("−", "erased"), ("~", "changed"), ("↕", "moved")
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number for some of the ops of a payload, measured or derived.
-
-    Attributes:
-        name: What it is (``time``).
-        unit: Its unit (``ms``).
-        values: The number of each op, by id.
-    """
+    """A number for some ops of a payload, by id: name (``time``), unit (``ms``), values."""
 
     name: str
     unit: str
@@ -143,20 +127,19 @@ def payload_flow(
     unfolded: Collection[str] = (),
     most_ops: int = MOST_OPS,
 ) -> FlowGraph:
-    """Return the dataflow of a payload.
+    """Return the dataflow graph of a payload.
 
-    Ops are nodes, those with others inside are boxes, arguments of blocks are nodes of their box. Boxes are
-    opened from the outside in while no more than ``most_ops`` ops are shown; the others are folded and say what
-    is inside. Bodies of linalg ops stay folded.
+    Ops are nodes, ops with regions boxes, block arguments nodes of their box. Boxes are opened from the outside
+    in while at most ``most_ops`` ops are shown; folded ones show counts. Bodies of linalg ops stay folded.
 
     Args:
         outline: The payload, with ids of ops where they are to be marked.
-        title: What it is called.
-        delta: What a step did: ops that it created (+), changed (~) and moved (↕) are marked.
-        before: The payload before that step: what it erased (−) is shown beside what was there with it.
-        quantity: A number of each op, shown as words and as depth of a colour.
-        unfolded: Ids of ops (numbers in the outline as text, where ops have no ids) that are opened in any
-            case; what is around them is, too.
+        title: Its name.
+        delta: What a step did: created (+), changed (~) and moved (↕) ops are marked.
+        before: The payload before that step, from which erased (−) ops are shown.
+        quantity: A number of each op, shown in words and as a shade.
+        unfolded: Ids of ops (numbers as text, where ops have no ids) that are opened in any case, with their
+            parents.
         most_ops: How many ops are shown before the others fold.
     """
     return _Payload(outline, delta or PayloadDelta(), quantity).graph(title, before, unfolded, most_ops)
@@ -219,7 +202,7 @@ class _Payload:
         return found
 
     def _homes(self, shown: set[int]) -> dict[int, int]:
-        """Return for each op the one that is shown for it: itself, or the folded one around it."""
+        """Map each op to the shown op that represents it: itself, or the folded op around it."""
         homes: dict[int, int] = {}
         for i, op in enumerate(self._outline.ops):
             homes[i] = i if i in shown or op.parent is None else homes[op.parent]
@@ -241,7 +224,7 @@ class _Payload:
     def _leaf(self, i: int) -> FlowNode:
         inside = self._all_inside(i)
         ids = tuple([self._outline.ops[j].id for j in (i, *inside)])
-        # Nobody looks at bodies of named ops: no text has them.
+        # Bodies of named ops are not printed.
         written = [j for j in inside if self._outline.ops[j].line is not None]
         return self._node(i, ops=ids, inside=inside, is_folded=bool(written))
 
@@ -256,14 +239,14 @@ class _Payload:
     ) -> FlowNode:
         op = self._outline.ops[i]
         sign, role = self._marks.get(op.id, ("", ""))
-        details = [self._counts(inside)] if is_folded else [self._types(op)]
+        types = dict.fromkeys(self._outline.values[v].type for v in op.results)
         if not sign and any(self._outline.ops[j].id in self._marks for j in inside):
             sign, role = _CHANGED
         number = self._numbers.get(op.id)
         return FlowNode(
             id=self._keys[i],
             title=" ".join(p for p in (op.name, op.symbol) if p),
-            detail=" · ".join(d for d in details if d),
+            detail=self._counts(inside) if is_folded else ", ".join(types),
             parent=None if op.parent is None else self._keys[op.parent],
             sign=sign,
             role=role,
@@ -275,7 +258,7 @@ class _Payload:
         )
 
     def _counts(self, inside: Collection[int]) -> str:
-        """Return how many ops are inside, the most frequent, and how many of them a step touched."""
+        """Return the counts of the most frequent nested ops, and of those that a step touched."""
         ops = [self._outline.ops[j] for j in inside if self._outline.ops[j].line is not None]
         names = Counter(o.name for o in ops)
         parts = [
@@ -287,10 +270,6 @@ class _Payload:
             f"{len(ops)} ops {marks}".strip()
             + f": {', '.join(parts)}{', …' if len(names) > len(parts) else ''}"
         )
-
-    def _types(self, op: OutlinedOp) -> str:
-        types = dict.fromkeys(self._outline.values[v].type for v in op.results)
-        return ", ".join(types)
 
     def _hover(self, op: OutlinedOp) -> str:
         values = self._outline.values
@@ -342,15 +321,11 @@ class _Payload:
                     target,
                     port,
                     value.name,
-                    role=self._edge_role(op.id),
+                    role="created" if self._marks.get(op.id) == _CREATED else "",
                     hover=f"{value.name}: {value.type}",
                     ops=(origin,) if origin else (),
                 )
         return list(found.values())
-
-    def _edge_role(self, target: str) -> str:
-        """Return the colour of what enters an op: that of a new op shows how it is wired in."""
-        return "created" if self._marks.get(target) == _CREATED else ""
 
     def _legend(self, nodes: Collection[FlowNode]) -> tuple[LegendEntry, ...]:
         signs = {n.sign for n in nodes}
@@ -367,9 +342,6 @@ class _Payload:
         return tuple(found)
 
 
-# What flows where in a payload: the worker parses its text, and the trace says which op is which.
-
-
 _MOST_OUTLINES = 32
 
 
@@ -382,15 +354,9 @@ def payload_flow_of(
     most_ops: int = MOST_OPS,
     worker: Worker | None = None,
 ) -> FlowGraph:
-    """Return the dataflow of a payload, or of the payload of a trace with what a step did to it.
+    """Return the dataflow graph of a payload, or of a trace's payload after a step with what the step did.
 
-    Args:
-        shown: A payload, or a trace; one that was read from JSON will do.
-        step: Index of the step, -1 for the payload as given; the last that left a payload if not given.
-        quantity: A number of each op, as `lhkit.traces.graph.payload_graph.payload_flow` takes it.
-        unfolded: Ids of ops that are opened in any case.
-        most_ops: How many ops are shown before the others fold.
-        worker: Another worker than the session's.
+    Options are those of `payload_flow`; ``step`` defaults to the last one that left a payload.
 
     Raises:
         UsageError: The trace has no payload after that step.
@@ -420,29 +386,18 @@ def payload_flow_of(
 
 
 def payload_outline(payload: Payload, *, worker: Worker | None = None) -> PayloadOutline:
-    """Return the ops of a payload and what flows between them; its ops have no ids.
-
-    Raises:
-        PayloadError: It does not parse.
-    """
-    return _outline(payload.source, payload.text, worker)
+    """Return the ops and values of a payload; its ops have no ids."""
+    return _outline(payload.source, payload.text, worker or shared_worker())
 
 
 def outline_after(trace: Trace, step: int | None = None, *, worker: Worker | None = None) -> PayloadOutline:
-    """Return the ops of a trace's payload after a step, with their ids.
+    """Return the ops and values of a trace's payload after a step (default: the last one with a payload).
 
-    Args:
-        trace: The trace; one that was read from JSON will do.
-        step: Index of the step, -1 for the payload as given; the last that left one if not given.
-        worker: Another worker than the session's.
-
-    Returns:
-        The outline. Ops have no ids where the trace does not say in which order they are written, as those of a
-        compiler binary do not.
+    Ops have no ids where their order is not known, as in traces by a compiler binary.
 
     Raises:
         UsageError: The trace has no payload after that step.
-        PayloadError: The text does not parse alone, as a piece that a schedule worked on aside may not.
+        PayloadError: The text does not parse alone, as the copy of an alternative may not.
     """
     if step is None:
         step = trace.snapshots[-1].step if trace.snapshots else -1
@@ -452,30 +407,22 @@ def outline_after(trace: Trace, step: int | None = None, *, worker: Worker | Non
             f"the trace has no payload after step {step}",
             "Steps that failed or never ran left none; step=-1 is the payload as given.",
         )
-    outline = _outline(f"{trace.payload.source} after step {step}", text, worker)
+    outline = _outline(f"{trace.payload.source} after step {step}", text, worker or shared_worker())
     ids = order_at(trace, step)
     return outline if ids is None else _with_ids(outline, ids, trace)
 
 
-def _outline(name: str, text: str, worker: Worker | None) -> PayloadOutline:
-    return _asked(name, text) if worker is None else _ask(name, text, worker)
-
-
 @functools.lru_cache(maxsize=_MOST_OUTLINES)
-def _asked(name: str, text: str) -> PayloadOutline:
-    return _ask(name, text, shared_worker())
-
-
-def _ask(name: str, text: str, worker: Worker) -> PayloadOutline:
+def _outline(name: str, text: str, worker: Worker) -> PayloadOutline:
     described, body = describe_sources([(name, text.encode())], role="payload")
     answer = worker.request("payload_outline", {"sources": described}, body)
     return from_json(PayloadOutline, answer.header["outline"])
 
 
 def _with_ids(outline: PayloadOutline, ids: Sequence[str], trace: Trace) -> PayloadOutline:
-    """Return an outline with the ids of its ops, as it was where they are not the ops that the trace names.
+    """Return an outline with ids, if its ops are those of the trace.
 
-    A text of several modules, or of one function, is read into a module around it, which is nobody's op.
+    Several modules, or a bare function, are parsed into a module around them, which has no id.
     """
     named = [o.name for o in outline.ops]
     for around in (0, 1):

@@ -1,4 +1,4 @@
-"""The dataflow of a schedule that ran: its steps as nodes, inside of one another, and handles between them."""
+"""Dataflow graph of a schedule that ran: nested steps, and the handles between them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.trace_record import HandleRecord, Operand, StepStatus, Trace, TraceStep
-from lhkit.traces.record.handle_history import death_in_words, display_names
+from lhkit.traces.record.handle_history import death_in_words, display_names, turn_in_words
 
 _STATUS: dict[StepStatus, tuple[str, str, str]] = {
     "ok": ("", "", ""),
@@ -23,14 +23,10 @@ _LEGEND = (
 
 
 def schedule_flow(trace: Trace) -> FlowGraph:
-    """Return the dataflow of a schedule as it ran.
+    """Return the dataflow graph of a schedule that ran.
 
-    Every step is a node, a box if it contains others; every use of a handle is an edge from the step that made
-    it. A handle that died without being consumed itself has an edge, dead, to the step that it died of; the
-    uses of a handle that was dead are dead too.
-
-    Args:
-        trace: What was recorded.
+    Steps are nodes, uses of handles edges from their definition. A handle that died without being consumed
+    itself has a dead edge to the step that invalidated it; later uses of it are dead edges too.
     """
     return _Schedule(trace).graph()
 
@@ -51,7 +47,8 @@ class _Schedule:
         used = {e.source for e in edges}
         arguments = [self._argument(h) for h in self._trace.handle_records if self._source(h.id) == _id_of(h)]
         shown = [n for n in arguments if n.id in used]
-        title = f"{self._trace.schedule.source} {_at(self._trace.schedule.entry)}: its steps and handles"
+        schedule = self._trace.schedule
+        title = f"{schedule.source} @{schedule.entry.removeprefix('@')}: its steps and handles"
         signs = {e.sign for e in edges}
         legend = tuple(entry for entry in _LEGEND if entry.sign in signs)
         return FlowGraph(title, tuple(_sorted(shown, nodes)), tuple(edges), legend)
@@ -69,7 +66,7 @@ class _Schedule:
         return FlowNode(
             id=_step_id(step.index),
             title=f"{step.index} {step.op.removeprefix('transform.')}",
-            detail=" · ".join(p for p in (_where(step), source, changed) if p),
+            detail=" · ".join(p for p in (turn_in_words(step).removeprefix(", "), source, changed) if p),
             parent=None if step.parent is None else _step_id(step.parent),
             sign=sign,
             role=role,
@@ -90,7 +87,7 @@ class _Schedule:
         )
 
     def _source(self, handle: str) -> str:
-        """Return the node that a handle comes from: the step whose result it is, or a node of its own."""
+        """Return the node that defines a handle: a step, or a node of its own for an argument."""
         record = self._trace.handle(handle)
         if record.defined_by >= 0:
             step = self._trace.step_records[record.defined_by]
@@ -124,7 +121,7 @@ class _Schedule:
     def _use(self, step: TraceStep, operand: Operand) -> FlowEdge:
         name = self._names[operand.handle]
         died = self._died.get(operand.handle)
-        if died is not None and died != step.index and self._is_over(died, step.index):
+        if died is not None and died < step.index and self._ended[died] < self._ended[step.index]:
             why = f"{name} is dead: step {died} invalidated it"
             return self._edge(step, operand.handle, "dead", "✕", True, why)
         if operand.effect == "consume":
@@ -132,9 +129,6 @@ class _Schedule:
                 step, operand.handle, "consumed", "●", False, f"step {step.index} consumes {name}"
             )
         return self._edge(step, operand.handle, "read", "○", False, f"step {step.index} reads {name}")
-
-    def _is_over(self, died: int, step: int) -> bool:
-        return died < step and self._ended[died] < self._ended[step]
 
     def _edge(self, step: TraceStep, handle: str, role: str, sign: str, is_dead: bool, why: str) -> FlowEdge:
         return FlowEdge(
@@ -153,7 +147,6 @@ class _Schedule:
 
 
 def _sorted(arguments: list[FlowNode], steps: list[FlowNode]) -> list[FlowNode]:
-    """Return nodes with the arguments of a box right behind it."""
     inside: dict[str | None, list[FlowNode]] = defaultdict(list)
     for node in arguments:
         inside[node.parent].append(node)
@@ -169,13 +162,3 @@ def _step_id(index: int) -> str:
 
 def _id_of(handle: HandleRecord) -> str:
     return f"argument {handle.id}"
-
-
-def _at(entry: str) -> str:
-    return entry if entry.startswith("@") else f"@{entry}"
-
-
-def _where(step: TraceStep) -> str:
-    if step.iteration is not None:
-        return f"iteration {step.iteration}"
-    return "" if step.alternative is None else f"alternative {step.alternative}"

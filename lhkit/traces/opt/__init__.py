@@ -1,9 +1,7 @@
-"""Traces by a compiler binary (mlir-opt): probes in the text, runs, and the trace put together from prints.
+"""Traces by a compiler binary (mlir-opt), with probes in the text of the schedule.
 
-- ``opt_binary``: A compiler binary in place of bindings: found, and run within limits in a process of its
-  own.
-- ``probed_schedule``: A schedule with probes written into its text, for compilers that can only be run.
-- ``opt_runs``: Runs of a compiler binary, until what every handle points to is known as far as the schedule
-  went.
-- ``opt_trace``: A trace by a compiler binary: what can be had from prints, with the same rule for handles.
+- ``opt_binary``: Finding and running a compiler binary, and parsing what it prints.
+- ``probed_schedule``: Probes inserted into the text of a schedule: prints, and attributes that mark handles.
+- ``opt_runs``: Repeated runs of a compiler binary that determine what every handle points to.
+- ``opt_trace``: The trace assembled from runs of a compiler binary.
 """

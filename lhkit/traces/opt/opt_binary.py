@@ -1,4 +1,4 @@
-"""A compiler binary in place of bindings: found, and run within limits in a process of its own."""
+"""Finding and running a compiler binary, and parsing what it prints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if sys.platform == "linux":
 VARIABLE = "LHKIT_OPT"
 _PASS = "--transform-interpreter"
 _VERSION = re.compile(r"version (\S+)")
-# What a compiler may print in all: a schedule that prints without end must not fill the disk.
+# Limit on the output: a schedule that prints without end must not fill the disk.
 _MOST_BYTES = 1 << 28
 
 RunStatus = Literal["ok", "failed", "crashed", "timeout"]
@@ -35,7 +35,7 @@ RunStatus = Literal["ok", "failed", "crashed", "timeout"]
 
 @dataclass(frozen=True, slots=True)
 class OptHost:
-    """A program like ``mlir-opt``: where it is, its name and version."""
+    """A program like ``mlir-opt``."""
 
     path: str
     name: str
@@ -44,7 +44,7 @@ class OptHost:
 
 @dataclass(frozen=True, slots=True)
 class OptRun:
-    """What a run of the program gave: how it ended and what it printed."""
+    """The result of a run."""
 
     status: RunStatus
     output: str
@@ -55,7 +55,7 @@ def opt_host() -> OptHost | None:
     """Return the program that ``LHKIT_OPT`` names, or None where the variable is not set.
 
     Raises:
-        UsageError: There is no such program, or it has no pass that applies schedules.
+        UsageError: There is no such program, or it has no transform interpreter pass.
     """
     named = os.environ.get(VARIABLE, "")
     if not named:
@@ -81,7 +81,7 @@ def _first_lines(path: str, option: str) -> str:
 
 
 def run_opt(host: OptHost, arguments: Sequence[str], *, folder: Path, limits: Limits) -> OptRun:
-    """Run the program in a folder until it ends or breaks a limit; what it had printed by then is kept."""
+    """Run the program in a folder until it ends or exceeds a limit, and return its output so far."""
     output, errors = folder / "stdout", folder / "stderr"
     with output.open("wb") as out, errors.open("wb") as err:
         process = subprocess.Popen(
@@ -100,7 +100,7 @@ def run_opt(host: OptHost, arguments: Sequence[str], *, folder: Path, limits: Li
 
 
 def _bound(process: int, memory_bytes: int) -> None:
-    """Give a process limits for memory and for what it writes, where the system can do that to another one."""
+    """Limit memory and file size of a process, where the system can limit another process."""
     if sys.platform != "linux":
         return
     with contextlib.suppress(ProcessLookupError):  # it has ended already
@@ -112,7 +112,7 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-# What a compiler binary printed, as payload trees, parameters and diagnostics.
+# Parsing the output: payload trees, parameters and diagnostics.
 
 
 _PRINT = re.compile(r"^\[\[\[ IR printer: (.*?) ?(?:top-level)? ?\]\]\]\n", re.MULTILINE)
@@ -126,7 +126,7 @@ _PARAM = re.compile(rf"{PRINTED}\.s\d+\.h(\d+)(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class TreeOp:
-    """An op of a printed payload: its place in the tree, and the handles that it was marked with then."""
+    """An op of a printed payload: its place in the tree, and the handles that it is marked with."""
 
     name: str
     parent: int | None
@@ -136,7 +136,7 @@ class TreeOp:
 
 
 def printed_payloads(output: str) -> dict[int, str]:
-    """Return the payload after each step that was printed (-1: before the first), in what a run printed."""
+    """Return the printed payload after each step (-1: before the first)."""
     found: dict[int, str] = {}
     starts = list(_PRINT.finditer(output))
     for i, start in enumerate(starts):
@@ -174,10 +174,7 @@ def _add(op: OpSyntax, parent: int | None, depth: int, ops: list[TreeOp]) -> Non
 def align(
     old: Sequence[TreeOp], ids: Sequence[str], new: Sequence[TreeOp], fresh: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return ids for the ops of a tree: those of the tree before where an op looks the same and stands alike.
-
-    Names and order decide, since text has no identities; an op that was changed where it stood keeps its id.
-    """
+    """Return ids for the ops of a tree, kept from the previous tree where depth, name and order match."""
     fresh = iter(fresh)
     found: list[str | None] = [None] * len(new)
     keys = [[(o.depth, o.name, o.text) for o in tree] for tree in (old, new)]
@@ -203,12 +200,12 @@ def parameters(errors: str) -> dict[int, str]:
 
 
 def ended_steps(errors: str) -> int:
-    """Return how many steps ended in a run, the beginning counted as one."""
+    """Return how many steps ended in a run, the start counted as one."""
     return sum(match[4] == "remark" and match[5].startswith(ENDED) for match in _LINE.finditer(errors))
 
 
 def diagnostics(errors: str, names: Mapping[str, str]) -> tuple[Diagnostic, ...]:
-    """Return errors with their notes, with places in the files that people know."""
+    """Return errors with their notes, with the user's file names."""
     found: list[Diagnostic] = []
     for match in _LINE.finditer(errors):
         span = Span(names.get(match[1], match[1]), int(match[2]), int(match[3]))

@@ -1,4 +1,4 @@
-"""Runs of a compiler binary, until what every handle points to is known as far as the schedule went."""
+"""Repeated runs of a compiler binary that determine what every handle points to."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ from lhkit.traces.opt.opt_binary import (
 from lhkit.traces.opt.probed_schedule import OptEntry, effects_text, read_effects, suppressing_text, with_probes
 from lhkit.worker.limits import Limits
 
-# Passes that texts for a compiler binary would run and may not, read from the generic form that it prints.
-
-
 _STEP = re.compile(r'"transform\.apply_registered_pass"\(')
 # Strings are printed with \22 for a quote, so that the next quote ends them.
 _PASS = re.compile(r'"[^"]*"|(?P<name>\bpass_name = )')
@@ -36,18 +33,7 @@ _BRACES = re.compile(r'"[^"]*"|[{}]')
 def check_opt_passes(
     host: OptHost, files: Sequence[str], allowed: Collection[str], *, folder: Path, limits: Limits
 ) -> None:
-    """Refuse files that run a pass which is not allowed; files that do not parse are left to what applies them.
-
-    Args:
-        host: The program.
-        files: Names of files in the folder: what is to be applied, and to what.
-        allowed: Passes that the user allows besides those of `lhkit.model.pass_policy`.
-        folder: Where they are.
-        limits: Time and memory of each run.
-
-    Raises:
-        ScheduleError: One does, or cannot be printed.
-    """
+    """Raise a ScheduleError if files run a pass that is not allowed; files that do not parse are skipped."""
     found = []
     for name in files:
         text = (folder / name).read_text(encoding="utf-8")
@@ -83,7 +69,6 @@ def refused_in(printed: str, allowed: Collection[str] = ()) -> list[tuple[str, s
 
 
 def _generic_attributes(printed: str, start: int) -> str:
-    """Return the attributes of the op whose operands begin at a place."""
     depth, first = 0, -1
     for match in _BRACES.finditer(printed, start):
         if match[0] == "{":
@@ -111,7 +96,7 @@ _SUPPRESSING = "__lhkit_suppressing"
 
 @dataclass(slots=True)
 class OptTracing:
-    """What is known so far: runs, trees, and what each handle points to after each step."""
+    """State of a trace by binary: runs, payload trees, and what each handle points to after each step."""
 
     host: OptHost
     entry: OptEntry
@@ -129,11 +114,11 @@ class OptTracing:
     allowed_passes: tuple[str, ...] = ()
 
     def run(self, steps: int | None = None) -> OptRun:
-        """Apply the schedule, or its first steps, with the probes that are known to be possible."""
+        """Apply the schedule, or its first steps, with the probes that are possible so far."""
         return self._apply(with_probes(self.entry, self.valid, steps), self.entry.name)
 
     def suppresses(self) -> bool:
-        """Return True unless the failure is a definite one, which no sequence suppresses."""
+        """Return True if the failure is silenceable, so that a sequence can suppress it."""
         text = suppressing_text(self.entry, _SUPPRESSING)
         return text is None or self._apply(text, _SUPPRESSING).status == "ok"
 
@@ -161,7 +146,7 @@ class OptTracing:
         )
 
     def infer_effects(self) -> None:
-        """Ask which operands each step consumes."""
+        """Determine which operands each step consumes."""
         (self.folder / _EFFECTS).write_text(effects_text(self.entry), encoding="utf-8")
         done = run_opt(
             self.host, [_EFFECTS, "--transform-infer-effects"], folder=self.folder, limits=self.limits
@@ -169,7 +154,7 @@ class OptTracing:
         self.consumed = read_effects(self.entry, done.output)
 
     def follow(self, plain: dict[int, str]) -> None:
-        """Find out what every handle points to after every step that ended."""
+        """Determine what every handle points to after every step that ended."""
         last = max(plain, default=-2)
         at = -1
         self.valid = {}
@@ -187,7 +172,7 @@ class OptTracing:
                 self.points_to[step] = _marked_ops(tree_of(marked[step]), step)
 
     def _extend(self, at: int, last: int) -> int:
-        """Say what is valid from a step on, as far as known; return the step that needs a run before."""
+        """Determine valid handles as far as known; return the first step that needs another run before it."""
         step = at
         while step <= last:
             if step == -1:
@@ -209,7 +194,7 @@ class OptTracing:
         self.valid[step] = tuple(i for i in (*before, *results) if i not in dead)
 
     def verdict(self, step: int) -> Verdict:
-        """Return what the rule says of a step, from what handles pointed to before it."""
+        """Return the verdict of the invalidation rule on a step."""
         before = self.points_to.get(step - 1, {})
         tree = self.trees.get(step - 1, ())
         valid = set(self.valid.get(step - 1, ()))

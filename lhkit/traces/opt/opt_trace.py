@@ -1,10 +1,8 @@
-"""A trace by a compiler binary: what can be had from prints, with the same rule for handles.
+"""The trace assembled from runs of a compiler binary.
 
-The text of the schedule gets probes: one run prints the payload after every step, and further runs mark the
-payload ops of the handles that are valid then with attributes, which the print shows. Which handles are valid
-after a step follows from what they pointed to before it, so each consuming step takes a run. Steps inside of
-other steps, times, what became of single payload ops, and what value handles point to cannot be had; the
-trace says so.
+One run prints the payload after every step; further runs mark the payload ops of valid handles with attributes.
+Valid handles follow from what they pointed to before, so each consuming step takes a run. Nested steps, times,
+changes of single payload ops and targets of value handles are not available; the trace says so.
 """
 
 from __future__ import annotations
@@ -53,9 +51,6 @@ from lhkit.traces.opt.probed_schedule import find_sequences_by_name, read_entry,
 from lhkit.worker.limits import Limits
 from lhkit.worker.temp_folders import temporary_place
 
-# What runs of a compiler binary found out, put together as a trace.
-
-
 _ENDINGS: Mapping[str, tuple[OutcomeStatus, FailureKind]] = {
     "timeout": ("timeout", "timeout"),
     "crashed": ("crashed", "crash"),
@@ -70,16 +65,7 @@ def assemble_trace(
     payloads: dict[int, str],
     said: tuple[Diagnostic, ...],
 ) -> Trace:
-    """Return the trace of what runs found out.
-
-    Args:
-        tracing: The runs, with what handles point to.
-        payload: What the schedule was applied to.
-        schedule: The schedule.
-        run: The run without marks, which decides how it ended.
-        payloads: The payload after each step of that run.
-        said: Its errors.
-    """
+    """Return the trace: ``run`` is the one without marks, ``payloads`` its payloads by step."""
     entry = tracing.entry
     last = max(payloads)
     failed = last + 1 if run.status != "ok" and last + 1 < len(entry.steps) else None
@@ -114,7 +100,6 @@ def _snapshots(payloads: dict[int, str], ids: dict[int, tuple[str, ...]]) -> lis
 def _op_records(
     tracing: OptTracing, payload: Payload, last: int
 ) -> tuple[dict[int, tuple[str, ...]], tuple[PayloadOp, ...]]:
-    """Return the ids of the ops of each tree, and a record for each id."""
     fresh = (f"o{i}" for i in count())
     ids: dict[int, tuple[str, ...]] = {}
     records: dict[str, PayloadOp] = {}
@@ -195,13 +180,13 @@ def _warnings(tracing: OptTracing, index: int) -> tuple[TraceWarning, ...]:
     if index == 0:
         message = (
             f"traced by running {host}: no times, no changes of single payload ops, "
-            "ids of payload ops by likeness of their text, nothing of what value handles point to"
+            "payload ops matched by their text, targets of value handles unknown"
         )
         warnings.append(TraceWarning("binary-host", message))
     if tracing.entry.steps[index].op.regions or tracing.entry.steps[index].op.name == "transform.include":
         warnings.append(TraceWarning("binary-host", f"steps inside of it are not seen by {host}"))
     if tracing.differs_from == index:
-        message = "the marks on payload ops changed what this step did; handles may be wrong from here on"
+        message = "the marks on payload ops changed the effect of this step; handles may be wrong from here on"
         warnings.append(TraceWarning("defect", message))
     return tuple(warnings)
 
@@ -242,16 +227,12 @@ def _kind(tracing: OptTracing, failed: int | None, said: tuple[Diagnostic, ...])
 def trace_with_opt(
     host: OptHost, payload: Payload, schedule: Schedule, *, limits: Limits | None = None
 ) -> Trace:
-    """Apply a schedule with a compiler binary and record what handles are after every step.
+    """Apply a schedule with a compiler binary and record the handles after every step.
 
-    Args:
-        host: The program, from `opt_host`.
-        payload: What to apply it to; named sequences in it are left out.
-        schedule: What to apply; knobs must have been folded to literals for compilers that have none.
-        limits: Time and memory of each run.
+    Named sequences in the payload are ignored; knobs must be folded for compilers without them.
 
     Raises:
-        PayloadError, ScheduleError: The program's version of MLIR does not take the text.
+        PayloadError, ScheduleError: The program's version of MLIR does not accept the text.
         UsageError: The entry is not in the schedule's own text.
     """
     entry = read_entry(schedule.text, schedule.entry)
@@ -289,15 +270,12 @@ def _not_begun(
         kind = "timeout" if run.status == "timeout" else "crash"
     return Failure(
         kind=kind,  # type: ignore[arg-type]
-        message=f"{host.name} {host.version} did not come to the first step",
+        message=f"{host.name} {host.version} failed before the first step",
         diagnostics=said,
         advice="Its MLIR may not know what the text uses; without LHKIT_OPT the bindings trace it.",
         output="" if said else run.errors,
         texts=((payload.source, payload.text), (schedule.source, schedule.text)),
     )
-
-
-# Payload and schedule as text, for a compiler binary whose MLIR the bindings need not understand.
 
 
 def load_for_opt(
@@ -309,7 +287,7 @@ def load_for_opt(
     libraries: Sequence[str | os.PathLike[str]] = (),
     allow_passes: Sequence[str] = (),
 ) -> tuple[Payload, Schedule]:
-    """Return a payload and a schedule that nobody has parsed: the binary will, when it applies them.
+    """Return a payload and a schedule without parsing them: the binary will.
 
     Args:
         payload: A path, or MLIR text.

@@ -1,6 +1,6 @@
-"""A schedule with probes written into its text, for compilers that can only be run.
+"""Probes inserted into the text of a schedule: prints, and attributes that mark handles.
 
-Probes stand behind a step in its own line, so that the places of all steps stay what they are.
+Probes follow a step on its line, so that the places of all steps stay the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MARKED = re.compile(r"transform\.(consumed|readonly)")
 
 @dataclass(frozen=True, slots=True)
 class OptHandle:
-    """A handle as the text defines it: its name, its type, and the step that defines it (-1: an argument)."""
+    """A handle as defined in the text: name, type, and defining step (-1: an argument)."""
 
     name: str
     type: str
@@ -32,7 +32,7 @@ class OptHandle:
 
     @property
     def kind(self) -> HandleKind:
-        """What it is a handle to, by its type."""
+        """The kind of handle, by its type."""
         if "param" in self.type:
             return "param"
         return "value" if "value" in self.type else "op"
@@ -99,13 +99,9 @@ def tag(step: int, handle: int) -> str:
 
 
 def with_probes(entry: OptEntry, valid: Mapping[int, Sequence[int]], steps: int | None = None) -> str:
-    """Return the schedule's text with its payload printed after every step.
+    """Return the schedule's text with a print of the payload after every step.
 
-    Args:
-        entry: The schedule's entry.
-        valid: For steps whose handles are to be marked, those that are valid when it has ended; -1 is the
-            beginning.
-        steps: How many steps to apply; all if not given. The rest is cut off.
+    ``valid`` lists the handles to mark by step (-1: the beginning); steps from ``steps`` on are cut off.
     """
     region = entry.sequence.regions[0]
     edits = [inserted(region.start + 1, _probe(entry, -1, valid.get(-1, ())))]
@@ -117,9 +113,9 @@ def with_probes(entry: OptEntry, valid: Mapping[int, Sequence[int]], steps: int 
 
 
 def suppressing_text(entry: OptEntry, name: str) -> str | None:
-    """Return the schedule's text with a sequence that applies the entry and suppresses its failures.
+    """Return the text with a sequence that includes the entry and suppresses its failures.
 
-    None where the entry's arguments do not say what becomes of them: nothing may include it then.
+    None where an argument of the entry is not marked as read-only or consumed: nothing may include it then.
     """
     arguments = [source_of(part) for part in arguments_in(entry.sequence.head)]
     if not all(_MARKED.search(a) for a in arguments):
@@ -151,7 +147,7 @@ def _probe(entry: OptEntry, step: int, handles: Sequence[int]) -> str:
 
 
 def effects_text(entry: OptEntry) -> str:
-    """Return a module that asks which operands each step consumes: for each a sequence that takes them."""
+    """Return a module for effect inference: one sequence per step that takes the step's operands."""
     lines = ["module attributes {transform.with_named_sequence} {", *_declarations(entry)]
     for index, step in enumerate(entry.steps):
         arguments: list[tuple[str, str]] = []
@@ -201,7 +197,7 @@ def _type(entry: OptEntry, value: str) -> str:
 
 
 def read_effects(entry: OptEntry, printed: str) -> list[tuple[bool, ...]]:
-    """Return, for each step, which of its operands it consumes, from what the compiler printed."""
+    """Return which operands each step consumes, from the inferred effects."""
     consumed: dict[str, tuple[bool, ...]] = {}
     for top in read_syntax(printed).ops:
         for sequence in top.walk():
@@ -216,7 +212,7 @@ def read_effects(entry: OptEntry, printed: str) -> list[tuple[bool, ...]]:
 
 
 def without_sequences(text: str) -> str:
-    """Return a payload's text without the named sequences that stand in it; lines stay where they are."""
+    """Return a payload's text with its named sequences blanked; line numbers stay the same."""
     gone: list[Replacement] = []
     for op in read_syntax(text).walk():
         if op.name == SEQUENCE and not (gone and op.start < gone[-1].end):

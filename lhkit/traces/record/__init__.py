@@ -1,13 +1,10 @@
-"""Making a trace: the request, the journal, failures, and the history of handles and payload ops.
+"""Recording a trace: the request, the journal, failures, and the history of handles and payload ops.
 
-- ``trace_run``: Tracing: a schedule applied step by step, as a value that says what every handle was.
-- ``journal_reader``: From the journal that the worker wrote to the records of a trace, also where the worker
-  died writing.
-- ``trace_failure``: How a trace failed, as a failure that shows cause and places.
-- ``handle_history``: What became of handles: their names for people, their states, their deaths in words.
-- ``placed_ops``: Where the payload ops of a trace stand in a snapshot's text.
-- ``printed_ir``: A payload as the compiler prints it, line by line: which ops there are, what each owns, what
-  it refers to.
-- ``schedule_text``: What the text of a schedule says around a step: comments that allow warnings, names that
-  are matched.
+- ``trace_run``: Tracing a schedule step by step, and the cache of traces.
+- ``journal_reader``: Parsing the worker's journal into the records of a trace, also after a crash.
+- ``trace_failure``: The failure of a trace, with cause and places.
+- ``handle_history``: Names, states and deaths of handles, and the payload ops over time.
+- ``placed_ops``: The payload ops of a trace in the text of a snapshot.
+- ``printed_ir``: The ops of a printed payload by line, without parsing it.
+- ``schedule_text``: Queries on the text of a schedule: comments that allow warnings, matched names.
 """

@@ -1,4 +1,4 @@
-"""What became of handles: their names for people, their states, their deaths in words."""
+"""Names, states and deaths of handles, and the payload ops over time."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from lhkit.model.trace_record import (
     Trace,
     TraceStep,
 )
+from lhkit.traces.record.schedule_text import ScheduleText
 
 ALTERNATIVES = "transform.alternatives"
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """The step that a handle died of, and why."""
+    """The step that invalidated a handle, and why."""
 
     step: int
     invalidation: Invalidation
 
 
 def display_names(trace: Trace) -> dict[str, str]:
-    """Return a name for every handle by id, as its author wrote it.
+    """Return a display name for every handle by id.
 
-    Where several dynamic definitions have one name, each but the entry's arguments says which step made it, and
-    the arguments of blocks that one step enters several times say in which iteration or alternative.
+    If several dynamic definitions share a name, the defining step is added, and for block arguments the
+    iteration or alternative.
     """
     counts = Counter(h.name for h in trace.handle_records)
     made = Counter((h.name, h.defined_by) for h in trace.handle_records)
@@ -48,14 +49,28 @@ def display_names(trace: Trace) -> dict[str, str]:
 
 
 def turn_in_words(step: TraceStep) -> str:
-    """Return in which iteration or alternative a step is, behind a comma; empty if in neither."""
+    """Return the iteration or alternative of a step, after a comma; "" if it has neither."""
     if step.iteration is not None:
         return f", iteration {step.iteration}"
     return "" if step.alternative is None else f", alternative {step.alternative}"
 
 
+def enclosing_steps(trace: Trace, step: TraceStep) -> list[TraceStep]:
+    """Return the steps that a step is nested in, innermost first."""
+    around = []
+    while step.parent is not None:
+        step = trace.step_records[step.parent]
+        around.append(step)
+    return around
+
+
+def turn_mark(step: TraceStep) -> str:
+    """Return the iteration or alternative of a step in brackets, "" if it has neither."""
+    mark = "" if step.iteration is None else f" [{step.iteration}]"
+    return mark if step.alternative is None else f"{mark} [alternative {step.alternative}]"
+
+
 def _first_mentions(trace: Trace) -> dict[str, TraceStep]:
-    """Return the first step that says what a handle is, by id: the first of a block for its arguments."""
     first: dict[str, TraceStep] = {}
     for step in trace.step_records:
         for change in step.changes:
@@ -65,9 +80,9 @@ def _first_mentions(trace: Trace) -> dict[str, TraceStep]:
 
 
 def rolled_back(trace: Trace) -> dict[str, TraceStep]:
-    """Return the handles of alternatives that failed, by id, with the step that each alternative failed at.
+    """Return the handles of failed alternatives, by id, with the step that each alternative failed at.
 
-    The interpreter erases the copy that a failed alternative worked on; none of its handles can be used after.
+    The interpreter erases the copy that a failed alternative worked on.
     """
     steps = trace.step_records
     failed = {
@@ -88,7 +103,7 @@ def rolled_back(trace: Trace) -> dict[str, TraceStep]:
 
 
 def deaths(trace: Trace) -> dict[str, Death]:
-    """Return the death of every handle that died, by id; the first, where a name died in several iterations."""
+    """Return the death of every handle that died, by id."""
     found: dict[str, Death] = {}
     for step in trace.step_records:
         for each in step.invalidated:
@@ -97,8 +112,8 @@ def deaths(trace: Trace) -> dict[str, Death]:
 
 
 def states_at_end(trace: Trace) -> dict[str, HandleChange]:
-    """Return what every handle was after the last step, by id, in the order of definition."""
-    # Not what `Trace.states_after` says of the last step: that one may lie in a step that ended after it.
+    """Return the final state of every handle, by id, in the order of definition."""
+    # Not `Trace.states_after` of the last step: that may be nested in a step that ended after it.
     states = {c.handle: c for step in trace.steps_by_end() for c in step.changes}
     return {h.id: states[h.id] for h in trace.handle_records if h.id in states}
 
@@ -106,7 +121,7 @@ def states_at_end(trace: Trace) -> dict[str, HandleChange]:
 def states_before(trace: Trace, step: int) -> dict[str, HandleChange]:
     """Return the last known state of every handle when a step began, by handle id.
 
-    Not what `Trace.states_after` says of the step before: that one may lie in a step that ended after it.
+    `Trace.states_after` of the previous step may differ: that step may be nested in one that ended after it.
     """
     states: dict[str, HandleChange] = {}
     for each in trace.steps_by_end():
@@ -117,14 +132,7 @@ def states_before(trace: Trace, step: int) -> dict[str, HandleChange]:
 
 
 def death_in_words(trace: Trace, step: int, death: Invalidation, names: dict[str, str]) -> str:
-    """Return why a handle died, as a sentence without its full stop.
-
-    Args:
-        trace: The trace.
-        step: Index of the step that it died of.
-        death: One entry of what that step invalidated.
-        names: As `display_names` gives them.
-    """
+    """Return why a handle died in ``step``, as a sentence without its full stop."""
     name, by = names[death.handle], names[death.by]
     if death.cause == "direct" or death.payload_op is None or death.ancestor is None:
         return f"{name} died here: step {step} consumed it"
@@ -138,14 +146,14 @@ def death_in_words(trace: Trace, step: int, death: Invalidation, names: dict[str
 
 
 def death_in_few_words(step: int, death: Invalidation, names: dict[str, str]) -> str:
-    """Return the step that a handle died of and the cause, as short as it goes: ``5 alias of %loop``."""
+    """Return the step and cause of a death in short: ``5 alias of %loop``."""
     if death.cause == "direct":
         return f"{step} consumed"
     return f"{step} {'alias of' if death.cause == 'alias' else 'inside'} {names[death.by]}"
 
 
 def payload_in_words(trace: Trace, change: HandleChange) -> str:
-    """Return what a live handle points to, or what a parameter holds: ``2 scf.for``, ``16 : i64``."""
+    """Return what a live handle points to, or the value of a parameter: ``2 scf.for``, ``16 : i64``."""
     held = [r.param for r in change.payload if isinstance(r, ParamReference)]
     if held:
         return ", ".join(held)
@@ -153,25 +161,20 @@ def payload_in_words(trace: Trace, change: HandleChange) -> str:
     return ", ".join(f"{n} {name}" for name, n in counts.items()) or f"{len(change.payload)} values"
 
 
-# The payload ops of a trace in time: which were there when, what lay inside what, what came of which.
-
-
 class PayloadHistory:
-    """Questions about the payload ops of a trace, indexed once.
-
-    A step that contains others ends after them, so time is counted in the order of endings.
-
-    Attributes:
-        trace: The trace.
-    """
+    """Indexed queries on the payload ops of a trace over time; a step ends after the steps nested in it."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._ended = {s.index: i for i, s in enumerate(trace.steps_by_end())}
 
     @functools.cached_property
+    def texts(self) -> Mapping[str, ScheduleText]:
+        """The texts of the trace by file."""
+        return {name: ScheduleText(text) for name, text in self.trace.texts}
+
+    @functools.cached_property
     def _made(self) -> Mapping[str, list[PayloadOp]]:
-        """The ops made from each; most traces are never asked, and long ones have many thousands."""
         made: dict[str, list[PayloadOp]] = defaultdict(list)
         for op in self.trace.op_records:
             for origin in op.derived_from:
@@ -179,7 +182,7 @@ class PayloadHistory:
         return made
 
     def alive_before(self, step: int) -> list[PayloadOp]:
-        """Return the ops that were there when a step began (the number of steps: at the end)."""
+        """Return the ops that existed when a step began (the number of steps: at the end)."""
         now = self._ended.get(step, len(self._ended))
         return [o for o in self.trace.op_records if self._born(o) < now and not self._is_dead(o, now)]
 
@@ -189,7 +192,7 @@ class PayloadHistory:
         return [o for o in self.trace.op_records if self._is_dead(o, now)]
 
     def descendants(self, roots: Iterable[str]) -> list[PayloadOp]:
-        """Return the ops that were made from others, directly or not."""
+        """Return the ops derived from others, directly or not."""
         found: dict[str, PayloadOp] = {}
         waiting = list(roots)
         while waiting:
@@ -200,7 +203,7 @@ class PayloadHistory:
         return list(found.values())
 
     def lies_in(self, op: PayloadOp, roots: Collection[str]) -> bool:
-        """Return True if an op is one of the roots, or inside one; by where it was first seen."""
+        """Return True if an op is one of the roots or nested in one, by its first parent."""
         at: str | None = op.id
         while at is not None and at not in roots:
             at = self.trace.op(at).parent
@@ -220,24 +223,16 @@ class PayloadHistory:
         return op.died is not None and self._ended.get(op.died, 0) < now
 
 
-# What a step did to the payload, with the steps inside of it.
-
-
 @dataclass(frozen=True, slots=True)
 class StepWork:
-    """What was done from one snapshot to another.
-
-    Attributes:
-        delta: What a step and the steps inside of it did to the payload, all in all.
-        before: The step whose snapshot shows the payload before, None where none does.
-    """
+    """The total delta of a step with its nested steps, and the step of the snapshot before it, or None."""
 
     delta: PayloadDelta
     before: int | None
 
 
 def work_of_step(trace: Trace, step: int) -> StepWork:
-    """Return what a step did, the steps inside of it included; nothing for the payload as given (-1)."""
+    """Return the work of a step with its nested steps; none for the payload as given (-1)."""
     if step < 0:
         return StepWork(PayloadDelta(), None)
     inside = {step}

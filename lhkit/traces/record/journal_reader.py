@@ -1,4 +1,4 @@
-"""From the journal that the worker wrote to the records of a trace, also where the worker died writing."""
+"""Parsing the worker's journal into the records of a trace, also after a crash."""
 
 from __future__ import annotations
 
@@ -14,23 +14,16 @@ from lhkit.model.span import Span
 from lhkit.model.trace_json import handle_from_json, snapshot_from_json, step_from_json
 from lhkit.model.trace_record import Elision, HandleRecord, PayloadOp, Snapshot, TraceStep
 
-# Tuples whose items are made when somebody looks at them.
-
-
 T = TypeVar("T")
 
 
 class LazyTuple(Sequence[T]):
-    """An immutable sequence that equals the tuple of its items, which are made at the first use of any."""
+    """An immutable sequence that equals the tuple of its items, which are made at first use."""
 
     __slots__ = ("_items", "_make")
 
     def __init__(self, make: Callable[[], Iterable[T]]) -> None:
-        """Make a sequence.
-
-        Args:
-            make: Gives the items; must give the same whenever it is called.
-        """
+        """Take the function that makes the items; it must be deterministic."""
         self._make: Callable[[], Iterable[T]] | None = make
         self._items: tuple[T, ...] | None = None
 
@@ -119,8 +112,8 @@ class _Reading:
             self.steps[index] = dataclasses.replace(self.steps[index], status="crashed")
         return self.pending[-1] if self.pending else None
 
-    def add_those_that_never_ran(self) -> None:
-        """Add the ops that follow in their block on a step that did not end well."""
+    def add_not_run_steps(self) -> None:
+        """Add the ops that follow in their block on a step that failed."""
         ended_badly = [s for s in self.steps.values() if s.status in ("failed", "crashed", "suppressed")]
         seen = {(s.parent, s.iteration, s.alternative, *self.places[s.index]) for s in self.steps.values()}
         for step in sorted(ended_badly, key=lambda s: s.index, reverse=True):
@@ -139,7 +132,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The tables of a trace; ``died_in`` is the step that the worker died in, if it did."""
+    """The tables of a trace; ``died_in`` is the step in which the worker died, or None."""
 
     toolchain: tuple[str, str]
     handles: tuple[HandleRecord, ...]
@@ -151,12 +144,7 @@ class Records:
 
 
 def read_journal(path: Path, *, died: bool) -> Records:
-    """Return the records in a journal.
-
-    Args:
-        path: The journal.
-        died: True if the worker died; its last line may then be cut.
-    """
+    """Return the records in a journal; after the worker ``died`` the last line may be cut."""
     reading = _Reading()
     with path.open(encoding="utf-8") as lines:
         for line in lines:
@@ -164,7 +152,7 @@ def read_journal(path: Path, *, died: bool) -> Records:
                 break
             reading.take(*json.loads(line))
     died_in = reading.crash() if died else None
-    reading.add_those_that_never_ran()
+    reading.add_not_run_steps()
     steps = tuple(step for _, step in sorted(reading.steps.items()))
     return Records(
         reading.toolchain,

@@ -1,4 +1,4 @@
-"""Where the payload ops of a trace stand in a snapshot's text."""
+"""The payload ops of a trace in the text of a snapshot."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lhkit.traces.record.printed_ir import PrintedIr, Value, read_printed
 
 @dataclass(frozen=True, slots=True)
 class PlacedOps:
-    """A printed payload whose ops are known.
+    """A printed payload with the ids of its ops.
 
     Attributes:
         ir: The payload.
-        ids: For each of its ops the id, or None where that is not known.
-        inside: The ids of ops that the text leaves out (terminators, bodies of named ops), by the number of the
-            innermost op around them that it has.
+        ids: The id of each op, or None.
+        inside: Ids of nested ops that the text omits (terminators, bodies of named ops), by the number of the
+            innermost printed op around them.
     """
 
     ir: PrintedIr
@@ -28,7 +28,7 @@ class PlacedOps:
     inside: dict[int, tuple[str, ...]]
 
     def id_at(self, line: int) -> str | None:
-        """Return the id of the op whose a line is, counted from 0."""
+        """Return the id of the op that a line belongs to, counted from 0."""
         owner = self.ir.owners[line]
         return None if owner < 0 else self.ids[owner]
 
@@ -38,11 +38,11 @@ class PlacedOps:
         return None if parent < 0 else self.ids[parent]
 
     def named(self, values: Sequence[Value]) -> list[tuple[str | int, int]]:
-        """Return values by the id of their op, so that they can be compared with those of another text."""
+        """Return values by the id of their op, to be compared with those of another text."""
         return [(self.ids[op] or op, number) for op, number in values]
 
-    def meant(self, values: Sequence[Value]) -> list[tuple[str | int, int]]:
-        """Return values as `named` does, constants by what they hold: folding makes them anew all the time."""
+    def by_meaning(self, values: Sequence[Value]) -> list[tuple[str | int, int]]:
+        """Return values as `named` does, but constants by value: folding recreates them all the time."""
         ops = self.ir.ops
         return [
             (ops[op].shapes[0] if ops[op].name.endswith(".constant") else self.ids[op] or op, number)
@@ -60,7 +60,7 @@ def order_at(trace: Trace, step: int) -> tuple[str, ...] | None:
 
 
 class SameTrace:
-    """A trace as a key of a cache: this very one, since whether two are equal takes long to find out."""
+    """A trace as a cache key, compared by identity: comparing by value is slow."""
 
     __slots__ = ("trace",)
 
@@ -75,7 +75,7 @@ class SameTrace:
 
 
 def place_ops(trace: Trace, step: int) -> PlacedOps | None:
-    """Return the snapshot after a step with its ops; None without a snapshot or their order."""
+    """Return the snapshot after a step with the ids of its ops; None if there is none."""
     return _place_ops(SameTrace(trace), step)
 
 
@@ -89,13 +89,7 @@ def _place_ops(same: SameTrace, step: int) -> PlacedOps | None:
 
 
 def named_as_copies(trace: Trace, old: PlacedOps, new: PlacedOps) -> PlacedOps:
-    """Return a payload with the ids of a copy in place of those of the ops that it was made from.
-
-    Args:
-        trace: The trace.
-        old: The payload.
-        new: The copy, or what has become of it.
-    """
+    """Return a payload with the ids of its ops replaced by those of their copies in ``new``."""
     born = trace.op(new.ids[0] or "").born
     copies: dict[str | None, str] = {}
     for op in trace.op_records:
@@ -106,7 +100,7 @@ def named_as_copies(trace: Trace, old: PlacedOps, new: PlacedOps) -> PlacedOps:
 
 
 class _Placing:
-    """Goes through a text and the ids in their order side by side."""
+    """Aligns a text with the ids of its ops in order."""
 
     def __init__(self, trace: Trace, order: Sequence[str]) -> None:
         self._order = order
@@ -144,7 +138,7 @@ class _Placing:
         return None
 
     def _leave_out(self, places: range, number: dict[str | None, int], inside: dict[int, list[str]]) -> None:
-        """Note which op of the text holds each op that the text leaves out."""
+        """Record which printed op contains each op that the text omits."""
         for place in places:
             # One that was moved lies elsewhere than it was first seen: with the op before it.
             owner = number.get(self._records[place].parent, number.get(self._order[place - 1]))
@@ -153,14 +147,10 @@ class _Placing:
                 inside.setdefault(owner, []).append(self._order[place])
 
 
-# Where the ops of a payload are written: the places of the source ops that they come from.
-
-
 def source_places(trace: Trace) -> list[Span | None]:
-    """Return for every payload op, in the order of the records, where its source op is written.
+    """Return the source place of every payload op, in the order of the records.
 
-    The source op of one that was made from others is that of the first of them; None where the chain ends at an
-    op that is written nowhere.
+    A derived op has the place of its first origin; None if that has none.
     """
     places: dict[str, Span | None] = {}
     for op in trace.op_records:
@@ -172,14 +162,14 @@ def source_places(trace: Trace) -> list[Span | None]:
 
 
 def source_place(trace: Trace, op: PayloadOp) -> Span | None:
-    """Return for one payload op where its source op is written, as `source_places` does for all."""
+    """Return the source place of one payload op, as `source_places` does for all."""
     while op.source is None and op.derived_from:
         op = trace.op(op.derived_from[0])
     return op.source
 
 
 def op_in_words(trace: Trace, op_id: str) -> str:
-    """Return an op's name, with the place of its source where that is known."""
+    """Return an op's name, with its source place where that is known."""
     op = trace.op(op_id)
     place = source_place(trace, op)
     return f"{op.name} of {place}" if place else op.name

@@ -1,8 +1,7 @@
-"""A payload as the compiler prints it, line by line: which ops there are, what each owns, what it refers to.
+"""The ops of a printed payload by line, without parsing it.
 
-The printer puts every op on a line of its own and indents what is inside of it, so lines and indents are
-enough; nothing is parsed, and a text of another make gives fewer ops rather than an error. An op that stands
-within the line of another (``vector.mask %m { … }``) is not told apart from it.
+The printer puts every op on its own line and indents regions, so lines and indents suffice; unknown text gives
+fewer ops rather than an error. An op inside another's line (``vector.mask %m { … }``) is not separated from it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _RESULT = r"%[\w$.-]+(?::[0-9]+)?"
 _OP = re.compile(
     rf"(?:(?P<results>{_RESULT}(?:, {_RESULT})*) = )?(?P<name>{_STRING}|{_NAME})(?=[ (<{{\[@]|$)", re.ASCII
 )
-# Words without a dot that begin a line and no op.
+# Words without a dot at the start of a line that are not ops.
 _NO_OPS = frozenset(
     (
         "case",
@@ -35,13 +34,12 @@ _NO_OPS = frozenset(
         "step",
     )
 )
-# What a line refers to by a name that may be another one in the next snapshot; strings are only passed over.
+# Names that may differ in the next snapshot; strings are matched to be skipped.
 _NAMED = re.compile(rf"{_STRING}|%[\w$.-]+(?:[#:][0-9]+)?|[#!]{_NAME}", re.ASCII)
 _ALIAS = re.compile(rf"([#!]{_NAME}) = (.*)", re.ASCII)
 _LABEL_COMMENT = re.compile(r"\s+//[^\"]*$")
 
-# A value, as the number of the op that gives it and which of its values it is: results from 0 on, arguments of
-# its blocks from -1 down.
+# A value: the number of its op, and its index: results from 0 up, block arguments from -1 down.
 Value = tuple[int, int]
 
 
@@ -50,11 +48,11 @@ class PrintedOp:
     """An op in a printed payload.
 
     Attributes:
-        name: As it is printed, without quotes; ``return`` stands for ``func.return``.
-        parent: Number of the op around it, -1 where there is none.
-        lines: Its own lines from 0: the first, those of its block arguments, the last with its brace.
-        shapes: Its own lines with the names of values left out, and aliases written in full.
-        values: For each of them, the values that it names in order, those that the op itself defines too.
+        name: As printed, without quotes; ``return`` for ``func.return``.
+        parent: Number of the op around it, or -1.
+        lines: Its own lines from 0: the first, those of its block labels, the last with its brace.
+        shapes: Its own lines without names of values, with aliases expanded.
+        values: For each of them, the values that it names in order, its own results included.
     """
 
     name: str
@@ -66,14 +64,7 @@ class PrintedOp:
 
 @dataclass(frozen=True, slots=True)
 class PrintedIr:
-    """A printed payload.
-
-    Attributes:
-        lines: Its lines.
-        ops: The ops in the order of the text.
-        owners: For each line the number of its op, -1 for lines of none: aliases, comments, blank ones.
-        aliases: What each alias stands for, the aliases in that written in full.
-    """
+    """A printed payload; ``owners`` has the number of each line's op, -1 for lines of none."""
 
     lines: tuple[str, ...]
     ops: tuple[PrintedOp, ...]
@@ -83,7 +74,7 @@ class PrintedIr:
 
 @functools.lru_cache(maxsize=8)
 def read_printed(text: str) -> PrintedIr:
-    """Return the lines and ops of a text; a line break at its end begins no further line."""
+    """Return the lines and ops of a text; a final line break starts no further line."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -93,7 +84,7 @@ def read_printed(text: str) -> PrintedIr:
 
 
 def _aliases(lines: Iterable[str]) -> dict[str, str]:
-    """Return what aliases stand for; the printer defines one before it is used in another."""
+    """Return the aliases with nested ones expanded; the printer defines an alias before its use."""
     found: dict[str, str] = {}
     for line in lines:
         if line[:1] in ("#", "!") and (match := _ALIAS.fullmatch(line)):
@@ -102,13 +93,12 @@ def _aliases(lines: Iterable[str]) -> dict[str, str]:
 
 
 def _without_comment(line: str) -> str:
-    """Return a line without what the printer notes behind the label of a block."""
     return line.partition("  //")[0] if line.lstrip()[:1] == "^" else line
 
 
 @dataclass(slots=True)
 class _Open:
-    """An op that the reader is in: its indent and number, and what names stood for that it defines anew."""
+    """An enclosing op: indent and number, and the outer definitions of names that it shadows."""
 
     indent: int
     number: int
@@ -116,7 +106,7 @@ class _Open:
 
 
 class _Reader:
-    """Goes through a text; names of values are known as far as they are visible where it is."""
+    """Reads a text line by line with a scope of value names."""
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
         self.aliases = aliases
@@ -126,7 +116,7 @@ class _Reader:
         self._arguments: dict[int, int] = {}
 
     def take(self, number: int, line: str) -> int:
-        """Read the next line; return the number of the op whose it is, -1 for none."""
+        """Read the next line; return the number of the op that owns it, -1 for none."""
         bare = line.lstrip(" ")
         if not bare or bare.startswith("//") or (bare == line and line[0] in "#!"):
             return -1
@@ -149,7 +139,7 @@ class _Reader:
         return at
 
     def _close(self, indent: int) -> None:
-        """Leave the ops that begin at an indent or further in, and forget the names of their blocks."""
+        """Leave the ops at an indent or deeper, and restore the names that they shadow."""
         while self._open[-1].indent >= indent:
             for name, value in reversed(self._open.pop().hidden):
                 if value is None:
@@ -193,7 +183,7 @@ class _Reader:
         op.lines.append(number)
 
     def _argument(self, name: str, at: int) -> Value:
-        """Define an argument of an op's block: a name that nothing before it defines."""
+        """Define a block argument of an op: a name without an earlier definition."""
         count = self._arguments.get(at, 0) + 1
         self._arguments[at] = count
         self._define(name, (at, -count))

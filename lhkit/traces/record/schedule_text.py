@@ -1,4 +1,4 @@
-"""What the text of a schedule says around a step: comments that allow warnings, names that are matched."""
+"""Queries on the text of a schedule: comments that allow warnings, matched names."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ _FILTER = re.compile(r"\b(interface|attributes|filter_result_type|filter_operand
 
 @dataclass(frozen=True)
 class ScheduleText:
-    """A text of a schedule, asked by line."""
+    """A text of a schedule, queried by line."""
 
-    source: str
     text: str
 
     @cached_property
@@ -50,7 +49,7 @@ class ScheduleText:
         return frozenset(kinds)
 
     def matched_names(self, span: Span) -> tuple[tuple[str, ...], bool] | None:
-        """Return the op names that the match at a place looks for, and whether it asks for more than a name."""
+        """Return the op names that a match at a place searches for, and whether it has other conditions."""
         start = self._offset(span)
         if start is None:
             return None
@@ -60,7 +59,7 @@ class ScheduleText:
         return (names, bool(_FILTER.search(clauses))) if names else None
 
     def mentions(self, name: str) -> int:
-        """Return how often the code says a name (``%x``), however many results it stands for."""
+        """Return how often the code names a handle (``%x``)."""
         return len(re.findall(rf"{re.escape(name.partition('#')[0])}(?![\w$.-])", self._code))
 
     def symbol(self, line: int) -> str | None:

@@ -1,12 +1,12 @@
-"""How a trace failed, as a failure that shows cause and places."""
+"""The failure of a trace, with cause and places."""
 
 from __future__ import annotations
 
 from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.trace_record import HandleChange, Trace, TraceStep
+from lhkit.traces.explain.failure_causes import explain_erased_target
 from lhkit.traces.explain.handle_explanation import explain_failure
-from lhkit.traces.explain.near_misses import explain_erased_target
-from lhkit.traces.record.handle_history import display_names, states_before
+from lhkit.traces.record.handle_history import display_names, enclosing_steps, states_before
 
 _INCLUDE = "transform.include"
 _NO_REASON = "; the step that failed gave no reason"
@@ -14,10 +14,10 @@ _TESTS = ("transform.match.param.", "transform.match.operation_")
 
 
 def failure_of(trace: Trace) -> Failure | None:
-    """Return how a trace failed, with the place of the step that did, or None if it went well.
+    """Return the failure of a trace, or None.
 
-    Where a handle is at fault the message is the cause, and the places are those of definition, consumption
-    and use. Where the compiler said nothing the operands of the step are named, and what they were before it.
+    If a handle is at fault, the message is the cause, with the places of definition, consumption and use. If
+    the compiler gave no reason, the operands of the step and their states are named.
     """
     outcome = trace.outcome
     if outcome.kind is None:
@@ -50,7 +50,7 @@ def failure_of(trace: Trace) -> Failure | None:
 
 
 def _remarks_before(trace: Trace, step: TraceStep) -> tuple[Diagnostic, ...]:
-    """Return what steps before a test of parameters remarked in its sequence: why the test fails."""
+    """Return remarks of earlier steps in the sequence of a failed parameter test: why it fails."""
     if not step.op.startswith(_TESTS):
         return ()
     # Those of sequences that it includes count too.
@@ -60,15 +60,12 @@ def _remarks_before(trace: Trace, step: TraceStep) -> tuple[Diagnostic, ...]:
 
 
 def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Return diagnostics of a step in a library, the first of them placed where the user's file enters it.
-
-    What the library says of payload ops follows as notes: every place of which it says the same.
-    """
+    """Return diagnostics of a step in a library, the first placed where the user's file enters the library."""
     own = (trace.payload.source, trace.schedule.source)
     first = found[0] if found else None
     if first is None or step.source is None or step.source.file in own:
         return found
-    around = _steps_around(trace, step)
+    around = enclosing_steps(trace, step)
     entered = next((s for s in around if s.source is not None and s.source.file in own), None)
     if entered is None or entered.source is None:
         return found
@@ -88,17 +85,8 @@ def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -
     return (Diagnostic(first.severity, first.message, entered.source, notes), *others)
 
 
-def _steps_around(trace: Trace, step: TraceStep) -> list[TraceStep]:
-    """Return the steps that a step lies in, the innermost first."""
-    around = []
-    while step.parent is not None:
-        step = trace.step_records[step.parent]
-        around.append(step)
-    return around
-
-
 def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Return the places as one error: where the handle is used, and what came before it as notes."""
+    """Return the places as one error at the use, with the others as notes."""
     errors = [p for p in places if p.severity == "error"]
     notes = tuple(p for p in places if p.severity != "error")
     if not errors:
@@ -110,7 +98,7 @@ def _silent_step(trace: Trace, step: TraceStep) -> str:
     names = display_names(trace)
     before = states_before(trace, step.index)
     said = [f"{o.effect}s {names[o.handle]} ({describe_state(before.get(o.handle))})" for o in step.operands]
-    return f"nothing was said about this step; it {', '.join(said) or 'takes no handle'}"
+    return f"the compiler gave no reason; the step {', '.join(said) or 'takes no handle'}"
 
 
 def describe_state(change: HandleChange | None) -> str:
@@ -123,7 +111,6 @@ def describe_state(change: HandleChange | None) -> str:
 
 
 def _advice(trace: Trace, step: TraceStep, handle: str, since: int | None) -> str | None:
-    """Return what to do about a handle that the failed step may not use."""
     name = display_names(trace)[handle]
     if since is not None and explain_erased_target(trace) is not None:
         return (

@@ -1,4 +1,4 @@
-"""Tracing: a schedule applied step by step, as a value that says what every handle was."""
+"""Tracing a schedule step by step, and the cache of traces."""
 
 from __future__ import annotations
 
@@ -28,16 +28,11 @@ from lhkit.model.trace_record import (
     Toolchain,
     Trace,
 )
-from lhkit.model.warning_kinds import check_kinds
-from lhkit.traces.explain.silent_mistakes import (
-    knobs_without_effect,
-    with_knob_warnings,
-    with_warnings,
-    without_warnings,
-)
 from lhkit.traces.opt.opt_binary import opt_host
 from lhkit.traces.opt.opt_trace import trace_with_opt
 from lhkit.traces.record.journal_reader import read_journal
+from lhkit.traces.warnings.knob_without_effect import knobs_without_effect, with_knob_warnings
+from lhkit.traces.warnings.warning_list import check_kinds, with_warnings, without_warnings
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 
@@ -62,15 +57,15 @@ def trace_schedule(
 ) -> Trace:
     """Apply a schedule to a payload and record what every handle is after every step.
 
-    A schedule that fails, a compiler that crashes and a limit that is broken give a trace up to there:
-    ``outcome`` says why and in which step.
+    A failing schedule, a crash of the compiler and an exceeded limit give a trace up to there: ``outcome`` has
+    the reason and the step.
 
     Args:
-        payload: What to apply it to, loaded or a path; it is not changed.
-        schedule: What to apply, loaded or a path.
+        payload: The payload, loaded or a path; it is not changed.
+        schedule: The schedule, loaded or a path.
         knobs: Values for knobs of the schedule, over those it has.
-        no_warnings: Kinds of warnings to leave out, of those in `lhkit.model.warning_kinds`.
-        check_knobs: Also look for knobs without effect, which applies the schedule again for their options.
+        no_warnings: Kinds of warnings to leave out, of those in `lhkit.traces.warnings.warning_list`.
+        check_knobs: Also find knobs without effect, which applies the schedule again for their options.
         worker: Another worker than the session's.
         limits: Time and memory for each run.
 
@@ -80,8 +75,8 @@ def trace_schedule(
     Raises:
         UsageError: No such knob or kind of warning, or arguments of the entry that nothing is bound to.
 
-    Where the environment names a compiler binary in ``LHKIT_OPT``, and no worker is given, that applies the
-    schedule: see `lhkit.traces.opt.opt_trace` for what such a trace leaves out.
+    If the environment variable ``LHKIT_OPT`` names a compiler binary, and no worker is given, the binary
+    applies the schedule: see `lhkit.traces.opt.opt_trace` for what such a trace lacks.
     """
     switched_off = check_kinds(no_warnings)
     payload, schedule = as_payload(payload, worker), as_schedule(schedule, worker)
@@ -158,25 +153,18 @@ def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
     return Outcome(status, failed_step, failure.kind, shown.describe())
 
 
-# Traces of one payload, the latest of them kept: undo and redo cost no run.
-
-
 _MOST_TRACES = 16
 
 
 class TraceCache:
-    """Gives the trace of a schedule, taken now or earlier."""
+    """An LRU cache of the traces of one payload, by schedule: undo and redo cost no run."""
 
     def __init__(self, payload: Payload, worker: Worker | None, limits: Limits | None) -> None:
         self._payload, self._worker, self._limits = payload, worker, limits
         self._traces: OrderedDict[Schedule, Trace] = OrderedDict()
 
     def trace(self, schedule: Schedule) -> Trace:
-        """Return the trace of a schedule.
-
-        Raises:
-            LhkitError: Tracing is refused, as `trace_schedule` says.
-        """
+        """Return the trace of a schedule; raises like `trace_schedule`."""
         kept = self._traces.get(schedule)
         if kept is not None:
             self._traces.move_to_end(schedule)

@@ -1,4 +1,4 @@
-"""A trace as a report for an issue thread: what failed and why first, all that is long folded."""
+"""A trace as a Markdown report for an issue thread, and as a Compiler Explorer link."""
 
 from __future__ import annotations
 
@@ -24,12 +24,9 @@ from lhkit.traces.report.upstream_module import (
     trace_command,
 )
 
-# Links that open a payload and its schedule in Compiler Explorer; made here, without asking anybody.
-
-
 SITE = "https://godbolt.org"
 COMPILER = "mliropttrunk"
-# Longer ones are refused on the way there.
+# The site rejects longer ones.
 LONGEST_URL = 8_000
 
 
@@ -37,8 +34,7 @@ def compiler_explorer_url(payload: Payload, schedule: Schedule) -> str:
     """Return a link that opens payload and schedule in Compiler Explorer's newest ``mlir-opt``.
 
     Raises:
-        UsageError: It would be longer than `LONGEST_URL` characters (the message says by how much), or the
-            schedule cannot stand in one module with the payload.
+        UsageError: It would be longer than `LONGEST_URL` characters, or one module cannot hold both.
     """
     provenance = Provenance(payload, schedule)
     source = combined(provenance)
@@ -57,27 +53,21 @@ def compiler_explorer_url(payload: Payload, schedule: Schedule) -> str:
 
 
 def trace_url(trace: Trace) -> str:
-    """Return the link for what a trace was made from; see `compiler_explorer_url`.
-
-    Raises:
-        UsageError: It would be too long, or the texts are not known.
-    """
+    """Return `compiler_explorer_url` of a trace; UsageError also if its texts are not known."""
     provenance = provenance_of(trace)
     return compiler_explorer_url(provenance.payload, provenance.schedule)
 
 
-# A comment on an issue may have 65,536 characters. The parts, a link and what stands around them stay below.
+# A comment on an issue may have 65,536 characters; all parts together, with their headings, stay below.
 MOST_BYTES = 60_000
 _CAUSE, _STEPS, _SCHEDULE, _PAYLOAD, _BEFORE, _COMMAND = 5_000, 10_000, 15_000, 10_000, 8_000, 1_000
 _LONGEST_NAME = 80
 
 
 def trace_markdown(trace: Trace, *, command: str | None = None) -> str:
-    """Return a trace as Markdown of less than 60,000 bytes; long texts lose their middle and say so.
+    """Return a trace as Markdown of less than 60,000 bytes; long texts are cut in the middle.
 
-    Args:
-        trace: The trace.
-        command: The command line to state instead of the one that repeats the trace.
+    ``command`` replaces the command line that reproduces the trace.
     """
     names = short_names(trace)
     parts = [_heading(trace, names), _cause(trace, names)]
@@ -111,7 +101,7 @@ def _cause(trace: Trace, names: dict[str, str]) -> str:
 
 
 def _texts(trace: Trace, names: dict[str, str]) -> list[str]:
-    """Return the folded texts: schedule, payload, and the payload before the step that failed."""
+    """Return the folded texts: schedule, payload, and the payload before the failed step."""
     parts = []
     given = trace.provenance
     payload = given.payload.text if given else trace.snapshot_text(-1)
@@ -161,7 +151,7 @@ def _short(name: str, names: dict[str, str]) -> str:
 
 
 def code_span(text: str, *, longest: int = _LONGEST_NAME) -> str:
-    """Return text as inline code that nothing in it can end: no markup, no mention, no HTML."""
+    """Return text as inline code without active markup, mentions or HTML."""
     shown = "".join(c if c.isprintable() else " " for c in text)
     shown = shown if len(shown) <= longest else shown[: longest - 1] + "…"
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
@@ -170,14 +160,14 @@ def code_span(text: str, *, longest: int = _LONGEST_NAME) -> str:
 
 
 def html_code(text: str) -> str:
-    """Return text as HTML code for a place where Markdown is not read."""
+    """Return text as HTML code, for places without Markdown."""
     shown = "".join(c if c.isprintable() else " " for c in text)[:_LONGEST_NAME]
     escaped = html.escape(shown).replace("`", "&#96;")
     return f"<code>{escaped}</code>"
 
 
 def fenced(language: str, text: str) -> str:
-    """Return a block of code with a fence longer than any run of backticks in it."""
+    """Return a code block with a fence longer than any run of backticks in it."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
@@ -188,7 +178,7 @@ def _folded(title: str, language: str, text: str, most_bytes: int) -> str:
 
 
 def cut_middle(text: str, most_bytes: int) -> str:
-    """Return a text of at most so many bytes: the middle of a longer one gives way to a line that says so."""
+    """Return a text of at most so many bytes, with a line for the part cut from the middle."""
     data = text.encode(errors="replace")
     if len(data) <= most_bytes:
         return text
@@ -197,4 +187,4 @@ def cut_middle(text: str, most_bytes: int) -> str:
     tail = data[len(data) - room // 3 :].decode(errors="ignore")
     head, tail = head[: head.rfind("\n") + 1] or head, tail[tail.find("\n") + 1 :]
     left = len(data) - len(head.encode(errors="replace")) - len(tail.encode(errors="replace"))
-    return f"{head.rstrip()}\n// … {left:,} of {len(data):,} bytes left out here …\n{tail}"
+    return f"{head.rstrip()}\n// … {left:,} of {len(data):,} bytes omitted …\n{tail}"

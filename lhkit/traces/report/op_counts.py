@@ -1,4 +1,4 @@
-"""Op counts a step: how many ops of each dialect or name the payload has after every step."""
+"""Number of payload ops per dialect or name after every step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 By = Literal["dialect", "name"]
 REST = "all others"
-# Told apart by marks and dashes where colours are not.
+# Marks and dashes distinguish lines without colour.
 _LOOKS = (
     (BLUE, "o", "-"),
     (ORANGE, "s", "--"),
@@ -31,14 +31,7 @@ _FEW_STEPS = 24
 
 @dataclass(frozen=True, slots=True)
 class OpCounts:
-    """What to draw.
-
-    Attributes:
-        by: What ops are counted by.
-        steps: Indices of the steps in the order in which they ended, -1 for the payload as given.
-        lines: Each dialect's or op's name, and how many there are after each of the steps.
-        failed_step: The step that failed, or None.
-    """
+    """Op counts, one per kind and step; step -1 is the payload as given."""
 
     by: By
     steps: tuple[int, ...]
@@ -49,12 +42,12 @@ class OpCounts:
 def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> OpCounts:
     """Return how many ops of each kind the payload has before the first step and after each that ran.
 
-    Ops that the printed text leaves out count too: the body of a ``linalg.add``, terminators.
+    Ops that the printed text omits count too: the body of a ``linalg.add``, terminators.
 
     Args:
         trace: The trace.
         by: Count by ``dialect`` or by ``name``.
-        most: How many lines there are at most; the kinds with the fewest ops share the last.
+        most: Maximal number of lines; the kinds with the fewest ops share the last.
 
     Raises:
         UsageError: ``by`` is neither, or ``most`` is not from 2 to 6.
@@ -72,7 +65,10 @@ def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> OpCounts:
         change[place.get(op.born, 0)] += 1
         if op.died is not None and op.died in place:
             change[place[op.died]] -= 1
-    lines = [(kind, _summed(change, len(steps))) for kind, change in changes.items()]
+    lines = [
+        (kind, tuple(itertools.accumulate(change[at] for at in range(len(steps)))))
+        for kind, change in changes.items()
+    ]
     lines.sort(key=lambda line: (-max(line[1]), line[0]))
     if len(lines) > most:
         rest = tuple(map(sum, zip(*(counts for _, counts in lines[most - 1 :]), strict=True)))
@@ -80,20 +76,8 @@ def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> OpCounts:
     return OpCounts(by, steps, tuple(lines), trace.outcome.failed_step)
 
 
-def _summed(change: Counter[int], steps: int) -> tuple[int, ...]:
-    counts, now = [], 0
-    for step in range(steps):
-        now += change[step]
-        counts.append(now)
-    return tuple(counts)
-
-
 def op_counts_table(trace: Trace, *, by: By = "dialect", most: int = 6) -> Table:
-    """Return op counts as a table, a row a step; arguments as of `op_counts`.
-
-    Raises:
-        UsageError: As `op_counts`.
-    """
+    """Return op counts as a table, one row per step; arguments as of `op_counts`."""
     plot = op_counts(trace, by=by, most=most)
     rows = tuple(
         ("before" if step < 0 else f"step {step}", *(str(counts[at]) for _, counts in plot.lines))
@@ -103,16 +87,7 @@ def op_counts_table(trace: Trace, *, by: By = "dialect", most: int = 6) -> Table
 
 
 def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure:
-    """Return a figure of op counts after every step; what failed is marked.
-
-    Args:
-        trace: The trace.
-        by: Count by ``dialect`` or by ``name``.
-        most: How many lines there are at most.
-
-    Raises:
-        UsageError: As `op_counts`.
-    """
+    """Return a figure of op counts after every step; arguments as of `op_counts`."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

@@ -1,10 +1,11 @@
-"""The files of a folder that repeats a trace."""
+"""A folder of files that reproduces a trace."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import shutil
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,11 +24,7 @@ PAYLOAD, SCHEDULE, COMBINED = "payload.mlir", "schedule.mlir", "combined.mlir"
 
 
 def reproducer_files(trace: Trace) -> tuple[tuple[str, str], ...]:
-    """Return (name, text) of each file: payload, schedule, what they need, both in one, commands, versions.
-
-    Raises:
-        UsageError: The texts are not known.
-    """
+    """Return (name, text) of each file; UsageError if the texts are not known."""
     provenance = provenance_of(trace)
     schedule = provenance.schedule
     libraries = [b.declared or f"library{i}.mlir" for i, b in enumerate(schedule.libraries, start=1)]
@@ -54,7 +51,9 @@ def _readme(trace: Trace, provenance: Provenance, others: Sequence[str], command
     names = {source: file for (source, _), file in zip(provenance.texts, files, strict=True)}
     failure = failure_of(trace)
     went = "it goes well" if failure is None else f"it ends like this ({failure.kind})"
-    said = "" if failure is None else _indented(shorten(failure.describe(), names))
+    said = (
+        "" if failure is None else textwrap.indent(shorten(failure.describe(), names), "    ", lambda _: True)
+    )
     versions = "\n".join(f"- {name} {version}" for name, version in provenance.versions)
     return (
         "# A schedule applied step by step\n\n"
@@ -64,25 +63,11 @@ def _readme(trace: Trace, provenance: Provenance, others: Sequence[str], command
     ) + (f"\n{said}\n" if said else "")
 
 
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())
-
-
-# Folders that repeat a trace, written whole or not at all.
-
-
 def save_reproducer(trace: Trace, folder: str | os.PathLike[str]) -> Path:
-    """Write a folder that repeats a trace, through a temporary one beside it.
-
-    Args:
-        trace: The trace.
-        folder: Where; it must not exist, or be empty.
-
-    Returns:
-        Its path.
+    """Write a folder that reproduces a trace, atomically through a temporary one beside it.
 
     Raises:
-        UsageError: It cannot be written there, or the texts are not known.
+        UsageError: The folder exists and is not empty or cannot be written, or the texts are not known.
     """
     files = reproducer_files(trace)
     path = Path(folder)

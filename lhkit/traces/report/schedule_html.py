@@ -1,4 +1,4 @@
-"""A schedule as HTML: every op linked to its steps, every name to its handles, with help when hovered."""
+"""A schedule as HTML with steps and handles linked, and the steps of a trace as a table."""
 
 from __future__ import annotations
 
@@ -11,32 +11,21 @@ from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
 from lhkit.model.printable import counted
 from lhkit.model.trace_record import StepStatus, Trace, TraceStep
-from lhkit.traces.record.handle_history import death_in_words, display_names
+from lhkit.traces.record.handle_history import death_in_words, display_names, turn_mark
 from lhkit.traces.report.trace_text import delta_text, shown_steps
-
-# A schedule's text with what a trace knows of it: the steps that ran each op, and the handles of each name.
-
 
 _WORDS = re.compile(
     r'//.*|"(?:[^"\\]|\\.)*"|(?P<handle>%[\w$.-]+(?:[#:][0-9]+)?)|(?P<op>[a-z_]\w*(?:\.\w+)+)'
     r"|(?P<symbol>@[\w$.-]+)",
     re.ASCII,
 )
-# The worst first: one of several iterations that failed makes the line a failed one.
+# Worst first: a line with a failed iteration is a failed one.
 _STATUSES: tuple[StepStatus, ...] = ("failed", "crashed", "suppressed", "ok", "not-run")
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedWord:
-    """A word of a schedule that stands for something.
-
-    Attributes:
-        start: Where it begins in its line, in characters.
-        end: Where it ends.
-        steps: The steps that ran the op that it names.
-        handles: Ids of the handles that it stands for, one an iteration.
-        help: What the op does.
-    """
+    """A word of a schedule line: the steps that ran the op, or the handles of the name, one per iteration."""
 
     start: int
     end: int
@@ -57,13 +46,9 @@ class ScheduleLine:
 def schedule_lines(
     text: str, trace: Trace | None = None, help: Mapping[str, str] | None = None, source: str | None = None
 ) -> tuple[ScheduleLine, ...]:
-    """Return the lines of a schedule.
+    """Return the lines of a schedule, linked to the steps and handles of a trace.
 
-    Args:
-        text: Its text.
-        trace: A trace of it, for steps and handles.
-        help: What ops do, by their names.
-        source: Which file of the trace the text is, if not the schedule itself: one of its libraries.
+    ``help`` has a description per op; ``source`` names the file if it is a library of the schedule.
     """
     linker = _Linker(trace, source, help or {})
     lines = text.split("\n")
@@ -114,18 +99,14 @@ class _Linker:
                 yield LinkedWord(match.start(), match.end(), (), handles)
 
     def _handles(self, word: str) -> tuple[str, ...]:
-        """Return the handles that a name stands for: of the op that the line belongs to, else arguments."""
+        """Return the handles of a name: of the op on the line, else arguments of the sequence."""
         if self._trace is None:
             return ()
         name = word.partition(":")[0]
-        used = (h for s in self._here for h in (*s.results, *(o.handle for o in s.operands)))
-        found = [h for h in used if _stands_for(name, self._trace.handle(h).name)]
+        used = [h for s in self._here for h in (*s.results, *(o.handle for o in s.operands))]
+        names = {h: self._trace.handle(h).name for h in used}
+        found = [h for h in used if name in (names[h], names[h].partition("#")[0])]
         return tuple(dict.fromkeys(found)) or tuple(self._arguments.get((self._sequence, name), ()))
-
-
-def _stands_for(word: str, name: str) -> bool:
-    """Return True for a handle that a word names: itself, or all results by their common name."""
-    return name == word or name.partition("#")[0] == word
 
 
 _CLASSES: dict[StepStatus, tuple[str, str]] = {
@@ -140,12 +121,7 @@ _CLASSES: dict[StepStatus, tuple[str, str]] = {
 def schedule_html(lines: Iterable[ScheduleLine], *, label: str = "schedule") -> str:
     """Return the lines of a schedule as HTML; ``lhkit.draw.theme`` has its style.
 
-    A line stands for the first step that ran from it, and its op's name for every one: those of a loop's
-    iterations lie in one another.
-
-    Args:
-        lines: The lines, from `lhkit.traces.report.schedule_html`.
-        label: What it is, for a reader that does not see it.
+    A line is linked to the first step that ran from it, and its op's name to every one.
     """
     body = [_line_html(number, line) for number, line in enumerate(lines, 1)]
     box = element("div", *body)
@@ -181,21 +157,13 @@ def _word_html(word: LinkedWord, text: str) -> str:
     return element("span", content, title=said, **first)
 
 
-# The steps of a trace as a table to jump through: what each used, gave, and did to the payload.
-
-
 _HEADER = ("step", "line", "op", "consumes", "reads", "gives", "payload")
 _MOST_STEPS = 400
 _MOST_DEATHS = 6
 
 
 def steps_html(trace: Trace, *, most_steps: int = _MOST_STEPS) -> str:
-    """Return a table with a row a step; handles and steps in it answer to the selection.
-
-    Args:
-        trace: The trace.
-        most_steps: Rows to show; the middle of a longer trace is left out, which is said there.
-    """
+    """Return a table with one row per step, linked to the selection; the middle of a long trace is left out."""
     names = display_names(trace)
     rows = [element("tr", *[element("th", escaped(cell)) for cell in _HEADER])]
     last = -1
@@ -209,12 +177,10 @@ def steps_html(trace: Trace, *, most_steps: int = _MOST_STEPS) -> str:
 
 def _rows(trace: Trace, step: TraceStep, names: dict[str, str]) -> list[str]:
     name = step.op.removeprefix("transform.")
-    turn = "" if step.iteration is None else f" [{step.iteration}]"
-    turn += "" if step.alternative is None else f" [alternative {step.alternative}]"
     cells = (
         str(step.index),
         str(step.source.line) if step.source else "",
-        f'<code style="padding-left:{step.depth}em">{escaped(name + turn)}</code>',
+        f'<code style="padding-left:{step.depth}em">{escaped(name + turn_mark(step))}</code>',
         _handles([o.handle for o in step.operands if o.effect == "consume"], names),
         _handles([o.handle for o in step.operands if o.effect == "read"], names),
         _handles(list(step.results), names),

@@ -1,55 +1,56 @@
-"""The records of a trace as pandas frames: one row a step, a handle, a payload op."""
+"""The records of a trace as pandas frames."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from lhkit.model.trace_record import Effect, Trace, TraceStep
+from lhkit.model.trace_record import Effect, HandleRecord, PayloadOp, Trace, TraceStep
 from lhkit.traces.record.handle_history import deaths, display_names, states_at_end
 from lhkit.traces.record.placed_ops import source_places
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_Record = TypeVar("_Record")
+_Columns = Mapping[str, Callable[[_Record], Any]]
+
 
 def steps_frame(trace: Trace) -> pd.DataFrame:
-    """Return a row a step, by its index: op, place, nesting, status, handles by name, counts, time in ns."""
+    """Return one row per step, by its index: op, place, nesting, status, handles, counts, time in ns."""
+    names = display_names(trace)
+    columns: _Columns[TraceStep] = {
+        "step": lambda s: s.index,
+        "op": lambda s: s.op,
+        "file": lambda s: s.source.file if s.source else None,
+        "line": lambda s: s.source.line if s.source else None,
+        "depth": lambda s: s.depth,
+        "parent": lambda s: s.parent,
+        "iteration": lambda s: s.iteration,
+        "alternative": lambda s: s.alternative,
+        "status": lambda s: s.status,
+        "reads": lambda s: _used(s, "read", names),
+        "consumes": lambda s: _used(s, "consume", names),
+        "results": lambda s: tuple(names[r] for r in s.results),
+        "deaths": lambda s: len(s.invalidated),
+        "created": lambda s: len(s.payload_delta.created),
+        "erased": lambda s: len(s.payload_delta.erased),
+        "changed": lambda s: len(s.payload_delta.changed),
+        "moved": lambda s: len(s.payload_delta.moved),
+        "warnings": lambda s: tuple(w.kind for w in s.warnings),
+        "time_ns": lambda s: s.time_ns,
+    }
+    return _frame(trace.step_records, columns, ("line", "parent", "iteration", "alternative"))
+
+
+def _frame(records: Iterable[_Record], columns: _Columns[_Record], nullable: Iterable[str]) -> pd.DataFrame:
+    """Return one row per record, indexed by the first column; nullable columns hold integers."""
     import pandas as pd
 
-    names = display_names(trace)
-    rows = [
-        {
-            "step": s.index,
-            "op": s.op,
-            "file": s.source.file if s.source else None,
-            "line": s.source.line if s.source else None,
-            "depth": s.depth,
-            "parent": s.parent,
-            "iteration": s.iteration,
-            "alternative": s.alternative,
-            "status": s.status,
-            "reads": _used(s, "read", names),
-            "consumes": _used(s, "consume", names),
-            "results": tuple(names[r] for r in s.results),
-            "deaths": len(s.invalidated),
-            "created": len(s.payload_delta.created),
-            "erased": len(s.payload_delta.erased),
-            "changed": len(s.payload_delta.changed),
-            "moved": len(s.payload_delta.moved),
-            "warnings": tuple(w.kind for w in s.warnings),
-            "time_ns": s.time_ns,
-        }
-        for s in trace.step_records
-    ]
-    whole = dict.fromkeys(("line", "parent", "iteration", "alternative"), "Int64")
-    return pd.DataFrame(rows, columns=_STEP_COLUMNS).astype(whole).set_index("step")
-
-
-_STEP_COLUMNS = (
-    *("step", "op", "file", "line", "depth", "parent", "iteration", "alternative", "status", "reads"),
-    *("consumes", "results", "deaths", "created", "erased", "changed", "moved", "warnings", "time_ns"),
-)
+    rows = [{name: value_of(record) for name, value_of in columns.items()} for record in records]
+    frame = pd.DataFrame(rows, columns=list(columns))
+    return frame.astype(dict.fromkeys(nullable, "Int64")).set_index(next(iter(columns)))
 
 
 def _used(step: TraceStep, effect: Effect, names: dict[str, str]) -> tuple[str, ...]:
@@ -57,64 +58,46 @@ def _used(step: TraceStep, effect: Effect, names: dict[str, str]) -> tuple[str, 
 
 
 def handles_frame(trace: Trace) -> pd.DataFrame:
-    """Return a row a handle, by its id: name, kind, birth, state at the end, uses, and death with its cause.
+    """Return one row per handle, by its id: name, kind, birth, final state, uses, and death with its cause.
 
-    ``payload_at_birth`` and ``payload_at_end`` count what it points to; ``died_at``, ``cause`` and
-    ``killed_by`` are missing for handles that did not die.
+    ``payload_at_birth`` and ``payload_at_end`` count its payload; ``died_at``, ``cause`` and ``killed_by``
+    are missing for handles that did not die.
     """
-    import pandas as pd
-
     names, died, last = display_names(trace), deaths(trace), states_at_end(trace)
     uses = Counter(o.handle for s in trace.step_records for o in s.operands)
     first: dict[str, int] = {}
     for step in trace.step_records:
         for change in step.changes:
             first.setdefault(change.handle, len(change.payload))
-    rows = [
-        {
-            "handle": h.id,
-            "name": h.name,
-            "kind": h.kind,
-            "sequence": h.sequence,
-            "path": h.path,
-            "defined_by": h.defined_by,
-            "uses": uses[h.id],
-            "payload_at_birth": first.get(h.id),
-            "payload_at_end": len(last[h.id].payload) if h.id in last else None,
-            "state": last[h.id].state if h.id in last else None,
-            "died_at": died[h.id].step if h.id in died else None,
-            "cause": died[h.id].invalidation.cause if h.id in died else None,
-            "killed_by": names[died[h.id].invalidation.by] if h.id in died else None,
-        }
-        for h in trace.handle_records
-    ]
-    whole = dict.fromkeys(("payload_at_birth", "payload_at_end", "died_at"), "Int64")
-    return pd.DataFrame(rows, columns=_HANDLE_COLUMNS).astype(whole).set_index("handle")
-
-
-_HANDLE_COLUMNS = (
-    *("handle", "name", "kind", "sequence", "path", "defined_by", "uses", "payload_at_birth"),
-    *("payload_at_end", "state", "died_at", "cause", "killed_by"),
-)
+    columns: _Columns[HandleRecord] = {
+        "handle": lambda h: h.id,
+        "name": lambda h: h.name,
+        "kind": lambda h: h.kind,
+        "sequence": lambda h: h.sequence,
+        "path": lambda h: h.path,
+        "defined_by": lambda h: h.defined_by,
+        "uses": lambda h: uses[h.id],
+        "payload_at_birth": lambda h: first.get(h.id),
+        "payload_at_end": lambda h: len(last[h.id].payload) if h.id in last else None,
+        "state": lambda h: last[h.id].state if h.id in last else None,
+        "died_at": lambda h: died[h.id].step if h.id in died else None,
+        "cause": lambda h: died[h.id].invalidation.cause if h.id in died else None,
+        "killed_by": lambda h: names[died[h.id].invalidation.by] if h.id in died else None,
+    }
+    return _frame(trace.handle_records, columns, ("payload_at_birth", "payload_at_end", "died_at"))
 
 
 def ops_frame(trace: Trace) -> pd.DataFrame:
-    """Return a row a payload op, by its id: name, parent, origins, birth, end, place of its source op."""
-    import pandas as pd
-
-    places = source_places(trace)
-    rows = [
-        {
-            "id": o.id,
-            "name": o.name,
-            "parent": o.parent,
-            "derived_from": o.derived_from,
-            "born": o.born,
-            "died": o.died,
-            "file": place.file if place else None,
-            "line": place.line if place else None,
-        }
-        for o, place in zip(trace.op_records, places, strict=True)
-    ]
-    columns = ("id", "name", "parent", "derived_from", "born", "died", "file", "line")
-    return pd.DataFrame(rows, columns=columns).astype({"died": "Int64", "line": "Int64"}).set_index("id")
+    """Return one row per payload op, by its id: name, parent, origins, birth, end, place of its source op."""
+    places = dict(zip((o.id for o in trace.op_records), source_places(trace), strict=True))
+    columns: _Columns[PayloadOp] = {
+        "id": lambda o: o.id,
+        "name": lambda o: o.name,
+        "parent": lambda o: o.parent,
+        "derived_from": lambda o: o.derived_from,
+        "born": lambda o: o.born,
+        "died": lambda o: o.died,
+        "file": lambda o: place.file if (place := places[o.id]) else None,
+        "line": lambda o: place.line if (place := places[o.id]) else None,
+    }
+    return _frame(trace.op_records, columns, ("died", "line"))

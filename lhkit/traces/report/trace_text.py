@@ -1,6 +1,6 @@
-"""A trace as text: a row a step, deaths in words, what is left at the end.
+"""A trace as a text table: one row per step, deaths in words, final states.
 
-Everything that colour says is said by a mark or a word too: ``●`` live, ``○`` empty, ``✗`` invalid or failed.
+Colours only repeat marks and words: ``●`` live, ``○`` empty, ``✗`` invalid or failed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ from lhkit.model.trace_record import (
     TraceStep,
 )
 from lhkit.traces.explain.handle_explanation import explain_failure
-from lhkit.traces.record.handle_history import death_in_words, display_names, rolled_back, states_at_end
+from lhkit.traces.record.handle_history import (
+    death_in_words,
+    display_names,
+    rolled_back,
+    states_at_end,
+    turn_mark,
+)
 
 Role = Literal["plain", "faint", "title", "live", "empty", "invalid", "failed", "warning"]
 
@@ -43,7 +49,7 @@ _WIDEST_CELL = 44
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of text and what it is, for whoever colours it."""
+    """A run of text and its role, for coloring."""
 
     text: str
     role: Role = "plain"
@@ -58,16 +64,13 @@ def plain_text(lines: Sequence[Line]) -> str:
 
 
 def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> tuple[Line, ...]:
-    """Return a trace as lines.
+    """Return a trace as lines; the middle of a long trace is folded, the failed step is not.
 
-    Args:
-        trace: The trace.
-        most_steps: Steps to show; the middle of a longer trace is folded, the failed step is not.
-        most_deaths: Deaths to show for one step.
+    ``most_deaths`` limits the deaths per step.
     """
     names = display_names(trace)
     shown = shown_steps(trace, most_steps)
-    rows = {i: _cells(trace.step_records[i], names, _states(trace.step_records[i])) for i in shown}
+    rows = {i: _cells(trace.step_records[i], names) for i in shown}
     widths = [max(len(row[c]) for row in (_HEADER, *rows.values())) for c in range(len(_HEADER))]
     lines: list[Line] = [*_title(trace), (), (Piece(_aligned(_HEADER, widths), "title"),)]
     last = -1
@@ -98,7 +101,7 @@ def _title(trace: Trace) -> list[Line]:
 
 
 def shown_steps(trace: Trace, most: int) -> list[int]:
-    """Return which steps to show of a trace: all, or its beginning, its end, and what led to its failure."""
+    """Return the steps to show of a trace: all, or its start, its end, and those before its failure."""
     count = len(trace.step_records)
     if count <= most:
         return list(range(count))
@@ -109,7 +112,7 @@ def shown_steps(trace: Trace, most: int) -> list[int]:
 
 
 def _last_before(trace: Trace, elision: Elision) -> int:
-    """Return the index of the last recorded step before iterations that are not."""
+    """Return the index of the last recorded step before elided iterations."""
     steps, last = trace.step_records, elision.parent
     for step in steps[elision.parent + 1 :]:
         if step.depth <= steps[elision.parent].depth:
@@ -120,17 +123,10 @@ def _last_before(trace: Trace, elision: Elision) -> int:
     return last
 
 
-def _states(step: TraceStep) -> dict[str, HandleChange]:
-    return {c.handle: c for c in step.changes}
-
-
-def _cells(step: TraceStep, names: dict[str, str], states: dict[str, HandleChange]) -> tuple[str, ...]:
+def _cells(step: TraceStep, names: dict[str, str]) -> tuple[str, ...]:
+    states = {c.handle: c for c in step.changes}
     place = f"{step.source.line}:{step.source.column}" if step.source else ""
-    name = "  " * step.depth + step.op.removeprefix("transform.")
-    if step.iteration is not None:
-        name += f" [{step.iteration}]"
-    if step.alternative is not None:
-        name += f" [alternative {step.alternative}]"
+    name = "  " * step.depth + step.op.removeprefix("transform.") + turn_mark(step)
     results = ", ".join(_result(names[r], states.get(r)) for r in step.results)
     time = format_ns(step.time_ns) if step.status != "not-run" else ""
     cells = (str(step.index), place, name, _uses(step, names), results, delta_text(step.payload_delta), time)
@@ -152,7 +148,6 @@ def _result(name: str, change: HandleChange | None) -> str:
 
 
 def _held(change: HandleChange) -> str:
-    """Return to how much a live handle points; of a parameter, what it holds."""
     if change.state != "live":
         return ""
     held = [r.param.removesuffix(" : i64") for r in change.payload if isinstance(r, ParamReference)]
@@ -160,7 +155,7 @@ def _held(change: HandleChange) -> str:
 
 
 def delta_text(delta: PayloadDelta) -> str:
-    """Return how many payload ops a step created, erased, changed and moved, each behind its sign."""
+    """Return how many payload ops a step created, erased, changed and moved, each with its sign."""
     counted = (("+", delta.created), ("−", delta.erased), ("~", delta.changed), ("↷", delta.moved))
     return " ".join(f"{sign}{len(ops)}" for sign, ops in counted if ops)
 
@@ -184,7 +179,7 @@ def _row(step: TraceStep, cells: tuple[str, ...], widths: Sequence[int]) -> Line
 
 
 def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> list[Line]:
-    """Return what stands under a step: deaths, why it failed, what the compiler said, what is suspicious."""
+    """Return the lines below a step: deaths, failure, compiler messages, warnings."""
     shown: Sequence[Invalidation] = step.invalidated[:most]
     lines: list[Line] = [
         (Piece(f"      ✗ {death_in_words(trace, step.index, each, names)}", "invalid"),) for each in shown
@@ -199,7 +194,7 @@ def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> l
 
 
 def failure_reasons(trace: Trace, step: TraceStep) -> list[str]:
-    """Return why a step failed: which handle it may not use, else the first line of each error."""
+    """Return why a step failed: the handle at fault, else the first line of each error."""
     if (cause := explain_failure(trace)).handle is not None:
         return [cause.sentence]
     errors = (d.message.strip() for d in step.diagnostics if d.severity == "error")
@@ -207,7 +202,6 @@ def failure_reasons(trace: Trace, step: TraceStep) -> list[str]:
 
 
 def _remarks(step: TraceStep, most: int) -> list[str]:
-    """Return what the compiler remarked, and the reasons of a failure that was suppressed."""
     said = [d for d in step.diagnostics if d.severity != "error" or step.status == "suppressed"]
     lines = []
     for diagnostic in said[:most]:
@@ -218,7 +212,6 @@ def _remarks(step: TraceStep, most: int) -> list[str]:
 
 
 def _ending(trace: Trace, names: dict[str, str], *, most: int = 12) -> list[Line]:
-    """Return how it ended, and which handles are what at the end."""
     outcome = trace.outcome
     ran = sum(s.status != "not-run" for s in trace.step_records)
     if outcome.status == "ok":

@@ -1,4 +1,4 @@
-"""Payload and schedule as other programs take them: one module with knobs set, command lines, short names."""
+"""Payload and schedule for other programs: one module, command lines, short file names."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ _ROOT_TAG = "payload"
 
 
 def provenance_of(trace: Trace) -> Provenance:
-    """Return what a trace was made from.
-
-    Raises:
-        UsageError: It was read from JSON, which does not hold the texts.
-    """
+    """Return payload and schedule of a trace; UsageError if it was read from JSON, which does not hold them."""
     if trace.provenance is None:
         raise usage_error(
             "the texts of payload and schedule are not known: the JSON of a trace does not hold them",
@@ -31,13 +27,13 @@ def provenance_of(trace: Trace) -> Provenance:
 
 
 def short_names(trace: Trace) -> dict[str, str]:
-    """Return the names of the files without their folders, by full name: paths are nobody else's business."""
+    """Return file names without folders, by full name, since paths may be private."""
     names = [trace.payload.source, trace.schedule.source, *(name for name, _ in trace.texts)]
     return {name: name if name.startswith("<") else PurePath(name).name for name in names}
 
 
 def shorten(text: str, names: Mapping[str, str]) -> str:
-    """Return a text in which files go by their short names."""
+    """Return a text with short file names."""
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(name, names[name])
     return text
@@ -50,7 +46,7 @@ def trace_command(
     libraries: Sequence[str],
     ops: Sequence[str] = (),
 ) -> str:
-    """Return the command line that repeats a trace on these files."""
+    """Return the command line that reproduces a trace with these files."""
     words = ["lhkit", "trace", payload_file, schedule_file]
     if schedule.entry != DEFAULT_ENTRY:
         words += ["--entry", schedule.entry]
@@ -68,7 +64,7 @@ def trace_command(
 
 
 def interpreter_options(schedule: Schedule) -> str:
-    """Return the option with which ``mlir-opt`` applies a schedule to the payload in one `combined` module."""
+    """Return the ``mlir-opt`` option that applies the schedule of a `combined` module to its payload."""
     options = [f"debug-payload-root-tag={_ROOT_TAG}"]
     if schedule.entry != DEFAULT_ENTRY:
         options.append(f"entry-point={schedule.entry.rpartition('::')[2]}")
@@ -78,13 +74,12 @@ def interpreter_options(schedule: Schedule) -> str:
 
 
 def combined(provenance: Provenance) -> str:
-    """Return one module with payload and schedule, each in a module of its own, the knobs as they are set.
+    """Return one module with payload and schedule in a module each, the knobs folded.
 
     The schedule comes first: of two entries of a name the first is applied.
 
     Raises:
-        UsageError: The schedule has libraries, ops that only lhkit knows, or a knob whose value cannot be
-            written into its text.
+        UsageError: The schedule has libraries, ops that only lhkit knows, or a knob that cannot be folded.
     """
     schedule = provenance.schedule
     if schedule.libraries:
@@ -118,7 +113,7 @@ def combined(provenance: Provenance) -> str:
 
 
 def _without_aliases(text: str) -> tuple[dict[str, str], str]:
-    """Return the definitions of aliases, which may stand in no module, and the text without them."""
+    """Return the definitions of aliases, which cannot be in a module, and the text without them."""
     aliases: dict[str, str] = {}
     kept: list[str] = []
     name, depth = "", 0

@@ -1,7 +1,4 @@
-"""The handle timeline: a row a handle, a column a step; who makes, reads, consumes and kills what, and why.
-
-``timeline_drawing`` says what to draw, ``timeline_svg``, ``timeline_html`` and ``timeline_text`` draw it.
-"""
+"""The timeline of a trace as a drawing: folded rows, columns, arcs."""
 
 from __future__ import annotations
 
@@ -19,25 +16,15 @@ from lhkit.traces.timeline.timeline_records import Arc, Fold, Row, RowMaker, Tim
 from lhkit.traces.timeline.timeline_svg import timeline_html, timeline_svg
 from lhkit.traces.timeline.timeline_text import timeline_text
 
-# Which handles of a timeline share a counted row.
-
-
-# Fewer neighbours than this that look alike are not worth a fold.
+# Minimal number of similar neighbors to fold.
 _LEAST_ALIKE = 4
 # The handles of a row, and whether they look alike.
-Bunch = tuple[list[Lifeline], bool]
+RowGroup = tuple[list[Lifeline], bool]
 
 
-def bunches_of(lines: list[Lifeline], maker: RowMaker, most: int, important: set[str]) -> list[Bunch]:
-    """Return which handles have a row of their own, and which share a counted one.
-
-    Args:
-        lines: Lives in the order of rows.
-        maker: Knows the columns.
-        most: About how many rows there should be.
-        important: Ids of handles that are not to be folded where it can be helped.
-    """
-    bunches: list[Bunch] = []
+def row_groups_of(lines: list[Lifeline], maker: RowMaker, most: int, important: set[str]) -> list[RowGroup]:
+    """Return groups of handles that share a row, about ``most`` of them; important handles are folded last."""
+    row_groups: list[RowGroup] = []
     homes: dict[object, list[Lifeline]] = {}
     for line in lines:
         if maker.is_in_folds(line):
@@ -46,53 +33,53 @@ def bunches_of(lines: list[Lifeline], maker: RowMaker, most: int, important: set
                 homes[home].append(line)
                 continue
             homes[home] = [line]
-            bunches.append((homes[home], False))
+            row_groups.append((homes[home], False))
         else:
-            bunches.append(([line], False))
-    if len(bunches) > most:
-        bunches = _joined_alike(bunches, maker, important)
-    if len(bunches) > most:
-        bunches = _joined_rest(bunches, most, important)
-    return bunches
+            row_groups.append(([line], False))
+    if len(row_groups) > most:
+        row_groups = _joined_alike(row_groups, maker, important)
+    if len(row_groups) > most:
+        row_groups = _joined_rest(row_groups, most, important)
+    return row_groups
 
 
-def _joined_alike(bunches: list[Bunch], maker: RowMaker, important: set[str]) -> list[Bunch]:
-    """Join neighbours that look alike, all but the first of them."""
-    runs: list[list[Bunch]] = []
+def _joined_alike(row_groups: list[RowGroup], maker: RowMaker, important: set[str]) -> list[RowGroup]:
+    """Join neighbors that look alike, all but the first of them."""
+    runs: list[list[RowGroup]] = []
     last: object = None
-    for bunch in bunches:
-        is_single = len(bunch[0]) == 1 and bunch[0][0].handle.id not in important
-        looks = maker.signature(bunch[0][0]) if is_single else None
+    for group in row_groups:
+        is_single = len(group[0]) == 1 and group[0][0].handle.id not in important
+        looks = maker.signature(group[0][0]) if is_single else None
         if looks is not None and looks == last:
-            runs[-1].append(bunch)
+            runs[-1].append(group)
         else:
-            runs.append([bunch])
+            runs.append([group])
         last = looks
-    joined: list[Bunch] = []
+    joined: list[RowGroup] = []
     for run in runs:
         if len(run) < _LEAST_ALIKE:
             joined += run
         else:
-            joined += [run[0], ([line for bunch, _ in run[1:] for line in bunch], True)]
+            joined += [run[0], ([line for group, _ in run[1:] for line in group], True)]
     return joined
 
 
-def _joined_rest(bunches: list[Bunch], most: int, important: set[str]) -> list[Bunch]:
-    """Join what is least worth a row of its own with its neighbours."""
-    singles = [b[0].handle for b, _ in bunches if len(b) == 1]
+def _joined_rest(row_groups: list[RowGroup], most: int, important: set[str]) -> list[RowGroup]:
+    """Join the least important rows with their neighbors."""
+    singles = [b[0].handle for b, _ in row_groups if len(b) == 1]
     ranked = sorted(singles, key=lambda h: (h.defined_by >= 0, h.id not in important))
     kept = {h.id for h in ranked[: most // 2]}
-    joined: list[Bunch] = []
+    joined: list[RowGroup] = []
     was_joinable = False
-    for bunch, alike in bunches:
-        is_joinable = bunch[0].handle.id not in kept
+    for group, alike in row_groups:
+        is_joinable = group[0].handle.id not in kept
         is_same = bool(joined) and (joined[-1][0][0].handle.kind == "param") == (
-            bunch[0].handle.kind == "param"
+            group[0].handle.kind == "param"
         )
         if is_joinable and was_joinable and is_same:
-            joined[-1] = ([*joined[-1][0], *bunch], False)
+            joined[-1] = ([*joined[-1][0], *group], False)
         else:
-            joined.append((bunch, alike))
+            joined.append((group, alike))
         was_joinable = is_joinable
     return joined
 
@@ -103,17 +90,17 @@ __all__ = ["TimelineDrawing", "timeline_drawing", "timeline_html", "timeline_svg
 def timeline_drawing(
     trace: Trace, *, most_columns: int = 40, most_rows: int = 48, folded: Collection[int] = ()
 ) -> TimelineDrawing:
-    """Return what the timeline of a trace draws.
+    """Return the drawing of a trace's timeline.
 
-    A longer trace is folded: the middle iterations of loops, the inside of steps, then the middle of the
-    schedule; and handles to which something happens in folded columns only, or that look alike. What failed
-    stays to be seen, and what is folded is counted, and drawn in full in ``folds``.
+    Long traces are folded: middle iterations of loops, nested steps, then the middle of the schedule; and
+    handles with events in folded columns only, or that look alike. Failures stay visible; what is folded is
+    counted, and drawn in full in ``folds``.
 
     Args:
         trace: The trace.
-        most_columns: About how many columns to draw at most.
-        most_rows: About how many rows to draw at most.
-        folded: Indices of steps whose inside is folded in any case.
+        most_columns: Approximate maximum of columns.
+        most_rows: Approximate maximum of rows.
+        folded: Indices of steps whose nested steps are folded in any case.
     """
     timeline = _Timeline(trace, most_columns, most_rows)
     whole = timeline.whole(folded)
@@ -150,15 +137,15 @@ class _Timeline:
         spans = visible_moments(self._trace, self._lives, self._most_columns, folded)
         if not spans:
             return TimelineDrawing(self._title(), (), (), (), (), self._verdict(), 0, ())
-        maker = self._maker(spans)
-        bunches = bunches_of(self._lines, maker, self._most_rows, self._important())
+        maker = RowMaker(self._trace, columns_of(self._trace, self._lives, spans), self._names)
+        row_groups = row_groups_of(self._lines, maker, self._most_rows, self._important())
         folds = [self._fold_of_moments(span) for span in spans if span[0] < span[1]]
-        for bunch, _ in bunches:
-            if len(bunch) > 1 and not all(maker.is_in_folds(line) for line in bunch):
-                sheet = self._sheet(spans, [([line], False) for line in bunch], "")
-                label = f"{maker.folded(bunch).name}, from {self._names[bunch[0].handle.id]} on"
+        for group, _ in row_groups:
+            if len(group) > 1 and not all(maker.is_in_folds(line) for line in group):
+                sheet = self._sheet(spans, [([line], False) for line in group], "")
+                label = f"{maker.folded(group).name}, from {self._names[group[0].handle.id]} on"
                 folds.append(Fold(label, (sheet,)))
-        return self._sheet(spans, bunches, self._verdict(), tuple(folds))
+        return self._sheet(spans, row_groups, self._verdict(), tuple(folds))
 
     def _title(self) -> str:
         trace = self._trace
@@ -177,7 +164,7 @@ class _Timeline:
         return f"ok: {counted(steps, 'step')}, {handles}, {died} of them dead at the end"
 
     def _important(self) -> set[str]:
-        """Return the handles that are shown if any are: what failed, what killed others, what was killed so."""
+        """Return the handles to keep: operands of the failed step, and those of indirect deaths."""
         failed = self._trace.outcome.failed_step
         found = {o.handle for o in self._trace.step_records[failed].operands} if failed is not None else set()
         for step in self._trace.step_records:
@@ -185,19 +172,16 @@ class _Timeline:
             found |= {h for d in ties[:2] for h in (d.handle, d.by)}
         return found
 
-    def _maker(self, spans: list[Span]) -> RowMaker:
-        return RowMaker(self._trace, columns_of(self._trace, self._lives, spans), self._names)
-
     def _sheet(
-        self, spans: list[Span], bunches: list[Bunch], verdict: str, folds: tuple[Fold, ...] = ()
+        self, spans: list[Span], row_groups: list[RowGroup], verdict: str, folds: tuple[Fold, ...] = ()
     ) -> TimelineDrawing:
         columns = columns_of(self._trace, self._lives, spans)
         maker = RowMaker(self._trace, columns, self._names)
         rows = tuple(
-            maker.row(bunch[0]) if len(bunch) == 1 else maker.folded(bunch, alike=alike)
-            for bunch, alike in bunches
+            maker.row(group[0]) if len(group) == 1 else maker.folded(group, alike=alike)
+            for group, alike in row_groups
         )
-        lines = [line for bunch, _ in bunches for line in bunch]
+        lines = [line for group, _ in row_groups for line in group]
         elsewhere = len(self._lines) - len(lines)
         groups = groups_of(self._trace, self._lives.brackets, spans)
         arcs = self._arcs(maker, rows, lines)

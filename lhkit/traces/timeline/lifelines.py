@@ -1,7 +1,7 @@
-"""The life of every handle over the moments of a trace: birth, uses, states, deaths, in the order of nesting.
+"""The events and states of every handle over the moments of a trace.
 
-A moment is what a column of a picture shows. A step that contains others has a moment where it begins, one
-where each iteration or alternative begins, and one where it ends, which is when it gives results and kills.
+A moment is a column of the timeline. A step with nested steps has one where it begins, one where each iteration
+or alternative begins, and one where it ends, which is when it defines results and invalidates handles.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ class Moment:
     """A column of time.
 
     Attributes:
-        kind: ``start``: the entry's arguments; ``step``: a step, or the beginning of one with others inside;
-            ``turn``: an iteration or alternative begins; ``end``: a step with others inside ends; ``elided``:
-            iterations that ran and were not recorded.
-        step: Index of the step; of the step around it for a turn; -1 for the start.
-        turn: (iteration, alternative) that begins; for what was elided, the first and last iteration.
+        kind: ``start``: the entry's arguments; ``step``: a step begins; ``turn``: an iteration or alternative
+            begins; ``end``: a step with nested steps ends; ``elided``: iterations that were not recorded.
+        step: Index of the step, of the parent for a turn, -1 for the start.
+        turn: (iteration, alternative) that begins; the first and last iteration if elided.
     """
 
     kind: MomentKind
@@ -44,7 +43,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that a step did with a handle; a death says why."""
+    """An effect of a step on a handle; ``death`` has the cause of a death."""
 
     moment: int
     kind: EventKind
@@ -53,7 +52,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class StateSpan:
     """A handle in one state, from within moment ``first`` to within ``last``; ``change`` is the last of it."""
 
     first: int
@@ -62,22 +61,22 @@ class Stretch:
 
     @property
     def state(self) -> HandleState:
-        """Live, empty or invalid."""
+        """The state."""
         return self.change.state
 
 
 @dataclass(frozen=True, slots=True)
 class Lifeline:
-    """A handle's life; ``stretches`` is empty where the step that should have made it did not."""
+    """The events and states of a handle; no ``spans`` if the defining step did not succeed."""
 
     handle: HandleRecord
     events: tuple[Event, ...]
-    stretches: tuple[Stretch, ...]
+    spans: tuple[StateSpan, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """The moments of a step with others inside, both ends included; ``turns`` has those of each turn."""
+    """The moments of a step with nested steps, both ends included; ``turns`` has those of each turn."""
 
     step: int
     first: int
@@ -88,7 +87,7 @@ class Bracket:
 
 @dataclass(frozen=True, slots=True)
 class Lifelines:
-    """All lives of a trace, in order of definition, over its moments."""
+    """All lifelines of a trace, in order of definition, over its moments."""
 
     moments: tuple[Moment, ...]
     brackets: tuple[Bracket, ...]
@@ -96,24 +95,21 @@ class Lifelines:
 
 
 def lifelines(trace: Trace) -> Lifelines:
-    """Return the life of every handle of a trace.
+    """Return the lifeline of every handle of a trace.
 
-    Moments follow the nesting of steps. That is the order of execution, but for steps that never ran: they
-    stand where they would have.
+    Moments follow the nesting of steps, which is the order of execution except for steps that never ran.
     """
     order = _Order(trace)
     order.place_all()
-    life = _Lives(trace, order)
+    life = _LifelineBuilder(trace, order)
     life.live()
-    lines = tuple(
-        Lifeline(h, tuple(life.events.get(h.id, ())), life.stretches(h)) for h in trace.handle_records
-    )
+    lines = tuple(Lifeline(h, tuple(life.events.get(h.id, ())), life.spans(h)) for h in trace.handle_records)
     return Lifelines(tuple(order.moments), tuple(sorted(order.brackets, key=lambda b: b.first)), lines)
 
 
 @dataclass
 class _Order:
-    """Puts steps in the order of nesting, and remembers where each begins, ends, and has its turns."""
+    """Moments in the order of nesting, with the start, end and turns of each step."""
 
     trace: Trace
     moments: list[Moment] = field(default_factory=list)
@@ -155,7 +151,7 @@ class _Order:
         self.brackets.append(Bracket(step.index, first, len(self.moments) - 1, step.depth, tuple(turns)))
 
     def _elide(self, elisions: list[Elision], before: int | None) -> list[Elision]:
-        """Add what was elided before an iteration (None: all that is left); return what is left."""
+        """Add the elided iterations before an iteration (None: all); return the rest."""
         left = []
         for each in elisions:
             if before is None or each.first < before:
@@ -170,8 +166,8 @@ class _Order:
 
 
 @dataclass
-class _Lives:
-    """Walks through the steps as they begin and end, and writes down what happens to each handle."""
+class _LifelineBuilder:
+    """Events and states of each handle, collected in the order of moments."""
 
     trace: Trace
     order: _Order
@@ -199,7 +195,7 @@ class _Lives:
         self.events.setdefault(handle, []).append(Event(moment, "made", step))
 
     def _take_arguments(self, step: TraceStep) -> None:
-        """The first step of a block says what the arguments of the block are."""
+        """Record the block arguments that the first step of a block reports."""
         for change in step.changes:
             if change.handle in step.results or self.states.get(change.handle):
                 continue
@@ -242,18 +238,17 @@ class _Lives:
         for death in step.invalidated:
             self.events.setdefault(death.handle, []).append(Event(at, "dead", step.index, death))
 
-    def stretches(self, handle: HandleRecord) -> tuple[Stretch, ...]:
-        """Return the states that a handle was in, one after the other."""
+    def spans(self, handle: HandleRecord) -> tuple[StateSpan, ...]:
         last = self.until.get(handle.id, len(self.order.moments) - 1)
         known = self.states.get(handle.id, [])
         if not known and handle.defined_by < 0 and not handle.path:
             known = [(0, HandleChange(handle.id, "live"))]
-        found: list[Stretch] = []
+        found: list[StateSpan] = []
         for at, change in known:
             if found and found[-1].state == change.state:
-                found[-1] = Stretch(found[-1].first, found[-1].last, change)
+                found[-1] = StateSpan(found[-1].first, found[-1].last, change)
                 continue
             if found:
-                found[-1] = Stretch(found[-1].first, at, found[-1].change)
-            found.append(Stretch(at, max(at, last), change))
+                found[-1] = StateSpan(found[-1].first, at, found[-1].change)
+            found.append(StateSpan(at, max(at, last), change))
         return tuple(found)

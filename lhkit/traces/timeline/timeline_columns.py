@@ -1,4 +1,4 @@
-"""The columns of a handle timeline: names, and what is wrong with a step, in few words and in full."""
+"""The columns of a timeline: folding, labels, heads."""
 
 from __future__ import annotations
 
@@ -13,29 +13,20 @@ from lhkit.traces.timeline.lifelines import Bracket, Lifelines, Moment
 from lhkit.traces.timeline.timeline_layout import BRACKET, SLANT_DEGREES, SMALL, TimelineLayout
 from lhkit.traces.timeline.timeline_records import Column, Group, StepMark, TimelineDrawing
 
-# Which moments of a long trace a timeline folds away, so that what is left can be looked at.
-
-
 Span = tuple[int, int]
-# Around a failure this much stays to be seen.
+# Number of columns around a failure that stay visible.
 _NEAR = 3
 _MOST_NOT_RUN = 6
 
 
 def visible_moments(trace: Trace, lives: Lifelines, most: int, folded: Collection[int] = ()) -> list[Span]:
-    """Return spans of moments, both ends included, that cover all: of one moment, or of more where they fold.
+    """Return spans of moments, both ends included, of about ``most`` columns; longer spans are folds.
 
-    First the middle iterations of loops are folded, then the inside of steps, the deepest first, and at last
-    the middle of the schedule. What failed is folded only where it cannot be helped.
-
-    Args:
-        trace: The trace.
-        lives: Its lifelines.
-        most: About how many columns there should be.
-        folded: Steps whose inside is folded in any case.
+    First the middle iterations of loops are folded, then nested steps, deepest first, then the middle of the
+    schedule. Failures are folded last.
     """
     folding = _Folding(trace, lives)
-    folding.hide_what_never_ran()
+    folding.hide_not_run()
     for bracket in lives.brackets:
         if bracket.step in folded:
             folding.hide_inside(bracket)
@@ -67,7 +58,7 @@ class _Folding:
     def columns(self) -> int:
         return len(self.spans())
 
-    def hide_what_never_ran(self) -> None:
+    def hide_not_run(self) -> None:
         run: list[int] = []
         for i, moment in enumerate(self._moments):
             if moment.step >= 0 and self._trace.step_records[moment.step].status == "not-run":
@@ -82,7 +73,7 @@ class _Folding:
             self._hide(run[1:-1])
 
     def hide_iterations(self, most: int) -> None:
-        """Of each loop the first iteration, the last, and the one that failed are left."""
+        """Hide all iterations of each loop but the first, the last, and a failed one."""
         for bracket in sorted(self._brackets, key=lambda b: b.depth):
             if self.columns() <= most:
                 return
@@ -97,26 +88,21 @@ class _Folding:
                 )
 
     def hide_insides(self, most: int) -> None:
-        for bracket in sorted(self._brackets, key=self._depth_last):
+        for bracket in sorted(self._brackets, key=lambda b: (-b.depth, b.first)):
             if self.columns() <= most:
                 return
             if bracket.last - bracket.first > 2 and not self._has_failed(bracket.first + 1, bracket.last):
                 self.hide_inside(bracket)
 
     def hide_inside(self, bracket: Bracket) -> None:
-        """Leave the step's own column, and the one where it ends."""
         last = bracket.last if self._moments[bracket.last].kind != "end" else bracket.last - 1
         self._hide(range(bracket.first + 1, last + 1))
-
-    @staticmethod
-    def _depth_last(bracket: Bracket) -> Span:
-        return (-bracket.depth, bracket.first)
 
     def _has_failed(self, first: int, last: int) -> bool:
         return self._failed is not None and first <= self._failed <= last
 
     def hide_the_middle(self, most: int) -> None:
-        """Leave the first and the last columns, and those around a failure."""
+        """Hide all but the first and the last columns, and those around a failure."""
         spans = self.spans()
         left = {*range(most - most // 3), *range(len(spans) - most // 3, len(spans))}
         for i, (first, last) in enumerate(spans):
@@ -130,13 +116,13 @@ class _Folding:
             self._hidden[moment] = True
 
 
-# What is told of a folded column is the worst of what is in it.
+# A folded column has the worst mark of its steps.
 _WORST: tuple[StepMark, ...] = ("crashed", "failed", "suppressed", "warning", "not-run")
 _MOST_DIAGNOSTICS = 2
 
 
 def columns_of(trace: Trace, lives: Lifelines, spans: list[Span]) -> tuple[Column, ...]:
-    """Return a column a span of moments."""
+    """Return one column per span of moments."""
     return tuple(
         _one(trace, lives.moments[first], first) if first == last else _folded(trace, lives, first, last)
         for first, last in spans
@@ -144,7 +130,7 @@ def columns_of(trace: Trace, lives: Lifelines, spans: list[Span]) -> tuple[Colum
 
 
 def groups_of(trace: Trace, brackets: tuple[Bracket, ...], spans: list[Span]) -> tuple[Group, ...]:
-    """Return the brackets that can be seen: those that begin in a column of their own, or before the first."""
+    """Return the visible brackets: those that begin in an unfolded column, or before the first."""
     found = []
     for bracket in brackets:
         columns = [i for i, (f, last) in enumerate(spans) if f <= bracket.last and last >= bracket.first]
@@ -164,7 +150,7 @@ def short_name(op: str) -> str:
 
 
 def _fold_label(trace: Trace, lives: Lifelines, first: int, last: int) -> str:
-    """Return what moments ``first`` to ``last`` are: ``⋯ 30 more iterations``, ``⋯ 120 more steps``."""
+    """Return the label of a fold: ``⋯ 30 more iterations``, ``⋯ 120 more steps``."""
     moments = lives.moments[first : last + 1]
     begun = moments[0]
     lost = sum(_lost(m) for m in moments)
@@ -197,51 +183,39 @@ def _folded(trace: Trace, lives: Lifelines, first: int, last: int) -> Column:
     if mark not in ("", "not-run"):
         note = f"! {kinds.count(mark)} {'with warnings' if mark == 'warning' else mark}"
     title = f"{label}: steps {steps[0].index} to {steps[-1].index}" if steps else label
-    depth = min((s.depth for s in steps), default=0)
     return Column(
         "fold",
         None,
         label.partition(",")[0],
-        note,
-        mark,
         f"{title}; {note}" if note else title,
-        depth,
-        len(steps),
         (first, last),
+        depth=min((s.depth for s in steps), default=0),
+        steps=len(steps),
+        note=note,
+        mark=mark,
     )
 
 
 def _one(trace: Trace, moment: Moment, at: int) -> Column:
+    here = (at, at)
     if moment.kind == "start":
-        what = f"the arguments of @{trace.schedule.entry}"
-        return Column("start", None, "arguments", "", "", what, 0, 0, (at, at))
+        return Column("start", None, "arguments", f"the arguments of @{trace.schedule.entry}", here)
     step = trace.step_records[moment.step]
     name = short_name(step.op)
     if moment.kind == "step":
-        return Column(
-            "step", step.index, name, _note(step), _mark(step), _step_title(step), step.depth, 1, (at, at)
-        )
-    inside = step.depth + 1
+        title, note, mark = _step_title(step), _note(step), _mark(step)
+        return Column("step", step.index, name, title, here, step.depth, 1, note, mark)
+    if moment.kind == "end":
+        title = f"step {step.index} ({step.op}) ends: consumed handles die, results are defined"
+        return Column("end", step.index, f"end of {name}", title, here, step.depth)
     if moment.kind == "elided":
         label = f"⋯ {_lost(moment)} iterations not recorded"
         title = f"iterations {moment.turn[0]} to {moment.turn[1]} of step {step.index} ran and are not recorded"
-        return Column("elided", step.index, label, "", "", title, inside, 0, (at, at))
-    if moment.kind == "end":
-        title = f"step {step.index} ({step.op}) ends: what it consumed dies, what it gives is made"
-        return Column("end", step.index, f"end of {name}", "", "", title, step.depth, 0, (at, at))
+        return Column("elided", step.index, label, title, here, step.depth + 1)
     iteration, alternative = moment.turn
     label = f"iteration {iteration}" if iteration is not None else f"alternative {alternative}"
-    return Column(
-        "turn",
-        step.index,
-        label,
-        "",
-        "",
-        f"{label} of step {step.index} ({step.op}) begins",
-        inside,
-        0,
-        (at, at),
-    )
+    title = f"{label} of step {step.index} ({step.op}) begins"
+    return Column("turn", step.index, label, title, here, step.depth + 1)
 
 
 def _mark(step: TraceStep) -> StepMark:
@@ -268,7 +242,7 @@ def _step_title(step: TraceStep) -> str:
     return "\n".join(lines)
 
 
-# The columns of a handle timeline: their heads above, with brackets, and the bands behind the rows.
+# Heads of the columns, brackets, and the bands behind the rows.
 
 
 _BANDS: dict[StepMark, str] = {
@@ -277,13 +251,13 @@ _BANDS: dict[StepMark, str] = {
     "suppressed": "changed-paper",
 }
 _TONES: dict[StepMark, str] = {"": "ink", "warning": "ink", "not-run": "faint"}
-# What stands for a column that is no step, where it has no name.
+# Signs of columns that are not steps, in compact drawings.
 _SIGNS = {"start": "▹", "turn": "↻", "end": "◃", "fold": "⋯", "elided": "⋯"}
 _SMALLER = 9.5
 
 
 def heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return names and numbers of the columns, and the brackets below them; in a compact one only numbers."""
+    """Return the heads of the columns with their brackets; in a compact drawing only numbers."""
     head = _number if at.is_compact else _named
     drawn = [_bracket(i, drawing, at) for i in range(len(drawing.groups))]
     drawn += [head(i, column, at) for i, column in enumerate(drawing.columns)]
@@ -291,7 +265,7 @@ def heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
 
 
 def bands_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return what lies behind the rows: the inside of steps, steps that went wrong, the one that is shown."""
+    """Return the bands behind the rows: nested steps, failed steps, the selected step."""
     drawn = []
     for group in drawing.groups:
         left, right = at.edges[group.first] + 2, at.edges[group.last + 1] - 2

@@ -1,4 +1,4 @@
-"""Where things of a handle timeline stand, in pixels: columns, rows, marks in a cell, places for notes."""
+"""Pixel positions of columns, rows, marks and notes; shapes and legend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALL = 11.0
 SLANT_DEGREES, SIN, COS = 50, 0.766, 0.643
 _WIDTHS = {"step": 34.0, "fold": 44.0, "elided": 44.0, "start": 26.0, "turn": 26.0, "end": 34.0}
 _LONGEST_NAME, _LONGEST_HEAD, _LONGEST_NOTE = 230.0, 220.0, 240.0
-# Where in a cell a mark stands, as a share of its width: uses left, what comes of them right.
+# Position of a mark in a cell, as a share of its width: uses left, effects right.
 _PLACES: dict[EventKind, float] = {"read": 0.26, "consumed": 0.26, "made": 0.74, "dead": 0.74}
 _CROWDED: dict[EventKind, float] = {"read": 0.13, "consumed": 0.37, "made": 0.63, "dead": 0.87}
 _BESIDE = {"read": "consumed", "consumed": "read", "made": "dead", "dead": "made"}
@@ -27,37 +27,32 @@ _BESIDE = {"read": "consumed", "consumed": "read", "made": "dead", "dead": "made
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The slanted name of a column, and what is wrong with it."""
+    """The slanted name of a column, and its problem."""
 
     name: str
     note: str
 
     @property
     def width(self) -> float:
-        """How long it is."""
+        """Its length."""
         return text_width(f"{self.name} {self.note}" if self.note else self.name, SMALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The words at the end of a row, and where they begin."""
+    """The note at the end of a row."""
 
     x: float
     text: str
 
     @property
     def end(self) -> float:
-        """Where they end."""
+        """Its right edge."""
         return self.x + text_width(self.text, SMALL)
 
 
 class TimelineLayout:
-    """Places for everything in a drawing.
-
-    Args:
-        drawing: The drawing.
-        is_compact: Whether columns have numbers and no names, and rows stand closer, so that more are seen.
-    """
+    """The positions of a drawing; a compact one has no column names and lower rows."""
 
     def __init__(self, drawing: TimelineDrawing, *, is_compact: bool = False) -> None:
         self._drawing = drawing
@@ -95,13 +90,13 @@ class TimelineLayout:
         return (self.edges[column] + self.edges[column + 1]) / 2
 
     def mark(self, row: Row, column: int, kind: EventKind) -> tuple[float, bool]:
-        """Return where a mark stands, and whether it has to be small for its neighbours."""
+        """Return the position of a mark, and whether it has to be small."""
         is_crowded = any(m.column == column and m.kind == _BESIDE[kind] for m in row.marks)
         share = (_CROWDED if is_crowded else _PLACES)[kind]
         return self.edges[column] + share * (self.edges[column + 1] - self.edges[column]), is_crowded
 
     def ends(self, row: Row, bar: Bar) -> tuple[float, float]:
-        """Return where a bar begins and ends."""
+        """Return the ends of a bar."""
         first = (
             self.left
             if bar.first < 0
@@ -111,7 +106,6 @@ class TimelineLayout:
         return first, max(first, last)
 
     def _crossings(self) -> list[set[int]]:
-        """Return the columns in which something stands or passes, by row."""
         crossed = [{m.column for m in row.marks} for row in self._drawing.rows]
         for arc in self._drawing.arcs:
             for index in range(min(arc.from_row, arc.to_rows[0]), max(arc.from_row, arc.to_rows[-1]) + 1):
@@ -119,7 +113,7 @@ class TimelineLayout:
         return crossed
 
     def _note(self, index: int, row: Row) -> Note:
-        """Find a place for the words at the end of a row: behind what ended, where nothing is in the way."""
+        """Place the note of a row behind its last bar, where nothing is in the way."""
         text = fitted(row.note, _LONGEST_NOTE, SMALL)
         deaths = [m.column for m in row.marks if m.kind == "dead"]
         ends = [bar.last for bar in row.bars if bar.state != "invalid"]
@@ -141,7 +135,7 @@ def _head(column: Column) -> Head:
     return Head(fitted(column.name, max(room, 60.0), SMALL), fitted(column.note, _LONGEST_HEAD - 60, SMALL))
 
 
-# The signs of a handle timeline, and the legend that says what they are.
+# Shapes of bars and marks, and the legend.
 
 
 _WORDS: tuple[tuple[EventKind, str], ...] = (
@@ -167,39 +161,25 @@ def bar_shape(state: HandleState, begin: float, end: float, y: float, *inside: s
 
 
 def mark_shape(kind: EventKind, x: float, y: float, scale: float = 1.0, *, is_late: bool = False) -> str:
-    """Return a mark; its rim parts it from what it lies on, or has the colour of death for a use after it."""
+    """Return a mark; its rim separates it from its background, or is red for a use after death."""
     if kind == "made":
         r = 6.5 * scale
         d = f"M{x - r:.1f} {y:.1f}L{x:.1f} {y - r:.1f}L{x + r:.1f} {y:.1f}L{x:.1f} {y + r:.1f}Z"
         return element("path", d=d, fill="made", stroke="paper", stroke_width=1.2)
     if kind == "read":
-        return element(
-            "circle",
-            cx=x,
-            cy=y,
-            r=4.6 * scale,
-            fill="paper",
-            stroke="dead" if is_late else "read",
-            stroke_width=2,
-        )
+        rim = {"stroke": "dead" if is_late else "read", "stroke_width": 2}
+        return element("circle", cx=x, cy=y, r=4.6 * scale, fill="paper", **rim)
     if kind == "consumed":
-        return element(
-            "circle",
-            cx=x,
-            cy=y,
-            r=5.6 * scale,
-            fill="consumed",
-            stroke="dead" if is_late else "ink",
-            stroke_width=2 if is_late else 1,
-        )
+        rim = {"stroke": "dead" if is_late else "ink", "stroke_width": 2 if is_late else 1}
+        return element("circle", cx=x, cy=y, r=5.6 * scale, fill="consumed", **rim)
     r = 4.6 * scale
     d = f"M{x - r:.1f} {y - r:.1f}L{x + r:.1f} {y + r:.1f}M{x - r:.1f} {y + r:.1f}L{x + r:.1f} {y - r:.1f}"
-    rim = element("path", d=d, fill="none", stroke="paper", stroke_width=5.5, stroke_linecap="round")
-    return rim + element("path", d=d, fill="none", stroke="dead", stroke_width=2.6, stroke_linecap="round")
+    halo = element("path", d=d, fill="none", stroke="paper", stroke_width=5.5, stroke_linecap="round")
+    return halo + element("path", d=d, fill="none", stroke="dead", stroke_width=2.6, stroke_linecap="round")
 
 
 def legend_part(width: float, y: float) -> tuple[str, float]:
-    """Return the legend, in lines that fit a width from y on, and where it ends."""
+    """Return the legend, wrapped to a width, and its lower edge."""
     signs = [(14.0, mark_shape(kind, 7, 0), word) for kind, word in _WORDS]
     signs += [(30.0, bar_shape(state, 0, 30, 0), state) for state in _STATES]
     arc = element("path", d="M4 -6Q15 -6 15 0T26 6", fill="none", stroke="dead", stroke_width=1.6)

@@ -1,4 +1,4 @@
-"""What a handle timeline draws: columns, rows, marks, bars, arcs; tests look at these."""
+"""The records of a timeline drawing, and its rows."""
 
 from __future__ import annotations
 
@@ -21,39 +21,33 @@ class Column:
     """A column.
 
     Attributes:
-        kind: What it stands for; ``fold`` for several moments, ``elided`` for iterations that are not recorded.
+        kind: Its kind; ``fold`` for several moments, ``elided`` for iterations that are not recorded.
         step: Index of the step, or None.
-        name: The op's short name, or what else it is.
-        note: What is wrong with it, in words; empty if nothing is.
-        mark: The kind of what is wrong with it.
-        title: All of that in full.
-        depth: How many steps it is inside of.
-        steps: How many steps it stands for.
-        moments: First and last of the moments that it stands for.
+        name: The op's short name, or a label.
+        note: What is wrong with it, or "".
+        mark: The kind of ``note``.
+        title: The hover text.
+        depth: Nesting depth.
+        steps: Number of steps in it.
+        moments: Its first and last moment.
     """
 
     kind: ColumnKind
     step: int | None
     name: str
-    note: str
-    mark: StepMark
     title: str
-    depth: int
-    steps: int
     moments: tuple[int, int]
+    depth: int = 0
+    steps: int = 0
+    note: str = ""
+    mark: StepMark = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What happened to a row's handles in a column.
+    """An event of a row's handles in a column; ``step`` is the first, -1 for an argument of the entry.
 
-    Attributes:
-        column: In which.
-        kind: What.
-        count: How many times.
-        step: The first step that did it, -1 for an argument of the entry.
-        is_late: A use after death.
-        title: All of that in words.
+    ``is_late`` is True for a use after death.
     """
 
     column: int
@@ -68,7 +62,7 @@ class Mark:
 class Bar:
     """A state from column ``first`` to column ``last``.
 
-    It begins with what column ``first`` does, and ends with what ``last`` does, or behind it if it ``runs_on``.
+    It begins with the event in ``first``, and ends with that in ``last``, or behind it if it ``runs_on``.
     """
 
     first: int
@@ -80,18 +74,18 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A handle, or several that are folded.
+    """A handle, or several folded ones.
 
     Attributes:
         handles: Their ids.
-        name: Of the one, or how many there are.
-        kind: What they are handles to.
+        name: Its name, or how many there are.
+        kind: The kind of handle.
         is_folded: Whether it is a counted row.
-        note: How it ended: the step and cause of its death, or what it points to.
-        state: The state at the end, None where it was never made.
-        marks: In order of columns.
-        bars: In order.
-        title: Who it is, in full.
+        note: Step and cause of death, or the payload.
+        state: The final state, None where it was never defined.
+        marks: Events in order of columns.
+        bars: States in order.
+        title: The hover text.
     """
 
     handles: tuple[str, ...]
@@ -107,7 +101,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Arc:
-    """From the handle that a step consumed to the others that died of it: ``to_rows`` in one column."""
+    """An arc from the handle that a step consumed to those that it invalidated: ``to_rows`` in one column."""
 
     column: int
     step: int
@@ -118,7 +112,7 @@ class Arc:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A step with others inside: its columns, both included."""
+    """The columns of a step with nested steps, both ends included."""
 
     step: int
     first: int
@@ -129,7 +123,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What is folded away, drawn in full."""
+    """A folded part, drawn in full."""
 
     label: str
     sheets: tuple[TimelineDrawing, ...]
@@ -140,16 +134,15 @@ class TimelineDrawing:
     """A handle timeline, or a part of one.
 
     Attributes:
-        title: What it is of.
+        title: The schedule and payload.
         columns: In order.
         rows: In order; those of parameters last.
-        arcs: From consumed handles to those that died with them.
+        arcs: From consumed handles to those invalidated with them.
         groups: Brackets, outer ones first.
-        verdict: How the schedule ended, in a sentence; empty for a part.
-        elsewhere: How many handles a part does not show, as nothing happens to them in it.
-        folds: What is folded away.
-        overview: The same with the inside of every step folded; None where that is no different, or where
-            something is folded already.
+        verdict: The outcome in a sentence; "" for a part.
+        elsewhere: Number of handles without events in this part.
+        folds: The folded parts.
+        overview: The same with all nested steps folded; None if that is no different, or if there are folds.
     """
 
     title: str
@@ -163,7 +156,7 @@ class TimelineDrawing:
     overview: TimelineDrawing | None = None
 
 
-# The rows of a handle timeline: one a handle, or one for many that are folded.
+# Rows: one per handle, or one for many folded handles.
 
 
 _VERBS = {"made": "makes", "read": "reads", "consumed": "consumes"}
@@ -181,45 +174,40 @@ class RowMaker:
         self._column_of = {m: i for i, c in enumerate(columns) for m in range(c.moments[0], c.moments[1] + 1)}
 
     def events(self, line: Lifeline) -> list[Event]:
-        """Return what happens to a handle in these columns."""
+        """Return the events of a handle in these columns."""
         return [e for e in line.events if e.moment in self._column_of]
 
     def column_of(self, event: Event) -> int:
-        """Return the column that an event is in."""
+        """Return the column of an event."""
         return self._column_of[event.moment]
 
     def is_in_folds(self, line: Lifeline) -> bool:
-        """Return True if all that happens to a handle happens in folded columns."""
+        """Return True if all events of a handle are in folded columns."""
         events = self.events(line)
         return bool(events) and all(self._columns[self.column_of(e)].kind == "fold" for e in events)
 
     def signature(self, line: Lifeline) -> object:
-        """Return what two handles have in common that look alike."""
+        """Return a key that is equal for handles that look alike."""
         marks = Counter((self.column_of(e), e.kind) for e in self.events(line))
-        return line.handle.kind, tuple(sorted(marks.items())), tuple(s.state for s in line.stretches)
+        return line.handle.kind, tuple(sorted(marks.items())), tuple(s.state for s in line.spans)
 
     def row(self, line: Lifeline) -> Row:
         """Return the row of one handle."""
         handle = line.handle
-        state = line.stretches[-1].state if line.stretches else None
+        state = line.spans[-1].state if line.spans else None
         name = self._names[handle.id]
         title = f"{name}, {_KINDS[handle.kind]}"
         if handle.path:
             title += f", inside step {handle.path[-1]}"
-        if not line.stretches:
-            title += f"; {self._lifeless(line)}: step {handle.defined_by} did not succeed"
+        if not line.spans:
+            title += f"; {self._undefined_state(line)}: step {handle.defined_by} did not succeed"
         note, marks = self._note(line), self._marks([line])
         return Row((handle.id,), name, handle.kind, False, note, state, marks, self._bars(line), title)
 
     def folded(self, lines: Sequence[Lifeline], *, alike: bool = False) -> Row:
-        """Return the counted row of several handles.
-
-        Args:
-            lines: Their lives; of one kind, all parameters or none.
-            alike: Whether they look the same, so that the first one's bars are those of all.
-        """
+        """Return the counted row of several handles; if ``alike``, with the bars of the first."""
         ids = tuple(line.handle.id for line in lines)
-        states = Counter(line.stretches[-1].state if line.stretches else None for line in lines)
+        states = Counter(line.spans[-1].state if line.spans else None for line in lines)
         kind = lines[0].handle.kind
         what = ("parameter" if kind == "param" else "handle") + ("s" if len(lines) > 1 else "")
         dead = states["invalid"]
@@ -242,12 +230,12 @@ class RowMaker:
         died = next((e for e in line.events if e.death is not None), None)
         if died is not None and died.death is not None:
             return f"✕ {death_in_few_words(died.step, died.death, self._names)}"
-        if not line.stretches:
-            return self._lifeless(line)
-        return self._is(line.stretches[-1].change)
+        if not line.spans:
+            return self._undefined_state(line)
+        return self._is(line.spans[-1].change)
 
-    def _lifeless(self, line: Lifeline) -> str:
-        """Say what is known of a handle without a life; of what went on in a crash, nothing is."""
+    def _undefined_state(self, line: Lifeline) -> str:
+        """Return the state of a handle without a lifeline; after a crash it is unknown."""
         by, steps = line.handle.defined_by, self._trace.step_records
         has_crashed = 0 <= by < len(steps) and steps[by].status == "crashed"
         return "not known" if has_crashed else "never made"
@@ -287,17 +275,17 @@ class RowMaker:
     def _bars(self, line: Lifeline) -> tuple[Bar, ...]:
         first, last = self._moments
         bars = []
-        for i, stretch in enumerate(line.stretches):
-            if stretch.last < first or stretch.first > last:
+        for i, span in enumerate(line.spans):
+            if span.last < first or span.first > last:
                 continue
-            begin = self._column_of[stretch.first] if stretch.first >= first else -1
-            is_end = i == len(line.stretches) - 1 or stretch.last > last
-            end = self._column_of[min(stretch.last, last)]
+            begin = self._column_of[span.first] if span.first >= first else -1
+            is_end = i == len(line.spans) - 1 or span.last > last
+            end = self._column_of[min(span.last, last)]
             if begin == end and not is_end:
                 continue
-            title = f"{self._names[line.handle.id]}: {stretch.state}"
-            if stretch.state == "live" and stretch.change.payload:
+            title = f"{self._names[line.handle.id]}: {span.state}"
+            if span.state == "live" and span.change.payload:
                 verb = "holds" if line.handle.kind == "param" else "points to"
-                title += f", {verb} {payload_in_words(self._trace, stretch.change)}"
-            bars.append(Bar(begin, end, is_end, stretch.state, title))
+                title += f", {verb} {payload_in_words(self._trace, span.change)}"
+            bars.append(Bar(begin, end, is_end, span.state, title))
         return tuple(bars)

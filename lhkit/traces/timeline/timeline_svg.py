@@ -1,4 +1,4 @@
-"""A handle timeline as SVG."""
+"""A timeline as SVG and HTML."""
 
 from __future__ import annotations
 
@@ -21,12 +21,7 @@ from lhkit.traces.timeline.timeline_records import Arc, Bar, Fold, Mark, Row, Ti
 
 
 def timeline_svg(drawing: TimelineDrawing, *, themed: bool = True) -> str:
-    """Return a timeline as SVG.
-
-    Args:
-        drawing: What to draw.
-        themed: Follow the theme; without it the colours are the light ones, as `svg_png` wants it.
-    """
+    """Return a timeline as SVG; if not ``themed``, in the light colours that `svg_png` needs."""
     at = TimelineLayout(drawing)
     width = max(at.width, 460.0)
     below, bottom = _below(drawing, width, at.bottom + 8)
@@ -44,12 +39,12 @@ def names_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
 
 
 def tracks_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return all that is right of the names: columns, bars, arcs, marks, notes."""
+    """Return the part right of the names: columns, bars, arcs, marks, notes."""
     return heads_part(drawing, at) + rows_part(drawing, at)
 
 
 def rows_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return what is right of the names and below the heads of the columns: bars, arcs, marks, notes."""
+    """Return the part right of the names and below the heads: bars, arcs, marks, notes."""
     drawn = [bands_part(drawing, at)]
     drawn += [_row(row, i, at) for i, row in enumerate(drawing.rows)]
     drawn += [_arc(arc, drawing, at) for arc in drawing.arcs]
@@ -106,14 +101,14 @@ def _row(row: Row, index: int, at: TimelineLayout) -> str:
 
 
 def _around(left: float, right: float, hole: tuple[float, float]) -> list[tuple[float, float]]:
-    """Return what is left of a line when words stand in it."""
+    """Return the parts of a line outside of a hole."""
     pieces = (left, min(right, hole[0])), (max(left, hole[1]), right)
     return [(begin, end) for begin, end in pieces if end - begin >= 1]
 
 
 def _bar(row: Row, bar: Bar, y: float, at: TimelineLayout, hole: tuple[float, float]) -> list[str]:
     left, right = at.ends(row, bar)
-    # The cause of death stands in the bar of the dead.
+    # The cause of death is written into the bar of the invalid state.
     pieces = _around(left, right, hole) if bar.state == "invalid" else [(left, right)]
     found = marks(handles=row.handles)
     return [bar_shape(bar.state, begin, end, y, _title(bar.title), **found) for begin, end in pieces]
@@ -166,7 +161,7 @@ def _mark(mark: Mark, row: Row, shape: str) -> str:
 
 
 def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str], float]:
-    """Return what stands under the rows, and where it ends: what is not shown, how it ended, the legend."""
+    """Return the part below the rows, and its lower edge: hidden handles, verdict, legend."""
     drawn = []
     room = max(int((width - 2 * MARGIN) / text_width("x", TEXT)), 20)
     for i, line in enumerate(textwrap.wrap(drawing.verdict, room)):
@@ -177,17 +172,17 @@ def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str],
         drawn.append(element("text", *parts, x=MARGIN, y=y, font_size=TEXT, fill="ink"))
     if drawing.elsewhere:
         y += 18
-        drawn.append(_text(MARGIN, y, elsewhere_words(drawing), SMALL, fill="faint"))
+        drawn.append(_text(MARGIN, y, hidden_handles_text(drawing), SMALL, fill="faint"))
     legend, y = legend_part(width, y + 24)
     return [*drawn, legend], y
 
 
-def elsewhere_words(drawing: TimelineDrawing) -> str:
+def hidden_handles_text(drawing: TimelineDrawing) -> str:
     """Return how many handles are not shown in a part."""
-    return f"⋯ {drawing.elsewhere} more handles, to which nothing happens in these columns"
+    return f"⋯ {drawing.elsewhere} more handles without events in these columns"
 
 
-# A handle timeline as HTML: names that stay while the tracks scroll, and what is folded in parts to unfold.
+# A timeline as HTML: sticky names beside scrolling tracks, and folds.
 
 
 _STYLE = """
@@ -213,20 +208,15 @@ _LEGEND_WIDTH = 680.0
 
 
 def timeline_style() -> str:
-    """Return the style sheet of `timeline_html`, once for a page; it needs that of the theme."""
+    """Return the style sheet of `timeline_html`, once per page; it needs that of the theme."""
     return _STYLE
 
 
 def timeline_html(drawing: TimelineDrawing, *, styled: bool = True, is_compact: bool = False) -> str:
-    """Return a timeline as an HTML fragment; what is folded is in ``<details>``, drawn in full.
+    """Return a timeline as an HTML fragment; folds are ``<details>``, drawn in full.
 
-    A box folds the inside of all steps that have others inside; it needs no script.
-
-    Args:
-        drawing: The timeline.
-        styled: Whether it brings its style sheets, or is put where they are.
-        is_compact: Whether columns have numbers and no names, in heads that stay where it scrolls; names are
-            said by pointing at them, and by screen readers.
+    A check box folds all nested steps, without a script. If ``styled``, style sheets are included. A compact
+    timeline has numbers instead of column names, in a sticky head; names are in hover texts and labels.
     """
     legend, bottom = legend_part(_LEGEND_WIDTH, 12)
     head, colon, rest = drawing.verdict.partition(":")
@@ -236,7 +226,7 @@ def timeline_html(drawing: TimelineDrawing, *, styled: bool = True, is_compact: 
     if drawing.overview is not None:
         box = element("input", type="checkbox", class_="lh-fold-box")
         views = [
-            element("label", box, " fold what lies inside of steps", class_="lh-faint"),
+            element("label", box, " fold nested steps", class_="lh-faint"),
             element("div", _view(drawing, is_compact), class_="lh-unfolded"),
             element("div", _view(drawing.overview, is_compact), class_="lh-folded"),
         ]
@@ -264,14 +254,14 @@ def _sheet(drawing: TimelineDrawing, is_compact: bool) -> str:
         parts = [element("div", class_="lh-heads"), element("div", heads, class_="lh-heads"), names, rows]
     else:
         parts = [names, _cut(tracks_part(drawing, at), at.left, 0, at, title)]
-    more = element("p", escaped(elsewhere_words(drawing)), class_="lh-faint") if drawing.elsewhere else ""
+    more = element("p", escaped(hidden_handles_text(drawing)), class_="lh-faint") if drawing.elsewhere else ""
     return element("div", *parts, class_="lh-sheet lh-compact" if is_compact else "lh-sheet") + more
 
 
 def _cut(
     part: str, left: float, top: float, at: TimelineLayout, label: str, *, bottom: float | None = None
 ) -> str:
-    """Return a drawing of a part from a place on: to the names' right edge from 0, else to the end."""
+    """Return a drawing of a part: up to the names' right edge from 0, else to the end."""
     width = at.width - left if left else at.left
     height = (at.bottom + 6 if bottom is None else bottom) - top
     moved = element("g", part, transform=f"translate({-left:.2f} {-top:.2f})") if left or top else part

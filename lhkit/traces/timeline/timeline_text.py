@@ -1,4 +1,4 @@
-"""A handle timeline as text: the same marks in a table of characters, four to a column."""
+"""A timeline as text, four characters per column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lhkit.traces.timeline.timeline_records import Bar, Column, Row, TimelineDra
 MARKS: dict[EventKind, str] = {"made": "◆", "read": "○", "consumed": "●", "dead": "✕"}
 BARS: dict[HandleState, str] = {"live": "━", "empty": "╌", "invalid": "░"}
 _LEGEND = "◆ made  ○ read  ● consumed  ✕ dies   ━ live  ╌ empty  ░ invalid   ] end of a step with others inside"
-# A mark's place in the four characters of a cell: uses first, then what comes of them.
+# Column of a mark within the four characters of a cell: uses before effects.
 _PLACES: dict[EventKind, int] = {"read": 0, "consumed": 1, "made": 2, "dead": 3}
 _CELL = 4
 _MOST_COLUMNS = 20
@@ -17,7 +17,7 @@ _LONGEST_NAME = 28
 
 
 def timeline_text(drawing: TimelineDrawing) -> str:
-    """Return a timeline as text: panels of columns, each with the rows that live in it, and its steps."""
+    """Return a timeline as text: panels of columns, each with its live rows and its steps."""
     lines = [drawing.title]
     for first in range(0, len(drawing.columns), _MOST_COLUMNS):
         lines += ["", *_panel(drawing, first, min(first + _MOST_COLUMNS, len(drawing.columns)))]

@@ -1,4 +1,4 @@
-"""Why a fusion found no producer: which step took away the use that it was to fuse into."""
+"""Causes of failures that only the whole trace shows: erased foreach targets, lost uses of a fused producer."""
 
 from __future__ import annotations
 
@@ -7,38 +7,36 @@ from dataclasses import dataclass
 
 from lhkit.model.errors import Diagnostic
 from lhkit.model.explanation import Explanation
-from lhkit.model.trace_record import Trace, TraceStep
+from lhkit.model.trace_record import HandleRecord, Trace, TraceStep
 from lhkit.traces.record.handle_history import display_names, states_before
 from lhkit.traces.record.placed_ops import PlacedOps, op_in_words, place_ops, source_place
 
 _FUSE = "transform.structured.fuse_into_containing_op"
+_FOREACH = "transform.foreach"
 _MOST_USERS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LostUse:
-    """The last use of a producer by what a fusion was to fuse it into.
+    """The last use of a producer by the container of a fusion.
 
     Attributes:
         producer: Id of the payload op whose result was used.
         user: Id of the op that used it.
-        step: Index of the step after which it no longer did.
-        heir: Id of the op that is there in the user's place (the user itself if it was only changed), or None.
-        reads: What the heir reads instead, in words; empty where nothing changed place.
+        step: Index of the step that removed the use.
+        successor: Id of the op in the user's place, or None.
+        reads: What the successor reads instead, in words, or "".
     """
 
     producer: str
     user: str
     step: int
-    heir: str | None
+    successor: str | None
     reads: str
 
 
 def explain_lost_producer(trace: Trace) -> Explanation | None:
-    """Return why a fusion that failed found no use of its producer; None where something else failed.
-
-    The answer names the step that took the use away, or says that there never was one.
-    """
+    """Return which step removed the use that a failed fusion needed; None if something else failed."""
     at = trace.outcome.failed_step
     step = None if at is None else trace.step_records[at]
     if step is None or step.op != _FUSE or trace.outcome.kind != "silenceable":
@@ -59,13 +57,13 @@ def explain_lost_producer(trace: Trace) -> Explanation | None:
         there = _users_in_words(trace, [u for each in producers for u in users(placed, each)])
         sentence = f"{head}, and nothing that it was made from ever did; {there}."
         return Explanation(sentence, (_here(step, producer),), record, None, trace.texts)
-    thief = trace.step_records[lost.step]
+    culprit = trace.step_records[lost.step]
     sentence = (
-        f"{head}: step {lost.step} ({thief.op}) took that use away. Until then the"
+        f"{head}: step {lost.step} ({culprit.op}) took that use away. Until then the"
         f" {op_in_words(trace, lost.user)} read it{lost.reads and f'; {lost.reads}'}."
     )
     places = [
-        Diagnostic("note", f"step {lost.step} ({thief.op}) takes the use away here", thief.source),
+        Diagnostic("note", f"step {lost.step} ({culprit.op}) takes the use away here", culprit.source),
         _here(step, producer),
     ]
     if (place := source_place(trace, trace.op(lost.producer))) is not None:
@@ -76,14 +74,7 @@ def explain_lost_producer(trace: Trace) -> Explanation | None:
 def find_lost_use(
     trace: Trace, step: TraceStep, producers: Iterable[str], container: Iterable[str]
 ) -> LostUse | None:
-    """Return the last use of producers by what lies in a container before a step, or what that was made from.
-
-    Args:
-        trace: The trace.
-        step: What happened after this step does not count.
-        producers: Ids of payload ops.
-        container: Ids of payload ops.
-    """
+    """Return the last use of producers inside a container before a step, origins of its ops included."""
     last = _last_before(trace, step)
     placed = place_ops(trace, last) if last is not None else None
     if placed is None:
@@ -96,8 +87,10 @@ def find_lost_use(
             continue
         for producer in producers:
             if (user := next((u for u in users(before, producer) if u in kin), None)) is not None:
-                heir = _heir(trace, after, user, kin)
-                return LostUse(producer, user, later, heir, _reads_instead(trace, before, after, user, heir))
+                successor = _find_successor(trace, after, user, kin)
+                return LostUse(
+                    producer, user, later, successor, _reads_instead(trace, before, after, user, successor)
+                )
         after = before
     return None
 
@@ -121,12 +114,12 @@ def _ops_of(trace: Trace, step: TraceStep, operand: int) -> list[str]:
 
 
 def _last_before(trace: Trace, step: TraceStep) -> int | None:
-    """Return the last step with a snapshot that had ended before another began."""
+    """Return the last step with a snapshot before another step."""
     return next((s.step for s in reversed(trace.snapshots) if s.step < step.index), None)
 
 
 def _backwards(trace: Trace, step: TraceStep) -> Iterator[tuple[int, int]]:
-    """Yield pairs of snapshots that follow one another, the last before a step first."""
+    """Yield pairs of consecutive snapshots, the last before a step first."""
     taken = [s.step for s in trace.snapshots if s.step < step.index]
     for later in range(len(taken) - 1, 0, -1):
         if taken[later] >= 0:
@@ -134,7 +127,6 @@ def _backwards(trace: Trace, step: TraceStep) -> Iterator[tuple[int, int]]:
 
 
 def _inside(placed: PlacedOps, container: Iterable[str]) -> list[str]:
-    """Return the ids of ops inside of others."""
     held: set[str | None] = set(container)
     found = []
     for number, identity in enumerate(placed.ids):
@@ -145,7 +137,6 @@ def _inside(placed: PlacedOps, container: Iterable[str]) -> list[str]:
 
 
 def _ancestors(trace: Trace, ops: Iterable[str]) -> set[str]:
-    """Return ops and what they were made from."""
     found: set[str] = set()
     waiting = list(ops)
     while waiting:
@@ -156,8 +147,8 @@ def _ancestors(trace: Trace, ops: Iterable[str]) -> set[str]:
     return found
 
 
-def _heir(trace: Trace, after: PlacedOps, user: str, kin: set[str]) -> str | None:
-    """Return the op in the place of a user: itself, else the first of its kind that was made from it."""
+def _find_successor(trace: Trace, after: PlacedOps, user: str, kin: set[str]) -> str | None:
+    """Return the op in the place of a user: itself, else one derived from it, preferably of the same name."""
     if user in after.ids:
         return user
     made = [i for i in after.ids if i is not None and i in kin and user in _ancestors(trace, [i])]
@@ -165,19 +156,19 @@ def _heir(trace: Trace, after: PlacedOps, user: str, kin: set[str]) -> str | Non
     return next(iter(same or made), None)
 
 
-def _reads_instead(trace: Trace, before: PlacedOps, after: PlacedOps, user: str, heir: str | None) -> str:
-    """Return what an op reads that it did not read before, in words; empty where that is not plain."""
-    if heir is None or trace.op(heir).name != trace.op(user).name:
+def _reads_instead(trace: Trace, before: PlacedOps, after: PlacedOps, user: str, successor: str | None) -> str:
+    """Return in words what an op reads that it did not read before, or ""."""
+    if successor is None or trace.op(successor).name != trace.op(user).name:
         return ""
     old = {v for op in _named(before, user) for v in op}
-    new = [v for op in _named(after, heir) for v in op if v not in old]
-    sources = [v for v in new if v[0] not in (user, heir)]
+    new = [v for op in _named(after, successor) for v in op if v not in old]
+    sources = [v for v in new if v[0] not in (user, successor)]
     if not sources:
         return ""
     op, number = sources[0]
     what = trace.op(op).name if isinstance(op, str) else "op"
     read = f"argument {-number - 1} of the {what}" if number < 0 else f"the result of a {what}"
-    return f"since then the {trace.op(heir).name} reads {read}"
+    return f"since then the {trace.op(successor).name} reads {read}"
 
 
 def _named(placed: PlacedOps, identity: str) -> list[list[tuple[str | int, int]]]:
@@ -197,3 +188,75 @@ def _users_in_words(trace: Trace, users_of: list[str]) -> str:
 
 def _here(step: TraceStep, producer: str) -> Diagnostic:
     return Diagnostic("error", f"step {step.index} ({step.op}) wants to fuse {producer} here", step.source)
+
+
+# An earlier iteration of a foreach erased the payload op of the next one.
+
+
+def explain_erased_target(trace: Trace) -> Explanation | None:
+    """Return which step erased the op that a failed step in a foreach uses; None where none did."""
+    at = trace.outcome.failed_step
+    if at is None:
+        return None
+    step = trace.step_records[at]
+    for operand in step.operands:
+        record = trace.handle(operand.handle)
+        found = _target_of(trace, record, step)
+        if found is None:
+            continue
+        loop, iteration, target = found
+        eraser = next((s for s in trace.steps_by_end() if target in s.payload_delta.erased), None)
+        if eraser is None or not eraser.index < step.index:
+            continue
+        return _explain_eraser(trace, step, record, loop, iteration, target, eraser)
+    return None
+
+
+def _target_of(trace: Trace, record: HandleRecord, step: TraceStep) -> tuple[TraceStep, int, str] | None:
+    """Return the foreach that a handle is an argument of, the iteration, and its payload op."""
+    loop = trace.step_records[record.defined_by] if record.defined_by >= 0 else None
+    if loop is None or loop.op != _FOREACH or record.kind != "op":
+        return None
+    iteration = _iteration(trace, step, loop)
+    arguments = [h for h in trace.handle_records if h.defined_by == loop.index]
+    if iteration is None or not loop.operands:
+        return None
+    operand = loop.operands[arguments.index(record) % len(loop.operands)]
+    before = states_before(trace, loop.index).get(operand.handle)
+    if before is None or iteration >= len(before.payload):
+        return None
+    target = before.payload[iteration]
+    return (loop, iteration, target) if isinstance(target, str) else None
+
+
+def _iteration(trace: Trace, step: TraceStep, loop: TraceStep) -> int | None:
+    while step.parent is not None and step.parent != loop.index:
+        step = trace.step_records[step.parent]
+    return step.iteration if step.parent == loop.index else None
+
+
+def _explain_eraser(
+    trace: Trace,
+    step: TraceStep,
+    record: HandleRecord,
+    loop: TraceStep,
+    iteration: int,
+    target: str,
+    eraser: TraceStep,
+) -> Explanation:
+    names, name = display_names(trace), record.name
+    op = trace.op(target)
+    over = names[loop.operands[0].handle]
+    sentence = (
+        f"foreach goes on with payload ops that step {eraser.index} ({eraser.op}) erased: in iteration"
+        f" {iteration} over {over}, {name} is the {op_in_words(trace, target)}, and that is gone, so that the"
+        " interpreter would read freed memory."
+    )
+    places = [
+        Diagnostic("note", f"step {eraser.index} ({eraser.op}) erases the {op.name} here", eraser.source),
+        Diagnostic("note", f"step {loop.index} (transform.foreach) goes on with it here", loop.source),
+        Diagnostic("error", f"step {step.index} ({step.op}) uses {name} here", step.source),
+    ]
+    if (place := source_place(trace, op)) is not None:
+        places.insert(0, Diagnostic("note", f"the {op.name} that was erased", place))
+    return Explanation(sentence, tuple(places), record.id, eraser.index, trace.texts)
