@@ -11,7 +11,6 @@ import lhkit
 from benchmarks.suite_file import load_suite
 from benchmarks.suite_table import FOLDER
 from lhkit.bench.bench_file import load_bench
-from lhkit.compose.session import Session
 from lhkit.model.trace_json import trace_from_json, trace_to_json
 from lhkit.sweeps.record_store import ConfirmationLog, log_path
 from lhkit.sweeps.sweep_files import load_records, store_frame
@@ -151,15 +150,6 @@ def test_an_old_workbench_opens_as_it_was_left():
         assert widget.schedule.values == {"m": 4, "n": 4}
     finally:
         widget.close()
-
-
-def test_an_old_session_is_recovered(folder):
-    session = Session.recover(folder / "session", trust=True)
-    assert session.name == "session" and list(session.checkpoints) == ["renamed"]
-    assert [k.name for k in session.schedule.knobs] == ["m", "columns"]
-    assert session.trace is not None and session.trace.outcome.status == "ok"
-    assert session.undo() and [k.name for k in session.schedule.knobs] == ["m", "n"]
-    session.close()
 
 
 def test_old_progress_is_remembered(monkeypatch, folder):
