@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lhkit.load.shipped_files import shipped_folder
     from lhkit.load.target_choice import find_target
     from lhkit.load.user_code import load_own_ops as load_ops
-    from lhkit.memory.kernel_memory import scheduled_footprint
+    from lhkit.kernels.kernel import scheduled_footprint
     from lhkit.model.check_report import CheckReport
     from lhkit.model.errors import LhkitError
     from lhkit.model.measurement import Comparison, Measurement
@@ -133,7 +133,7 @@ def __getattr__(name: str) -> Any:
             from lhkit.kernels.kernel import compile_kernel as compile
             from lhkit.kernels.verification import verify
         case "scheduled_footprint":
-            from lhkit.memory.kernel_memory import scheduled_footprint
+            from lhkit.kernels.kernel import scheduled_footprint
         case "measure":
             from lhkit.bench.side_by_side import measure
         case "Sweep" | "SweepOptions" | "SweepResult" | "constraints" | "replay_strategies" | "sweep":

@@ -20,7 +20,7 @@ from lhkit.load.target_choice import code_target
 from lhkit.load.user_code import read_microkernels
 from lhkit.load.weights import with_weights
 from lhkit.memory.footprint_estimate import predict_footprint
-from lhkit.memory.kernel_memory import call_fields, deciding_values, footprint_name, read_answer
+from lhkit.memory.kernel_memory import deciding_values, footprint_name, read_answer
 from lhkit.model.codec import from_json
 from lhkit.model.errors import CrashError, Failure, LhkitError, ScheduleError, error_for, public, usage_error
 from lhkit.model.instructions import HotLoops, MachineCode
@@ -30,7 +30,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.model.signature import ArrayType, Microkernel
+from lhkit.model.signature import ArrayType, Function, Microkernel
 from lhkit.traces.record.trace_failure import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker, shared_worker
@@ -285,7 +285,7 @@ class Kernel(Showable):
         recipe, sources = self.recipe()
         packing = Packing(self.worker.files, sources)
         try:
-            call = call_fields(self.function, arrays, packing) if count else {"arguments": None}
+            call = _call_fields(self.function, arrays, packing) if count else {"arguments": None}
             answer = self._ask("memory", {**recipe, **call, "stage": "loops"}, packing.body)
         finally:
             packing.release()
@@ -390,3 +390,35 @@ def _unpack(
     if not values:
         return None
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def scheduled_footprint(
+    payload: Payload,
+    schedule: Schedule | None = None,
+    knobs: Mapping[str, KnobValue] | None = None,
+    *,
+    function: str | None = None,
+    worker: Worker | None = None,
+) -> Footprint:
+    """Return the memory of a payload as its schedule leaves it, which has to have buffers by then.
+
+    Nothing is compiled and nothing runs: this is for schedules that bufferize, and for what their steps do to
+    buffers. Buffers that nothing frees yet live to the end. What depends on the extents of arguments is
+    bounded.
+    """
+    if schedule is not None and knobs:
+        schedule = schedule.with_knobs(knobs)
+    chosen = payload.function(function)
+    worker = worker or shared_worker()
+    fields, body = describe_recipe(payload, schedule, chosen.name, 0, worker)
+    answer = worker.request("memory", {**fields, "stage": "scheduled"}, body)
+    program, _ = read_answer(answer)
+    return Footprint(footprint_name(chosen, schedule), predict_footprint(program, ()))
+
+
+def _call_fields(function: Function, arrays: Sequence[Array], packing: Packing) -> dict[str, Any]:
+    """Return the fields of a request that runs a function on copies of arrays and keeps no result."""
+    copies = [array.copy() for array in arrays]
+    sent = pack_arguments(packing, copies, function.arguments)
+    results = [{"shape": list(t.shape), "dtype": t.dtype} for t in function.results]
+    return {"arguments": [descriptor for descriptor, _ in sent], "results": results}

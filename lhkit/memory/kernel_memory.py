@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -14,57 +14,19 @@ from numpy.typing import NDArray
 from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_bytes, format_range, table_html, table_text
-from lhkit.kernels.argument_marshalling import describe_recipe, pack_arguments
-from lhkit.memory.footprint_estimate import predict_footprint
 from lhkit.memory.live_buffers import draw_live_buffers
 from lhkit.model.codec import from_json
-from lhkit.model.knob import KnobValue
 from lhkit.model.memory_footprint import BufferSite, Footprint, HeapCount, MemoryProgram, Range
-from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Function
-from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.framing import Message
-from lhkit.worker.shared_arrays import Packing
 
 Array = NDArray[Any]
-
-
-def scheduled_footprint(
-    payload: Payload,
-    schedule: Schedule | None = None,
-    knobs: Mapping[str, KnobValue] | None = None,
-    *,
-    function: str | None = None,
-    worker: Worker | None = None,
-) -> Footprint:
-    """Return the memory of a payload as its schedule leaves it, which has to have buffers by then.
-
-    Nothing is compiled and nothing runs: this is for schedules that bufferize, and for what their steps do to
-    buffers. Buffers that nothing frees yet live to the end. What depends on the extents of arguments is
-    bounded.
-    """
-    if schedule is not None and knobs:
-        schedule = schedule.with_knobs(knobs)
-    chosen = payload.function(function)
-    worker = worker or shared_worker()
-    fields, body = describe_recipe(payload, schedule, chosen.name, 0, worker)
-    answer = worker.request("memory", {**fields, "stage": "scheduled"}, body)
-    program, _ = read_answer(answer)
-    return Footprint(footprint_name(chosen, schedule), predict_footprint(program, ()))
 
 
 def footprint_name(function: Function, schedule: Schedule | None) -> str:
     """Return what a footprint is of, for people."""
     return f"@{function.name}, {PurePath(schedule.source).name if schedule else 'unscheduled'}"
-
-
-def call_fields(function: Function, arrays: Sequence[Array], packing: Packing) -> dict[str, Any]:
-    """Return the fields of a request that runs a function on copies of arrays and keeps no result."""
-    copies = [array.copy() for array in arrays]
-    sent = pack_arguments(packing, copies, function.arguments)
-    results = [{"shape": list(t.shape), "dtype": t.dtype} for t in function.results]
-    return {"arguments": [descriptor for descriptor, _ in sent], "results": results}
 
 
 def read_answer(answer: Message) -> tuple[MemoryProgram, HeapCount | None]:

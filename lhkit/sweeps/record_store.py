@@ -249,7 +249,7 @@ def merge_stores(target: Store, sources: Iterable[Store]) -> int:
 
 
 CONFIRMATION_SCHEMA: Literal["lhkit.confirmation/1"] = "lhkit.confirmation/1"
-_CONFIRMATION_START = f'{{"schema": "{SCHEMA}", "contest": "'.encode()
+_CONFIRMATION_START = f'{{"schema": "{CONFIRMATION_SCHEMA}", "contest": "'.encode()
 _FIELDS = {"schema", "contest", "process", "run", "leader", "hot_loops"}
 
 

@@ -59,7 +59,6 @@ PROCESSES = {
     ("lhkit.worker.__main__", "lhkit.compiler.worker_main"),
     ("benchmarks.rival_process", "lhkit.compiler.machine.python_references"),
     ("benchmarks.rival_process", "lhkit.compiler.machine.timing_runs"),
-    ("lhkit.memory.kernel_memory", "lhkit.kernels.argument_marshalling"),
 }
 MLIR = {"mlir", "torch_mlir", "iree"}
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import lhkit
-from lhkit.kernels.kernel import Kernel
+from lhkit.kernels.kernel import Kernel, scheduled_footprint
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.user_code import read_microkernels
-from lhkit.memory.kernel_memory import footprint_text, scheduled_footprint
+from lhkit.memory.kernel_memory import footprint_text
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
 from lhkit.model.memory_footprint import Range
 from lhkit.worker.client import shared_worker
