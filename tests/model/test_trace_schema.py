@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 import lhkit
-from lhkit.model.errors import FAILURE_KINDS
+from lhkit.model.errors import FAILURE_KINDS, UsageError
 from lhkit.model.trace_json import trace_from_json, trace_to_json
 from lhkit.traces.record.trace_run import trace_schedule
 
@@ -68,3 +68,19 @@ def test_what_does_not_fit_is_refused(path, value, trace):
         place = place[key]
     place[path[-1]] = value
     assert not VALIDATOR.is_valid(data)
+
+
+def test_a_saved_trace_is_loaded_the_same(trace, tmp_path):
+    path = trace.save(tmp_path / "trace.json")
+    loaded = lhkit.load_trace(path)
+    assert loaded == trace and loaded.provenance is None
+    VALIDATOR.validate(json.loads(path.read_text()))
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b'{"schema": "lhkit.sweep/1"}', b"\xff", b"[" * 5000])
+def test_what_is_no_trace_is_refused(tmp_path, content):
+    (tmp_path / "t.json").write_bytes(content)
+    with pytest.raises(UsageError, match=r"t\.json is not a saved trace"):
+        lhkit.load_trace(tmp_path / "t.json")
+    with pytest.raises(UsageError, match="cannot be read"):
+        lhkit.load_trace(tmp_path / "none.json")
