@@ -119,11 +119,7 @@ def check_to_json(report: CheckReport) -> dict[str, Any]:
             for f in report.findings
         ],
         **({"refused": [_refused(r, report) for r in report.refused]} if report.refused else {}),
-        **(
-            {"fatal": [{**_place(f.use, report), "message": f.message} for f in report.fatal]}
-            if report.fatal
-            else {}
-        ),
+        **({"fatal": fatal} if fatal else {}),
     }
 
 
