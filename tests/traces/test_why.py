@@ -80,7 +80,7 @@ def test_a_handle_that_was_given_nothing_says_from_where(traced):
     trace = traced(MATCH.replace("linalg.matmul", "linalg.mat_mul"), TILE)
     assert trace.why("%l").sentence == (
         "%l is empty, not dead: step 1 (transform.structured.tile_using_for) was given %m, which had nothing in it;"
-        " it may be used, and what uses it does nothing."
+        " it may be used, but steps that use it do nothing."
     )
     assert trace.why("%m").sentence == "%m died here: step 1 consumed it; it was empty by then."
     misspelt = traced(MATCH.replace("linalg.matmul", "linalg.mat_mul")).why("%m").places[1]
