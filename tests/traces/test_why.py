@@ -66,8 +66,8 @@ def test_an_empty_handle_is_told_from_a_dead_one(traced):
     use = f'transform.debug.emit_remark_at %abs, "x" : {ANY}'
     erased = traced(ABS, FUNCTION, f"transform.apply_dce to %f : {ANY}", use).why("%abs")
     assert erased.sentence == (
-        "%abs is empty, not dead: step 2 erased the linalg.abs that it pointed to; it may be used, and what uses"
-        " it does nothing."
+        "%abs is empty, not dead: step 2 erased the linalg.abs that it pointed to; it may be used, but steps"
+        " that use it do nothing."
     )
     assert [s.line for s in erased.spans] == [3, 5, 6]
     never = traced(ABS.replace("linalg.abs", "linalg.sub"), use).why("%abs")
