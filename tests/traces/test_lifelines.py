@@ -90,8 +90,8 @@ def test_what_a_step_with_others_inside_consumes_and_gives_happens_at_its_end():
         [(2, "made"), (3, "dead")],
         [(4, "made")],
     ]
-    stretches = [[(s.first, s.last, s.state) for s in line.stretches] for line in lives.lines]
-    assert stretches == [
+    spans = [[(s.first, s.last, s.state) for s in line.spans] for line in lives.lines]
+    assert spans == [
         [(0, 4, "live"), (4, 4, "invalid")],
         [(1, 3, "live"), (3, 3, "invalid")],
         [(2, 3, "live"), (3, 3, "invalid")],
@@ -114,4 +114,4 @@ def test_steps_that_never_ran_stand_where_they_would_have(turns):
 def test_a_result_that_was_not_made_has_no_life():
     failed = TraceStep(0, "a.b", None, status="failed")
     (line,) = lifelines(trace_of([handle(0, 0)], [failed])).lines
-    assert line.events == () and line.stretches == ()
+    assert line.events == () and line.spans == ()

@@ -66,8 +66,8 @@ def test_an_empty_handle_is_told_from_a_dead_one(traced):
     use = f'transform.debug.emit_remark_at %abs, "x" : {ANY}'
     erased = traced(ABS, FUNCTION, f"transform.apply_dce to %f : {ANY}", use).why("%abs")
     assert erased.sentence == (
-        "%abs is empty, not dead: step 2 erased the linalg.abs that it pointed to; it may be used, and what uses"
-        " it does nothing."
+        "%abs is empty, not dead: step 2 erased the linalg.abs that it pointed to; it may be used, but steps"
+        " that use it do nothing."
     )
     assert [s.line for s in erased.spans] == [3, 5, 6]
     never = traced(ABS.replace("linalg.abs", "linalg.sub"), use).why("%abs")
@@ -80,7 +80,7 @@ def test_a_handle_that_was_given_nothing_says_from_where(traced):
     trace = traced(MATCH.replace("linalg.matmul", "linalg.mat_mul"), TILE)
     assert trace.why("%l").sentence == (
         "%l is empty, not dead: step 1 (transform.structured.tile_using_for) was given %m, which had nothing in it;"
-        " it may be used, and what uses it does nothing."
+        " it may be used, but steps that use it do nothing."
     )
     assert trace.why("%m").sentence == "%m died here: step 1 consumed it; it was empty by then."
     misspelt = traced(MATCH.replace("linalg.matmul", "linalg.mat_mul")).why("%m").places[1]

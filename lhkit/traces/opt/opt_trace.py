@@ -69,7 +69,7 @@ def assemble_trace(
     entry = tracing.entry
     last = max(payloads)
     failed = last + 1 if run.status != "ok" and last + 1 < len(entry.steps) else None
-    ids, ops = _op_records(tracing, payload, last)
+    ids, ops = _op_records(tracing, last)
     steps = [_step(tracing, i, ids, failed, said, schedule) for i in range(len(entry.steps))]
     return Trace(
         payload=SourceRecord(payload.source, payload.sha256),
@@ -97,9 +97,7 @@ def _snapshots(payloads: dict[int, str], ids: dict[int, tuple[str, ...]]) -> lis
     return found
 
 
-def _op_records(
-    tracing: OptTracing, payload: Payload, last: int
-) -> tuple[dict[int, tuple[str, ...]], tuple[PayloadOp, ...]]:
+def _op_records(tracing: OptTracing, last: int) -> tuple[dict[int, tuple[str, ...]], tuple[PayloadOp, ...]]:
     fresh = (f"o{i}" for i in count())
     ids: dict[int, tuple[str, ...]] = {}
     records: dict[str, PayloadOp] = {}
