@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lhkit.draw.svg import element, escaped
 from lhkit.model.codec import to_json
-from lhkit.workbench.pane import Part
+from lhkit.workbench.pane import LivePane
 from lhkit.workbench.pane_steps import do
 from lhkit.workbench.run_results import Result, ResultBar, knob_words, text_letters
-
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
+from lhkit.workbench.workbench_core import WorkbenchCore
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
 _Row = tuple[ResultBar, str, str | None]
 _VERBS = {"run": "run", "measure": "measured", "sweep": "swept"}
 
 
-def _make(workbench: Workbench) -> dict[str, Any]:
+def _make(workbench: WorkbenchCore) -> dict[str, Any]:
     results = workbench.runs.results
     return {"count": len(results), "html": results_html(results)}
 
@@ -103,7 +101,7 @@ def _variants(result: Result) -> str:
     return _chart(f"speed as a multiple of {result.anchor}", rows)
 
 
-PARTS = (
-    Part("results", lambda w: w.runs.results, _make),
-    Part("run", lambda w: w.runs.progress, lambda w: to_json(w.runs.progress)),
+PANES = (
+    LivePane("results", lambda w: w.runs.results, _make),
+    LivePane("run", lambda w: w.runs.progress, lambda w: to_json(w.runs.progress)),
 )

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
 from lhkit.load.catalogue_cache import known_help
-from lhkit.model.errors import UsageError
 from lhkit.model.knob import Knob, KnobValue
-from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import StepStatus
 from lhkit.traces.report.trace_text import delta_text
-from lhkit.workbench.pane import Part, same_trace, sent
+from lhkit.workbench.pane import LivePane, same_trace, sent
+from lhkit.workbench.run_results import knob_values
 from lhkit.workbench.step_rows import HandleWord, StepRow, step_rows
-
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
-
+from lhkit.workbench.workbench_core import WorkbenchCore
 
 # Rows of steps as HTML; what a click on them does stands in ``data-do``.
 
@@ -196,7 +192,7 @@ def _shown(value: KnobValue | None) -> str:
     return "" if value is None else str(value)
 
 
-def _make(workbench: Workbench) -> dict[str, Any]:
+def _make(workbench: WorkbenchCore) -> dict[str, Any]:
     session = workbench.session
     schedule = session.schedule
     trace = workbench.trace
@@ -207,19 +203,10 @@ def _make(workbench: Workbench) -> dict[str, Any]:
     return {"html": sent(html), "version": workbench.version_id}
 
 
-def knob_values(schedule: Schedule) -> dict[str, KnobValue]:
-    """Return the value of every knob that has one."""
-    try:
-        return schedule.values
-    except UsageError:  # one without default was not set: the screen has to show it to have it set
-        given = {k.name: k.default for k in schedule.knobs if k.default is not None}
-        return {**given, **dict(schedule.settings)}
-
-
-def _key(workbench: Workbench) -> Any:
+def _key(workbench: WorkbenchCore) -> Any:
     # What ops do is known once somebody has asked for the catalogue.
     session = workbench.session
     return (same_trace(workbench), session.schedule, session.text, bool(known_help()))
 
 
-PARTS = (Part("steps", _key, _make, is_kept=True),)
+PANES = (LivePane("steps", _key, _make, is_cached=True),)

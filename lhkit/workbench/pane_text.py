@@ -7,26 +7,18 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lhkit.checks.schedule_check import check_schedule
 from lhkit.model.check_report import FatalUse, Finding
-from lhkit.model.errors import Diagnostic, Failure, LhkitError
+from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.pass_policy import RefusedPass
-from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.traces.record.trace_failure import failure_of
-from lhkit.workbench.pane import Part, same_trace
+from lhkit.workbench.pane import LivePane, same_trace
+from lhkit.workbench.workbench_core import WorkbenchCore
 from lhkit.worker.cancellation import was_stopped
-
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
-
-
-# What is wrong in a text and where: from the parser, the check and the trace.
-
 
 _WORD = re.compile(r'"[^"\n]*"?|[%@!#^]?[\w$.-]+|\S', re.ASCII)
 _RANKS = ("error", "warning", "info")
@@ -153,7 +145,7 @@ def _units(text: str) -> int:
     return len(text.encode("utf-16-le", errors="replace")) // 2
 
 
-def _make(workbench: Workbench) -> dict[str, Any] | None:
+def _make(workbench: WorkbenchCore) -> dict[str, Any] | None:
     if not workbench.screen.is_open("text"):
         return None
     session = workbench.session
@@ -172,7 +164,7 @@ def _make(workbench: Workbench) -> dict[str, Any] | None:
     }
 
 
-def _marks(workbench: Workbench, trace: Trace | None) -> tuple[TextMark, ...]:
+def _marks(workbench: WorkbenchCore, trace: Trace | None) -> tuple[TextMark, ...]:
     session = workbench.session
     file = session.schedule.source
     if was_stopped(session.failure):  # nothing is wrong with the text
@@ -200,7 +192,7 @@ def lines_of_steps(script: Script, trace: Trace) -> list[list[int]]:
     return found
 
 
-def _key(workbench: Workbench) -> Any:
+def _key(workbench: WorkbenchCore) -> Any:
     session = workbench.session
     followed = session.followed
     return (
@@ -217,44 +209,4 @@ def _key(workbench: Workbench) -> Any:
     )
 
 
-PARTS = (Part("text", _key, _make),)
-
-
-# The static check of the schedule that stands, for those who look at its text.
-
-
-class Checks:
-    """What the check found.
-
-    Attributes:
-        fatal: What would end the compiler.
-        found: The findings; none where the schedule cannot be checked, which its trace then says.
-        refused: The steps that run a pass which is not allowed.
-    """
-
-    def __init__(self) -> None:
-        self.found: tuple[Finding, ...] = ()
-        self.refused: tuple[RefusedPass, ...] = ()
-        self.fatal: tuple[FatalUse, ...] = ()
-        self._checked: Schedule | None = None
-
-    def follow(self, workbench: Workbench) -> None:
-        """Check the schedule if it is another one than before, after the commands that wait."""
-        version = workbench.session.version
-        # Without a trace the check is all that says what is wrong.
-        is_wanted = workbench.screen.is_open("text") or not workbench.session.is_trusted
-        if not is_wanted or version.is_draft or version.schedule == self._checked:
-            return
-        self._checked, self.found, self.refused, self.fatal = version.schedule, (), (), ()
-        workbench.jobs.post(lambda: self._check(workbench, version.schedule))
-
-    def _check(self, workbench: Workbench, schedule: Schedule) -> None:
-        if schedule is not self._checked:  # a newer one was asked for meanwhile
-            return
-        try:
-            report = check_schedule(schedule, worker=workbench.worker)
-        except LhkitError:
-            # A schedule that cannot even be outlined cannot be traced either, and that is on the screen.
-            return
-        self.found, self.refused, self.fatal = report.findings, report.refused, report.fatal
-        workbench.refresh()
+PANES = (LivePane("text", _key, _make),)

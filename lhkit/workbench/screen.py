@@ -13,6 +13,7 @@ from lhkit.model.trace_record import PayloadDelta, Trace
 from lhkit.show.trace_view import start_step
 from lhkit.traces.record.handle_history import display_names
 
+Command = Mapping[str, Any]
 # Which pane of each area is in front, before anybody chose another.
 FRONT = (("left", "steps"), ("middle", "payload"), ("handles", "timeline"), ("pictures", "tiles"),
          ("bottom", "problems"), ("narrow", "steps"))  # fmt: skip
@@ -128,7 +129,7 @@ def _carried_id(kind: str, id_: str, old: Trace, new: Trace) -> str | None:
 T = TypeVar("T")
 
 
-def integer(command: Mapping[str, Any], name: str) -> int:
+def integer(command: Command, name: str) -> int:
     """Return an integer of a command.
 
     Raises:
@@ -137,7 +138,7 @@ def integer(command: Mapping[str, Any], name: str) -> int:
     return _of_kind(int, "an integer", command, name)
 
 
-def text(command: Mapping[str, Any], name: str) -> str:
+def text(command: Command, name: str) -> str:
     """Return a text of a command.
 
     Raises:
@@ -146,7 +147,7 @@ def text(command: Mapping[str, Any], name: str) -> str:
     return _of_kind(str, "a text", command, name)
 
 
-def mapping(command: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def mapping(command: Command, name: str) -> Mapping[str, Any]:
     """Return an object of a command.
 
     Raises:
@@ -155,12 +156,12 @@ def mapping(command: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return _of_kind(dict, "an object", command, name)
 
 
-def flag(command: Mapping[str, Any], name: str) -> bool:
+def flag(command: Command, name: str) -> bool:
     """Return whether a command has a flag."""
     return command.get(name) is True
 
 
-def _of_kind(kind: type[T], wanted: str, command: Mapping[str, Any], name: str) -> T:
+def _of_kind(kind: type[T], wanted: str, command: Command, name: str) -> T:
     value = command.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):  # to Python a bool is an int
         said = command.get("do", command.get("ask"))

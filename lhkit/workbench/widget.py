@@ -28,10 +28,9 @@ from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import schedule_panes, timeline_pane, trace_key
 from lhkit.traces.timeline.handle_timeline import timeline_drawing
 from lhkit.traces.timeline.timeline_svg import timeline_style
-from lhkit.workbench.controller import Workbench
+from lhkit.workbench.controller import PANES, Workbench
 from lhkit.workbench.jobs import InlineJobs, ThreadJobs
-from lhkit.workbench.pane_list import PARTS
-from lhkit.workbench.pane_payload import payload_frame
+from lhkit.workbench.pane_pictures import payload_frame
 from lhkit.workbench.run_results import Result
 from lhkit.workbench.screen import Notice, Screen
 from lhkit.workbench.workbench_exports import WorkbenchState, export_kind, exported, read_state
@@ -50,7 +49,7 @@ FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.
 class WorkbenchWidget(anywidget.AnyWidget):
     """A schedule on screen, alive: stepped, edited, understood.
 
-    Every part of the screen is a trait, ``part_steps`` and so on, so that a page that is loaded again shows
+    Every pane is a trait, ``part_steps`` and so on, so that a page that is loaded again shows
     what it showed; commands come as messages. What it does is in ``lhkit.workbench``.
 
     Attributes:
@@ -86,9 +85,9 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self.workbench = Workbench(
             session, screen=screen, results=results, jobs=self.jobs, reference=reference, is_hurried=True
         )
-        self.add_traits(**{_trait(part.name): traitlets.Any().tag(sync=True) for part in PARTS})
-        parts = {_trait(name): value for name, value in self.workbench.parts.items()}
-        super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **parts)
+        self.add_traits(**{_trait(pane.name): traitlets.Any().tag(sync=True) for pane in PANES})
+        panes = {_trait(name): value for name, value in self.workbench.panes.items()}
+        super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **panes)
         self.workbench.changed = self._changed
         self.on_msg(self._hear)
         self.jobs.post(self.workbench.refresh)  # what was left out in the hurry
@@ -250,12 +249,12 @@ class WorkbenchWidget(anywidget.AnyWidget):
             self._here(functools.partial(self.send, {"done": number}))
 
     def _changed(self, names: Collection[str]) -> None:
-        parts = {_trait(name): self.workbench.parts[name] for name in names}
-        self._here(functools.partial(self._set, parts))
+        panes = {_trait(name): self.workbench.panes[name] for name in names}
+        self._here(functools.partial(self._set, panes))
 
-    def _set(self, parts: Mapping[str, Any]) -> None:
+    def _set(self, panes: Mapping[str, Any]) -> None:
         with self.hold_sync():
-            for name, value in parts.items():
+            for name, value in panes.items():
                 self.set_trait(name, value)
 
     # A file that is followed is looked at now and then, behind the commands that wait, while somebody looks at
@@ -309,8 +308,8 @@ def _text_still(text: str) -> View:
     return View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
 
 
-def _trait(part: str) -> str:
-    return f"part_{part}"
+def _trait(pane: str) -> str:
+    return f"part_{pane}"
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

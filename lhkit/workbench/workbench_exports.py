@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lhkit.compose.builder.builder_code import builder_code
 from lhkit.compose.saved_session import SavedSession, checked_session
@@ -26,18 +26,13 @@ from lhkit.model.errors import usage_error
 from lhkit.model.file_io import parse_json, read_text
 from lhkit.model.payload import Payload
 from lhkit.model.printable import one_line
-from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.traces.report.markdown_report import trace_markdown
 from lhkit.traces.report.reproducer_folder import reproducer_files
-from lhkit.workbench.commands_trust import refuse_untrusted
 from lhkit.workbench.run_results import Result
-from lhkit.workbench.screen import Screen
+from lhkit.workbench.screen import Command, Screen
 from lhkit.workbench.screen import text as text_field
-
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
-
+from lhkit.workbench.workbench_core import WorkbenchCore
 
 # A workbench as a value: saved to one file, sent to somebody, opened again.
 
@@ -67,7 +62,7 @@ class WorkbenchState:
     reference: str | None = None
 
     @classmethod
-    def of(cls, workbench: Workbench) -> WorkbenchState:
+    def of(cls, workbench: WorkbenchCore) -> WorkbenchState:
         """Return the state of a workbench."""
         session = workbench.session
         return cls(session.payload, session.saved, workbench.screen, workbench.runs.results)
@@ -181,18 +176,10 @@ class Export:
     title: str
     suffix: str
     media: str
-    make: Callable[[Workbench], bytes]
+    make: Callable[[WorkbenchCore], bytes]
 
 
-def _trace_of(workbench: Workbench) -> Trace:
-    refuse_untrusted(workbench)
-    trace = workbench.trace
-    if trace is None or workbench.session.is_stale:
-        raise usage_error("the text does not parse as it stands", "Mend it first, or undo.")
-    return trace
-
-
-def _schedule(workbench: Workbench) -> bytes:
+def _schedule(workbench: WorkbenchCore) -> bytes:
     session = workbench.session
     text = tunable_text(session.schedule)
     if session.is_trusted:
@@ -200,27 +187,27 @@ def _schedule(workbench: Workbench) -> bytes:
     return text.encode(errors="replace")
 
 
-def _portable(workbench: Workbench) -> bytes:
+def _portable(workbench: WorkbenchCore) -> bytes:
     return portable_text(workbench.session.schedule, worker=workbench.worker).encode(errors="replace")
 
 
-def _code(workbench: Workbench) -> bytes:
+def _code(workbench: WorkbenchCore) -> bytes:
     return builder_code(workbench.session.schedule, worker=workbench.worker).encode(errors="replace")
 
 
-def _markdown(workbench: Workbench) -> bytes:
-    return trace_markdown(_trace_of(workbench)).encode(errors="replace")
+def _markdown(workbench: WorkbenchCore) -> bytes:
+    return trace_markdown(workbench.current_trace()).encode(errors="replace")
 
 
-def _page(workbench: Workbench) -> bytes:
-    trace = _trace_of(workbench)
+def _page(workbench: WorkbenchCore) -> bytes:
+    trace = workbench.current_trace()
     return trace_page(trace, known_help(), page_facts(trace, worker=workbench.worker)).encode(errors="replace")
 
 
-def _report(workbench: Workbench) -> bytes:
+def _report(workbench: WorkbenchCore) -> bytes:
     """Return a ZIP of the reproducer's folder, and in it the workbench itself."""
     files = [
-        *reproducer_files(_trace_of(workbench)),
+        *reproducer_files(workbench.current_trace()),
         ("workbench.json", WorkbenchState.of(workbench).text()),
     ]
     folder = f"{_stem(workbench)}_report"
@@ -231,7 +218,7 @@ def _report(workbench: Workbench) -> bytes:
     return stream.getvalue()
 
 
-def _saved_state(workbench: Workbench) -> bytes:
+def _saved_state(workbench: WorkbenchCore) -> bytes:
     text = WorkbenchState.of(workbench).text()
     if workbench.session.is_trusted:
         remember([workbench_content(text)])
@@ -263,7 +250,7 @@ def export_kind(path: str) -> str:
     return found
 
 
-def exported(workbench: Workbench, kind: str) -> bytes:
+def exported(workbench: WorkbenchCore, kind: str) -> bytes:
     """Return a workbench as a file of a kind.
 
     Raises:
@@ -275,11 +262,11 @@ def exported(workbench: Workbench, kind: str) -> bytes:
     return export.make(workbench)
 
 
-def _stem(workbench: Workbench) -> str:
+def _stem(workbench: WorkbenchCore) -> str:
     return PurePath(workbench.session.schedule.source).stem.strip("<>") or "schedule"
 
 
-def _export(workbench: Workbench, question: Mapping[str, Any]) -> dict[str, str]:
+def _export(workbench: WorkbenchCore, question: Command) -> dict[str, str]:
     """``{"kind": name}`` → the file: its name, its media type, its bytes in base64."""
     kind = text_field(question, "kind")
     data = exported(workbench, kind)
@@ -289,4 +276,4 @@ def _export(workbench: Workbench, question: Mapping[str, Any]) -> dict[str, str]
     return {"name": name, "media": export.media, "base64": base64.b64encode(data).decode()}
 
 
-QUESTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], Any]] = {"export": _export}
+QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {"export": _export}

@@ -76,8 +76,8 @@ def test_a_state_fits_its_schema_and_comes_back(worked, worker, tmp_path):
     opened = Workbench(again.open(worker=worker), screen=again.screen, results=again.results)
     assert opened.session.schedule.values == {"tile": 16} and opened.session.history.can_redo
     assert set(opened.session.checkpoints) == {"first"}
-    assert opened.parts["screen"] == worked.parts["screen"]
-    assert opened.parts["results"] == worked.parts["results"]
+    assert opened.panes["screen"] == worked.panes["screen"]
+    assert opened.panes["results"] == worked.panes["results"]
     assert WorkbenchState.of(opened) == state
     opened.close()
 

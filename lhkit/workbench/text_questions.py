@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lhkit.compose.form_text import form_text
 from lhkit.draw.svg import element, escaped
@@ -19,12 +19,8 @@ from lhkit.text.lexer import Token, lex, without_trivia
 from lhkit.text.parser import read_syntax
 from lhkit.text.script import SEQUENCE
 from lhkit.traces.explain.handle_explanation import explain
-from lhkit.workbench.adding import catalogue_of
-from lhkit.workbench.screen import text
-
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
-
+from lhkit.workbench.screen import Command, text
+from lhkit.workbench.workbench_core import WorkbenchCore
 
 # What can be written at a place of a text: ops, handles, symbols, types, names of payload ops.
 
@@ -178,18 +174,18 @@ _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _MOST_CHARACTERS = 700
 
 
-def _editor(_: Workbench, __: Mapping[str, Any]) -> Any:
+def _editor(_: WorkbenchCore, __: Command) -> Any:
     """``{}`` → the script of the editor, packed: sent when a text is looked at for the first time."""
     return packed(static_text("editor.js"))
 
 
-def _complete(workbench: Workbench, question: Mapping[str, Any]) -> dict[str, Any]:
+def _complete(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
     """``{"before": the text before the cursor}`` → how long the word is that is begun, and what may follow."""
-    length, found = completions(text(question, "before"), catalogue_of(workbench))
+    length, found = completions(text(question, "before"), workbench.catalogue())
     return {"length": length, "options": [each.to_json() for each in found]}
 
 
-def _explain(workbench: Workbench, question: Mapping[str, Any]) -> str:
+def _explain(workbench: WorkbenchCore, question: Command) -> str:
     """``{"word": str}`` → what an op does, what a handle is; empty where nothing is known."""
     word = text(question, "word").strip('"')
     if word.startswith("%"):
@@ -198,7 +194,7 @@ def _explain(workbench: Workbench, question: Mapping[str, Any]) -> str:
         words = PAYLOAD_OPS[word]
         reading = element("pre", escaped(words.reading)) if words.reading else ""
         return element("b", escaped(word)) + element("p", escaped(words.sentence)) + reading
-    catalogue = catalogue_of(workbench)
+    catalogue = workbench.catalogue()
     return op_html(catalogue.op(word)) if word in catalogue else ""
 
 
@@ -252,7 +248,7 @@ def _paragraphs(documentation: str) -> Iterator[str]:
         yield _HEADING.sub("", paragraph)
 
 
-QUESTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], Any]] = {
+QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
     "editor": _editor,
     "complete": _complete,
     "explain": _explain,
