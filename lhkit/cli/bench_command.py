@@ -35,9 +35,6 @@ from lhkit.model.schedule import Schedule
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
-# What commands that measure share: options, a progress bar, and what becomes of wrong results.
-
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -92,11 +89,7 @@ def measure_with_bar(kernels: Mapping[str, Kernel], *, rounds: int, **options: A
 
 
 def refuse_wrong_results(comparison: Comparison) -> None:
-    """Raise if an entry computes something else than the reference.
-
-    Raises:
-        WrongResultError: One does; the message names it and the first element that differs.
-    """
+    """Raise for the first entry that differs from the reference."""
     for m in comparison.measurements:
         if m.verification is not None and not m.verification.ok:
             what = f"{m.name} differs from {m.verification.against}: {m.verification.difference}"
@@ -206,7 +199,7 @@ def _calls(schedule: Schedule, microkernel: str) -> bool:
 
 
 def _unused(name: str, taken: dict[str, Kernel]) -> str:
-    """Return the name, with a number behind it if it is taken: one schedule may be given twice."""
+    """Return a unique name: one schedule may be given twice."""
     number, candidate = 1, name
     while candidate in taken:
         number += 1

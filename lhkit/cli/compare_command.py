@@ -21,9 +21,6 @@ from lhkit.sweeps.store_comparison import SweepComparison, VariantRatio, compare
 from lhkit.sweeps.sweep_files import is_sweep_file, load_records
 from lhkit.sweeps.variant_record import SweepRecord
 
-# What ``lhkit compare`` says about two sweeps, and about two runs of the suite.
-
-
 _MOST_ROWS = 20
 
 
@@ -35,7 +32,7 @@ def are_sweeps(first: str, second: str) -> bool:
 def compare_sweep_files(
     first: str, second: str, *, across_environments: bool
 ) -> list[tuple[str, float, float]]:
-    """Show two sweeps against each other; return name and interval of the speed of each common variant."""
+    """Print a comparison of two sweeps; return (variant, low, high) of the speed ratios."""
     runs = compare_sweeps(load_records(first), load_records(second), across_environments=across_environments)
     if not runs.same_environment:
         say("lhkit: the environments differ", err=True)
@@ -75,13 +72,9 @@ def _median(record: SweepRecord) -> str:
 
 
 def suites_in(first: str, second: str) -> tuple[SuiteResult, SuiteResult] | None:
-    """Return what both files hold if both are runs of the suite, None if neither is.
-
-    Raises:
-        UsageError: One is and the other is not, or a file cannot be read.
-    """
+    """Load both files if both are runs of the suite, None if neither is."""
     if is_sweep_file(Path(first)) or is_sweep_file(Path(second)):
-        return None  # the reader of single runs says what is wrong
+        return None  # load_bench reports it
     found = load_suite(first), load_suite(second)
     if found[0] is None and found[1] is None:
         return None
@@ -94,7 +87,7 @@ def suites_in(first: str, second: str) -> tuple[SuiteResult, SuiteResult] | None
 def show_suites(
     first: SuiteResult, second: SuiteResult, *, across_environments: bool
 ) -> list[tuple[str, float, float]]:
-    """Show two runs of the suite against each other; return name and interval of each common row's speed."""
+    """Print a comparison of two runs of the suite; return (row, low, high) of the speed ratios."""
     runs = compare_suites(first, second, across_environments=across_environments)
     for name, ours, theirs in runs.differences:
         say(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
@@ -147,7 +140,7 @@ def command(first: str, second: str, fail_below: float | None, across_environmen
 
 
 def _compare_benches(first: str, second: str, across_environments: bool) -> list[tuple[str, float, float]]:
-    """Show two runs against each other; return name and interval of the speed of each common entry."""
+    """Print a comparison of two benchmarks; return (entry, low, high) of the speed ratios."""
     before, after = load_bench(first), load_bench(second)
     runs = compare_runs(before, after, across_environments=across_environments)
     for name, ours, theirs in runs.differences:

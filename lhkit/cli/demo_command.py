@@ -1,4 +1,4 @@
-"""``lhkit demo``: the main job, end to end, on a shipped payload and its schedules."""
+"""``lhkit demo``: compile, verify, time and sweep a shipped layer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SCHEDULES = {
     "tile + fuse + vectorize": "fc_relu_tile_fuse_vectorize.mlir",
     "the same, by strips": "fc_relu.mlir",
 }
-# The schedule whose tile sizes are swept, and how many values of each: the target's own, and those beside it.
+# The schedule whose tile sizes are swept, with the number of values per knob: the default and its neighbours.
 _SWEPT = "the same, by strips"
 _VALUES = {"tile_m": 3, "tile_n": 2}
 _CONFIRM_SECONDS = 6.0
@@ -127,11 +127,7 @@ def _write(
 
 
 def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
-    """Sweep the tile sizes of a kernel's schedule; a second demo in the same folder uses what the first found.
-
-    Raises:
-        LhkitError: Nothing can be tried, or no variant is ok.
-    """
+    """Sweep the tile sizes of a kernel's schedule; a second demo in the same folder reuses the store."""
     schedule = load_schedule(_SCHEDULES[_SWEPT], limits=limits)
     knobs = swept_knobs(schedule)
     schedule = schedule.with_knobs({name: v for name, v in schedule.values.items() if name not in knobs})
@@ -143,7 +139,7 @@ def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
 
 
 def swept_knobs(schedule: Schedule) -> dict[str, list[KnobValue]]:
-    """Return the tile sizes to sweep: the defaults, which fit the target, with their neighbours."""
+    """Return the tile sizes to sweep: the defaults of the target and their neighbours."""
     found = {}
     for name, count in _VALUES.items():
         options = list(next(knob.options for knob in schedule.knobs if knob.name == name))
@@ -171,7 +167,7 @@ def _swept_words(found: SweepResult) -> str:
 
 
 def _longer_sweep(out: Path, found: SweepResult) -> str:
-    """Return the command that goes on with the demo's sweep, its records and its confirmation."""
+    """Return the command that resumes the demo's sweep."""
     knobs = [f"--knob {name}={','.join(map(str, values))}" for name, values in found.axes]
     store = shlex.quote(str(out / "sweep.jsonl"))
     words = ["lhkit sweep", _PAYLOAD, _SCHEDULES[_SWEPT], *knobs, "--store", store]
@@ -179,10 +175,7 @@ def _longer_sweep(out: Path, found: SweepResult) -> str:
 
 
 def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list[tuple[str, str]]:
-    """Write a page for each schedule to step through; return (name of the schedule, file).
-
-    One whose steps come from a library takes hundreds of them: no first thing to see, and a page of 3 MB.
-    """
+    """Write a page per schedule; return (name, file). Library schedules have hundreds of steps: 3 MB."""
     written = []
     for name, kernel in kernels.items():
         if kernel.schedule is not None and not kernel.schedule.libraries:

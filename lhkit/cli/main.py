@@ -1,4 +1,4 @@
-"""The program ``lhkit``: its subcommands, and what becomes of errors."""
+"""The program ``lhkit``: subcommands, exit codes and error reporting."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _COMMANDS = {
 }
 
 
-# What a shell reports for a program whose reader is gone (SIGPIPE): whether it was done is not known.
+# The exit code of a shell for a program that SIGPIPE ended.
 READER_GONE = 141
 
 
@@ -107,9 +107,9 @@ def main() -> None:
     warnings.showwarning = _show_warning
     try:
         code = _flushed(run_program(sys.argv[1:]))
-    except KeyboardInterrupt:  # a second one, while the first was being told
+    except KeyboardInterrupt:  # a second one, while the first is reported
         code = 130
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is ending the worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the worker is left to be ended
     sys.exit(code)
 
 
@@ -132,7 +132,7 @@ def run_program(arguments: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         _say(f"lhkit: {where}{error.strerror or error}")
         return 2
-    except Exception as error:  # noqa: BLE001 - the net below all commands
+    except Exception as error:  # noqa: BLE001 - defects are reported, not raised
         return _failed(_typed(error, arguments))
     return code if isinstance(code, int) else 0
 
@@ -150,19 +150,19 @@ def _typed(error: Exception, arguments: list[str]) -> LhkitError:
 
 
 def _say(line: str) -> None:
-    """Write a line to standard error, if that is possible; the exit code says it too."""
+    """Write a line to standard error, ignoring write errors: the exit code carries the outcome too."""
     with contextlib.suppress(OSError):
         say(line, err=True)
 
 
 def _show_warning(message: Warning | str, *_category_and_place: Any, **_source: Any) -> None:
-    """Write a warning that is for users as a message; where in lhkit it was given tells them nothing."""
+    """Write a warning without its place in the source."""
     _say(f"lhkit: warning: {message}")
 
 
 def _flushed(code: int) -> int:
-    """Write what is left of the output, and return the exit code that follows from it."""
-    if sys.stdout is None:  # closed before we began
+    """Flush standard output, and return the exit code; a failed flush changes code 0."""
+    if sys.stdout is None:  # closed by the parent process
         return code
     try:
         sys.stdout.flush()
@@ -170,7 +170,7 @@ def _flushed(code: int) -> int:
         gone = isinstance(error, BrokenPipeError)
         if not gone:
             _say(f"lhkit: the output cannot be written: {error.strerror or error}")
-        # Python flushes once more when it ends, and would make the exit code 120.
+        # Python flushes again at exit, and would change the exit code to 120.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return code or (READER_GONE if gone else 2)
     return code

@@ -1,4 +1,4 @@
-"""Options that several subcommands share: schedules with knobs and bindings, and limits."""
+"""Options that several subcommands share: schedules, microkernels and limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _PositiveNumber(click.FloatRange):
-    """A positive number; ``nan``, which no comparison refuses, is none."""
+    """A positive number; click's range check lets ``nan`` pass."""
 
     name = "number"
 
@@ -147,7 +147,7 @@ def load_scheduled(
     """Return the schedule that a path and the shared options describe; its own ops are loaded first."""
     for file in ops:
         load_own_ops(file, worker=worker, limits=limits)
-    # What the command line names is a file, also where its name would be text in Python.
+    # A string would be taken as the text of a schedule.
     schedule = load_schedule(
         Path(path),
         entry=entry,
@@ -165,18 +165,14 @@ def load_scheduled(
 def load_all_scheduled(
     paths: Sequence[str], *, settings: tuple[str, ...], worker: Worker | None = None, **options: Any
 ) -> list[Schedule]:
-    """Return several schedules with the shared options; each setting goes to those that have the knob.
-
-    Raises:
-        UsageError: A knob that none of them has, or options without a schedule.
-    """
+    """Return several schedules with the shared options; each setting goes to those that have the knob."""
     if not paths and (settings or any(options[name] for name in SCHEDULING if name != "settings")):
         raise usage_error(NEED_A_SCHEDULE)
     first = {**options}
     schedules = []
     for path in paths:
         schedules.append(load_scheduled(path, settings=(), worker=worker, **first))
-        first["ops"] = ()  # loaded by now
+        first["ops"] = ()  # loaded with the first schedule
     known = {knob.name for schedule in schedules for knob in schedule.knobs}
     for setting in settings:
         if (name := setting.partition("=")[0]) not in known:

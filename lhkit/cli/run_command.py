@@ -42,7 +42,7 @@ SCHEMA = "lhkit.run/1"
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A finished run: kernel, arguments after it, which of them changed, results, and how these compare."""
+    """A finished run: kernel, arguments after the call, which of them changed, results, verification."""
 
     kernel: Kernel
     arguments: list[Array]
@@ -138,7 +138,7 @@ def _run(
     elif any(scheduling.values()) or microkernels:
         raise usage_error(NEED_A_SCHEDULE, "lhkit run PAYLOAD SCHEDULE …")
     kernel = compile_kernel(payload, schedule, function=chosen.name, microkernels=microkernels, limits=limits)
-    # Generated once the compiler has taken their types.
+    # Generated after compilation, which checks their types.
     arguments = [*given, *default_arguments(payload, chosen, seed, extent=size)[len(given) :]]
     is_memref = [t.kind == "memref" for t in chosen.arguments]
     inputs = [a.copy() if m or payload.reference else a for a, m in zip(arguments, is_memref, strict=True)]
@@ -149,7 +149,7 @@ def _run(
 
 
 def _differ(one: Array, other: Array) -> bool:
-    """Return whether two arrays of one type differ in a bit; NaNs and zeros of either sign are told apart."""
+    """Return whether two arrays of one type differ bitwise."""
     first, second = (np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other))
     return not np.array_equal(first, second)
 
@@ -269,5 +269,5 @@ def _describe(result: Any) -> str:
     wide = array.astype(np.float64) if array.dtype.name in ("bfloat16", "float16", "bool") else array
     if array.ndim == 0:
         return f"{shape} = {array}"
-    with np.errstate(invalid="ignore", over="ignore"):  # memory that was never written may hold signalling NaNs
+    with np.errstate(invalid="ignore", over="ignore"):  # uninitialized memory may hold signalling NaNs
         return f"{shape}, min {wide.min():.6g}, mean {wide.mean():.6g}, max {wide.max():.6g}"

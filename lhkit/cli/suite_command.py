@@ -1,4 +1,4 @@
-"""``lhkit bench --suite``: families and shapes beside what a user would pick instead."""
+"""``lhkit bench --suite``: families and shapes beside NumPy, PyTorch and IREE."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lhkit.suite.suite_table import choose_families, choose_rivals, load_table, 
 from lhkit.suite.suite_tables import family_table, goal_table, result_lines, rival_lines, row_line
 from lhkit.worker.limits import Limits
 
-# Options of ``lhkit bench`` that mean something for the suite, besides its own.
+# Options of ``lhkit bench`` that apply to the suite too.
 _SHARED = frozenset(
     ("payload", "schedules", "json_file", "target", "rounds", "seconds", "seed", "timeout", "memory")
 )
@@ -95,7 +95,7 @@ def suite_options(function: F) -> F:
 
 
 def _given_options() -> frozenset[str]:
-    """Return the names of the options that stand on the command line."""
+    """Return the names of the options that were given explicitly."""
     context = click.get_current_context()
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return frozenset(name for name, source in sources.items() if source is ParameterSource.COMMANDLINE)
@@ -115,21 +115,7 @@ def run_suite(
     limits: Limits,
     options: Mapping[str, Any],
 ) -> None:
-    """Run the suite, show it, and write what was asked for; what was measured survives Ctrl-C.
-
-    Args:
-        families: Names of families; none for all.
-        asked: The options of the suite.
-        json_file: File for JSON, or None.
-        seed: What arguments and order are drawn from.
-        limits: Time and memory of a request to the compiler.
-        options: The other options of ``lhkit bench``.
-
-    Raises:
-        UsageError: No such family or rival.
-        WrongResultError: A kernel computes something else than its reference.
-        LhkitError: A kernel of a family could not be measured.
-    """
+    """Run the suite, print it and write the files; rows measured before Ctrl-C are kept."""
     check_single_stdout(json_file, asked.html_file)
     table = choose_rivals(load_table(Path(asked.table_file) if asked.table_file else None), asked.rivals)
     chosen = choose_families(table, families)
@@ -143,7 +129,7 @@ def run_suite(
             say(f"lhkit: {line}", err=True)
         try:
             for row in _measured_rows(run, chosen):
-                rows.append(row)  # one by one: what was measured survives Ctrl-C
+                rows.append(row)  # one by one, so that rows survive Ctrl-C
             is_complete = True
         finally:
             missing = () if families else table.missing
@@ -162,7 +148,7 @@ def _measured_rows(run: SuiteRun, families: Sequence[SuiteFamily]) -> Iterator[S
 
 
 class _Progress:
-    """A line on a terminal that says which row is being measured and how far it is."""
+    """Progress line on a terminal."""
 
     def __init__(self, total: int) -> None:
         self.number = 0
@@ -203,7 +189,7 @@ def _show(result: SuiteResult, table: SuiteTable, json_file: str | None, html_fi
 
 
 def suite_text(result: SuiteResult) -> str:
-    """Return a run of the suite as the text of its file: a line a row, so that differences can be read."""
+    """Return a run of the suite as JSON with one line per row, so that diffs are readable."""
     data = suite_to_json(result)
     rows = ",\n".join(f"  {json.dumps(row, separators=(',', ':'))}" for row in data.pop("rows"))
     head = json.dumps(data, indent=1).removesuffix("\n}")

@@ -37,11 +37,8 @@ from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.user_folders import homeless_note
 
-# What commands that sweep share: progress bars, and what becomes of sweeps without a sound variant.
-
-
 _CONFIRMING = "confirming"
-# If no variant is ok, this is what became of the sweep.
+# Failure kind of a sweep without a variant that is ok.
 _KINDS: dict[SweepStatus, FailureKind] = {
     "invalid-config": "usage",
     "schedule-failed": "definite",
@@ -54,9 +51,9 @@ _KINDS: dict[SweepStatus, FailureKind] = {
 
 
 def run_with_bars(found: Sweep, **options: Any) -> None:
-    """Run a sweep to its end; progress bars if somebody sees them, else a line where the second half begins."""
+    """Run a sweep with progress bars on a terminal, else with one line when the confirmation starts."""
     if not sys.stderr.isatty():
-        found.subscribe(_say_what_is_confirmed)
+        found.subscribe(_report_confirmation)
         return found.start(**options)
     length = found.total or int(found.space.count())
     bars = contextlib.ExitStack()
@@ -69,7 +66,7 @@ def run_with_bars(found: Sweep, **options: Any) -> None:
             if step is None:
                 bar.update(event.record is not None, _best(event))
                 return
-            if bar.label != _CONFIRMING or bar.length != step.most:  # of each payload there is another
+            if bar.label != _CONFIRMING or bar.length != step.most:  # one per payload
                 bars.close()
                 bar = bars.enter_context(_bar(step.most, _CONFIRMING))
             bar.update(step.processes - bar.pos, f"{len(step.contenders)} in the race")
@@ -87,11 +84,11 @@ def _bar(length: int, label: str) -> Any:
         label=label,
         file=sys.stderr,
         item_show_func=lambda shown: shown or "",
-        show_eta=label != _CONFIRMING,  # how many processes it takes is not known
+        show_eta=label != _CONFIRMING,  # the number of processes is not known
     )
 
 
-def _say_what_is_confirmed(event: SweepEvent) -> None:
+def _report_confirmation(event: SweepEvent) -> None:
     step = event.confirming
     if step is not None and step.processes == 0:
         count = len(step.contenders)
@@ -107,11 +104,7 @@ def _best(event: SweepEvent) -> str:
 
 
 def refuse_failed_sweep(result: SweepResult) -> None:
-    """Raise if no variant is sound.
-
-    Raises:
-        LhkitError: None is; of the kind of the first failure.
-    """
+    """Raise the first failure if no variant is ok."""
     for status, failed in result.failures.items() if result.best is None else ():
         what = f"no variant is ok; the first is {status}: {failed[0].message}"
         raise error_for(Failure(kind=_KINDS[status], message=what))

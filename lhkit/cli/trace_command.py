@@ -1,4 +1,4 @@
-"""``lhkit trace``: apply a schedule step by step and say what every handle was."""
+"""``lhkit trace``: apply a schedule step by step and report every handle."""
 
 from __future__ import annotations
 
@@ -33,22 +33,19 @@ from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.trace_text import trace_lines
 from lhkit.worker.limits import Limits
 
-# Repairs as they follow a diagnosis on standard error.
-
-
 _MOST_REPAIRS = 2
-# Nobody waits longer for an error message; what was found until then is shown.
+# Time limit of the search for repairs; those found until then are shown.
 _SECONDS = 5.0
 
 
 def repaired_failure(failure: Failure, payload: Payload, schedule: Schedule, trace: Trace) -> Failure:
-    """Return how a trace failed, with the repairs that help."""
+    """Return the failure of a trace, with the repairs that help."""
     found = find_repairs(payload, schedule, trace, limit=_MOST_REPAIRS, seconds=_SECONDS)
     return _with_repairs(failure, found)
 
 
 def load_with_repairs(payload: Payload) -> Callable[..., Schedule]:
-    """Return ``load_scheduled``, whose errors say with which repairs a schedule loads and passes a payload."""
+    """Return ``load_scheduled`` whose errors list the repairs with which the schedule passes the payload."""
 
     def load(path: str, **options: Any) -> Schedule:
         try:
@@ -63,7 +60,7 @@ def load_with_repairs(payload: Payload) -> Callable[..., Schedule]:
 
 
 def _with_repairs(failure: Failure, repairs: Sequence[Repair]) -> Failure:
-    """Return a failure that says which repairs were tried and help, instead of advice that was not tried."""
+    """Replace the advice of a failure by the repairs that were tried and help."""
     if not repairs:
         return failure
     lines = ["Repairs that were tried on a copy of the schedule:"]
@@ -193,7 +190,7 @@ def _loaded(
 
 
 def _write(path: str, trace: Trace) -> None:
-    # Without indentation: snapshots make it long, and programs read it.
+    # Without indentation: snapshots make it long.
     write_text(path, json.dumps(trace_to_json(trace), separators=(",", ":")) + "\n")
 
 
@@ -202,7 +199,7 @@ def _write_page(path: str, trace: Trace) -> None:
 
 
 def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:
-    """Return the trace of what ended before the first step; its message says all that is known."""
+    """Return the trace of a failure before the first step."""
     return Trace(
         payload=SourceRecord(payload, ""),
         schedule=ScheduleRecord(schedule, "", ""),

@@ -74,17 +74,7 @@ class Workbench(WorkbenchCore):
         changed: Callable[[Collection[str]], None] | None = None,
         is_hurried: bool = False,
     ) -> None:
-        """Open a session and take its trace.
-
-        Args:
-            session: The session.
-            screen: The view state; default the first step that changes the payload.
-            results: Results of earlier runs of the session.
-            jobs: Where work is done; default inline.
-            reference: The NumPy reference of a file that is not trusted yet.
-            changed: Called with the names of panes whose content changed.
-            is_hurried: Leave slow panes to the next `refresh`.
-        """
+        """Open a session and take its trace."""
         super().__init__(session, jobs or InlineJobs(), screen=screen, results=results, reference=reference)
         self.changed = changed or (lambda _: None)
         self.panes: dict[str, Json] = {}

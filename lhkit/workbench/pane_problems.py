@@ -60,7 +60,7 @@ def _failure_html(failure: Failure, step: int | None, repairs: str) -> str:
         head = element(
             "button", head, type="button", class_="lhw-link", data_goto=step, title=f"show step {step}"
         )
-    # The description begins with the message, if that is not what the first diagnostic says.
+    # The description starts with the message unless the first diagnostic repeats it.
     rest = failure.describe().removeprefix(failure.message).strip("\n")
     said = "\n".join(part for part in (more, rest) if part)
     details = element("pre", escaped(said)) if said else ""

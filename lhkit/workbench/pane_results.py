@@ -1,4 +1,4 @@
-"""The parts ``results`` and ``run``: what was run, measured and swept, as bars; what runs, and how far."""
+"""The panes ``results`` (results as bar charts) and ``run`` (progress of the current run)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _make(workbench: WorkbenchCore) -> dict[str, Any]:
 
 
 def results_html(results: Sequence[Result]) -> str:
-    """Return results as a fragment: what was measured side by side, then every result, the newest first."""
+    """Return results as HTML: measurements side by side, then all results, the newest first."""
     if not results:
         hint = "Nothing was run yet: ▶ run checks the numbers, ◷ measure times them, ≋ sweep tries the knobs."
         return element("p", hint, class_="lh-note")
@@ -34,7 +34,7 @@ def results_html(results: Sequence[Result]) -> str:
 
 
 def _charts(results: Sequence[Result], letters: Mapping[str, str]) -> Iterator[str]:
-    """Yield one chart for each anchor: measurements of the session beside each other."""
+    """Yield one chart of measurements per anchor."""
     measured = [r for r in results if r.own_bar is not None]
     for anchor in dict.fromkeys(r.anchor for r in reversed(measured)):
         alike = [r for r in measured if r.anchor == anchor]
@@ -91,7 +91,7 @@ def _item(result: Result, letters: Mapping[str, str]) -> str:
 
 
 def _variants(result: Result) -> str:
-    """Return the best variants of a sweep as bars, each a way to take it."""
+    """Return the best variants of a sweep as bars that restore them."""
     if result.kind != "sweep" or not result.bars:
         return ""
     rows: list[_Row] = [

@@ -1,4 +1,4 @@
-"""The part ``steps``: the rows of the schedule."""
+"""The pane ``steps``: the rows of the schedule as HTML, with its knobs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from lhkit.workbench.run_results import knob_values
 from lhkit.workbench.step_rows import HandleWord, StepRow, step_rows
 from lhkit.workbench.workbench_core import WorkbenchCore
 
-# Rows of steps as HTML; what a click on them does stands in ``data-do``.
-
-
-# Knobs with more values than this have a field to type into.
+# Knobs with more values have a text field.
 _MOST_VALUES = 64
 _SAID: Mapping[StepStatus | None, tuple[str, str]] = {
     None: ("", ""),
@@ -33,12 +30,12 @@ _SAID: Mapping[StepStatus | None, tuple[str, str]] = {
 
 
 def do(name: str, **fields: object) -> str:
-    """Return a command as the attribute ``data-do`` holds it."""
+    """Return a command as a value of the attribute ``data-do``."""
     return json.dumps({"do": name, **fields}, separators=(",", ":"))
 
 
 def button(label: str, command: str, *, title: str, class_: str = "") -> str:
-    """Return a button that gives a command."""
+    """Return a button that executes a command."""
     return element(
         "button",
         escaped(label),
@@ -51,13 +48,7 @@ def button(label: str, command: str, *, title: str, class_: str = "") -> str:
 
 
 def steps_html(rows: Iterable[StepRow], values: Mapping[str, KnobValue], version: str) -> str:
-    """Return the rows as a list.
-
-    Args:
-        rows: The rows.
-        values: The value of every knob.
-        version: Which text their numbers are of.
-    """
+    """Return the rows as an HTML list; ``version`` is the id of their text."""
     first = element(
         "li",
         element("div", "the payload as given", role="button", tabindex=0, class_="lhw-main", data_goto=-1),
@@ -96,7 +87,7 @@ def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> st
 
 
 def _main(row: StepRow, *, has_control: bool) -> str:
-    """Return what stands for the step, and shows it when it is pressed."""
+    """Return the main part of a row, which selects the step."""
     family, _, name = row.op.rpartition(".")
     mark, status = _SAID[row.status]
     number = "off" if row.kind == "off" else str(row.steps[0]) if row.steps else "–"
@@ -113,7 +104,7 @@ def _main(row: StepRow, *, has_control: bool) -> str:
         gives = element("span", " → ", _words(row.gives, " "), class_="lhw-gives") if row.gives else ""
         parts.append(element("span", _words(row.arguments), gives, class_="lhw-arguments"))
     title = f"{family}.{name}: {row.sentence}" if family else row.sentence
-    # No <button>: in some browsers what is inside of one cannot be dragged.
+    # No <button>: some browsers cannot drag its contents.
     return element(
         "div",
         *parts,
@@ -152,7 +143,7 @@ def _tools(row: StepRow, known: Mapping[str, Any]) -> str:
 
 
 def _knob(knob: Knob, values: Mapping[str, KnobValue]) -> str:
-    """Return the control of a knob: a slider for numbers, a menu for words, a field where nothing is listed."""
+    """Return the control of a knob: a slider for numbers, a menu for words, a text field without options."""
     value = values.get(knob.name)
     options = list(knob.options)
     named: dict[str, object] = {
@@ -196,7 +187,7 @@ def _make(workbench: WorkbenchCore) -> dict[str, Any]:
     session = workbench.session
     schedule = session.schedule
     trace = workbench.trace
-    # A trace of another text knows other places; its rows would name steps that are somewhere else.
+    # The steps of another text are at other places.
     is_of_text = trace is not None and trace.schedule.sha256 == schedule.sha256
     rows = step_rows(workbench.script, trace if is_of_text else None, schedule.knobs, known_help())
     html = steps_html(rows, knob_values(schedule), workbench.version_id)
@@ -204,7 +195,7 @@ def _make(workbench: WorkbenchCore) -> dict[str, Any]:
 
 
 def _key(workbench: WorkbenchCore) -> Any:
-    # What ops do is known once somebody has asked for the catalogue.
+    # Help texts appear once the catalogue is loaded.
     session = workbench.session
     return (same_trace(workbench), session.schedule, session.text, bool(known_help()))
 

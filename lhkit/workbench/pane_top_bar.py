@@ -1,4 +1,4 @@
-"""Parts of the frame: the top bar, what is looked at, the notice, the steps to walk."""
+"""Panes of the frame: top bar, trace, view state, notice and trust banner."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from lhkit.workbench.pane_steps import do
 from lhkit.workbench.workbench_core import WorkbenchCore
 
 _HINT = "Select a handle, then ask what can be done with it: every op is tried on a copy of the payload."
-# Groups in the order in which they are of use; within each as they came, so that nothing moves.
+# Most useful group first; results keep their order of arrival, so that nothing moves.
 _GROUPS = (
     ("it changes the payload", ("effect",), True),
     ("it changes nothing, or only gives handles", ("no-effect",), False),

@@ -1,4 +1,4 @@
-"""Questions of the text's editor: its script, what can be written, what a word means."""
+"""Questions of the text editor: its script, completions, and help on a word."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from lhkit.traces.explain.handle_explanation import explain
 from lhkit.workbench.screen import Command, text
 from lhkit.workbench.workbench_core import WorkbenchCore
 
-# What can be written at a place of a text: ops, handles, symbols, types, names of payload ops.
-
-
 TYPES = (
     ("!transform.any_op", "a handle to any ops"),
     ("!transform.any_value", "a handle to values"),
@@ -40,14 +37,14 @@ _PREFIX = re.compile(r"[%@!]?[\w$.]*$", re.ASCII)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Completion:
-    """Something that can be written.
+    """A completion.
 
     Attributes:
-        label: What is offered.
+        label: The text in the menu.
         kind: ``op``, ``handle``, ``symbol``, ``type``, ``payload op`` or ``argument``.
-        detail: A word about it.
+        detail: A word beside the label.
         info: A sentence about it.
-        apply: What is written; empty for the label.
+        apply: The text to insert; empty for the label.
     """
 
     label: str
@@ -57,17 +54,12 @@ class Completion:
     apply: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the script reads it."""
+        """Return the value as JSON for the script."""
         return dataclasses.asdict(self)
 
 
 def completions(before: str, catalogue: Catalogue) -> tuple[int, tuple[Completion, ...]]:
-    """Return how many characters before a place are the beginning of a word, and what can stand there.
-
-    Args:
-        before: The text before the place.
-        catalogue: The ops.
-    """
+    """Return the length of the prefix before a place, and its completions."""
     tokens = lex(before)
     if tokens and tokens[-1].kind == "comment":
         return 0, ()
@@ -92,20 +84,20 @@ def completions(before: str, catalogue: Catalogue) -> tuple[int, tuple[Completio
 
 
 def handles_before(before: str, prefix: int = 0) -> tuple[str, ...]:
-    """Return the handles that are defined in the named sequence before a place, nearest first."""
+    """Return the handles defined before a place in its named sequence, nearest first."""
     text = before[: len(before) - prefix]
     ops = tuple(read_syntax(text).walk())
     last = max((i for i, op in enumerate(ops) if op.name == SEQUENCE), default=0)
     blocks = (block for op in ops[last:] for region in op.regions for block in region.blocks)
     arguments = [name.text for block in blocks for name in block.arguments]
-    # What the line of the place itself defines cannot be read in it.
+    # A line cannot read its own results.
     line = text.rfind("\n") + 1
     results = [name.text for op in ops[last:] if op.start < line for name in op.results]
     return tuple(dict.fromkeys(reversed([*arguments, *results])))
 
 
 def _begins_op(before: str, prefix: str, meaning: Sequence[Token]) -> bool:
-    """Return whether an op's name goes here: at the beginning of a statement, or behind its equals sign."""
+    """Return whether an op name is expected: at the start of a statement, or behind its equals sign."""
     last = meaning[-1] if meaning else None
     is_first = not before.rpartition("\n")[2][: -len(prefix) or None].strip()
     behind_results = last is not None and last.text == "=" and len(meaning) > 1 and meaning[-2].kind == "value"
@@ -140,11 +132,11 @@ def _holder(meaning: Sequence[Token]) -> str:
 
 
 def _template(op: CatalogueOp, near: Sequence[str], catalogue: Catalogue) -> str:
-    """Return the smallest step of an op, on the nearest handles that could be meant."""
+    """Return the minimal step of an op, applied to the nearest handles."""
     if not op.examples:
         return op.name
     form = op.examples[0].form
-    # The handle that was made last is the one that is worked on; others stand before it.
+    # The newest handle comes first.
     left = list(near)
     operands = []
     for name, values in form.operands:
@@ -155,7 +147,7 @@ def _template(op: CatalogueOp, near: Sequence[str], catalogue: Catalogue) -> str
 
 
 def _arguments(meaning: Sequence[Token], catalogue: Catalogue) -> Iterator[Completion]:
-    """Yield the arguments of the op that the place belongs to."""
+    """Complete the arguments of the enclosing op."""
     name = next((t.text for t in reversed(meaning) if t.kind == "word" and t.text in catalogue), None)
     if name is None:
         return
@@ -175,18 +167,18 @@ _MOST_CHARACTERS = 700
 
 
 def _editor(_: WorkbenchCore, __: Command) -> Any:
-    """``{}`` → the script of the editor, packed: sent when a text is looked at for the first time."""
+    """``{}`` → the editor's script, packed; requested when the text pane opens."""
     return packed(static_text("editor.js"))
 
 
 def _complete(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
-    """``{"before": the text before the cursor}`` → how long the word is that is begun, and what may follow."""
+    """``{"before": the text before the cursor}`` → the length of the prefix, and its completions."""
     length, found = completions(text(question, "before"), workbench.catalogue())
     return {"length": length, "options": [each.to_json() for each in found]}
 
 
 def _explain(workbench: WorkbenchCore, question: Command) -> str:
-    """``{"word": str}`` → what an op does, what a handle is; empty where nothing is known."""
+    """``{"word": str}`` → help on an op or a handle as HTML; empty if unknown."""
     word = text(question, "word").strip('"')
     if word.startswith("%"):
         return _handle_html(workbench.trace, word)
@@ -206,13 +198,13 @@ def _handle_html(trace: Trace | None, word: str) -> str:
         return ""
     try:
         sentence = explain(trace, name).sentence
-    except UsageError:  # %x stands for several: %x#0, %x#1
+    except UsageError:  # %x names several results: %x#0, %x#1
         sentence = "several handles by one name"
     return element("b", escaped(word)) + element("p", escaped(sentence))
 
 
 def op_html(op: CatalogueOp) -> str:
-    """Return what an op does and takes, as HTML."""
+    """Return the documentation of an op as HTML."""
     head = element("b", escaped(op.name)) + element("p", escaped(op.sentence))
     rows = [*map(_operand_row, op.operands), *map(_attribute_row, op.attributes), *map(_result_row, op.results)]
     table = element("table", *rows) if rows else ""
@@ -239,7 +231,7 @@ def _row(name: str, said: str) -> str:
 
 
 def _paragraphs(documentation: str) -> Iterator[str]:
-    """Yield the first paragraphs of a documentation, as many as can be read at a glance."""
+    """Yield the first paragraphs of a documentation, up to a number of characters."""
     length = 0
     for paragraph in documentation.strip().split("\n\n"):
         length += len(paragraph)

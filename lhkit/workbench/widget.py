@@ -38,7 +38,7 @@ from lhkit.worker.reproducer import typed_error
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
 FOLLOW_SECONDS = 0.4
-# Lines of the payload in the picture for a reader without a kernel: it is in every saved notebook.
+# Limit on the payload in the static picture, which every saved notebook contains.
 _STILL_LINES = 120
 PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_handles.js",
@@ -47,13 +47,13 @@ FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.
 
 
 class WorkbenchWidget(anywidget.AnyWidget):
-    """A schedule on screen, alive: stepped, edited, understood.
+    """The workbench as a widget.
 
-    Every pane is a trait, ``part_steps`` and so on, so that a page that is loaded again shows
-    what it showed; commands come as messages. What it does is in ``lhkit.workbench``.
+    Every pane is a trait, ``part_steps`` and so on, so that a reloaded page shows the same; commands come as
+    messages.
 
     Attributes:
-        workbench: What is on the screen.
+        workbench: The controller.
         view_id: Pictures with this id become the workbench.
     """
 
@@ -69,14 +69,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         results: tuple[Result, ...] = (),
         reference: str | None = None,
     ) -> None:
-        """Show a session; its trace is taken if it is trusted.
-
-        Args:
-            session: The session.
-            screen: What is looked at; default the first step that does something.
-            results: What ran in the session before.
-            reference: The NumPy reference of a file that is not trusted yet; it is taken when it is.
-        """
+        """Show a session; its trace is taken if it is trusted."""
         self._is_closed = False
         self._views: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -90,8 +83,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
         super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **panes)
         self.workbench.changed = self._changed
         self.on_msg(self._hear)
-        self.jobs.post(self.workbench.refresh)  # what was left out in the hurry
-        if self.comm is not None:  # the page may end it too
+        self.jobs.post(self.workbench.refresh)  # renders the panes that were left out
+        if self.comm is not None:  # the page may close it
             self.comm.on_close(lambda _: self.close())
 
     @property
@@ -101,24 +94,24 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule as it stands, knobs set."""
+        """The current schedule, with its knobs set."""
         return self.session.schedule
 
     @property
     def trace(self) -> Trace | None:
-        """The trace that is shown."""
+        """The trace on screen."""
         return self.workbench.trace
 
     @public
     def do(self, command: Mapping[str, Any]) -> None:
-        """Carry out a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.commands`.
+        """Execute a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.controller.COMMANDS`.
 
         Raises:
             LhkitError: It is refused; the screen says so too.
         """
         try:
             self.jobs.run(lambda: self.workbench.do(command, raises=True))
-        except KeyboardInterrupt:  # it goes on in its thread
+        except KeyboardInterrupt:  # the command is still running in its thread
             self.workbench.stop()
             raise
 
@@ -139,17 +132,17 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self.do({"do": "recover"})
 
     def stop(self) -> None:
-        """End what is being traced, run, measured or swept, as the button does."""
+        """Cancel the current trace, run, measurement or sweep, as the button does."""
         self.workbench.stop()
 
     @property
     def state(self) -> WorkbenchState:
-        """All that it holds, as a value."""
+        """The saveable state."""
         return WorkbenchState.of(self.workbench)
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """What was run, measured and swept, the first one first."""
+        """Results of runs, measurements and sweeps, the oldest first."""
         return self.workbench.runs.results
 
     @public
@@ -197,7 +190,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
             self._timer.cancel()
             self._timer = None
         self.workbench.stop()
-        # Behind the commands that wait: what was typed is in the session that is kept or saved afterwards.
+        # After the queued commands, so that the recovery data has all that was typed.
         self.jobs.run(self.workbench.close)
         if isinstance(self.jobs, ThreadJobs):
             self.jobs.close()
@@ -210,14 +203,14 @@ class WorkbenchWidget(anywidget.AnyWidget):
             words += f"\n{left.sentence()} Its method recover() goes on from there."
         if not is_live():
             return {"text/plain": words}, {}
-        # The output holds a picture that the widget takes over: read without a kernel it is a picture.
+        # The output is a static picture that the widget replaces.
         still = _still(trace, self.workbench.screen.step) if trace else _text_still(self.session.text)
         picture = view_html(still, id_=self.view_id)
-        # Notebook 7 lets outputs scroll that were long at first; the workbench has a height of its own.
+        # Notebook 7 makes outputs scroll that are long at first; the workbench has a height of its own.
         style = f'[data-lh-view="{self.view_id}"]:not(.lh-live) {{ max-height: 40rem; overflow: auto; }}'
         return {"text/html": element("style", style) + picture, "text/plain": words}, {}
 
-    # Commands come on the kernel's thread and are carried out on the workbench's; parts go back.
+    # Commands arrive on the kernel's thread and run on the workbench's; panes go back.
 
     def _hear(self, _widget: object, content: Mapping[str, Any], _buffers: Sequence[bytes]) -> None:
         name, by = content.get("do"), str(content.get("by", ""))
@@ -228,7 +221,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
             self._views.discard(by)
             if not self._views:
                 self.jobs.post(self.workbench.runs.rest)
-        elif name == "stop" and self.workbench.stop():  # it waits for no command before it
+        elif name == "stop" and self.workbench.stop():  # it does not wait for queued commands
             self.send({"done": content.get("id")})
         else:
             self.jobs.post(functools.partial(self._answer, content))
@@ -257,8 +250,8 @@ class WorkbenchWidget(anywidget.AnyWidget):
             for name, value in panes.items():
                 self.set_trait(name, value)
 
-    # A file that is followed is looked at now and then, behind the commands that wait, while somebody looks at
-    # the workbench: a cell that was run again leaves one behind that nobody sees.
+    # The followed file is polled only while the workbench has a view: a cell that is run again leaves a widget
+    # without views behind.
 
     def _watch_file(self) -> None:
         if self._loop is not None and self._timer is None and self._views and not self._is_closed:
@@ -278,7 +271,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
             self._here(self._watch_file)
 
     def _here(self, act: Callable[[], None]) -> None:
-        """Act on the kernel's thread, in order; nothing any more where the kernel ends."""
+        """Act on the kernel's thread, in order; ignored while the kernel shuts down."""
         if self._loop is None:
             act()
             return
@@ -289,7 +282,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
                 raise
 
     def _report(self, error: Exception) -> None:
-        """Show a defect of lhkit's own; the workbench goes on."""
+        """Report an internal error as a notice; the workbench stays usable."""
         failure = typed_error(error, "workbench").failure
         advice = f"What was on screen is unharmed. For a report: {failure.reproducer}"
         notice = Notice("defect", failure.message, advice)
@@ -297,14 +290,14 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
 
 def _still(trace: Trace, step: int) -> View:
-    """Return what a reader sees without a kernel: handles, schedule, and the payload after a step."""
+    """Return the static picture: handles, schedule, and the payload after a step."""
     payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False, most_lines=_STILL_LINES))
     panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
     return View(trace_key(trace), panes, start=step)
 
 
 def _text_still(text: str) -> View:
-    """Return what a reader sees of a text that has no trace."""
+    """Return the static picture of a text without a trace."""
     return View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
 
 

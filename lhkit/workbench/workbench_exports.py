@@ -1,4 +1,4 @@
-"""What a workbench can be exported as: a schedule, code, a report, a page, a bug report, itself."""
+"""Saved state and exports of a workbench: schedule, code, report, page, bug report, the workbench itself."""
 
 from __future__ import annotations
 
@@ -34,24 +34,21 @@ from lhkit.workbench.screen import Command, Screen
 from lhkit.workbench.screen import text as text_field
 from lhkit.workbench.workbench_core import WorkbenchCore
 
-# A workbench as a value: saved to one file, sent to somebody, opened again.
-
-
 SCHEMA = "lhkit.workbench/1"
 _LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
 class WorkbenchState:
-    """All that a workbench holds that cannot be worked out again.
+    """The state of a workbench that cannot be derived.
 
     Attributes:
         payload: The payload, with its weights.
-        session: The schedule: versions to undo and redo, checkpoints, a text that does not parse.
-        screen: What is looked at: step, selection, open tabs.
-        results: What was run, measured and swept.
-        doubts: What of it is not trusted: the file that it was read from, unless it is known here.
-        reference: The NumPy reference that a file which is not trusted names; it is taken when it is trusted.
+        session: Versions of the schedule, checkpoints, and a draft that does not parse.
+        screen: The view state.
+        results: Results of runs, measurements and sweeps.
+        doubts: The file that it was read from, unless that is trusted.
+        reference: The NumPy reference that an untrusted file names, resolved when it is trusted.
     """
 
     payload: Payload
@@ -68,7 +65,7 @@ class WorkbenchState:
         return cls(session.payload, session.saved, workbench.screen, workbench.runs.results)
 
     def open(self, **how: Any) -> Session:
-        """Return the session; ``how`` is as for a new session."""
+        """Open the session; ``how`` are keywords of `Session`."""
         return Session.from_saved(self.session, self.payload, doubts=self.doubts, **how)
 
     def text(self) -> str:
@@ -93,18 +90,10 @@ def _described(blob: Blob) -> dict[str, Any]:
 
 
 def read_state(path: str | os.PathLike[str], *, trust: bool = False) -> WorkbenchState:
-    """Return the state that a file holds.
+    """Read the state from a file.
 
-    It is trusted if this user saved the file or trusted it before; see `lhkit.load.trust`. A NumPy reference
-    that it names by the path of a Python file is taken only then, since that file runs when numbers are
-    checked; references that come with lhkit are always taken.
-
-    Args:
-        path: The file.
-        trust: Whether to trust it, now and from now on.
-
-    Raises:
-        UsageError: There is no such file, it holds no workbench, or it is damaged.
+    The file is trusted if this user has saved or trusted it before; see `lhkit.load.trust`. A NumPy reference
+    in a Python file is resolved only then, since it is executed; shipped references always are.
     """
     try:
         text = read_text(path)
@@ -158,20 +147,13 @@ def _state(data: Any, *, is_trusted: bool) -> WorkbenchState:
     )
 
 
-# Every file of a ZIP has a time; one that is always the same makes the same bytes of the same state.
+# A constant time stamp, so that equal states give equal ZIP files.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Something that a workbench can be exported as.
-
-    Attributes:
-        title: What the menu says.
-        suffix: How the file ends.
-        media: Its media type.
-        make: Makes its bytes.
-    """
+    """An export format: menu title, file suffix, media type, and the function that makes the bytes."""
 
     title: str
     suffix: str
@@ -205,7 +187,7 @@ def _page(workbench: WorkbenchCore) -> bytes:
 
 
 def _report(workbench: WorkbenchCore) -> bytes:
-    """Return a ZIP of the reproducer's folder, and in it the workbench itself."""
+    """Return a ZIP of the reproducer's folder and the saved workbench."""
     files = [
         *reproducer_files(workbench.current_trace()),
         ("workbench.json", WorkbenchState.of(workbench).text()),
@@ -237,25 +219,18 @@ EXPORTS: Mapping[str, Export] = {
 
 
 def export_kind(path: str) -> str:
-    """Return the kind of export that a file's name stands for.
-
-    Raises:
-        UsageError: There is none with that suffix.
-    """
+    """Return the kind of export for the suffix of a file name."""
     suffix = PurePath(path).suffix.lower()
     found = next((kind for kind, export in EXPORTS.items() if export.suffix == suffix), None)
     if found is None:
         known = ", ".join(dict.fromkeys(export.suffix for export in EXPORTS.values()))
-        raise usage_error(f"{path} does not end like an export", f"A workbench is exported as {known}.")
+        name = f"unknown export format {PurePath(path).suffix!r} of {path}"
+        raise usage_error(name, f"A workbench is exported as {known}.")
     return found
 
 
 def exported(workbench: WorkbenchCore, kind: str) -> bytes:
-    """Return a workbench as a file of a kind.
-
-    Raises:
-        UsageError: There is no such kind, or this schedule cannot be exported so; the message says why.
-    """
+    """Return the content of an export file."""
     export = EXPORTS.get(kind)
     if export is None:
         raise usage_error(f"there is no export {kind!r}", f"There are: {', '.join(EXPORTS)}.")
