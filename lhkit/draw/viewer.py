@@ -19,7 +19,7 @@ from lhkit.draw.svg import drawing_id, element, escaped, html_document
 from lhkit.draw.tables import Table, table_html
 from lhkit.draw.theme import ir_style, theme_style
 
-_STATIC = Path(__file__).parent / "static"
+_PACKAGE = Path(__file__).parents[1]
 # Shorter texts are not compressed.
 _PACK_FROM = 2000
 
@@ -90,14 +90,14 @@ class View:
 
 
 @functools.cache
-def static_text(name: str) -> str:
-    """Return a script or style sheet of this folder."""
-    return (_STATIC / name).read_text(encoding="utf-8")
+def static_text(name: str, room: str = "draw") -> str:
+    """Return a script or style sheet of a room."""
+    return (_PACKAGE / room / "static" / name).read_text(encoding="utf-8")
 
 
-def script(*names: str) -> str:
-    """Return these scripts as one module, behind the shared ``parts.js``."""
-    return "\n".join(static_text(name) for name in ("parts.js", *names))
+def script(*names: str, room: str = "draw") -> str:
+    """Return these scripts of a room as one module, behind the shared ``parts.js``."""
+    return "\n".join([static_text("parts.js"), *(static_text(name, room) for name in names)])
 
 
 def view_style() -> str:

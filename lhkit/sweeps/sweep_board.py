@@ -20,7 +20,7 @@ from lhkit.sweeps.sweep_heat import MOST_KNOBS, HeatMap, heat_map
 from lhkit.sweeps.sweep_summary import FAILED
 from lhkit.sweeps.variant_record import SweepRecord
 
-_STATIC = Path(__file__).parents[1] / "draw" / "static"
+_STATIC = Path(__file__).parent / "static"
 # What is sent takes the kernel's time, and nobody reads faster.
 _SECONDS_BETWEEN = 0.2
 # Of larger spaces no map is drawn while they run.

@@ -168,7 +168,7 @@ _MOST_CHARACTERS = 700
 
 def _editor(_: WorkbenchCore, __: Command) -> Any:
     """``{}`` → the editor's script, packed; requested when the text pane opens."""
-    return packed(static_text("editor.js"))
+    return packed(static_text("editor.js", "workbench"))
 
 
 def _complete(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:

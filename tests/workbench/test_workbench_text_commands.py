@@ -241,7 +241,7 @@ def test_words_are_explained(bench):
 
 
 def test_the_editor_is_of_this_machine_and_has_its_licence(bench):
-    script = static_text("editor.js")
+    script = static_text("editor.js", "workbench")
     assert bench.ask("editor")["z"]
     assert "Permission is hereby granted" in script and len(script) < 500_000
     assert not any(call in script for call in ("fetch(", "XMLHttpRequest", "importScripts", "import("))
