@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,6 +17,8 @@ from lhkit.cli.options import (
     POSITIVE_NUMBER,
     SCHEDULING,
     SEED,
+    function_option,
+    json_option,
     limit_options,
     load_all_scheduled,
     microkernel_option,
@@ -34,6 +36,9 @@ from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -103,7 +108,7 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 @click.argument("payload", required=False)
 @click.argument("schedules", nargs=-1)
 @suite_options
-@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@function_option
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
@@ -112,7 +117,7 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
     help="Threads of the reference's libraries; more than one needs --no-pin to be of use. Kernels have the"
     " knob threads of their schedules: --set threads=2.",
 )
-@click.option("--json", "json_file", metavar="FILE", help="Save all samples as JSON; - is standard output.")
+@json_option("all samples")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")
 @measuring_options
 @schedule_options
@@ -158,7 +163,8 @@ def command(
     if json_file is not None:
         write_json(json_file, bench_to_json(comparison))
     if out is not None:
-        _draw(out, comparison)
+        out.mkdir(parents=True, exist_ok=True)
+        write_file(out / "speed.pdf", figure_pdf(save_comparison(out, comparison)))
     if json_file != "-":
         say(table_text(comparison_table(comparison)))
         say("\n".join(comparison_lines(comparison)))
@@ -207,10 +213,10 @@ def _unused(name: str, taken: dict[str, Kernel]) -> str:
     return candidate
 
 
-def _draw(out: Path, comparison: Comparison) -> None:
-    out.mkdir(parents=True, exist_ok=True)
+def save_comparison(out: Path, comparison: Comparison) -> Figure:
+    """Write the samples as CSV and the plot of speeds as SVG and PNG; return the plot."""
     figure = draw_speed_bars(comparison)
     write_text(out / "samples.csv", samples_csv(comparison))
     write_text(out / "speed.svg", figure_svg(figure))
     write_file(out / "speed.png", figure_png(figure))
-    write_file(out / "speed.pdf", figure_pdf(figure))
+    return figure

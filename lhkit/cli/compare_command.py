@@ -15,7 +15,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison
 from lhkit.model.sample_statistics import summarize
 from lhkit.suite.suite import SuiteResult
-from lhkit.suite.suite_comparison import compare_suites
+from lhkit.suite.suite_comparison import SuiteComparison, compare_suites
 from lhkit.suite.suite_table import load_suite
 from lhkit.sweeps.store_comparison import SweepComparison, VariantRatio, compare_sweeps
 from lhkit.sweeps.sweep_files import is_sweep_file, load_records
@@ -24,12 +24,7 @@ from lhkit.sweeps.variant_record import SweepRecord
 _MOST_ROWS = 20
 
 
-def are_sweeps(first: str, second: str) -> bool:
-    """Return whether both files are stores of sweeps, or what ``lhkit sweep --json`` wrote."""
-    return is_sweep_file(Path(first)) and is_sweep_file(Path(second))
-
-
-def compare_sweep_files(
+def _compare_sweep_files(
     first: str, second: str, *, across_environments: bool
 ) -> list[tuple[str, float, float]]:
     """Print a comparison of two sweeps; return (variant, low, high) of the speed ratios."""
@@ -71,7 +66,7 @@ def _median(record: SweepRecord) -> str:
     return format_ns(record.time_ns.median) if record.time_ns else ""
 
 
-def suites_in(first: str, second: str) -> tuple[SuiteResult, SuiteResult] | None:
+def _suites_in(first: str, second: str) -> tuple[SuiteResult, SuiteResult] | None:
     """Load both files if both are runs of the suite, None if neither is."""
     if is_sweep_file(Path(first)) or is_sweep_file(Path(second)):
         return None  # load_bench reports it
@@ -84,13 +79,12 @@ def suites_in(first: str, second: str) -> tuple[SuiteResult, SuiteResult] | None
     return found[0], found[1]
 
 
-def show_suites(
+def _show_suites(
     first: SuiteResult, second: SuiteResult, *, across_environments: bool
 ) -> list[tuple[str, float, float]]:
     """Print a comparison of two runs of the suite; return (row, low, high) of the speed ratios."""
     runs = compare_suites(first, second, across_environments=across_environments)
-    for name, ours, theirs in runs.differences:
-        say(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
+    _say_differences(runs)
     rows = tuple(
         (
             r.name,
@@ -102,9 +96,8 @@ def show_suites(
     )
     say(table_text(Table(("", "speed B / A", "99 % interval", ""), rows)))
     say("Speeds are relative to NumPy of the same run.")
-    for names, run in ((runs.only_first, "A"), (runs.only_second, "B")):
-        if names:
-            say(f"Only in {run}: {', '.join(names)}.")
+    for line in _only_lines(runs):
+        say(line)
     for name, why in runs.not_compared:
         say(f"{name}: not compared: {why}")
     return [(r.name, r.speed.low, r.speed.high) for r in runs.ratios]
@@ -126,10 +119,10 @@ def command(first: str, second: str, fail_below: float | None, across_environmen
     Where both have the same anchor, speeds are taken relative to it, so that the clock of either run cancels.
     Sweeps have none; their variants are matched by their knobs, kernels of a suite by their rows.
     """
-    if are_sweeps(first, second):
-        speeds = compare_sweep_files(first, second, across_environments=across_environments)
-    elif (suites := suites_in(first, second)) is not None:
-        speeds = show_suites(*suites, across_environments=across_environments)
+    if is_sweep_file(Path(first)) and is_sweep_file(Path(second)):
+        speeds = _compare_sweep_files(first, second, across_environments=across_environments)
+    elif (suites := _suites_in(first, second)) is not None:
+        speeds = _show_suites(*suites, across_environments=across_environments)
     else:
         speeds = _compare_benches(first, second, across_environments)
     slower = [(name, low, high) for name, low, high in speeds if fail_below is not None and high < fail_below]
@@ -143,8 +136,7 @@ def _compare_benches(first: str, second: str, across_environments: bool) -> list
     """Print a comparison of two benchmarks; return (entry, low, high) of the speed ratios."""
     before, after = load_bench(first), load_bench(second)
     runs = compare_runs(before, after, across_environments=across_environments)
-    for name, ours, theirs in runs.differences:
-        say(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)
+    _say_differences(runs)
     say(table_text(_table(runs, before, after)))
     say("\n".join(_lines(runs)))
     return [(r.name, r.speed.low, r.speed.high) for r in runs.ratios]
@@ -162,10 +154,17 @@ def _table(runs: RunComparison, before: Comparison, after: Comparison) -> Table:
 
 def _lines(runs: RunComparison) -> list[str]:
     if runs.relative_to is not None:
-        lines = [f"Speeds are relative to {runs.relative_to} of the same run."]
+        first = f"Speeds are relative to {runs.relative_to} of the same run."
     else:
-        lines = ["There is no common anchor: raw times, which move with the clock of the machine."]
-    for names, run in ((runs.only_first, "A"), (runs.only_second, "B")):
-        if names:
-            lines.append(f"Only in {run}: {', '.join(names)}.")
-    return lines
+        first = "There is no common anchor: raw times, which move with the clock of the machine."
+    return [first, *_only_lines(runs)]
+
+
+def _only_lines(runs: RunComparison | SuiteComparison) -> list[str]:
+    only = ((runs.only_first, "A"), (runs.only_second, "B"))
+    return [f"Only in {run}: {', '.join(names)}." for names, run in only if names]
+
+
+def _say_differences(runs: RunComparison | SuiteComparison) -> None:
+    for name, ours, theirs in runs.differences:
+        say(f"lhkit: the environments differ in {name}: {ours} → {theirs}", err=True)

@@ -8,13 +8,12 @@ from pathlib import Path, PurePath
 
 import click
 
-from lhkit.bench.bar_chart import draw_speed_bars
-from lhkit.cli.bench_command import measure_with_bar, refuse_wrong_results
+from lhkit.cli.bench_command import measure_with_bar, refuse_wrong_results, save_comparison
 from lhkit.cli.options import limit_options
 from lhkit.cli.sweep_command import refuse_failed_sweep, run_with_bars
 from lhkit.cli.terminal import say, write_text
 from lhkit.draw.figures import figure_png, figure_svg
-from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
+from lhkit.draw.tables import comparison_lines, comparison_table, table_text
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import load_payload, load_schedule
@@ -102,8 +101,6 @@ def _write(
     found: SweepResult,
     command_line: str,
 ) -> list[Path]:
-    figure = draw_speed_bars(comparison)
-    png = figure_png(figure)
     page = PageParts(
         title="fc_relu: one layer, three schedules",
         summary=_summary(kernels[_SWEPT]),
@@ -113,9 +110,7 @@ def _write(
         links=tuple((file, f"{name}: every step, and what each handle was") for name, file in traces),
         sweep=found,
     )
-    write_text(out / "samples.csv", samples_csv(comparison))
-    write_text(out / "speed.svg", figure_svg(figure))
-    write_file(out / "speed.png", png)
+    save_comparison(out, comparison)
     write_text(out / "index.html", render_page(page))
     export_store(found.store, out / "sweep.csv")
     heat = draw_knobs(found)

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from lhkit.cli.options import json_option
 from lhkit.cli.terminal import say, write_json
 from lhkit.draw.tables import Table, format_bytes, table_text
 from lhkit.kernels.kernel import compile_kernel
@@ -115,7 +116,7 @@ _NEEDED = ("jit", "loads_from_file", "passes", "tune")
 
 
 @click.command("doctor", epilog="Example: lhkit doctor --json doctor.json")
-@click.option("--json", "json_file", metavar="FILE", help="Save the findings as JSON; - is standard output.")
+@json_option("the findings")
 @click.option(
     "--ready", "is_tried", is_flag=True, help="Also try what a lesson needs, and end with the word ready."
 )

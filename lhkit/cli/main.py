@@ -18,37 +18,20 @@ import click
 from lhkit.cli.terminal import replace_unencodable, say, say_usage_error
 from lhkit.model.errors import LhkitError
 
-# Name → (module, one line for --help). Modules load when their command runs, so that --help is quick.
+# Name → one line for --help. ``NAME_command`` is imported when its command runs, so that --help is quick.
 _COMMANDS = {
-    "bench": (
-        "lhkit.cli.bench_command",
-        "Time a payload, unscheduled and with schedules, beside its reference.",
-    ),
-    "check": ("lhkit.cli.check_command", "Look for uses of invalid handles in a schedule, without a payload."),
-    "compare": (
-        "lhkit.cli.compare_command",
-        "Compare two files of lhkit bench or sweep, as ratios with intervals.",
-    ),
-    "demo": (
-        "lhkit.cli.demo_command",
-        "Compile, check and time a shipped layer, with tables, plots and a page.",
-    ),
-    "doctor": ("lhkit.cli.doctor_command", "Say what was found: bindings, CPU, limits, optional parts."),
-    "lab": ("lhkit.cli.lab_command", "Start JupyterLab on a private copy of the notebooks."),
-    "publish": (
-        "lhkit.cli.publish_command",
-        "Turn notebooks into web pages that need no kernel and no network.",
-    ),
-    "run": ("lhkit.cli.run_command", "Compile a payload for this CPU, scheduled or not, and run it once."),
-    "sweep": (
-        "lhkit.cli.sweep_command",
-        "Try the variants of a schedule's knobs: verify, time and keep each.",
-    ),
-    "trace": ("lhkit.cli.trace_command", "Apply a schedule step by step and say what every handle is."),
-    "upgrade": ("lhkit.cli.upgrade_command", "Rewrite old spellings of transform IR and payloads to today's."),
+    "bench": "Time a payload, unscheduled and with schedules, beside its reference.",
+    "check": "Look for uses of invalid handles in a schedule, without a payload.",
+    "compare": "Compare two files of lhkit bench or sweep, as ratios with intervals.",
+    "demo": "Compile, check and time a shipped layer, with tables, plots and a page.",
+    "doctor": "Say what was found: bindings, CPU, limits, optional parts.",
+    "lab": "Start JupyterLab on a private copy of the notebooks.",
+    "publish": "Turn notebooks into web pages that need no kernel and no network.",
+    "run": "Compile a payload for this CPU, scheduled or not, and run it once.",
+    "sweep": "Try the variants of a schedule's knobs: verify, time and keep each.",
+    "trace": "Apply a schedule step by step and say what every handle is.",
+    "upgrade": "Rewrite old spellings of transform IR and payloads to today's.",
 }
-
-
 # The exit code of a shell for a program that SIGPIPE ended.
 READER_GONE = 141
 
@@ -82,12 +65,12 @@ class _LazyGroup(click.Group):
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(_COMMANDS[name][0]).command
+        command: click.Command = importlib.import_module(f"lhkit.cli.{name}_command").command
         return command
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _COMMANDS[name][1]) for name in sorted(_COMMANDS)])
+            formatter.write_dl(sorted(_COMMANDS.items()))
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

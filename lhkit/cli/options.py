@@ -45,6 +45,17 @@ POSITIVE_NUMBER = _PositiveNumber(min=0, min_open=True)
 SEED = click.IntRange(min=0)
 
 
+function_option = click.option(
+    "--function", metavar="NAME", help="Function to run; needed where the payload has several."
+)
+
+
+def json_option(what: str) -> Callable[[F], F]:
+    """Return the option ``--json``; the command gets it as ``json_file``."""
+    message = f"Save {what} as JSON; - is standard output."
+    return click.option("--json", "json_file", metavar="FILE", help=message)
+
+
 def schedule_options(function: F) -> F:
     """Add the options of a schedule, the names in ``SCHEDULING``; see `load_scheduled`."""
     for option in (

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
     SEED,
+    function_option,
+    json_option,
     limit_options,
     load_scheduled,
     microkernel_option,
@@ -33,6 +35,7 @@ from lhkit.model.errors import Failure, LhkitError, usage_error
 from lhkit.model.file_io import open_input, write_file
 from lhkit.model.measurement import Verification
 from lhkit.model.signature import ArrayType, Function
+from lhkit.traces.record.trace_run import FAILURE_STATUSES
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import dtype_named
 
@@ -54,7 +57,7 @@ class _Run:
 @click.command("run", epilog="Example: lhkit run data/matmul.mlir schedules/matmul_tile.mlir --set tile_m=32")
 @click.argument("payload")
 @click.argument("schedule", required=False)
-@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@function_option
 @click.option(
     "--arg", "args", multiple=True, metavar="FILE.npy", help="The next argument; others are generated."
 )
@@ -68,7 +71,7 @@ class _Run:
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="What missing arguments are drawn from.")
 @click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
-@click.option("--json", "json_file", metavar="FILE", help="Save what happened as JSON; - is standard output.")
+@json_option("what happened")
 @click.option(
     "--footprint",
     "with_footprint",
@@ -234,7 +237,7 @@ def _type_of(array: Any) -> dict[str, Any]:
 
 
 def _failed(payload: str, schedule: str | None, failure: Failure) -> dict[str, Any]:
-    status = {"crash": "crashed", "timeout": "timeout", "memory": "out-of-memory"}.get(failure.kind, "failed")
+    status = FAILURE_STATUSES.get(failure.kind, "failed")
     return {
         "schema": SCHEMA,
         "outcome": {"status": status, "kind": failure.kind, "message": failure.message},

@@ -14,6 +14,8 @@ from lhkit.cli.options import (
     POSITIVE_NUMBER,
     SCHEDULING,
     SEED,
+    function_option,
+    json_option,
     limit_options,
     load_scheduled,
     microkernel_option,
@@ -145,7 +147,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     help="Where: local, dask (a cluster of this machine), dask:ADDRESS (that of this scheduler).",
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="What order and arguments follow from.")
-@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@function_option
 @click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core.")
 @click.option(
     "--confirm/--no-confirm",
@@ -166,7 +168,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
 @click.option(
     "--by-payload", metavar="FILE", help="With --also: save the table from payload to knobs, .csv or .json."
 )
-@click.option("--json", "json_file", metavar="FILE", help="Save all records as JSON; - is standard output.")
+@json_option("all records")
 @schedule_options
 @microkernel_option
 @limit_options
@@ -213,15 +215,18 @@ def command(
             confirming = {"is_confirmed": is_confirmed, "confirm_seconds": confirm_seconds}
             run_with_bars(found, seconds=seconds, resume=not fresh, known=known, **confirming)
         except KeyboardInterrupt:
-            _show(found.result(), None)
+            say(sweep_text(found.result()))
             raise
         finally:
-            _write(found.result(), json_file, None)
+            if json_file is not None:
+                write_json(json_file, [record_to_json(record) for record in found.result().records])
     finally:
         worker.close()
     result = found.result()
-    _show(result, json_file)
-    _write(result, None, best_file)
+    if json_file != "-":
+        say(sweep_text(result))
+    if best_file is not None and result.best is not None:
+        write_text(best_file, result.best_schedule())
     if table is not None:
         result.save(table)
     if by_payload is not None and result.best is not None:
@@ -241,16 +246,3 @@ def _load_payloads(
     if len(loaded) < len(paths):
         raise usage_error("--also: payloads are called as their files, and two have the same name")
     return loaded if len(paths) > 1 else next(iter(loaded.values()))
-
-
-def _show(result: SweepResult, json_file: str | None) -> None:
-    if json_file == "-":
-        return
-    say(sweep_text(result))
-
-
-def _write(result: SweepResult, json_file: str | None, best_file: str | None) -> None:
-    if json_file is not None:
-        write_json(json_file, [record_to_json(record) for record in result.records])
-    if best_file is not None and result.best is not None:
-        write_text(best_file, result.best_schedule())

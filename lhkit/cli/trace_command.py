@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lhkit.cli.options import limit_options, load_scheduled, schedule_options
+from lhkit.cli.options import json_option, limit_options, load_scheduled, schedule_options
 from lhkit.cli.terminal import check_single_stdout, say, say_line, write_text
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import load_payload
@@ -19,7 +20,7 @@ from lhkit.model.explanation import Repair
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_json import trace_to_json
-from lhkit.model.trace_record import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
+from lhkit.model.trace_record import Outcome, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.model.warning_kinds import WARNING_KINDS
 from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
 from lhkit.show.trace_view import page_facts, trace_page
@@ -29,7 +30,7 @@ from lhkit.traces.diff.op_diff import ir_diff
 from lhkit.traces.opt.opt_binary import VARIABLE, opt_host
 from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.traces.record.trace_failure import failure_of
-from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.traces.record.trace_run import FAILURE_STATUSES, trace_schedule
 from lhkit.traces.report.trace_text import trace_lines
 from lhkit.worker.limits import Limits
 
@@ -38,13 +39,7 @@ _MOST_REPAIRS = 2
 _SECONDS = 5.0
 
 
-def repaired_failure(failure: Failure, payload: Payload, schedule: Schedule, trace: Trace) -> Failure:
-    """Return the failure of a trace, with the repairs that help."""
-    found = find_repairs(payload, schedule, trace, limit=_MOST_REPAIRS, seconds=_SECONDS)
-    return _with_repairs(failure, found)
-
-
-def load_with_repairs(payload: Payload) -> Callable[..., Schedule]:
+def _load_with_repairs(payload: Payload) -> Callable[..., Schedule]:
     """Return ``load_scheduled`` whose errors list the repairs with which the schedule passes the payload."""
 
     def load(path: str, **options: Any) -> Schedule:
@@ -70,18 +65,10 @@ def _with_repairs(failure: Failure, repairs: Sequence[Repair]) -> Failure:
     return dataclasses.replace(failure, advice="\n".join(lines))
 
 
-_STATUSES: Mapping[str, OutcomeStatus] = {
-    "crash": "crashed",
-    "timeout": "timeout",
-    "memory": "out-of-memory",
-    "cancelled": "cancelled",
-}
-
-
 @click.command("trace", epilog="Example: lhkit trace data/fc_relu.mlir schedules/fc_relu_handles.mlir")
 @click.argument("payload")
 @click.argument("schedule")
-@click.option("--json", "json_file", metavar="FILE", help="Save the trace as JSON; - is standard output.")
+@json_option("the trace")
 @click.option("--html", "html_file", metavar="FILE", help="Save a page that steps through it; - likewise.")
 @click.option(
     "--markdown", "markdown_file", metavar="FILE", help="Save a report for an issue thread; - likewise."
@@ -152,7 +139,8 @@ def command(
     if explorer:
         say(trace.compiler_explorer_url())
     if (failure := failure_of(trace)) is not None:
-        raise error_for(repaired_failure(failure, loaded, scheduled, trace) if repairs else failure)
+        search = functools.partial(find_repairs, limit=_MOST_REPAIRS, seconds=_SECONDS)
+        raise error_for(_with_repairs(failure, search(loaded, scheduled, trace) if repairs else ()))
 
 
 def _diff(trace: Trace, step: str) -> IrDiff:
@@ -177,7 +165,7 @@ def _loaded(
 ) -> tuple[Payload, Schedule]:
     if opt_host() is None:
         loaded = load_payload(Path(payload), limits=limits)
-        load = load_with_repairs(loaded) if repairs else load_scheduled
+        load = _load_with_repairs(loaded) if repairs else load_scheduled
         return loaded, load(schedule, settings=settings, ops=ops, target=target, limits=limits, **scheduling)
     if settings or ops or target:
         asked = "--set" if settings else "--ops" if ops else "--target"
@@ -204,7 +192,7 @@ def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:
         payload=SourceRecord(payload, ""),
         schedule=ScheduleRecord(schedule, "", ""),
         toolchain=Toolchain("", "", ""),
-        outcome=Outcome(_STATUSES.get(failure.kind, "failed"), None, failure.kind, failure.describe()),
+        outcome=Outcome(FAILURE_STATUSES.get(failure.kind, "failed"), None, failure.kind, failure.describe()),
         handle_records=(),
         step_records=(),
         elided=(),

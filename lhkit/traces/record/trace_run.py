@@ -41,7 +41,7 @@ from lhkit.traces.record.journal_reader import read_journal
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 
-_STATUS: Mapping[str, OutcomeStatus] = {
+FAILURE_STATUSES: Mapping[str, OutcomeStatus] = {
     "crash": "crashed",
     "timeout": "timeout",
     "memory": "out-of-memory",
@@ -153,7 +153,7 @@ def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
     if failure is None:
         return Outcome()
-    status = _STATUS.get(failure.kind, "failed")
+    status = FAILURE_STATUSES.get(failure.kind, "failed")
     shown = dataclasses.replace(failure, last_good_ir=None)
     return Outcome(status, failed_step, failure.kind, shown.describe())
 
