@@ -143,7 +143,7 @@ def files(worker, tmp_path_factory):
         "graph of a payload": lhkit.show.graph(payload),
         "diff": lhkit.show.diff(trace),
         "diff against": lhkit.show.diff(trace, against=-1),
-        "tiles": lhkit.show.trace_pictures(trace),
+        "tiles": lhkit.show.tiles(trace),
         "code": lhkit.show.code(kernel),
         "page": lhkit.show.page(failed),
         "speed": lhkit.show.speed(measured),

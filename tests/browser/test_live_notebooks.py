@@ -20,7 +20,7 @@ DRAWINGS = {
     "diff": "lhkit.show.diff(trace, step=5)",
     "schedule graph": "lhkit.show.graph(trace)",
     "payload graph": "lhkit.show.graph(trace, step=8)",
-    "tiles": "lhkit.show.trace_pictures(trace, step=8)",
+    "tiles": "lhkit.show.tiles(trace, step=8)",
     "code": "lhkit.show.code(kernel := lhkit.compile(payload, schedule))",
     "payload": "payload",
     "schedule": "schedule",
@@ -45,7 +45,7 @@ def handle():
 
 def test_a_tile_picture_follows_a_knob_that_moves(watched, server):
     nbformat.write(
-        notebook_of([SETUP, "lhkit.show.trace_pictures(trace, knobs=True)"]), server.folder / "knobs.ipynb"
+        notebook_of([SETUP, "lhkit.show.tiles(trace, knobs=True)"]), server.folder / "knobs.ipynb"
     )
     page = opened(watched, server, "lab", "knobs.ipynb", height=1600)
     for number in range(2):

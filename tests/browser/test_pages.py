@@ -162,7 +162,7 @@ def test_a_payload_whose_names_hold_markup_is_shown_as_text(watched, tmp_path):
 
 
 def test_frames_of_their_own_axis_are_stepped_and_played(watched, trace, tmp_path):
-    drawing = lhkit.show.trace_pictures(trace, step=7)
+    drawing = lhkit.show.tiles(trace, step=7)
     path = tmp_path / "tiles.html"
     write_file(path, page_html(drawing.view, title="t", summary="s", facts=()).encode())
     page = opened(watched, path)

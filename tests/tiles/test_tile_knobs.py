@@ -29,7 +29,7 @@ def trace():
 
 
 def test_a_knob_that_moves_traces_again_and_draws_again(trace):
-    drawing = lhkit.show.trace_pictures(trace, knobs=True)
+    drawing = lhkit.show.tiles(trace, knobs=True)
     (pane,) = drawing.view.panes
     assert pane.title == "Tiles of linalg.matmul: tile_m = 8" and len(pane.frames) == 2
     widget = drawing.widget
@@ -41,7 +41,7 @@ def test_a_knob_that_moves_traces_again_and_draws_again(trace):
 
 
 def test_a_value_that_is_refused_leaves_the_picture_and_says_why(trace):
-    widget = lhkit.show.trace_pictures(trace, knobs=True).widget
+    widget = lhkit.show.tiles(trace, knobs=True).widget
     before = widget.content
     widget.knobs = {"tile_m": 5}
     assert widget.content == before and "tile_m" in widget.said and "cannot be '5'" in widget.said
@@ -50,7 +50,7 @@ def test_a_value_that_is_refused_leaves_the_picture_and_says_why(trace):
 
 
 def test_without_a_kernel_it_is_the_picture_alone(trace):
-    drawing = lhkit.show.trace_pictures(trace, knobs=True)
+    drawing = lhkit.show.tiles(trace, knobs=True)
     html = drawing._repr_mimebundle_()["text/html"]
     assert "tile_m = 8" in html and "<input" not in html and "<script" not in html
 
@@ -84,4 +84,4 @@ def test_where_no_knob_can_move_it_says_so(trace):
         (lhkit.payloads.fc_relu(16, 32, 8), "no schedule whose knobs"),
     ]:
         with pytest.raises(lhkit.LhkitError, match=words):
-            lhkit.show.trace_pictures(shown, knobs=True)
+            lhkit.show.tiles(shown, knobs=True)
