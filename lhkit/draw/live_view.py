@@ -6,7 +6,7 @@ import asyncio
 import base64
 import os
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from lhkit.draw.svg import drawing_id, svg_png
 from lhkit.draw.viewer import Pane, View, script, view_content, view_html, view_id, view_style
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_file
-from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.knob import KnobValue
 from lhkit.model.printable import printable
 
 if TYPE_CHECKING:
@@ -210,19 +210,6 @@ _PAUSE_S = 0.02
 Redraw = Callable[[Mapping[str, KnobValue]], tuple[View | None, str]]
 
 
-def controls_of(knobs: Sequence[Knob]) -> list[dict[str, Any]]:
-    """Return a slider for each knob that lists numbers, a menu for one that lists anything else."""
-    return [
-        {"name": knob.name, "values": list(knob.options), "menu": not all(map(_is_number, knob.options))}
-        for knob in knobs
-        if len(knob.options) > 1
-    ]
-
-
-def _is_number(value: KnobValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def debounce(act: Callable[[], None]) -> None:
     """Act after the queued messages were read; at once without an event loop."""
     try:
@@ -237,25 +224,25 @@ class KnobView(ViewWidget):
     """A view with controls for knobs.
 
     Attributes:
-        controls: What can be moved, as `controls_of` says.
-        knobs: The value of every knob; set it, or move a slider, and the view is drawn again.
-        said: Why the view is not that of these values, or what is wrong with them; empty if nothing is.
+        controls: HTML of the controls, from `lhkit.draw.knob_control`.
+        knobs: The value of every knob; setting it, or moving a slider, redraws the view.
+        said: Why the view does not show these values; empty if it does.
     """
 
-    controls: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    controls = traitlets.Unicode().tag(sync=True)
     knobs = traitlets.Dict().tag(sync=True)
     said = traitlets.Unicode().tag(sync=True)
 
     def __init__(
         self,
         view: View,
-        controls: Sequence[Mapping[str, Any]],
+        controls: str,
         knobs: Mapping[str, KnobValue],
         redraw: Redraw,
         later: Callable[[Callable[[], None]], None] = debounce,
     ) -> None:
         super().__init__(view)
-        self.controls, self.knobs = list(controls), dict(knobs)
+        self.controls, self.knobs = controls, dict(knobs)
         self._redraw, self._later, self._is_due = redraw, later, False
         self.observe(self._follow, "knobs")
 

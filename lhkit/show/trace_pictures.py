@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lhkit.draw.graph_svg import graph_svg, graph_text
+from lhkit.draw.knob_control import knob_control
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id
@@ -226,7 +227,7 @@ def _drawing(view: View, picture: TilePicture) -> Drawing:
 
 
 def _with_knobs(shown: Trace | Payload, wanted: _Wanted) -> Drawing:
-    from lhkit.draw.live_view import KnobView, controls_of
+    from lhkit.draw.live_view import KnobView
 
     given = shown.provenance if isinstance(shown, Trace) else None
     if not isinstance(shown, Trace) or given is None:
@@ -235,12 +236,13 @@ def _with_knobs(shown: Trace | Payload, wanted: _Wanted) -> Drawing:
             "Give a trace that was made here; one that was read from JSON holds no schedule.",
         )
     schedule = given.schedule
-    controls = controls_of(schedule.knobs)
-    if not controls:
+    knobs = [knob for knob in schedule.knobs if len(knob.options) > 1]
+    if not knobs:
         message = f"{schedule.source} has no knob that lists its values"
         raise usage_error(message, "Leave out knobs=True for the picture alone.")
     key, picture = trace_key(shown), wanted.picture(shown)
     view = _knob_view(key, picture, schedule.values)
+    controls = "".join(knob_control(knob, schedule.values[knob.name]) for knob in knobs)
 
     def live() -> KnobView:
         return KnobView(view, controls, schedule.values, functools.partial(_redrawn, given, wanted, key))

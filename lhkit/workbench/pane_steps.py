@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lhkit.draw.knob_control import knob_attributes, knob_control
 from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
 from lhkit.load.catalogue_cache import known_help
@@ -69,7 +70,7 @@ def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> st
             data_number=row.number,
         )
     known = {"version": version}
-    content = _knob(row.knob, values) if row.knob is not None else ""
+    content = _knob(row.knob, values.get(row.knob.name)) if row.knob is not None else ""
     tools = _tools(row, known)
     return element(
         "li",
@@ -142,45 +143,14 @@ def _tools(row: StepRow, known: Mapping[str, Any]) -> str:
     return element("span", *made, class_="lhw-tools", role="toolbar", aria_label=f"step {row.op}")
 
 
-def _knob(knob: Knob, values: Mapping[str, KnobValue]) -> str:
-    """Return the control of a knob: a slider for numbers, a menu for words, a text field without options."""
-    value = values.get(knob.name)
-    options = list(knob.options)
-    named: dict[str, object] = {
-        "data_knob": knob.name,
-        "aria_label": f"knob {knob.name}",
-        "title": knob.allowed(),
-    }
+def _knob(knob: Knob, value: KnobValue | None) -> str:
+    """Return the control of a knob; a text field if it lists no options, or very many."""
+    if 1 < len(knob.options) <= _MOST_VALUES:
+        return knob_control(knob, value, class_="lhw-knob")
     name = element("span", escaped(knob.name), class_="lhw-knob-name")
-    if not 1 < len(options) <= _MOST_VALUES:
-        return element(
-            "label", name, element("input", type="text", value=_shown(value), **named), class_="lhw-knob"
-        )
-    at = options.index(value) if value in options else 0
-    listed = json.dumps(options)
-    if all(isinstance(o, int | float) and not isinstance(o, bool) for o in options):
-        last = len(options) - 1
-        slider = element(
-            "input",
-            type="range",
-            min=0,
-            max=last,
-            step=1,
-            value=at,
-            data_values=listed,
-            aria_valuetext=value,
-            **named,
-        )
-        return element("label", name, slider, element("output", escaped(_shown(value))), class_="lhw-knob")
-    chosen = [
-        element("option", escaped(_shown(o)), value=i, selected="selected" if i == at else None)
-        for i, o in enumerate(options)
-    ]
-    return element("label", name, element("select", *chosen, data_values=listed, **named), class_="lhw-knob")
-
-
-def _shown(value: KnobValue | None) -> str:
-    return "" if value is None else str(value)
+    shown = "" if value is None else str(value)
+    field = element("input", type="text", value=shown, **knob_attributes(knob))
+    return element("label", name, field, class_="lhw-knob")
 
 
 def _make(workbench: WorkbenchCore) -> dict[str, Any]:

@@ -44,9 +44,7 @@ def handle():
 
 
 def test_a_tile_picture_follows_a_knob_that_moves(watched, server):
-    nbformat.write(
-        notebook_of([SETUP, "lhkit.show.tiles(trace, knobs=True)"]), server.folder / "knobs.ipynb"
-    )
+    nbformat.write(notebook_of([SETUP, "lhkit.show.tiles(trace, knobs=True)"]), server.folder / "knobs.ipynb")
     page = opened(watched, server, "lab", "knobs.ipynb", height=1600)
     for number in range(2):
         run_cell(page, number)

@@ -23,6 +23,12 @@ function make(tag, attributes = {}, ...children) {
   return node;
 }
 
+function fragmentOf(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content;
+}
+
 // Elements by "kind:id": a selection costs what it lights, not what there is.
 function indexed(root) {
   const index = new Map();
@@ -80,6 +86,18 @@ class Slider {
     this.input.value = at;
     this.input.setAttribute("aria-valuetext", text);
   }
+}
+
+// Controls of knobs, as lhkit/draw/knob_control.py makes them: the value of an input, and showing a value.
+function knobValue(input) {
+  return JSON.parse(input.dataset.values)[Number(input.value)];
+}
+
+function showKnob(input, value) {
+  input.value = JSON.parse(input.dataset.values).indexOf(value);
+  input.setAttribute("aria-valuetext", String(value));
+  const said = input.parentNode.querySelector("output");
+  if (said) said.textContent = String(value);
 }
 
 // The payload ops of a handle when a step has ended.

@@ -77,10 +77,8 @@ class StepsPane extends BenchPane {
   }
 
   turned(input) {
-    const value = JSON.parse(input.dataset.values)[Number(input.value)];
-    input.setAttribute("aria-valuetext", String(value));
-    const said = input.parentNode.querySelector("output");
-    if (said) said.textContent = String(value);
+    const value = knobValue(input);
+    showKnob(input, value);
     this.moving = input; // until Python has caught up with the hand
     const moved = this.bench.latest({ do: "set_knobs", knobs: { [input.dataset.knob]: value }, gesture: `${this.bench.id}-${this.gestures}` });
     const turns = (this.turns = (this.turns ?? 0) + 1);

@@ -104,9 +104,3 @@ function morphClasses(node, classes) {
   if (node.className.baseVal !== undefined) node.setAttribute("class", wanted);
   else if (node.className !== wanted) node.className = wanted;
 }
-
-function fragmentOf(html) {
-  const template = document.createElement("template");
-  template.innerHTML = html;
-  return template.content;
-}
