@@ -61,11 +61,7 @@ class LhkitMagics(Magics):
         name = _checked_name(given.name)
         payload = None if given.payload is None else self._payload_named(given.payload)
         schedule = load_schedule(
-            _as_in_cell(cell),
-            entry=given.entry,
-            bind=given.bind,
-            libraries=given.libraries,
-            name=f"<{name}>",
+            _as_in_cell(cell), entry=given.entry, bind=given.bind, libraries=given.libraries, name=f"<{name}>"
         )
         schedule = schedule.with_knobs(parse_settings(schedule.knobs, given.settings))
         self._keep(name, schedule)
