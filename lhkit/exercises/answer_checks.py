@@ -120,11 +120,8 @@ def look_at_handle(attempt: Attempt, check: Check) -> Finding:
     change = states[-1]
     if change.state != "live":
         return Finding(check.says, False, trace.why(check.handle).sentence)
-    return Finding(check.says, _points_to(attempt, change, check), _says(attempt, check, change))
-
-
-def _says(attempt: Attempt, check: Check, change: HandleChange) -> str:
-    return f"{check.handle} points to {payload_in_words(attempt.trace, change)}."
+    seen = f"{check.handle} points to {payload_in_words(trace, change)}."
+    return Finding(check.says, _points_to(attempt, change, check), seen)
 
 
 def _points_to(attempt: Attempt, change: HandleChange, check: Check) -> bool:

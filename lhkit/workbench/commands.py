@@ -39,16 +39,6 @@ def _open(workbench: WorkbenchCore, command: Command) -> None:
     workbench.look(front=tuple(front.items()), by=str(command.get("by", "")))
 
 
-def _set_large(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"large": bool}``: large type, for a projector."""
-    workbench.look(is_large=flag(command, "large"), by="")
-
-
-def _set_whole(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"whole": bool}``: the payload as text instead of as a diff."""
-    workbench.look(whole_payload=flag(command, "whole"), by="")
-
-
 def _undo(workbench: WorkbenchCore, _: Command) -> None:
     if not workbench.session.undo():
         raise usage_error("there is nothing to undo")
@@ -64,11 +54,6 @@ def _checkpoint(workbench: WorkbenchCore, command: Command) -> None:
     taken = workbench.session.checkpoints
     free = next(n for n in range(1, len(taken) + 2) if f"checkpoint {n}" not in taken)
     workbench.session.checkpoint(str(command.get("name") or f"checkpoint {free}").strip())
-
-
-def _restore(workbench: WorkbenchCore, command: Command) -> None:
-    """``{"name": str}``."""
-    workbench.session.restore(text(command, "name"))
 
 
 def _take_repair(workbench: WorkbenchCore, command: Command) -> None:
@@ -151,12 +136,14 @@ def _forget_results(workbench: WorkbenchCore, _: Command) -> None:
 COMMANDS: Mapping[str, Callable[[WorkbenchCore, Command], object]] = {
     "select": _select,
     "open": _open,
-    "set_large": _set_large,
-    "set_whole": _set_whole,
+    # {"large": bool}: large type, for a projector.
+    "set_large": lambda workbench, command: workbench.look(is_large=flag(command, "large"), by=""),
+    # {"whole": bool}: the payload as text instead of as a diff.
+    "set_whole": lambda workbench, command: workbench.look(whole_payload=flag(command, "whole"), by=""),
     "undo": _undo,
     "redo": _redo,
     "checkpoint": _checkpoint,
-    "restore": _restore,
+    "restore": lambda workbench, command: workbench.session.restore(text(command, "name")),
     "recover": lambda workbench, _: workbench.session.recover(),
     "take_repair": _take_repair,
     "set_knobs": _set_knobs,

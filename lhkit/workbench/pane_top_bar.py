@@ -75,10 +75,6 @@ def _trace(workbench: WorkbenchCore) -> dict[str, Any]:
     return view_content(trace_view(trace, ()))
 
 
-def _notice(workbench: WorkbenchCore) -> dict[str, Any] | None:
-    return workbench.notice.to_json() if workbench.notice else None
-
-
 def _head_key(workbench: WorkbenchCore) -> Any:
     session = workbench.session
     history = session.history
@@ -115,6 +111,6 @@ PANES = (
     LivePane("head", _head_key, _head),
     LivePane("trace", same_trace, _trace, is_cached=True),
     LivePane("screen", lambda w: w.screen, lambda w: w.screen.to_json()),
-    LivePane("notice", lambda w: w.notice, _notice),
+    LivePane("notice", lambda w: w.notice, lambda w: w.notice.to_json() if w.notice else None),
     LivePane("trust", lambda w: (w.session.doubts, w.reference), _trust),
 )

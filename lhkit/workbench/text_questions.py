@@ -11,7 +11,7 @@ from lhkit.compose.form_text import form_text
 from lhkit.draw.svg import element, escaped
 from lhkit.draw.viewer import packed, static_text
 from lhkit.model.errors import UsageError
-from lhkit.model.op_catalogue import AttributeSpec, Catalogue, CatalogueOp, OperandSpec, ResultSpec
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp
 from lhkit.model.op_words import PAYLOAD_OPS
 from lhkit.model.step_form import TypedName
 from lhkit.model.trace_record import Trace
@@ -65,7 +65,8 @@ def completions(before: str, catalogue: Catalogue) -> tuple[int, tuple[Completio
         return 0, ()
     string = _OPEN_STRING.search(before.rpartition("\n")[2])
     if string is not None and tokens[-1].kind == "unknown":
-        return len(string[1]), tuple(_payload_ops())
+        known = PAYLOAD_OPS.items()
+        return len(string[1]), tuple(Completion(n, "payload op", w.reading, w.sentence) for n, w in known)
     found = _PREFIX.search(before)
     prefix = found[0] if found else ""
     meaning = without_trivia(lex(before[: len(before) - len(prefix)]))
@@ -157,11 +158,6 @@ def _arguments(meaning: Sequence[Token], catalogue: Catalogue) -> Iterator[Compl
         yield Completion(argument.name, "argument", argument.kind, cases or argument.constraint)
 
 
-def _payload_ops() -> Iterator[Completion]:
-    for name, words in PAYLOAD_OPS.items():
-        yield Completion(name, "payload op", words.reading, words.sentence)
-
-
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _MOST_CHARACTERS = 700
 
@@ -187,7 +183,7 @@ def _explain(workbench: WorkbenchCore, question: Command) -> str:
         reading = element("pre", escaped(words.reading)) if words.reading else ""
         return element("b", escaped(word)) + element("p", escaped(words.sentence)) + reading
     catalogue = workbench.catalogue()
-    return op_html(catalogue.op(word)) if word in catalogue else ""
+    return _op_html(catalogue.op(word)) if word in catalogue else ""
 
 
 def _handle_html(trace: Trace | None, word: str) -> str:
@@ -203,31 +199,21 @@ def _handle_html(trace: Trace | None, word: str) -> str:
     return element("b", escaped(word)) + element("p", escaped(sentence))
 
 
-def op_html(op: CatalogueOp) -> str:
-    """Return the documentation of an op as HTML."""
-    head = element("b", escaped(op.name)) + element("p", escaped(op.sentence))
-    rows = [*map(_operand_row, op.operands), *map(_attribute_row, op.attributes), *map(_result_row, op.results)]
-    table = element("table", *rows) if rows else ""
+def _op_html(op: CatalogueOp) -> str:
+    uses = {True: "● consumed", False: "○ read", None: "read or consumed"}
+    rows = [(operand.name, uses[operand.is_consumed]) for operand in op.operands]
+    for attribute in op.attributes:
+        words = " | ".join(case.name for case in attribute.cases) or attribute.kind
+        rows.append((attribute.name, f"{words}{', required' if attribute.is_required else ''}"))
+    rows += [(result.name, "◆ made") for result in op.results]
+    cells = [element("th", escaped(name), scope="row") + element("td", escaped(said)) for name, said in rows]
     said = "\n\n".join(_paragraphs(op.documentation))
-    return head + table + (element("div", escaped(said), class_="lhw-doc") if said else "")
-
-
-def _operand_row(operand: OperandSpec) -> str:
-    marks = {True: "● consumed", False: "○ read", None: "read or consumed"}
-    return _row(operand.name, marks[operand.is_consumed])
-
-
-def _attribute_row(attribute: AttributeSpec) -> str:
-    words = " | ".join(case.name for case in attribute.cases) or attribute.kind
-    return _row(attribute.name, f"{words}{', required' if attribute.is_required else ''}")
-
-
-def _result_row(result: ResultSpec) -> str:
-    return _row(result.name, "◆ made")
-
-
-def _row(name: str, said: str) -> str:
-    return element("tr", element("th", escaped(name), scope="row"), element("td", escaped(said)))
+    return (
+        element("b", escaped(op.name))
+        + element("p", escaped(op.sentence))
+        + (element("table", *(element("tr", row) for row in cells)) if cells else "")
+        + (element("div", escaped(said), class_="lhw-doc") if said else "")
+    )
 
 
 def _paragraphs(documentation: str) -> Iterator[str]:
