@@ -47,7 +47,7 @@ def measuring_options(function: F) -> F:
     """Add the options that `lhkit.measure` takes under the same names."""
     for option in (
         click.option(
-            "--seed", type=SEED, default=0, show_default=True, help="What order and arguments follow."
+            "--seed", type=SEED, default=0, show_default=True, help="Seed of the order and the arguments."
         ),
         click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core."),
         click.option(
@@ -71,14 +71,14 @@ def measuring_options(function: F) -> F:
             type=POSITIVE_NUMBER,
             default=DEFAULT_SECONDS,
             show_default=True,
-            help="How long to sample; entries share it.",
+            help="Sampling time, shared by the entries.",
         ),
         click.option(
             "--rounds",
             type=click.IntRange(min=1),
             default=DEFAULT_ROUNDS,
             show_default=True,
-            help="Samples of each entry, at most.",
+            help="Limit on the samples of each entry.",
         ),
     ):
         function = option(function)
@@ -136,7 +136,7 @@ def command(
     seed: int,
     **options: Any,
 ) -> None:
-    """Time PAYLOAD as it stands and with each SCHEDULE, beside its NumPy reference, and rank them.
+    """Time PAYLOAD unscheduled and with each SCHEDULE, beside its NumPy reference, and rank them.
 
     All run in one process, interleaved in rounds of random order, each verified first. --entry, --set, --bind
     and --library go for every schedule, --set for those that have the knob, --microkernel for those that

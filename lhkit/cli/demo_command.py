@@ -62,7 +62,7 @@ _SUMMARY = (
     type=click.IntRange(min=2),
     default=11,
     show_default=True,
-    help="Samples of each entry, at most.",
+    help="Limit on the samples of each entry.",
 )
 @limit_options
 def command(out: Path, rounds: int, limits: Limits) -> None:

@@ -118,10 +118,10 @@ _NEEDED = ("jit", "loads_from_file", "passes", "tune")
 @click.command("doctor", epilog="Example: lhkit doctor --json doctor.json")
 @json_option("the findings")
 @click.option(
-    "--ready", "is_tried", is_flag=True, help="Also try what a lesson needs, and end with the word ready."
+    "--ready", "is_tried", is_flag=True, help="Also try what a lesson needs; the last line is then: ready."
 )
 def command(json_file: str | None, is_tried: bool) -> None:
-    """Say what was found: bindings and what they can do, CPU, limits, optional parts.
+    """Report the environment: bindings and their capabilities, CPU, limits, optional packages.
 
     Exits with 1 if something that lhkit needs is missing. With --ready, a schedule is applied, compiled and
     checked, JupyterLab is looked for, and files are written where they will be.

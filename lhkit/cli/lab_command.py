@@ -49,13 +49,13 @@ _SETTINGS = {
     type=click.Path(path_type=Path),
     default=lambda: home_folder() / _FOLDER,
     show_default=f"~/{_FOLDER}",
-    help="Where the private copy lives; what you changed there stays as it is.",
+    help="Folder of the private copy; your changes are kept.",
 )
 @click.option(
     "--reset",
     multiple=True,
     metavar="NAME",
-    help="Make this notebook new again, keep yours beside it, and end.",
+    help="Reset this notebook, keep yours beside it, and exit.",
 )
 @click.option("--no-browser", is_flag=True, help="Only start the server and print its address.")
 def command(

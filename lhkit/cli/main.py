@@ -24,12 +24,12 @@ _COMMANDS = {
     "check": "Look for uses of invalid handles in a schedule, without a payload.",
     "compare": "Compare two files of lhkit bench or sweep, as ratios with intervals.",
     "demo": "Compile, check and time a shipped layer, with tables, plots and a page.",
-    "doctor": "Say what was found: bindings, CPU, limits, optional parts.",
+    "doctor": "Report the environment: bindings, CPU, limits, optional packages.",
     "lab": "Start JupyterLab on a private copy of the notebooks.",
     "publish": "Turn notebooks into web pages that need no kernel and no network.",
     "run": "Compile a payload for this CPU, scheduled or not, and run it once.",
     "sweep": "Try the variants of a schedule's knobs: verify, time and keep each.",
-    "trace": "Apply a schedule step by step and say what every handle is.",
+    "trace": "Apply a schedule step by step and report every handle.",
     "upgrade": "Rewrite old spellings of transform IR and payloads to today's.",
 }
 # The exit code of a shell for a program that SIGPIPE ended.

@@ -63,10 +63,10 @@ def schedule_options(function: F) -> F:
             "--ops",
             multiple=True,
             metavar="FILE.py",
-            help="Load transform ops of one's own from this file (lhkit.own_ops).",
+            help="Load your own transform ops from this file (lhkit.own_ops).",
         ),
         click.option(
-            "--library", "libraries", multiple=True, metavar="FILE", help="Sequences to include from."
+            "--library", "libraries", multiple=True, metavar="FILE", help="File with sequences to include."
         ),
         click.option(
             "--bind",
@@ -78,16 +78,16 @@ def schedule_options(function: F) -> F:
         click.option(
             "--target",
             type=click.Choice(CHOICES),
-            help=f"Whose vectors defaults of knobs follow, and whose instructions kernels use if this CPU has "
-            f"them (default: {VARIABLE}, else this CPU).",
+            help="Instruction set for the defaults of knobs and, if this CPU has it, for kernels "
+            f"(default: {VARIABLE}, else this CPU).",
         ),
         click.option(
             "--allow-pass",
             "allow_passes",
             multiple=True,
             metavar="NAME",
-            help="Let the schedule run this compiler pass too, though it may try to write files or start"
-            " programs: what the worker's sandbox refuses stays refused.",
+            help="Allow the schedule to run this compiler pass, which may try to write files or start programs;"
+            " the worker's sandbox still applies.",
         ),
         click.option("--set", "settings", multiple=True, metavar="KNOB=VALUE", help="Set a knob."),
         click.option("--entry", metavar="NAME", help="Named sequence to apply (default: @__transform_main)."),
@@ -104,7 +104,7 @@ def microkernel_option(function: F) -> F:
         "given",
         multiple=True,
         metavar="NAME=FILE",
-        help="What runs for a microkernel that the schedule calls: FILE.c or FILE.py:FUNCTION.",
+        help="Implementation of a microkernel that the schedule calls: FILE.c or FILE.py:FUNCTION.",
     )
     @functools.wraps(function)
     def with_microkernels(*args: Any, given: tuple[str, ...], **options: Any) -> Any:

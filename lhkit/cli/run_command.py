@@ -69,14 +69,14 @@ class _Run:
     metavar="N",
     help="Extent of every dynamic dimension of missing arguments.",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="What missing arguments are drawn from.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of missing arguments.")
 @click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
-@json_option("what happened")
+@json_option("the outcome")
 @click.option(
     "--footprint",
     "with_footprint",
     is_flag=True,
-    help="Also say how much memory it takes: foretold, and counted in a second run.",
+    help="Also print its memory: predicted, and counted in a second run.",
 )
 @schedule_options
 @microkernel_option

@@ -63,15 +63,13 @@ def suite_options(function: F) -> F:
         "--suite", "is_suite", is_flag=True, help="Time lhkit's families; arguments name some of them."
     )
     @click.option(
-        "--rival", "rivals", multiple=True, metavar="NAME", help="Beside this one only (with --suite)."
+        "--rival", "rivals", multiple=True, metavar="NAME", help="Compare with this rival only (with --suite)."
     )
     @click.option(
-        "--quick", "is_quick", is_flag=True, help="Small shapes, to see that all works (with --suite)."
+        "--quick", "is_quick", is_flag=True, help="Small shapes only, as a smoke test (with --suite)."
     )
     @click.option("--html", "html_file", metavar="FILE", help="Save a page with the plots (with --suite).")
-    @click.option(
-        "--table", "table_file", metavar="FILE", help="Families of one's own, as TOML (with --suite)."
-    )
+    @click.option("--table", "table_file", metavar="FILE", help="Your own families, as TOML (with --suite).")
     @functools.wraps(function)
     def with_suite(
         *args: Any,

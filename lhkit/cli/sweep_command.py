@@ -132,21 +132,26 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     metavar="PAYLOAD",
     help="Sweep this payload too: best knobs for each, and one choice for all with its regret.",
 )
-@click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Leave out what does not meet it.")
+@click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Skip variants that violate this.")
 @click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid", show_default=True)
-@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="How many variants, known ones too.")
-@click.option("--seconds", type=POSITIVE_NUMBER, help="How long to try variants, once it is ready.")
-@click.option("--store", metavar="FILE", help="Keep the records here (default: in the state folder).")
-@click.option("--known", multiple=True, metavar="STORE", help="Take in the records of this store first.")
-@click.option("--fresh", is_flag=True, help="Try again what the store knows already.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Limit on the variants, known ones included.",
+)
+@click.option("--seconds", type=POSITIVE_NUMBER, help="Time limit for trying variants, without preparation.")
+@click.option("--store", metavar="FILE", help="File of the records (default: in the state folder).")
+@click.option("--known", multiple=True, metavar="STORE", help="Import the records of this store first.")
+@click.option("--fresh", is_flag=True, help="Measure variants again that the store has already.")
 @click.option(
     "--executor",
     metavar="WHERE",
     default="local",
     show_default=True,
-    help="Where: local, dask (a cluster of this machine), dask:ADDRESS (that of this scheduler).",
+    help="Executor: local, dask (a cluster on this machine) or dask:ADDRESS (of a scheduler).",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="What order and arguments follow from.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the order and the arguments.")
 @function_option
 @click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core.")
 @click.option(
@@ -161,10 +166,10 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     type=POSITIVE_NUMBER,
     default=DEFAULT_SECONDS,
     show_default=True,
-    help="How long that may take.",
+    help="Time limit of the confirmation.",
 )
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
-@click.option("--table", metavar="FILE", help="Save a row a variant: .csv, or .parquet (needs pyarrow).")
+@click.option("--table", metavar="FILE", help="Save one row per variant: .csv, or .parquet (needs pyarrow).")
 @click.option(
     "--by-payload", metavar="FILE", help="With --also: save the table from payload to knobs, .csv or .json."
 )
@@ -193,8 +198,8 @@ def command(
 ) -> None:
     """Try the variants of SCHEDULE's knobs on PAYLOAD: verify and time each, and show the best.
 
-    Every variant is kept in the store as soon as it is done: a sweep that was stopped, interrupted or killed
-    goes on where it was. In the end the best few are timed again beside the default, until one wins or they
+    Every variant is kept in the store as soon as it is done: an interrupted sweep resumes where it
+    left off. In the end the best few are timed again beside the default, until one wins or they
     are declared equal. --timeout and --memory are for one variant.
     """
     if table is not None:

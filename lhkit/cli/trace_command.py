@@ -76,7 +76,9 @@ def _with_repairs(failure: Failure, repairs: Sequence[Repair]) -> Failure:
 @click.option(
     "--diff", "diff", metavar="STEP", help="Print what a step did to the payload, op by op; or `all`."
 )
-@click.option("--reproducer", metavar="DIR", help="Save a folder that repeats it: texts, commands, versions.")
+@click.option(
+    "--reproducer", metavar="DIR", help="Save a folder that reproduces it: texts, commands, versions."
+)
 @click.option("--explorer", is_flag=True, help="Print a link that opens it in Compiler Explorer.")
 @click.option(
     "--no-warning",
@@ -107,9 +109,9 @@ def command(
 ) -> None:
     """Apply SCHEDULE to PAYLOAD step by step and record what each handle is.
 
-    Prints a row a step, every handle's death with its cause, and what is left at the end; with --json, --html,
-    --markdown, --diff, --reproducer or --explorer the trace takes that form instead. A schedule that fails is
-    followed by repairs that were tried on a copy of it.
+    Prints one row per step, every invalidated handle with its cause, and the final handles; with --json,
+    --html, --markdown, --diff, --reproducer or --explorer the trace takes that form instead. A schedule that
+    fails is followed by repairs that were tried on a copy of it.
     """
     repairs = not no_repairs and opt_host() is None
     check_single_stdout(json_file, html_file, markdown_file, "-" if explorer else None, "-" if diff else None)
