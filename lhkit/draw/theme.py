@@ -1,7 +1,7 @@
 """The colours of all drawings, light and dark: the Okabe–Ito palette, safe for colour blindness.
 
 Drawings name *roles* (``ink``, ``live``, ``erased``). A role is a pair of colours; where a style sheet reaches
-(notebook, page) the role follows its theme, elsewhere (a PNG, a paper) the light colour stands.
+(notebook, page) the role follows its theme, elsewhere (a PNG, a paper) it is the light colour.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class Attempt:
 
     @functools.cached_property
     def plain(self) -> Kernel:
-        """The exercise's payload compiled as it stands."""
+        """The exercise's payload compiled without a schedule."""
         return compile_kernel(self.exercise.payload)
 
     @functools.cached_property

@@ -158,7 +158,7 @@ class Task:
         text = self.stub
         for before, after in changes:
             if text.count(before) != 1:
-                raise ValueError(f"{before!r} stands {text.count(before)} times in the stub of {self.title!r}")
+                raise ValueError(f"{before!r} occurs {text.count(before)} times in the stub of {self.title!r}")
             text = text.replace(before, after)
         return text
 

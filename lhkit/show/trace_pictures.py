@@ -184,7 +184,7 @@ def tiles(
     """Return the parts of its operands that each iteration around a structured op touches.
 
     Args:
-        shown: A trace, or a payload as it stands.
+        shown: A trace, or a payload.
         op: A handle by name or id, a payload op by id or name, or a number among the linalg ops; None for the
             one with most work.
         step: The step of the trace; None for the last after which the op exists.

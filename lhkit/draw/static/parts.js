@@ -1,4 +1,4 @@
-// What all of lhkit's drawings in a browser share; it stands before the script of each (lhkit/draw/viewer.py).
+// Shared by all scripts of lhkit, and concatenated before each of them (lhkit/draw/viewer.py).
 // It makes no request. What elements stand for is in data-step, data-handle and data-op.
 
 const MARKED = "[data-step],[data-handle],[data-op]";

@@ -54,7 +54,7 @@ class StepsPane extends BenchPane {
     return [...this.frame.querySelectorAll(".lhw-main")];
   }
 
-  // The number of the step behind which a new one goes: the one that is shown, if it stands in the text.
+  // The number of the step behind which a new one goes: the one that is shown, if it is in the text.
   get numberNow() {
     const row = this.frame.querySelector('.lhw-row.lh-now[data-kind="step"]');
     return row ? Number(row.dataset.number) : undefined;

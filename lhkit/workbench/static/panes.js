@@ -1,5 +1,5 @@
 // The registry of the workbench's panes, and what they have in common. Each pane has a file of its own, pane_….js,
-// that adds its class to PANES; workbench.js stands last and puts them on the screen.
+// that adds its class to PANES; workbench.js comes last and shows them.
 
 const PANES = [];
 const AREAS = ["left", "middle", "handles", "pictures", "bottom"];
