@@ -100,7 +100,7 @@ def test_what_is_solved_is_remembered(state):
     assert remember("one_loop") == f"Solved: 1 of {len(NAMES)} exercises."
     assert solved_exercises() == {"one_loop": "2001-02-03"}
     assert len(day) == len("2001-02-03")
-    table = lhkit.exercises.exercise()
+    table = lhkit.exercises.progress()
     assert list(table.index) == list(NAMES)
     assert dict(table.solved[table.solved != ""]) == {"one_loop": "2001-02-03"}
     assert "Solved on 2001-02-03" in str(lhkit.exercises.load("one_loop").statement)

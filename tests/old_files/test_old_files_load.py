@@ -162,6 +162,6 @@ def test_an_old_session_is_recovered(folder):
 
 def test_old_progress_is_remembered(monkeypatch, folder):
     monkeypatch.setenv("LHKIT_STATE_DIR", str(folder))
-    frame = lhkit.exercises.exercise()
+    frame = lhkit.exercises.progress()
     assert frame.loc["read_the_tile", "solved"] == "2026-11-22"
     assert set(frame["solved"]) == {"", "2026-11-22"}

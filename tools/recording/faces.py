@@ -571,7 +571,7 @@ def _exercises(entry: Entry) -> None:
             verdict = add_call(entry, f"{name}: {title}", lambda e=exercise, a=answer: e.check(a))
             if verdict is not None:
                 add_shown(entry, f"{name}: {title}", verdict)
-    add_call(entry, "progress", lambda: lhkit.exercises.exercise().to_csv())
+    add_call(entry, "progress", lambda: lhkit.exercises.progress().to_csv())
 
 
 def _magics(entry: Entry) -> None:
