@@ -20,7 +20,7 @@ test: .venv/installed-test
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -m "not heavy" -n 2 --dist worksteal
 
-# The editor of the workbench: CodeMirror bundled into lhkit/draw/static/editor.js, which is tracked; needs npm.
+# The editor of the workbench: CodeMirror bundled into lhkit/workbench/static/editor.js, which is tracked; needs npm.
 editor:
 	cd tools/editor && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 

@@ -27,14 +27,13 @@ if TYPE_CHECKING:
     from lhkit.compose.builder.schedule_builder import build
     from lhkit.compose.session import Session
     from lhkit.compose.trial_steps import try_ops
-    from lhkit.kernels.kernel import Kernel, empty
+    from lhkit.kernels.kernel import Kernel, empty, scheduled_footprint
     from lhkit.kernels.kernel import compile_kernel as compile
     from lhkit.kernels.verification import verify
     from lhkit.load.loader import load_payload, load_schedule
     from lhkit.load.shipped_files import shipped_folder
     from lhkit.load.target_choice import find_target
     from lhkit.load.user_code import load_own_ops as load_ops
-    from lhkit.kernels.kernel import scheduled_footprint
     from lhkit.model.check_report import CheckReport
     from lhkit.model.errors import LhkitError
     from lhkit.model.measurement import Comparison, Measurement

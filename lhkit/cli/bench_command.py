@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,6 +17,8 @@ from lhkit.cli.options import (
     POSITIVE_NUMBER,
     SCHEDULING,
     SEED,
+    function_option,
+    json_option,
     limit_options,
     load_all_scheduled,
     microkernel_option,
@@ -35,8 +37,8 @@ from lhkit.model.schedule import Schedule
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 
-# What commands that measure share: options, a progress bar, and what becomes of wrong results.
-
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,7 +47,7 @@ def measuring_options(function: F) -> F:
     """Add the options that `lhkit.measure` takes under the same names."""
     for option in (
         click.option(
-            "--seed", type=SEED, default=0, show_default=True, help="What order and arguments follow."
+            "--seed", type=SEED, default=0, show_default=True, help="Seed of the order and the arguments."
         ),
         click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core."),
         click.option(
@@ -69,14 +71,14 @@ def measuring_options(function: F) -> F:
             type=POSITIVE_NUMBER,
             default=DEFAULT_SECONDS,
             show_default=True,
-            help="How long to sample; entries share it.",
+            help="Sampling time, shared by the entries.",
         ),
         click.option(
             "--rounds",
             type=click.IntRange(min=1),
             default=DEFAULT_ROUNDS,
             show_default=True,
-            help="Samples of each entry, at most.",
+            help="Limit on the samples of each entry.",
         ),
     ):
         function = option(function)
@@ -92,11 +94,7 @@ def measure_with_bar(kernels: Mapping[str, Kernel], *, rounds: int, **options: A
 
 
 def refuse_wrong_results(comparison: Comparison) -> None:
-    """Raise if an entry computes something else than the reference.
-
-    Raises:
-        WrongResultError: One does; the message names it and the first element that differs.
-    """
+    """Raise for the first entry that differs from the reference."""
     for m in comparison.measurements:
         if m.verification is not None and not m.verification.ok:
             what = f"{m.name} differs from {m.verification.against}: {m.verification.difference}"
@@ -110,7 +108,7 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
 @click.argument("payload", required=False)
 @click.argument("schedules", nargs=-1)
 @suite_options
-@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@function_option
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
@@ -119,7 +117,7 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
     help="Threads of the reference's libraries; more than one needs --no-pin to be of use. Kernels have the"
     " knob threads of their schedules: --set threads=2.",
 )
-@click.option("--json", "json_file", metavar="FILE", help="Save all samples as JSON; - is standard output.")
+@json_option("all samples")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")
 @measuring_options
 @schedule_options
@@ -138,7 +136,7 @@ def command(
     seed: int,
     **options: Any,
 ) -> None:
-    """Time PAYLOAD as it stands and with each SCHEDULE, beside its NumPy reference, and rank them.
+    """Time PAYLOAD unscheduled and with each SCHEDULE, beside its NumPy reference, and rank them.
 
     All run in one process, interleaved in rounds of random order, each verified first. --entry, --set, --bind
     and --library go for every schedule, --set for those that have the knob, --microkernel for those that
@@ -167,7 +165,8 @@ def command(
     if json_file is not None:
         write_json(json_file, bench_to_json(comparison))
     if out is not None:
-        _draw(out, comparison)
+        out.mkdir(parents=True, exist_ok=True)
+        write_file(out / "speed.pdf", figure_pdf(save_comparison(out, comparison)))
     if json_file != "-":
         say(table_text(comparison_table(comparison)))
         say("\n".join(comparison_lines(comparison)))
@@ -208,7 +207,7 @@ def _calls(schedule: Schedule, microkernel: str) -> bool:
 
 
 def _unused(name: str, taken: dict[str, Kernel]) -> str:
-    """Return the name, with a number behind it if it is taken: one schedule may be given twice."""
+    """Return a unique name: one schedule may be given twice."""
     number, candidate = 1, name
     while candidate in taken:
         number += 1
@@ -216,10 +215,10 @@ def _unused(name: str, taken: dict[str, Kernel]) -> str:
     return candidate
 
 
-def _draw(out: Path, comparison: Comparison) -> None:
-    out.mkdir(parents=True, exist_ok=True)
+def save_comparison(out: Path, comparison: Comparison) -> Figure:
+    """Write the samples as CSV and the plot of speeds as SVG and PNG; return the plot."""
     figure = draw_speed_bars(comparison)
     write_text(out / "samples.csv", samples_csv(comparison))
     write_text(out / "speed.svg", figure_svg(figure))
     write_file(out / "speed.png", figure_png(figure))
-    write_file(out / "speed.pdf", figure_pdf(figure))
+    return figure

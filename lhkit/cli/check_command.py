@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lhkit.checks.schedule_check import check_lines, check_schedule
-from lhkit.cli.options import limit_options, load_scheduled, schedule_options
+from lhkit.cli.options import json_option, limit_options, load_scheduled, schedule_options
 from lhkit.cli.terminal import say_line, write_json
 from lhkit.model.check_report import check_to_json, unchecked_to_json
 from lhkit.model.errors import LhkitError
@@ -17,7 +17,7 @@ from lhkit.worker.limits import Limits
 @click.command("check", epilog="Example: lhkit check schedules/fc_relu_tile_fuse.mlir")
 @click.argument("schedule")
 @click.option("--strict", is_flag=True, help="Exit with 1 on warnings too.")
-@click.option("--json", "json_file", metavar="FILE", help="Save the findings as JSON; - is standard output.")
+@json_option("the findings")
 @schedule_options
 @limit_options
 def command(

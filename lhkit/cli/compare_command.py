@@ -28,7 +28,7 @@ _MOST_ROWS = 20
     metavar="RATIO",
     help="Exit with 1 if the speed of an entry in B is surely below this multiple of that in A.",
 )
-@click.option("--across-environments", is_flag=True, help="Compare all the same if the CPUs differ.")
+@click.option("--across-environments", is_flag=True, help="Compare even if the CPUs differ.")
 def command(first: str, second: str, fail_below: float | None, across_environments: bool) -> None:
     """Compare two files of lhkit bench, bench --suite or sweep: speeds in B as multiples of those in A.
 

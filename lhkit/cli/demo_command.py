@@ -1,4 +1,4 @@
-"""``lhkit demo``: the main job, end to end, on a shipped payload and its schedules."""
+"""``lhkit demo``: compile, verify, time and sweep a shipped layer."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path, PurePath
 
 import click
 
-from lhkit.bench.bar_chart import draw_speed_bars
-from lhkit.cli.bench_command import measure_with_bar, refuse_wrong_results
+from lhkit.cli.bench_command import measure_with_bar, refuse_wrong_results, save_comparison
 from lhkit.cli.options import limit_options
 from lhkit.cli.sweep_command import refuse_failed_sweep, run_with_bars
 from lhkit.cli.terminal import say, write_text
 from lhkit.draw.figures import figure_png, figure_svg
-from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
+from lhkit.draw.tables import comparison_lines, comparison_table, table_text
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import load_payload, load_schedule
@@ -39,7 +38,7 @@ _SCHEDULES = {
     "tile + fuse + vectorize": "fc_relu_tile_fuse_vectorize.mlir",
     "the same, by strips": "fc_relu.mlir",
 }
-# The schedule whose tile sizes are swept, and how many values of each: the target's own, and those beside it.
+# The schedule whose tile sizes are swept, with the number of values per knob: the default and its neighbours.
 _SWEPT = "the same, by strips"
 _VALUES = {"tile_m": 3, "tile_n": 2}
 _CONFIRM_SECONDS = 6.0
@@ -64,7 +63,7 @@ _SUMMARY = (
     type=click.IntRange(min=2),
     default=11,
     show_default=True,
-    help="Samples of each entry, at most.",
+    help="Limit on the samples of each entry.",
 )
 @limit_options
 def command(out: Path, rounds: int, limits: Limits) -> None:
@@ -103,8 +102,6 @@ def _write(
     found: SweepResult,
     command_line: str,
 ) -> list[Path]:
-    figure = draw_speed_bars(comparison)
-    png = figure_png(figure)
     page = PageParts(
         title="fc_relu: one layer, three schedules",
         summary=_summary(kernels[_SWEPT]),
@@ -114,9 +111,7 @@ def _write(
         links=tuple((file, f"{name}: every step, and what each handle was") for name, file in traces),
         sweep=found,
     )
-    write_text(out / "samples.csv", samples_csv(comparison))
-    write_text(out / "speed.svg", figure_svg(figure))
-    write_file(out / "speed.png", png)
+    save_comparison(out, comparison)
     write_text(out / "index.html", render_page(page))
     export_store(found.store, out / "sweep.csv")
     heat = draw_knobs(found)
@@ -128,11 +123,7 @@ def _write(
 
 
 def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
-    """Sweep the tile sizes of a kernel's schedule; a second demo in the same folder uses what the first found.
-
-    Raises:
-        LhkitError: Nothing can be tried, or no variant is ok.
-    """
+    """Sweep the tile sizes of a kernel's schedule; a second demo in the same folder reuses the store."""
     schedule = load_schedule(_SCHEDULES[_SWEPT], limits=limits)
     knobs = swept_knobs(schedule)
     schedule = schedule.with_knobs({name: v for name, v in schedule.values.items() if name not in knobs})
@@ -145,7 +136,7 @@ def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
 
 
 def swept_knobs(schedule: Schedule) -> dict[str, list[KnobValue]]:
-    """Return the tile sizes to sweep: the defaults, which fit the target, with their neighbours."""
+    """Return the tile sizes to sweep: the defaults of the target and their neighbours."""
     found = {}
     for name, count in _VALUES.items():
         options = list(next(knob.options for knob in schedule.knobs if knob.name == name))
@@ -173,7 +164,7 @@ def _swept_words(found: SweepResult) -> str:
 
 
 def _longer_sweep(out: Path, found: SweepResult) -> str:
-    """Return the command that goes on with the demo's sweep, its records and its confirmation."""
+    """Return the command that resumes the demo's sweep."""
     knobs = [f"--knob {name}={','.join(map(str, values))}" for name, values in found.axes]
     store = shlex.quote(str(out / "sweep.jsonl"))
     words = ["lhkit sweep", _PAYLOAD, _SCHEDULES[_SWEPT], *knobs, "--store", store]
@@ -181,10 +172,7 @@ def _longer_sweep(out: Path, found: SweepResult) -> str:
 
 
 def _write_traces(out: Path, kernels: dict[str, Kernel], limits: Limits) -> list[tuple[str, str]]:
-    """Write a page for each schedule to step through; return (name of the schedule, file).
-
-    One whose steps come from a library takes hundreds of them: no first thing to see, and a page of 3 MB.
-    """
+    """Write a page per schedule; return (name, file). Library schedules have hundreds of steps: 3 MB."""
     written = []
     for name, kernel in kernels.items():
         if kernel.schedule is not None and not kernel.schedule.libraries:

@@ -1,4 +1,4 @@
-"""``lhkit doctor``: what was found here, and the command that adds what is missing."""
+"""``lhkit doctor``: the environment, and the commands that install what is missing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from lhkit.cli.options import json_option
 from lhkit.cli.terminal import say, write_json
 from lhkit.draw.tables import Table, format_bytes, table_text
 from lhkit.kernels.kernel import compile_kernel
@@ -37,15 +38,12 @@ from lhkit.worker.limits import default_memory_bytes
 from lhkit.worker.sandbox import SANDBOX_VARIABLE, Defence
 from lhkit.worker.user_folders import homeless_note, state_folder
 
-# Whether a machine is ready for the lessons: what they need, tried once.
-
-
 _SCHEDULE = "fc_relu_tile_fuse_vectorize.mlir"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: what, the finding, whether it is as it should be (None: optional), and what mends it."""
+    """One finding: topic, observation, whether it is good (None: optional), and the command that fixes it."""
 
     what: str
     found: str
@@ -54,7 +52,7 @@ class Finding:
 
 
 def tried_findings() -> Iterator[Finding]:
-    """Yield what came of each thing that a lesson does: a trace, a kernel that is right, files, JupyterLab."""
+    """Try what a lesson needs: a trace, a correct kernel, writable folders, JupyterLab."""
     yield _tried("a schedule is traced", _trace)
     yield _tried("a kernel is compiled, and right", _verify)
     yield _tried("files can be written", _write)
@@ -118,12 +116,12 @@ _NEEDED = ("jit", "loads_from_file", "passes", "tune")
 
 
 @click.command("doctor", epilog="Example: lhkit doctor --json doctor.json")
-@click.option("--json", "json_file", metavar="FILE", help="Save the findings as JSON; - is standard output.")
+@json_option("the findings")
 @click.option(
-    "--ready", "is_tried", is_flag=True, help="Also try what a lesson needs, and end with the word ready."
+    "--ready", "is_tried", is_flag=True, help="Also try what a lesson needs; the last line is then: ready."
 )
 def command(json_file: str | None, is_tried: bool) -> None:
-    """Say what was found: bindings and what they can do, CPU, limits, optional parts.
+    """Report the environment: bindings and their capabilities, CPU, limits, optional packages.
 
     Exits with 1 if something that lhkit needs is missing. With --ready, a schedule is applied, compiled and
     checked, JupyterLab is looked for, and files are written where they will be.
@@ -192,7 +190,7 @@ def _bindings() -> list[Finding]:
 
 
 def _age(version: str) -> list[Finding]:
-    """Return a warning for bindings that are newer than those that lhkit was tried with."""
+    """Return a warning for bindings newer than the tested ones."""
     if not newer_than_tried(version):
         return []
     said = f"newer than {NEWEST_TRIED}, the newest that lhkit was tried with: results may differ"
@@ -200,7 +198,7 @@ def _age(version: str) -> list[Finding]:
 
 
 def _sandbox() -> list[Finding]:
-    """Return what the worker cannot do here, tried by the worker itself."""
+    """Return what the sandbox forbids, as the worker measured it."""
     try:
         answer = shared_worker().request("defences", {}).header
     except LhkitError as error:
@@ -216,7 +214,7 @@ def _sandbox() -> list[Finding]:
 
 
 def _openmp(library: str | None) -> Finding:
-    """Return on how many threads kernels may run."""
+    """Return the thread counts of kernels."""
     if library is None:
         return Finding("threads of a kernel", "1", None, "pip install 'lhkit[openmp]'")
     return Finding("threads of a kernel", f"up to {available_cores()}, by the knob {THREADS_KNOB} ({library})")

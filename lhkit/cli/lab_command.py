@@ -26,15 +26,15 @@ from lhkit.worker.process_groups import still_running
 from lhkit.worker.temp_folders import collect_abandoned, temporary_place
 from lhkit.worker.user_folders import home_folder, homeless_note
 
-# Given to JupyterLab by path, because an editable install puts nothing into share/jupyter.
+# By path: an editable install puts nothing into share/jupyter.
 LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
 _FOLDER = "lhkit-notebooks"
 INDEX = "index.md"
 _EVERY_SECONDS = 10
 _END_SECONDS = 10
-# Windows has no end of the terminal.
+# Windows has no SIGHUP.
 _ENDING_SIGNALS = tuple(getattr(signal, n) for n in ("SIGTERM", "SIGHUP") if hasattr(signal, n))
-# Pages of Markdown open as pages, and JupyterLab asks nobody for news.
+# Markdown opens rendered, and JupyterLab does not fetch news.
 _SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -49,13 +49,13 @@ _SETTINGS = {
     type=click.Path(path_type=Path),
     default=lambda: home_folder() / _FOLDER,
     show_default=f"~/{_FOLDER}",
-    help="Where the private copy lives; what you changed there stays as it is.",
+    help="Folder of the private copy; your changes are kept.",
 )
 @click.option(
     "--reset",
     multiple=True,
     metavar="NAME",
-    help="Make this notebook new again, keep yours beside it, and end.",
+    help="Reset this notebook, keep yours beside it, and exit.",
 )
 @click.option("--no-browser", is_flag=True, help="Only start the server and print its address.")
 def command(
@@ -96,10 +96,7 @@ def command(
 
 
 def _run(arguments: list[str], environment: dict[str, str], folder: Path) -> int:
-    """Run JupyterLab to its end, and keep the list of lessons up to date meanwhile; return its exit code.
-
-    SIGTERM and the end of the terminal are as Ctrl-C: the server, its kernels and their workers are ended.
-    """
+    """Run JupyterLab, updating the list of lessons; return its exit code. SIGTERM and SIGHUP act as Ctrl-C."""
     for number in _ENDING_SIGNALS:
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one
             signal.signal(number, signal.default_int_handler)
@@ -116,7 +113,7 @@ def _run(arguments: list[str], environment: dict[str, str], folder: Path) -> int
 
 
 def _end(lab: subprocess.Popen[bytes]) -> None:
-    """End a server: it is asked to shut down its kernels, and what is left of them after a while is killed."""
+    """Ask a server to shut down its kernels, and kill those that are left after a timeout."""
     for number in (signal.SIGINT, *_ENDING_SIGNALS):  # a second Ctrl-C must leave nothing running
         signal.signal(number, signal.SIG_IGN)
     try:
@@ -132,11 +129,11 @@ def _end(lab: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(psutil.Error):
             process.kill()
     still_running(left, _END_SECONDS)
-    collect_abandoned()  # of kernels that did not end by themselves
+    collect_abandoned()  # workers of killed kernels
 
 
 def write_index(folder: Path) -> bool:
-    """Write the list of lessons into a folder; return whether it has become another one."""
+    """Write the list of lessons into a folder; return whether it changed."""
     text, path = lessons_markdown(lessons_in(folder)).encode(), folder / INDEX
     if path.is_file() and path.read_bytes() == text:
         return False
@@ -145,7 +142,7 @@ def write_index(folder: Path) -> bool:
 
 
 def lab_environment(config: Path) -> dict[str, str]:
-    """Return the environment of JupyterLab, with settings in a folder that stand behind the user's own."""
+    """Return JupyterLab's environment; our settings have lower priority than the user's."""
     settings = config / "labconfig" / "default_setting_overrides.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps(_SETTINGS), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The program ``lhkit``: its subcommands, and what becomes of errors."""
+"""The program ``lhkit``: subcommands, exit codes and error reporting."""
 
 from __future__ import annotations
 
@@ -18,38 +18,21 @@ import click
 from lhkit.cli.terminal import replace_unencodable, say, say_usage_error
 from lhkit.model.errors import LhkitError
 
-# Name → (module, one line for --help). Modules load when their command runs, so that --help is quick.
+# Name → one line for --help. ``NAME_command`` is imported when its command runs, so that --help is quick.
 _COMMANDS = {
-    "bench": (
-        "lhkit.cli.bench_command",
-        "Time a payload, unscheduled and with schedules, beside its reference.",
-    ),
-    "check": ("lhkit.cli.check_command", "Look for uses of invalid handles in a schedule, without a payload."),
-    "compare": (
-        "lhkit.cli.compare_command",
-        "Compare two files of lhkit bench or sweep, as ratios with intervals.",
-    ),
-    "demo": (
-        "lhkit.cli.demo_command",
-        "Compile, check and time a shipped layer, with tables, plots and a page.",
-    ),
-    "doctor": ("lhkit.cli.doctor_command", "Say what was found: bindings, CPU, limits, optional parts."),
-    "lab": ("lhkit.cli.lab_command", "Start JupyterLab on a private copy of the notebooks."),
-    "publish": (
-        "lhkit.cli.publish_command",
-        "Turn notebooks into web pages that need no kernel and no network.",
-    ),
-    "run": ("lhkit.cli.run_command", "Compile a payload for this CPU, scheduled or not, and run it once."),
-    "sweep": (
-        "lhkit.cli.sweep_command",
-        "Try the variants of a schedule's knobs: verify, time and keep each.",
-    ),
-    "trace": ("lhkit.cli.trace_command", "Apply a schedule step by step and say what every handle is."),
-    "upgrade": ("lhkit.cli.upgrade_command", "Rewrite old spellings of transform IR and payloads to today's."),
+    "bench": "Time a payload, unscheduled and with schedules, beside its reference.",
+    "check": "Look for uses of invalid handles in a schedule, without a payload.",
+    "compare": "Compare two files of lhkit bench or sweep, as ratios with intervals.",
+    "demo": "Compile, check and time a shipped layer, with tables, plots and a page.",
+    "doctor": "Report the environment: bindings, CPU, limits, optional packages.",
+    "lab": "Start JupyterLab on a private copy of the notebooks.",
+    "publish": "Turn notebooks into web pages that need no kernel and no network.",
+    "run": "Compile a payload for this CPU, scheduled or not, and run it once.",
+    "sweep": "Try the variants of a schedule's knobs: verify, time and keep each.",
+    "trace": "Apply a schedule step by step and report every handle.",
+    "upgrade": "Rewrite old spellings of transform IR and payloads to today's.",
 }
-
-
-# What a shell reports for a program whose reader is gone (SIGPIPE): whether it was done is not known.
+# The exit code of a shell for a program that SIGPIPE ended.
 READER_GONE = 141
 
 
@@ -82,12 +65,12 @@ class _LazyGroup(click.Group):
     def get_command(self, _context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(_COMMANDS[name][0]).command
+        command: click.Command = importlib.import_module(f"lhkit.cli.{name}_command").command
         return command
 
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _COMMANDS[name][1]) for name in sorted(_COMMANDS)])
+            formatter.write_dl(sorted(_COMMANDS.items()))
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -107,9 +90,9 @@ def main() -> None:
     warnings.showwarning = _show_warning
     try:
         code = _flushed(run_program(sys.argv[1:]))
-    except KeyboardInterrupt:  # a second one, while the first was being told
+    except KeyboardInterrupt:  # a second one, while the first is reported
         code = 130
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is ending the worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the worker is left to be ended
     sys.exit(code)
 
 
@@ -132,7 +115,7 @@ def run_program(arguments: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         _say(f"lhkit: {where}{error.strerror or error}")
         return 2
-    except Exception as error:  # noqa: BLE001 - the net below all commands
+    except Exception as error:  # noqa: BLE001 - defects are reported, not raised
         return _failed(_typed(error, arguments))
     return code if isinstance(code, int) else 0
 
@@ -150,19 +133,19 @@ def _typed(error: Exception, arguments: list[str]) -> LhkitError:
 
 
 def _say(line: str) -> None:
-    """Write a line to standard error, if that is possible; the exit code says it too."""
+    """Write a line to standard error, ignoring write errors: the exit code carries the outcome too."""
     with contextlib.suppress(OSError):
         say(line, err=True)
 
 
 def _show_warning(message: Warning | str, *_category_and_place: Any, **_source: Any) -> None:
-    """Write a warning that is for users as a message; where in lhkit it was given tells them nothing."""
+    """Write a warning without its place in the source."""
     _say(f"lhkit: warning: {message}")
 
 
 def _flushed(code: int) -> int:
-    """Write what is left of the output, and return the exit code that follows from it."""
-    if sys.stdout is None:  # closed before we began
+    """Flush standard output, and return the exit code; a failed flush changes code 0."""
+    if sys.stdout is None:  # closed by the parent process
         return code
     try:
         sys.stdout.flush()
@@ -170,7 +153,7 @@ def _flushed(code: int) -> int:
         gone = isinstance(error, BrokenPipeError)
         if not gone:
             _say(f"lhkit: the output cannot be written: {error.strerror or error}")
-        # Python flushes once more when it ends, and would make the exit code 120.
+        # Python flushes again at exit, and would change the exit code to 120.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return code or (READER_GONE if gone else 2)
     return code

@@ -1,4 +1,4 @@
-"""Options that several subcommands share: schedules with knobs and bindings, and limits."""
+"""Options that several subcommands share: schedules, microkernels and limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _PositiveNumber(click.FloatRange):
-    """A positive number; ``nan``, which no comparison refuses, is none."""
+    """A positive number; click's range check lets ``nan`` pass."""
 
     name = "number"
 
@@ -45,6 +45,17 @@ POSITIVE_NUMBER = _PositiveNumber(min=0, min_open=True)
 SEED = click.IntRange(min=0)
 
 
+function_option = click.option(
+    "--function", metavar="NAME", help="Function to run; needed where the payload has several."
+)
+
+
+def json_option(what: str) -> Callable[[F], F]:
+    """Return the option ``--json``; the command gets it as ``json_file``."""
+    message = f"Save {what} as JSON; - is standard output."
+    return click.option("--json", "json_file", metavar="FILE", help=message)
+
+
 def schedule_options(function: F) -> F:
     """Add the options of a schedule, the names in ``SCHEDULING``; see `load_scheduled`."""
     for option in (
@@ -52,10 +63,10 @@ def schedule_options(function: F) -> F:
             "--ops",
             multiple=True,
             metavar="FILE.py",
-            help="Load transform ops of one's own from this file (lhkit.own_ops).",
+            help="Load your own transform ops from this file (lhkit.own_ops).",
         ),
         click.option(
-            "--library", "libraries", multiple=True, metavar="FILE", help="Sequences to include from."
+            "--library", "libraries", multiple=True, metavar="FILE", help="File with sequences to include."
         ),
         click.option(
             "--bind",
@@ -67,16 +78,16 @@ def schedule_options(function: F) -> F:
         click.option(
             "--target",
             type=click.Choice(CHOICES),
-            help=f"Whose vectors defaults of knobs follow, and whose instructions kernels use if this CPU has "
-            f"them (default: {VARIABLE}, else this CPU).",
+            help="Instruction set for the defaults of knobs and, if this CPU has it, for kernels "
+            f"(default: {VARIABLE}, else this CPU).",
         ),
         click.option(
             "--allow-pass",
             "allow_passes",
             multiple=True,
             metavar="NAME",
-            help="Let the schedule run this compiler pass too, though it may try to write files or start"
-            " programs: what the worker's sandbox refuses stays refused.",
+            help="Allow the schedule to run this compiler pass, which may try to write files or start programs;"
+            " the worker's sandbox still applies.",
         ),
         click.option("--set", "settings", multiple=True, metavar="KNOB=VALUE", help="Set a knob."),
         click.option("--entry", metavar="NAME", help="Named sequence to apply (default: @__transform_main)."),
@@ -93,7 +104,7 @@ def microkernel_option(function: F) -> F:
         "given",
         multiple=True,
         metavar="NAME=FILE",
-        help="What runs for a microkernel that the schedule calls: FILE.c or FILE.py:FUNCTION.",
+        help="Implementation of a microkernel that the schedule calls: FILE.c or FILE.py:FUNCTION.",
     )
     @functools.wraps(function)
     def with_microkernels(*args: Any, given: tuple[str, ...], **options: Any) -> Any:
@@ -147,7 +158,7 @@ def load_scheduled(
     """Return the schedule that a path and the shared options describe; its own ops are loaded first."""
     for file in ops:
         load_own_ops(file, worker=worker, limits=limits)
-    # What the command line names is a file, also where its name would be text in Python.
+    # A string would be taken as the text of a schedule.
     schedule = load_schedule(
         Path(path),
         entry=entry,
@@ -165,18 +176,14 @@ def load_scheduled(
 def load_all_scheduled(
     paths: Sequence[str], *, settings: tuple[str, ...], worker: Worker | None = None, **options: Any
 ) -> list[Schedule]:
-    """Return several schedules with the shared options; each setting goes to those that have the knob.
-
-    Raises:
-        UsageError: A knob that none of them has, or options without a schedule.
-    """
+    """Return several schedules with the shared options; each setting goes to those that have the knob."""
     if not paths and (settings or any(options[name] for name in SCHEDULING if name != "settings")):
         raise usage_error(NEED_A_SCHEDULE)
     first = {**options}
     schedules = []
     for path in paths:
         schedules.append(load_scheduled(path, settings=(), worker=worker, **first))
-        first["ops"] = ()  # loaded by now
+        first["ops"] = ()  # loaded with the first schedule
     known = {knob.name for schedule in schedules for knob in schedule.knobs}
     for setting in settings:
         if (name := setting.partition("=")[0]) not in known:

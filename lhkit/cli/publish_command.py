@@ -53,5 +53,5 @@ def _published(source: Path, *, execute: bool, is_shipped: bool) -> PublishedNot
         return publish_notebook(source)
     if not is_shipped:
         return publish_notebook(source, run_in=source.parent)
-    with temporary_place("lhkit-publish-") as folder:  # what a notebook writes goes with it
+    with temporary_place("lhkit-publish-") as folder:  # files that notebooks write are removed with it
         return publish_notebook(source, run_in=folder)

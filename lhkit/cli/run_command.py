@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
     SEED,
+    function_option,
+    json_option,
     limit_options,
     load_scheduled,
     microkernel_option,
@@ -33,6 +35,7 @@ from lhkit.model.errors import Failure, LhkitError, usage_error
 from lhkit.model.file_io import open_input, write_file
 from lhkit.model.measurement import Verification
 from lhkit.model.signature import ArrayType, Function
+from lhkit.traces.record.trace_run import FAILURE_STATUSES
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import dtype_named
 
@@ -42,7 +45,7 @@ SCHEMA = "lhkit.run/1"
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A finished run: kernel, arguments after it, which of them changed, results, and how these compare."""
+    """A finished run: kernel, arguments after the call, which of them changed, results, verification."""
 
     kernel: Kernel
     arguments: list[Array]
@@ -54,7 +57,7 @@ class _Run:
 @click.command("run", epilog="Example: lhkit run data/matmul.mlir schedules/matmul_tile.mlir --set tile_m=32")
 @click.argument("payload")
 @click.argument("schedule", required=False)
-@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@function_option
 @click.option(
     "--arg", "args", multiple=True, metavar="FILE.npy", help="The next argument; others are generated."
 )
@@ -66,14 +69,14 @@ class _Run:
     metavar="N",
     help="Extent of every dynamic dimension of missing arguments.",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="What missing arguments are drawn from.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of missing arguments.")
 @click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
-@click.option("--json", "json_file", metavar="FILE", help="Save what happened as JSON; - is standard output.")
+@json_option("the outcome")
 @click.option(
     "--footprint",
     "with_footprint",
     is_flag=True,
-    help="Also say how much memory it takes: predicted, and counted in a second run.",
+    help="Also print its memory: predicted, and counted in a second run.",
 )
 @schedule_options
 @microkernel_option
@@ -138,7 +141,7 @@ def _run(
     elif any(scheduling.values()) or microkernels:
         raise usage_error(NEED_A_SCHEDULE, "lhkit run PAYLOAD SCHEDULE …")
     kernel = compile_kernel(payload, schedule, function=chosen.name, microkernels=microkernels, limits=limits)
-    # Generated once the compiler has taken their types.
+    # Generated after compilation, which checks their types.
     arguments = [*given, *default_arguments(payload, chosen, seed, extent=size)[len(given) :]]
     is_memref = [t.kind == "memref" for t in chosen.arguments]
     inputs = [a.copy() if m or payload.reference else a for a, m in zip(arguments, is_memref, strict=True)]
@@ -149,7 +152,7 @@ def _run(
 
 
 def _differ(one: Array, other: Array) -> bool:
-    """Return whether two arrays of one type differ in a bit; NaNs and zeros of either sign are told apart."""
+    """Return whether two arrays of one type differ bitwise."""
     first, second = (np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other))
     return not np.array_equal(first, second)
 
@@ -234,7 +237,7 @@ def _type_of(array: Any) -> dict[str, Any]:
 
 
 def _failed(payload: str, schedule: str | None, failure: Failure) -> dict[str, Any]:
-    status = {"crash": "crashed", "timeout": "timeout", "memory": "out-of-memory"}.get(failure.kind, "failed")
+    status = FAILURE_STATUSES.get(failure.kind, "failed")
     return {
         "schema": SCHEMA,
         "outcome": {"status": status, "kind": failure.kind, "message": failure.message},
@@ -269,5 +272,5 @@ def _describe(result: Any) -> str:
     wide = array.astype(np.float64) if array.dtype.name in ("bfloat16", "float16", "bool") else array
     if array.ndim == 0:
         return f"{shape} = {array}"
-    with np.errstate(invalid="ignore", over="ignore"):  # memory that was never written may hold signalling NaNs
+    with np.errstate(invalid="ignore", over="ignore"):  # uninitialized memory may hold signalling NaNs
         return f"{shape}, min {wide.min():.6g}, mean {wide.mean():.6g}, max {wide.max():.6g}"

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 import lhkit
 from lhkit.model.errors import usage_error
 
-# Options of ``lhkit bench`` that mean something for the suite, besides its own.
+# Options of ``lhkit bench`` that apply to the suite too.
 _SHARED = frozenset(
     ("payload", "schedules", "json_file", "target", "rounds", "seconds", "seed", "timeout", "memory")
 )
@@ -51,15 +51,13 @@ def suite_options(function: F) -> F:
         "--suite", "is_suite", is_flag=True, help="Time lhkit's families; arguments name some of them."
     )
     @click.option(
-        "--rival", "rivals", multiple=True, metavar="NAME", help="Beside this one only (with --suite)."
+        "--rival", "rivals", multiple=True, metavar="NAME", help="Compare with this rival only (with --suite)."
     )
     @click.option(
-        "--quick", "is_quick", is_flag=True, help="Small shapes, to see that all works (with --suite)."
+        "--quick", "is_quick", is_flag=True, help="Small shapes only, as a smoke test (with --suite)."
     )
     @click.option("--html", "html_file", metavar="FILE", help="Save a page with the plots (with --suite).")
-    @click.option(
-        "--table", "table_file", metavar="FILE", help="Families of one's own, as TOML (with --suite)."
-    )
+    @click.option("--table", "table_file", metavar="FILE", help="Your own families, as TOML (with --suite).")
     @functools.wraps(function)
     def with_suite(
         *args: Any,
@@ -83,7 +81,7 @@ def suite_options(function: F) -> F:
 
 
 def _given_options() -> frozenset[str]:
-    """Return the names of the options that stand on the command line."""
+    """Return the names of the options that were given explicitly."""
     context = click.get_current_context()
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return frozenset(name for name, source in sources.items() if source is ParameterSource.COMMANDLINE)

@@ -14,6 +14,8 @@ from lhkit.cli.options import (
     POSITIVE_NUMBER,
     SCHEDULING,
     SEED,
+    function_option,
+    json_option,
     limit_options,
     load_scheduled,
     microkernel_option,
@@ -37,11 +39,8 @@ from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.user_folders import homeless_note
 
-# What commands that sweep share: progress bars, and what becomes of sweeps without a sound variant.
-
-
 _CONFIRMING = "confirming"
-# If no variant is ok, this is what became of the sweep.
+# Failure kind of a sweep without a variant that is ok.
 _KINDS: dict[SweepStatus, FailureKind] = {
     "invalid-config": "usage",
     "schedule-failed": "definite",
@@ -54,9 +53,9 @@ _KINDS: dict[SweepStatus, FailureKind] = {
 
 
 def run_with_bars(found: Sweep) -> None:
-    """Run a sweep to its end; progress bars if somebody sees them, else a line where the second half begins."""
+    """Run a sweep with progress bars on a terminal, else with one line when the confirmation starts."""
     if not sys.stderr.isatty():
-        found.subscribe(_say_what_is_confirmed)
+        found.subscribe(_report_confirmation)
         return found.start()
     length = found.total or int(found.space.count())
     bars = contextlib.ExitStack()
@@ -69,7 +68,7 @@ def run_with_bars(found: Sweep) -> None:
             if step is None:
                 bar.update(event.record is not None, _best(event))
                 return
-            if bar.label != _CONFIRMING or bar.length != step.most:  # of each payload there is another
+            if bar.label != _CONFIRMING or bar.length != step.most:  # one per payload
                 bars.close()
                 bar = bars.enter_context(_bar(step.most, _CONFIRMING))
             bar.update(step.processes - bar.pos, f"{len(step.contenders)} in the race")
@@ -87,11 +86,11 @@ def _bar(length: int, label: str) -> Any:
         label=label,
         file=sys.stderr,
         item_show_func=lambda shown: shown or "",
-        show_eta=label != _CONFIRMING,  # how many processes it takes is not known
+        show_eta=label != _CONFIRMING,  # the number of processes is not known
     )
 
 
-def _say_what_is_confirmed(event: SweepEvent) -> None:
+def _report_confirmation(event: SweepEvent) -> None:
     step = event.confirming
     if step is not None and step.processes == 0:
         count = len(step.contenders)
@@ -107,11 +106,7 @@ def _best(event: SweepEvent) -> str:
 
 
 def refuse_failed_sweep(result: SweepResult) -> None:
-    """Raise if no variant is sound.
-
-    Raises:
-        LhkitError: None is; of the kind of the first failure.
-    """
+    """Raise the first failure if no variant is ok."""
     for status, failed in result.failures.items() if result.best is None else ():
         what = f"no variant is ok; the first is {status}: {failed[0].message}"
         raise error_for(Failure(kind=_KINDS[status], message=what))
@@ -137,22 +132,27 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     metavar="PAYLOAD",
     help="Sweep this payload too: best knobs for each, and one choice for all with its regret.",
 )
-@click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Leave out what does not meet it.")
+@click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Skip variants that violate this.")
 @click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid", show_default=True)
-@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="How many variants, known ones too.")
-@click.option("--seconds", type=POSITIVE_NUMBER, help="How long to try variants, once it is ready.")
-@click.option("--store", metavar="FILE", help="Keep the records here (default: in the state folder).")
-@click.option("--known", multiple=True, metavar="STORE", help="Take in the records of this store first.")
-@click.option("--fresh", is_flag=True, help="Try again what the store knows already.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Limit on the variants, known ones included.",
+)
+@click.option("--seconds", type=POSITIVE_NUMBER, help="Time limit for trying variants, without preparation.")
+@click.option("--store", metavar="FILE", help="File of the records (default: in the state folder).")
+@click.option("--known", multiple=True, metavar="STORE", help="Import the records of this store first.")
+@click.option("--fresh", is_flag=True, help="Measure variants again that the store has already.")
 @click.option(
     "--executor",
     metavar="WHERE",
     default="local",
     show_default=True,
-    help="Where: local, dask (a cluster of this machine), dask:ADDRESS (that of this scheduler).",
+    help="Executor: local, dask (a cluster on this machine) or dask:ADDRESS (of a scheduler).",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="What order and arguments follow from.")
-@click.option("--function", metavar="NAME", help="Function to run; needed where the payload has several.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the order and the arguments.")
+@function_option
 @click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core.")
 @click.option(
     "--confirm/--no-confirm",
@@ -166,14 +166,14 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     type=POSITIVE_NUMBER,
     default=CONFIRM_SECONDS,
     show_default=True,
-    help="How long that may take.",
+    help="Time limit of the confirmation.",
 )
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
-@click.option("--table", metavar="FILE", help="Save a row a variant: .csv, or .parquet (needs pyarrow).")
+@click.option("--table", metavar="FILE", help="Save one row per variant: .csv, or .parquet (needs pyarrow).")
 @click.option(
     "--by-payload", metavar="FILE", help="With --also: save the table from payload to knobs, .csv or .json."
 )
-@click.option("--json", "json_file", metavar="FILE", help="Save all records as JSON; - is standard output.")
+@json_option("all records")
 @schedule_options
 @microkernel_option
 @limit_options
@@ -198,8 +198,8 @@ def command(
 ) -> None:
     """Try the variants of SCHEDULE's knobs on PAYLOAD: verify and time each, and show the best.
 
-    Every variant is kept in the store as soon as it is done: a sweep that was stopped, interrupted or killed
-    goes on where it was. In the end the best few are timed again beside the default, until one wins or they
+    Every variant is kept in the store as soon as it is done: an interrupted sweep resumes where it
+    left off. In the end the best few are timed again beside the default, until one wins or they
     are declared equal. --timeout and --memory are for one variant.
     """
     if table is not None:
@@ -221,15 +221,18 @@ def command(
         try:
             run_with_bars(found)
         except KeyboardInterrupt:
-            _show(found.result(), None)
+            say(sweep_text(found.result()))
             raise
         finally:
-            _write(found.result(), json_file, None)
+            if json_file is not None:
+                write_json(json_file, [record_to_json(record) for record in found.result().records])
     finally:
         worker.close()
     result = found.result()
-    _show(result, json_file)
-    _write(result, None, best_file)
+    if json_file != "-":
+        say(sweep_text(result))
+    if best_file is not None and result.best is not None:
+        write_text(best_file, result.best_schedule())
     if table is not None:
         result.save(table)
     if by_payload is not None and result.best is not None:
@@ -249,16 +252,3 @@ def _load_payloads(
     if len(loaded) < len(paths):
         raise usage_error("--also: payloads are called as their files, and two have the same name")
     return loaded if len(paths) > 1 else next(iter(loaded.values()))
-
-
-def _show(result: SweepResult, json_file: str | None) -> None:
-    if json_file == "-":
-        return
-    say(sweep_text(result))
-
-
-def _write(result: SweepResult, json_file: str | None, best_file: str | None) -> None:
-    if json_file is not None:
-        write_json(json_file, [record_to_json(record) for record in result.records])
-    if best_file is not None and result.best is not None:
-        write_text(best_file, result.best_schedule())

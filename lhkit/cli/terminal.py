@@ -1,4 +1,4 @@
-"""What the command line says to people, on standard output and standard error."""
+"""Output of the command line: text, colours, progress and files, on standard output and error."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _STYLES: Mapping[str, dict[str, Any]] = {
 
 
 def say(text: object, *, nl: bool = True, err: bool = False) -> None:
-    """Write a text of any lines in its printable form."""
+    """Write a text in its printable form."""
     click.echo(_fitting(str(text), err=err), nl=nl, err=err)
 
 
 def say_line(line: Line, *, err: bool = False) -> None:
-    """Write a line with colours; they are left out where there is no terminal."""
+    """Write a line, coloured on a terminal."""
     styled = "".join(click.style(_fitting(p.text, err=err), **_STYLES[p.role]) for p in line)
     click.echo(styled.rstrip(), err=err)
 
 
 def show_progress(text: str) -> None:
-    """Write a text over the last line of a terminal, on standard error."""
+    """Overwrite the last line of the terminal, on standard error."""
     click.echo(f"\r\x1b[K{_fitting(text, err=True)}", nl=False, err=True)
 
 
@@ -56,25 +56,22 @@ def _fitting(text: str, *, err: bool) -> str:
 
 
 def replace_unencodable() -> None:
-    """Have standard output and error do the same with what others write to them: click's progress bars."""
+    """Replace unencodable characters in all output, such as that of progress bars."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 def say_usage_error(error: click.ClickException) -> None:
-    """Write what click says of a command line that it does not take."""
+    """Write click's message about a wrong command line."""
     shown = io.StringIO()
     error.show(file=shown)
     say(shown.getvalue(), nl=False, err=True)
 
 
-# Writing what was asked for on the command line; ``-`` is standard output.
-
-
 def write_text(path: str | Path, text: str) -> None:
-    """Write text as UTF-8; ``-`` is standard output: as it is into a pipe, in printable form on a terminal."""
-    # The name of a file may hold bytes that are no text.
+    """Write text as UTF-8; ``-`` is standard output: raw into a pipe, printable on a terminal."""
+    # A file name may hold bytes that do not decode.
     encoded = text.encode(errors="replace")
     if str(path) != "-":
         write_file(path, encoded)
@@ -90,10 +87,6 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 def check_single_stdout(*paths: str | None) -> None:
-    """Refuse more than one ``-``.
-
-    Raises:
-        UsageError: Two files would go to standard output.
-    """
+    """Refuse more than one ``-``."""
     if sum(path == "-" for path in paths) > 1:
         raise usage_error("only one file can go to standard output")

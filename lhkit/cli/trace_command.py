@@ -1,16 +1,17 @@
-"""``lhkit trace``: apply a schedule step by step and say what every handle was."""
+"""``lhkit trace``: apply a schedule step by step and report every handle."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lhkit.cli.options import limit_options, load_scheduled, schedule_options
+from lhkit.cli.options import json_option, limit_options, load_scheduled, schedule_options
 from lhkit.cli.terminal import check_single_stdout, say, say_line, write_text
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import load_payload
@@ -19,7 +20,7 @@ from lhkit.model.explanation import Repair
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_json import trace_to_json
-from lhkit.model.trace_record import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
+from lhkit.model.trace_record import Outcome, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
 from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.traces.diff.ir_html import ir_text
@@ -28,27 +29,18 @@ from lhkit.traces.diff.op_diff import ir_diff
 from lhkit.traces.opt.opt_binary import VARIABLE, opt_host
 from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.traces.record.trace_failure import failure_of
-from lhkit.traces.record.trace_run import trace_schedule
+from lhkit.traces.record.trace_run import FAILURE_STATUSES, trace_schedule
 from lhkit.traces.report.trace_text import trace_lines
 from lhkit.traces.warnings.warning_list import WARNING_KINDS
 from lhkit.worker.limits import Limits
 
-# Repairs as they follow a diagnosis on standard error.
-
-
 _MOST_REPAIRS = 2
-# Nobody waits longer for an error message; what was found until then is shown.
+# Time limit of the search for repairs; those found until then are shown.
 _SECONDS = 5.0
 
 
-def repaired_failure(failure: Failure, payload: Payload, schedule: Schedule, trace: Trace) -> Failure:
-    """Return how a trace failed, with the repairs that help."""
-    found = find_repairs(payload, schedule, trace, limit=_MOST_REPAIRS, seconds=_SECONDS)
-    return _with_repairs(failure, found)
-
-
-def load_with_repairs(payload: Payload) -> Callable[..., Schedule]:
-    """Return ``load_scheduled``, whose errors say with which repairs a schedule loads and passes a payload."""
+def _load_with_repairs(payload: Payload) -> Callable[..., Schedule]:
+    """Return ``load_scheduled`` whose errors list the repairs with which the schedule passes the payload."""
 
     def load(path: str, **options: Any) -> Schedule:
         try:
@@ -63,7 +55,7 @@ def load_with_repairs(payload: Payload) -> Callable[..., Schedule]:
 
 
 def _with_repairs(failure: Failure, repairs: Sequence[Repair]) -> Failure:
-    """Return a failure that says which repairs were tried and help, instead of advice that was not tried."""
+    """Replace the advice of a failure by the repairs that were tried and help."""
     if not repairs:
         return failure
     lines = ["Repairs that were tried on a copy of the schedule:"]
@@ -73,18 +65,10 @@ def _with_repairs(failure: Failure, repairs: Sequence[Repair]) -> Failure:
     return dataclasses.replace(failure, advice="\n".join(lines))
 
 
-_STATUSES: Mapping[str, OutcomeStatus] = {
-    "crash": "crashed",
-    "timeout": "timeout",
-    "memory": "out-of-memory",
-    "cancelled": "cancelled",
-}
-
-
 @click.command("trace", epilog="Example: lhkit trace data/fc_relu.mlir schedules/fc_relu_handles.mlir")
 @click.argument("payload")
 @click.argument("schedule")
-@click.option("--json", "json_file", metavar="FILE", help="Save the trace as JSON; - is standard output.")
+@json_option("the trace")
 @click.option("--html", "html_file", metavar="FILE", help="Save a page that steps through it; - likewise.")
 @click.option(
     "--markdown", "markdown_file", metavar="FILE", help="Save a report for an issue thread; - likewise."
@@ -92,7 +76,9 @@ _STATUSES: Mapping[str, OutcomeStatus] = {
 @click.option(
     "--diff", "diff", metavar="STEP", help="Print what a step did to the payload, op by op; or `all`."
 )
-@click.option("--reproducer", metavar="DIR", help="Save a folder that repeats it: texts, commands, versions.")
+@click.option(
+    "--reproducer", metavar="DIR", help="Save a folder that reproduces it: texts, commands, versions."
+)
 @click.option("--explorer", is_flag=True, help="Print a link that opens it in Compiler Explorer.")
 @click.option(
     "--no-warning",
@@ -123,9 +109,9 @@ def command(
 ) -> None:
     """Apply SCHEDULE to PAYLOAD step by step and record what each handle is.
 
-    Prints a row a step, every handle's death with its cause, and what is left at the end; with --json, --html,
-    --markdown, --diff, --reproducer or --explorer the trace takes that form instead. A schedule that fails is
-    followed by repairs that were tried on a copy of it.
+    Prints one row per step, every invalidated handle with its cause, and the final handles; with --json,
+    --html, --markdown, --diff, --reproducer or --explorer the trace takes that form instead. A schedule that
+    fails is followed by repairs that were tried on a copy of it.
     """
     repairs = not no_repairs and opt_host() is None
     check_single_stdout(json_file, html_file, markdown_file, "-" if explorer else None, "-" if diff else None)
@@ -155,7 +141,8 @@ def command(
     if explorer:
         say(trace.compiler_explorer_url())
     if (failure := failure_of(trace)) is not None:
-        raise error_for(repaired_failure(failure, loaded, scheduled, trace) if repairs else failure)
+        search = functools.partial(find_repairs, limit=_MOST_REPAIRS, seconds=_SECONDS)
+        raise error_for(_with_repairs(failure, search(loaded, scheduled, trace) if repairs else ()))
 
 
 def _diff(trace: Trace, step: str) -> IrDiff:
@@ -180,7 +167,7 @@ def _loaded(
 ) -> tuple[Payload, Schedule]:
     if opt_host() is None:
         loaded = load_payload(Path(payload), limits=limits)
-        load = load_with_repairs(loaded) if repairs else load_scheduled
+        load = _load_with_repairs(loaded) if repairs else load_scheduled
         return loaded, load(schedule, settings=settings, ops=ops, target=target, limits=limits, **scheduling)
     if settings or ops or target:
         asked = "--set" if settings else "--ops" if ops else "--target"
@@ -193,7 +180,7 @@ def _loaded(
 
 
 def _write(path: str, trace: Trace) -> None:
-    # Without indentation: snapshots make it long, and programs read it.
+    # Without indentation: snapshots make it long.
     write_text(path, json.dumps(trace_to_json(trace), separators=(",", ":")) + "\n")
 
 
@@ -202,12 +189,12 @@ def _write_page(path: str, trace: Trace) -> None:
 
 
 def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:
-    """Return the trace of what ended before the first step; its message says all that is known."""
+    """Return the trace of a failure before the first step."""
     return Trace(
         payload=SourceRecord(payload, ""),
         schedule=ScheduleRecord(schedule, "", ""),
         toolchain=Toolchain("", "", ""),
-        outcome=Outcome(_STATUSES.get(failure.kind, "failed"), None, failure.kind, failure.describe()),
+        outcome=Outcome(FAILURE_STATUSES.get(failure.kind, "failed"), None, failure.kind, failure.describe()),
         handle_records=(),
         step_records=(),
         elided=(),

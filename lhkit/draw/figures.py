@@ -1,4 +1,4 @@
-"""Figures as files: SVG for pages, PNG for readers that show nothing else, PDF for papers."""
+"""matplotlib figures as SVG, PNG and PDF, reproducible byte by byte."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# A dollar sign that matplotlib would take for the begin or the end of a formula.
+# matplotlib takes an unescaped dollar sign as the start or end of a formula.
 _FORMULA = re.compile(r"(?<!\\)\$")
 
 
@@ -31,7 +31,7 @@ def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def figure_svg(figure: Figure) -> str:
-    """Return a figure as an SVG element: the same bytes for the same figure, its text in the page's colour."""
+    """Return a figure as an SVG element: its text in the page's colour."""
     import matplotlib as mpl
 
     out = io.StringIO()
@@ -40,13 +40,13 @@ def figure_svg(figure: Figure) -> str:
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :]
-    # Black is what matplotlib draws by default; in a dark page it has to be light.
+    # matplotlib draws black by default; a dark page needs the ink of the theme.
     svg = re.sub(r"(stroke|fill): ?#000000", r"\1: currentColor", svg)
     return re.sub(r"<text(?![^>]*fill)", '<text fill="currentColor"', svg)
 
 
 def figure_png(figure: Figure) -> bytes:
-    """Return a figure as PNG on white, for readers that show nothing else."""
+    """Return a figure as PNG on white."""
     out = io.BytesIO()
     _take_texts_literally(figure)
     figure.savefig(out, format="png", dpi=150, facecolor="white")
@@ -54,7 +54,7 @@ def figure_png(figure: Figure) -> bytes:
 
 
 def figure_pdf(figure: Figure) -> bytes:
-    """Return a figure as PDF: the same bytes for the same figure."""
+    """Return a figure as PDF."""
     out = io.BytesIO()
     _take_texts_literally(figure)
     figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
@@ -62,10 +62,9 @@ def figure_pdf(figure: Figure) -> bytes:
 
 
 def _take_texts_literally(figure: Figure) -> None:
-    """Let no text of a figure be read as a formula; controls and bidirectional marks become escapes.
+    """Escape dollar signs, control and bidirectional characters in all texts but numeric tick labels.
 
-    Names in it come from files of strangers: between two dollar signs matplotlib looks for TeX, and raises
-    ValueError where there is none. Tick labels made of numbers alone stay what their formatter makes.
+    Names come from untrusted files, and matplotlib raises ValueError for bad TeX between two dollar signs.
     """
     from matplotlib.text import Text
     from matplotlib.ticker import FuncFormatter
@@ -75,7 +74,7 @@ def _take_texts_literally(figure: Figure) -> None:
         text.set_text(_literal(text.get_text()))
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
         labels = axis.get_major_formatter()
-        if isinstance(labels, FuncFormatter):  # what set_xticks and set_yticks make of given labels
+        if isinstance(labels, FuncFormatter):  # made by set_xticks and set_yticks
             axis.set_major_formatter(FuncFormatter(lambda x, at, made=labels: _literal(made(x, at))))
 
 
@@ -83,30 +82,19 @@ def _literal(text: str) -> str:
     return _FORMULA.sub(r"\\$", printable(text))
 
 
-# Labels that must not overlap: moved apart, as little as that takes.
-
-
 def spaced(places: Sequence[float], least: float, bounds: tuple[float, float]) -> tuple[float, ...]:
-    """Return places at least so far apart, in the same order, near where they were.
-
-    Labels that crowd are spread around their common middle, and pushed back inside of the bounds.
-
-    Args:
-        places: Where each would like to be.
-        least: The least distance of two; less where the bounds have no room for that.
-        bounds: The lowest and the highest place there is.
-    """
+    """Move labels apart to a least distance, keeping their order, as little as possible and within bounds."""
     low, high = bounds
     if len(places) > 1:
         least = min(least, (high - low) / (len(places) - 1))
     order = sorted(range(len(places)), key=lambda i: places[i])
-    # Runs of labels that touch: first place, and how many.
+    # Runs of touching labels: (first place, count).
     runs: list[tuple[float, list[int]]] = []
     for i in order:
         runs.append((places[i], [i]))
         while len(runs) > 1 and runs[-2][0] + least * len(runs[-2][1]) > runs[-1][0]:
             members = runs[-2][1] + runs[-1][1]
-            # The middle of the run is the mean of where its members would like to begin.
+            # The run is centred on the mean of the wanted places.
             start = sum(places[m] - least * n for n, m in enumerate(members)) / len(members)
             runs[-2:] = [(start, members)]
     found = [0.0] * len(places)

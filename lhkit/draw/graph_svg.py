@@ -1,4 +1,4 @@
-"""A graph that is laid out, as SVG and as text."""
+"""SVG and text of a laid-out graph."""
 
 from __future__ import annotations
 
@@ -21,18 +21,13 @@ from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 _MARK_SIZE = 11.0
 _LEGEND_HEIGHT, _LEGEND_GAP = 22.0, 18.0
 _ARROW = 7.0
-# A share of the scale of a quantity, from hardly there to full in one hue: it reads without colours too.
+# One hue from faint to full for a quantity, readable without colour vision.
 _HEAT_ROLE = "consumed"
-_LIGHTEST, _DARKEST = 0.06, 0.45  # texts stay readable in both themes
+_LIGHTEST, _DARKEST = 0.06, 0.45  # keeps texts readable in both themes
 
 
 def graph_svg(layout: GraphLayout, *, themed: bool = True) -> str:
-    """Return a graph as one SVG element.
-
-    Args:
-        layout: From `lhkit.draw.layered_layout.layout`.
-        themed: Carry the style sheet that follows the theme; without it the colours are the light ones.
-    """
+    """Return a graph as one SVG element."""
     legend, legend_width = _legend(layout.graph.legend)
     width = max(layout.width, legend_width)
     height = layout.height + (_LEGEND_HEIGHT if legend else 0.0)
@@ -163,7 +158,7 @@ def _goes_down(route: Route) -> bool:
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
-    """Return a way as a path: straight down, and curves that leave and arrive upright where it goes across."""
+    """Return a route as a path: straight down within layers, S-curves between them."""
     (x, y), *rest = points
     parts = [f"M{x:.5g} {y:.6g}"]
     for to_x, to_y in rest:
@@ -183,7 +178,7 @@ def _arrow_head(route: Route, role: str) -> str:
 
 
 def _strike(route: Route, role: str) -> str:
-    """Return two short strokes across the middle of a way: what goes here is dead."""
+    """Return two short strokes across the middle of a route: the mark of an invalid value."""
     points = route.points
     longest = max(range(len(points) - 1), key=lambda i: abs(points[i + 1][1] - points[i][1]))
     (x1, y1), (x2, y2) = points[longest], points[longest + 1]
@@ -214,7 +209,7 @@ def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:
 
 
 def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
-    """Return what signs and colours mean as a row, and how wide it is."""
+    """Return the legend as a row, and its width."""
     drawn, x = [], 12.0
     for entry in entries:
         swatch: dict[str, object] = {"x": x, "y": 6.0, "width": 12.0, "height": 12.0, "rx": 2.0}
@@ -233,7 +228,7 @@ def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
 
 
 def graph_text(graph: FlowGraph) -> str:
-    """Return a graph as text: nodes under the boxes that they lie in, with what goes from them where."""
+    """Return a graph as text: nodes nested under their boxes, with their edges."""
     leaving: dict[str, list[FlowEdge]] = defaultdict(list)
     for edge in graph.edges:
         leaving[edge.source].append(edge)

@@ -1,7 +1,7 @@
-"""Layered layout of graphs with boxes inside of boxes, from the inside out.
+"""Layered (Sugiyama) layout of compound graphs, from the inside out.
 
-A box that is laid out is a vertex of the box around it; an edge enters and leaves it at ports in its top and
-bottom. Nodes stand in layers, and edges cross from side to side between layers only, where no node is.
+A laid-out box is a vertex of the enclosing box; edges enter and leave it at ports in its top and bottom. Edges
+move sideways only between layers, where there are no nodes.
 """
 
 from __future__ import annotations
@@ -16,30 +16,27 @@ from lhkit.draw.layered_ranks import Layers, horizontal_centers, layers_of
 from lhkit.draw.svg import fitted, text_width
 from lhkit.model.flow_graph import FlowGraph, FlowNode
 
-# The inside of one box, laid out: layers from top to bottom, edges that pass between what stands in them.
-
-
 Point = tuple[float, float]
 Net = Hashable
 
 _GAP, _BEND_GAP = 22.0, 12.0
 _LAYER_GAP, _WIDEST_LAYER_GAP, _GAP_AN_ARC = 26.0, 110.0, 1.6
 _SPREAD = 24.0
-# What is left of an edge that is too long to be drawn; shorter than the gap between layers.
+# Length of the stub of an edge that is cut; shorter than the gap between layers.
 _STUB = 16.0
 _ROUNDING = 0.01
 
 
 @dataclass(slots=True)
 class Vertex:
-    """What stands in a layer: a node, a box that is laid out, or a port of the box around.
+    """A vertex of a layer: a node, a laid-out box, or a port of the enclosing box.
 
     Attributes:
         width: In pixels.
         height: What is drawn of it.
         below: Room for the labels of its ports.
-        entries: Where nets enter it, from its left; the others are spread over its top.
-        exits: Where nets leave it, from its left.
+        entries: Net → x at which it enters, from the left; other nets are spread over the top.
+        exits: Net → x at which it leaves, from the left.
     """
 
     width: float
@@ -61,7 +58,7 @@ class Arc:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where everything is: corners of vertices, ways of arcs, the size of it all."""
+    """Coordinates: corners of vertices, routes of arcs, the total size."""
 
     corners: tuple[Point, ...]
     ways: tuple[tuple[Point, ...], ...]
@@ -70,14 +67,7 @@ class Placed:
 
 
 def place(vertices: Sequence[Vertex], arcs: Sequence[Arc], first: Sequence[int], last: Sequence[int]) -> Placed:
-    """Lay out the inside of a box.
-
-    Args:
-        vertices: What stands in it.
-        arcs: Its edges; those of one net from one vertex share their way as far as they can.
-        first: Ports in its top.
-        last: Ports in its bottom.
-    """
+    """Lay out the inside of a box; arcs of one net from one vertex share their route as far as possible."""
     nets = {net: i for i, net in enumerate(dict.fromkeys(a.net for a in arcs))}
     ends = [(a.source, a.target) for a in arcs]
     layers = layers_of(len(vertices), ends, [nets[a.net] for a in arcs], first, last)
@@ -92,7 +82,7 @@ def place(vertices: Sequence[Vertex], arcs: Sequence[Arc], first: Sequence[int],
     for v, each in enumerate(vertices):
         rank = layers.ranks[v]
         room = bottoms[rank] - tops[rank] - each.height - each.below
-        # The highest fills its layer but for rounding, which must not turn the end of an edge around.
+        # The highest vertex fills its layer up to rounding, which must not reverse the end of an edge.
         y = tops[rank] + (room / 2 if room > _ROUNDING else 0.0)
         corners.append((centers[v] - each.width / 2, y))
     ways = _Router(layers, vertices, arcs, centers, corners, tops, bottoms).ways()
@@ -101,7 +91,7 @@ def place(vertices: Sequence[Vertex], arcs: Sequence[Arc], first: Sequence[int],
 
 
 def _heights(layers: Layers, vertices: Sequence[Vertex]) -> tuple[list[float], list[float]]:
-    """Return top and bottom of every layer; the more arcs lie between two, the farther they are apart."""
+    """Return top and bottom of every layer; gaps grow with the number of arcs in them."""
     count = len(layers.order)
     between = [0] * count
     for a, _ in layers.arcs:
@@ -116,7 +106,7 @@ def _heights(layers: Layers, vertices: Sequence[Vertex]) -> tuple[list[float], l
 
 
 class _Router:
-    """Ways of arcs: straight down through the layer that a vertex or bend stands in, across between layers."""
+    """Routes of arcs: straight down through layers, sideways between them."""
 
     def __init__(
         self,
@@ -134,7 +124,7 @@ class _Router:
         self._entries = self._spread_entries()
 
     def ways(self) -> tuple[tuple[Point, ...], ...]:
-        """Return the way of every arc, from its source to its target."""
+        """Return the route of every arc, from its source to its target."""
         return tuple([self._way(i) for i in range(len(self._arcs))])
 
     def _way(self, arc: int) -> tuple[Point, ...]:
@@ -163,7 +153,7 @@ class _Router:
         return way[::-1] if self._layers.turned[arc] else way
 
     def _spread_entries(self) -> list[float]:
-        """Return where each arc enters its lower end: at the port of its net, or spread over the top."""
+        """Return the x at which each arc enters its target: the port of its net, or spread over the top."""
         found = [0.0] * len(self._arcs)
         free: dict[int, list[tuple[float, int]]] = defaultdict(list)
         for i, chain in enumerate(self._layers.chains):
@@ -188,7 +178,7 @@ class _Router:
 
 
 def spread(count: int, width: float) -> list[float]:
-    """Return places for ports on a side of a width, about its middle."""
+    """Return evenly spaced ports around the middle of a side."""
     if count < 2:
         return [width / 2] * count
     apart = min(_SPREAD, max(width - 16, 0.0) / (count - 1))
@@ -196,14 +186,14 @@ def spread(count: int, width: float) -> list[float]:
 
 
 def _beside(ports: Sequence[float], count: int, width: float) -> list[float]:
-    """Return places for ends of edges on a side of a box, in the widest gap between the ports in it."""
+    """Return places for edge ends in the widest gap between the ports of a side."""
     borders = [0.0, *ports, width]
     left, right = max(itertools.pairwise(borders), key=lambda gap: gap[1] - gap[0])
     return [left + offset for offset in spread(count, right - left)]
 
 
 def _without_needless(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return a way without points that repeat, or that lie on a straight line down."""
+    """Drop points that repeat or lie on a vertical segment."""
     kept: list[Point] = []
     for point in points:
         if kept and kept[-1] == point:
@@ -227,7 +217,7 @@ _TITLE = ("title", "")
 
 @dataclass(frozen=True, slots=True)
 class NodePlace:
-    """A node with its texts as they fit, and its rectangle in pixels; ``depth`` counts the boxes around it."""
+    """A node with its fitted texts and its rectangle in pixels; ``depth`` is the number of enclosing boxes."""
 
     node: FlowNode
     title: str
@@ -242,7 +232,7 @@ class NodePlace:
 
 @dataclass(frozen=True, slots=True)
 class LabelPlace:
-    """The name of what leaves a node, beside the edge: left end of its base line, and an edge that it names."""
+    """An edge label: left end of its base line, and an edge that it names."""
 
     text: str
     x: float
@@ -252,12 +242,12 @@ class LabelPlace:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A piece of the way of edges, from top to bottom in general.
+    """A segment of the route of edges, usually from top to bottom.
 
     Attributes:
-        points: Its corners. Between two of them it goes straight down, or across between layers.
-        edges: The places in the graph of the edges that go this way.
-        arrives: True if the edges end with it; else it goes on behind the port of a box.
+        points: Its corners.
+        edges: Indices in the graph of the edges that share it.
+        arrives: Whether the edges end here; else they continue behind the port of a box.
     """
 
     points: tuple[Point, ...]
@@ -267,7 +257,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class GraphLayout:
-    """A graph with a place for everything; boxes stand before what is inside of them."""
+    """A graph with coordinates; boxes precede their contents."""
 
     graph: FlowGraph
     width: float
@@ -279,15 +269,10 @@ class GraphLayout:
 
 @functools.lru_cache(maxsize=_MOST_LAYOUTS)
 def layout(graph: FlowGraph) -> GraphLayout:
-    """Return where everything of a graph stands; asked again for an equal graph, the same value.
+    """Lay out a graph whose boxes precede their contents; memoized by value.
 
-    Args:
-        graph: The graph. A box has to stand before what is inside of it.
-
-    Returns:
-        A layout in which no two nodes overlap, what is inside of a box lies inside of its rectangle, and no
-        edge crosses a node that it neither touches nor enters. Where edges have tens of thousands of bends the
-        longest are cut: only their ends are drawn, and light with what they come from.
+    No two nodes overlap, the contents of a box lie in its rectangle, and no edge crosses a foreign node.
+    Beyond tens of thousands of bends the longest edges are cut: only their ends are drawn.
     """
     return _Layouter(graph).layout()
 
@@ -358,7 +343,7 @@ class _Layouter:
             at = self._nodes[at].parent
         return [*found, None]
 
-    # Sizes, from the inside out.
+    # Sizes, innermost first.
 
     def _measure(self, node: FlowNode) -> None:
         title, detail = self._texts(node)
@@ -394,7 +379,7 @@ class _Layouter:
                 (vertex.entries if kind == "in" else vertex.exits)[net] = left + x + 0.5
 
     def _place(self, box: str | None, title: Vertex) -> Placed:
-        """Lay out the inside of a box; edges that enter it keep clear of its title, which is a vertex then."""
+        """Lay out the inside of a box; with edges from above its title is a vertex, so that they avoid it."""
         ports = self._ports[box]
         is_entered = any(kind == "in" for kind, _ in ports)
         keys: list[object] = [*([_TITLE] if is_entered else []), *self._children[box], *ports]
@@ -411,7 +396,7 @@ class _Layouter:
         self._inside[box] = (placed, keys)
         return placed
 
-    # Places, from the outside in.
+    # Coordinates, outermost first.
 
     def _gathered(self) -> tuple[tuple[NodePlace, ...], tuple[Route, ...], tuple[LabelPlace, ...]]:
         nodes: dict[str, NodePlace] = {}
@@ -435,7 +420,7 @@ class _Layouter:
     def _route(
         self, points: list[Point], source: object, target: object, edges: list[int], box: NodePlace | None
     ) -> Route:
-        """Return a piece of a way; ports reach to the border of their box."""
+        """Return a segment of a route; ports are extended to the border of their box."""
         if box is not None:
             above, beside = self._heads[box.node.id]
             top = box.y + above
@@ -474,7 +459,7 @@ class _Layouter:
 
 
 def _shortened(label: str) -> str:
-    """Return a name that fits beside an edge; it is the end of a name that tells it from its like."""
+    """Shorten a label at its start: names of similar values differ at the end."""
     if text_width(label, LABEL_SIZE) <= _MOST_LABEL:
         return label
     return (
@@ -483,7 +468,7 @@ def _shortened(label: str) -> str:
 
 
 def _exits(width: float, rooms: list[float], is_labelled: bool) -> list[float]:
-    """Return where the edges of ports leave a node, so that the labels on their right have room."""
+    """Return the x of the exits of a node, with room for the labels on their right."""
     if len(rooms) < 2 or not is_labelled:
         return spread(len(rooms), width)
     at = (width - sum(rooms)) / 2

@@ -1,4 +1,4 @@
-"""Layers of a graph: which vertex stands in which, with bends where an arc passes one, and in what order."""
+"""Layers of a graph: ranks, bends of long arcs, crossing reduction and horizontal coordinates."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-# Where thousands of values live long, their ways are most of the picture: then the longest are cut.
+# With more bends than this, the longest arcs are cut.
 _MOST_BENDS = 40_000
 _SPANS = (400, 200, 100, 50, 25, 12, 6, 3)
-# More vertices without an arc than this stand in several layers.
+# More vertices without arcs than this are spread over several layers.
 _MOST_ALONE = 8
 
 
@@ -23,9 +23,9 @@ class Layers:
         ranks: The layer of each vertex; vertices from the given count on are bends.
         order: The vertices of each layer from left to right.
         arcs: The arcs between neighbouring layers.
-        chains: For each given arc its vertices from top to bottom, from where it parts from others of its net.
-        turned: For each given arc, whether it goes up.
-        cut: For each given arc, whether it is too long to be drawn; it has no bends.
+        chains: For each given arc its vertices from top to bottom, below the bends shared with its net.
+        turned: For each given arc, whether it is reversed (goes up).
+        cut: For each given arc, whether it is cut; it has no bends.
     """
 
     ranks: list[int]
@@ -39,14 +39,10 @@ class Layers:
 def layers_of(
     count: int, arcs: Sequence[tuple[int, int]], nets: Sequence[int], first: Iterable[int], last: Iterable[int]
 ) -> Layers:
-    """Return a graph in layers, with few crossings.
+    """Assign vertices to layers and order them with few crossings.
 
-    Args:
-        count: How many vertices it has, numbered from 0.
-        arcs: Pairs of different vertices.
-        nets: The net of each arc: arcs of one net and one source share their way as far as they can.
-        first: Vertices that stand in a layer before all others, and have no arcs to them.
-        last: Vertices that stand in a layer after all others, and have no arcs from them.
+    ``first`` and ``last`` are vertices of a layer before or after all others. Arcs of one net and one source
+    share their bends.
     """
     turned = _turned(count, arcs)
     forward = [(b, a) if back else (a, b) for (a, b), back in zip(arcs, turned, strict=True)]
@@ -58,7 +54,7 @@ def layers_of(
 
 
 def _turned(count: int, arcs: Sequence[tuple[int, int]]) -> list[bool]:
-    """Return which arcs have to be turned so that no circle is left: those back to a vertex on the way."""
+    """Return the back arcs of a depth-first search, whose reversal leaves no cycle."""
     leaving: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     for i, (a, b) in enumerate(arcs):
         leaving[a].append((i, b))
@@ -98,7 +94,7 @@ def _ranks(count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: 
     for v in in_turn:
         for w in after[v]:
             ranks[w] = max(ranks[w], ranks[v] + 1)
-    # What feeds more than it takes stands close to those that it feeds.
+    # Sources of more arcs than they receive move down to their targets.
     for v in reversed(in_turn):
         if after[v] and len(before[v]) < len(after[v]) and v not in first:
             ranks[v] = min(ranks[w] for w in after[v]) - 1
@@ -115,7 +111,7 @@ def _ranks(count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: 
 
 
 def _in_turn(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> list[int]:
-    """Return the vertices, each after those before it."""
+    """Return the vertices in topological order."""
     waiting = [len(b) for b in before]
     ready = [v for v, n in enumerate(waiting) if n == 0]
     for v in ready:  # grows
@@ -127,7 +123,7 @@ def _in_turn(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) ->
 
 
 def _cut(ranks: Sequence[int], arcs: Sequence[tuple[int, int]], nets: Sequence[int]) -> list[bool]:
-    """Return which arcs are not drawn, for being among the longest of too many long ones."""
+    """Return which arcs are cut: the longest, if there are too many bends."""
     spans = [ranks[b] - ranks[a] for a, b in arcs]
     for most in (max(spans, default=0), *_SPANS):
         longest: dict[tuple[int, int], int] = {}
@@ -142,14 +138,14 @@ def _cut(ranks: Sequence[int], arcs: Sequence[tuple[int, int]], nets: Sequence[i
 def _add_bends(
     layers: Layers, arcs: Sequence[tuple[int, int]], nets: Sequence[int], turned: Sequence[bool]
 ) -> None:
-    """Put a bend into every layer that an arc passes; arcs of a net share those of the longest."""
+    """Add a bend in every layer that an arc passes; arcs of a net share the bends of the longest."""
     trunks: dict[tuple[int, int], list[int]] = {}
     chains: dict[int, tuple[int, ...]] = {}
     joined: set[tuple[int, int]] = set()
     by_length = sorted(range(len(arcs)), key=lambda i: layers.ranks[arcs[i][0]] - layers.ranks[arcs[i][1]])
     for i in by_length:
         a, b = arcs[i]
-        # A turned arc has its source below: it shares nothing.
+        # A reversed arc has its source below, and shares no bends.
         key = (a, nets[i]) if not turned[i] else (-1 - i, nets[i])
         steps = layers.ranks[b] - layers.ranks[a]
         if layers.cut[i]:
@@ -168,7 +164,7 @@ def _add_bends(
 
 
 def _put_in_order(layers: Layers) -> None:
-    """Put the vertices of each layer in an order with few crossings, one connected part beside the other."""
+    """Order the vertices of each layer with few crossings, connected components side by side."""
     ranks = layers.ranks
     layers.order = [[] for _ in range(max(ranks, default=-1) + 1)]
     for part in _parts(len(ranks), layers.arcs):
@@ -196,7 +192,7 @@ def _parts(count: int, arcs: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 def _places(part: list[int], ranks: Sequence[int], arcs: Sequence[tuple[int, int]]) -> dict[int, float]:
-    """Return where the vertices of a connected part stand from left to right."""
+    """Return the vertices of a connected component by layer, from left to right."""
     if len(part) < 3:
         return {}
     from fast_sugiyama import from_edges
@@ -215,11 +211,11 @@ def _places(part: list[int], ranks: Sequence[int], arcs: Sequence[tuple[int, int
     parts = from_edges(
         own, dummy_vertices=True, ranking_type="up", transpose=False, vertex_spacing=1.0, check_layout=False
     )
-    # Ids are numbers here; the package takes words, too.
+    # The package accepts any ids.
     return {int(v): x for positions, *_ in parts for v, (x, _) in positions}
 
 
-# Where vertices of layers stand from left to right: long edges straight, nothing on anything.
+# Horizontal coordinates after Brandes and Köpf.
 
 
 Order = Sequence[Sequence[int]]
@@ -233,15 +229,7 @@ def horizontal_centers(
     gaps: Sequence[float],
     bends_from: int,
 ) -> list[float]:
-    """Return the center of every vertex.
-
-    Args:
-        order: The vertices of each layer from left to right.
-        arcs: Arcs from a layer to the next.
-        widths: The width of each vertex.
-        gaps: The gap that each vertex keeps to a side; between two, the mean of theirs.
-        bends_from: Vertices from this number on are bends, whose arcs stay straight before others do.
-    """
+    """Return the center of every vertex; vertices from ``bends_from`` on are bends, kept straight first."""
     place = [0] * len(widths)
     for layer in order:
         for i, v in enumerate(layer):
@@ -267,7 +255,7 @@ def horizontal_centers(
 
 
 def _conflicts(order: Order, above: Neighbours, place: Sequence[int], bends_from: int) -> set[tuple[int, int]]:
-    """Return the arcs that cross one between two bends, and give way to it."""
+    """Return the arcs that cross an inner segment (type 1 conflicts)."""
     bad: set[tuple[int, int]] = set()
     for upper, layer in itertools.pairwise(order):
         inner = [
@@ -289,7 +277,7 @@ def _conflicts(order: Order, above: Neighbours, place: Sequence[int], bends_from
 def _aligned(
     layers: Order, neighbours: Neighbours, place: Sequence[int], bad: set[tuple[int, int]]
 ) -> list[int]:
-    """Return the block of each vertex, as the vertex that it begins with."""
+    """Return the root of the block of each vertex (vertical alignment)."""
     root = list(range(len(place)))
     align = list(root)
     for layer in layers:
@@ -308,7 +296,7 @@ def _aligned(
 
 
 def _compact(order: Order, root: Sequence[int], widths: Sequence[float], gaps: Sequence[float]) -> list[float]:
-    """Return the center of each vertex: blocks as far left as can be, then closer to those right of them."""
+    """Return the center of each vertex by horizontal compaction to the left."""
     after: dict[int, dict[int, float]] = {v: {} for v in root}
     entering = dict.fromkeys(after, 0)
     for layer in order:
@@ -333,7 +321,7 @@ def _compact(order: Order, root: Sequence[int], widths: Sequence[float], gaps: S
 
 
 def _balanced(found: Sequence[Sequence[float]], widths: Sequence[float]) -> list[float]:
-    """Return the mean of the middle two of four, each moved to the narrowest of them."""
+    """Return the mean of the two median assignments, aligned to the narrowest of the four."""
     if not widths:
         return []
     edges = [

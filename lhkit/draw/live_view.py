@@ -1,4 +1,4 @@
-"""A picture of a value for a cell of a notebook, live where there is a kernel."""
+"""Drawings for notebook cells, live widgets where there is a kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import base64
 import os
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,16 +19,16 @@ from lhkit.draw.svg import drawing_id, svg_png
 from lhkit.draw.viewer import Pane, View, script, view_content, view_html, view_id, view_style
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_file
-from lhkit.model.knob import Knob, KnobValue
+from lhkit.model.knob import KnobValue
 from lhkit.model.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Set to 0 where notebooks run only to be kept as files.
+# Environment variable; 0 turns widgets off, for notebooks that are only executed.
 LIVE = "LHKIT_LIVE"
-# Characters of an SVG up to which its PNG has two pixels for one: larger pictures would make notebooks heavy.
+# The PNG of an SVG up to this many characters is rendered at twice the size.
 _SMALL = 24_000
 
 
@@ -73,13 +73,13 @@ class Drawing:
         """Write the picture as a file: the same bytes for the same value.
 
         Args:
-            path: The file; its suffix says the format: ``.svg``, ``.png``, and ``.pdf`` for figures of numbers.
+            path: The file; its suffix selects the format: ``.svg``, ``.png``, or ``.pdf`` for plots.
 
         Returns:
             Its path.
 
         Raises:
-            UsageError: There is no such format of it, or the file cannot be written.
+            UsageError: The format is not supported, or the file cannot be written.
         """
         file = Path(path)
         formats: dict[str, Callable[[], bytes]] = {
@@ -96,7 +96,6 @@ class Drawing:
         return file
 
     def _png(self, picture: str) -> bytes:
-        """Return the PNG of the drawing, whose SVG is given."""
         if self.png is not None:
             return self.png()
         zoom = 2.0 if len(picture) < _SMALL and not self.is_text else 1.0
@@ -111,9 +110,6 @@ class Drawing:
     def selection(self) -> Selection:
         """What is selected in the drawings of this trace; observe it, or set it."""
         return selection_of(self.view.key)
-
-
-# What is selected in the drawings of one trace, and the step that they show.
 
 
 _KINDS = ("step", "handle", "op")
@@ -139,11 +135,7 @@ class Selection(traitlets.HasTraits):
         return value
 
     def select(self, kind: str, ids: str) -> None:
-        """Select a step, handles or payload ops by id, in every live drawing.
-
-        Raises:
-            traitlets.TraitError: No such kind.
-        """
+        """Select a step, handles or payload ops by id, in every live drawing."""
         self.value = {"kind": kind, "id": ids}
 
     def clear(self) -> None:
@@ -152,14 +144,11 @@ class Selection(traitlets.HasTraits):
 
 
 def selection_of(key: str) -> Selection:
-    """Return the selection that the drawings with a key share; it lives as long as one of them does."""
+    """Return the selection shared by the live drawings of a key."""
     found = _SELECTIONS.get(key)
     if found is None:
         found = _SELECTIONS[key] = Selection()
     return found
-
-
-# A view as a widget, and how a picture in a notebook becomes live.
 
 
 class ViewWidget(anywidget.AnyWidget):
@@ -193,25 +182,20 @@ class ViewWidget(anywidget.AnyWidget):
         traitlets.link((shared, "step"), (self, "step"))
 
 
-# The widgets of pictures in this kernel's notebook, by the id of their view; the oldest close.
+# Widgets by the id of their view; the oldest are closed.
 _LIVE: dict[str, ViewWidget] = {}
 _MOST_LIVE = 100
 
 
 def is_live() -> bool:
-    """Return whether there is a kernel with a notebook at its other end."""
+    """Return whether this process is a Jupyter kernel."""
     from IPython.core.getipython import get_ipython
 
     return getattr(get_ipython(), "kernel", None) is not None
 
 
 def make_live(view: View, make: Callable[[], ViewWidget] | None = None) -> ViewWidget:
-    """Let pictures of a view in the notebook become live; one widget serves all pictures of equal views.
-
-    Args:
-        view: The view.
-        make: Makes the widget where it is not a plain one.
-    """
+    """Make the pictures of a view live; one widget serves all pictures of equal views."""
     found = _LIVE.get(view_id(view))
     if found is None:
         found = _LIVE[view_id(view)] = make() if make else ViewWidget(view)
@@ -220,30 +204,14 @@ def make_live(view: View, make: Callable[[], ViewWidget] | None = None) -> ViewW
     return found
 
 
-# A view that follows knobs: Python draws again while a slider moves.
-
-
-# How long values are waited for: those that came while a picture was drawn are read, and the last one counts.
+# Debounce interval, so that only the newest of several queued values is drawn.
 _PAUSE_S = 0.02
 
 Redraw = Callable[[Mapping[str, KnobValue]], tuple[View | None, str]]
 
 
-def controls_of(knobs: Sequence[Knob]) -> list[dict[str, Any]]:
-    """Return a slider for each knob that lists numbers, a menu for one that lists anything else."""
-    return [
-        {"name": knob.name, "values": list(knob.options), "menu": not all(map(_is_number, knob.options))}
-        for knob in knobs
-        if len(knob.options) > 1
-    ]
-
-
-def _is_number(value: KnobValue) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def soon(act: Callable[[], None]) -> None:
-    """Act when messages that wait were read; at once where no loop reads any."""
+def debounce(act: Callable[[], None]) -> None:
+    """Act after the queued messages were read; at once without an event loop."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -256,30 +224,30 @@ class KnobView(ViewWidget):
     """A view with controls for knobs.
 
     Attributes:
-        controls: What can be moved, as `controls_of` says.
-        knobs: The value of every knob; set it, or move a slider, and the view is drawn again.
-        said: Why the view is not that of these values, or what is wrong with them; empty if nothing is.
+        controls: HTML of the controls, from `lhkit.draw.knob_control`.
+        knobs: The value of every knob; setting it, or moving a slider, redraws the view.
+        said: Why the view does not show these values; empty if it does.
     """
 
-    controls: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    controls = traitlets.Unicode().tag(sync=True)
     knobs = traitlets.Dict().tag(sync=True)
     said = traitlets.Unicode().tag(sync=True)
 
     def __init__(
         self,
         view: View,
-        controls: Sequence[Mapping[str, Any]],
+        controls: str,
         knobs: Mapping[str, KnobValue],
         redraw: Redraw,
-        later: Callable[[Callable[[], None]], None] = soon,
+        later: Callable[[Callable[[], None]], None] = debounce,
     ) -> None:
         super().__init__(view)
-        self.controls, self.knobs = list(controls), dict(knobs)
+        self.controls, self.knobs = controls, dict(knobs)
         self._redraw, self._later, self._is_due = redraw, later, False
         self.observe(self._follow, "knobs")
 
     def _follow(self, _: object) -> None:
-        # Values that come while a drawing is due are dropped: it takes the newest.
+        # A drawing that is due takes the newest values.
         if not self._is_due:
             self._is_due = True
             self._later(self._draw)
@@ -292,18 +260,8 @@ class KnobView(ViewWidget):
         self.said = said
 
 
-# Figures of matplotlib as drawings.
-
-
 def figure_drawing(name: str, title: str, figure: Figure, text: str) -> Drawing:
-    """Return a figure as a drawing.
-
-    Args:
-        name: What its pane is called in a page.
-        title: Its heading.
-        figure: The figure.
-        text: What it says, for a terminal.
-    """
+    """Return a matplotlib figure as a drawing."""
     svg = figure_svg(figure)
     view = View(drawing_id(name, svg), (Pane(name, title, svg, picture=svg),))
     return Drawing(view, text, lambda: svg, png=lambda: figure_png(figure), pdf=lambda: figure_pdf(figure))

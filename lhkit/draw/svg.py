@@ -1,4 +1,4 @@
-"""Elements of SVG and HTML: escaped text, colours by role, marks for the selection, ids that repeat."""
+"""Elements of SVG and HTML: escaped text, colours by role, selection marks, reproducible ids."""
 
 from __future__ import annotations
 
@@ -10,20 +10,15 @@ from pathlib import Path
 from lhkit.draw.theme import PAGE_STYLE, ROLES, SANS, theme_style
 from lhkit.model.printable import printable
 
-# Widths of a character as a share of the font size, a little generous: there is no font to ask.
+# Upper estimates of character widths in units of the font size.
 _MONO_WIDTH = 0.602
 _SANS_WIDTH = 0.56
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
-    """Return an element of markup.
+    """Return an element: ``class_`` is ``class``, underscores are hyphens, None and False are left out.
 
-    Args:
-        tag: Its name.
-        children: Markup inside of it; plain text goes through ``escaped`` first.
-        attributes: ``class_`` for ``class``, underscores for hyphens, None and False leave one out.
-            ``fill`` and ``stroke`` may name roles of the theme: they become the light colour, and a class that
-            follows it.
+    ``fill`` and ``stroke`` may name roles of the theme. Children are markup; plain text must be `escaped`.
     """
     classes = str(attributes.pop("class_", "") or "").split()
     written = []
@@ -35,7 +30,7 @@ def element(tag: str, *children: str, **attributes: object) -> str:
             value = ROLES[str(value)][0]  # noqa: PLW2901
         if isinstance(value, float):
             text = _number(value)
-        else:  # numbers hold nothing to escape
+        else:  # numbers need no escaping
             text = str(value) if isinstance(value, int) else escaped(str(value))
         written.append(f' {name.rstrip("_").replace("_", "-")}="{text}"')
     if classes:
@@ -48,21 +43,14 @@ def _number(value: float) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return plain text as markup; controls, which SVG may not hold, and marks that turn text are escapes."""
+    """Return plain text as markup; control and bidirectional characters become visible escapes."""
     return html.escape(printable(text))
 
 
 def marks(
     *, step: int | None = None, handles: Iterable[str] = (), ops: Iterable[str] = (), label: str = ""
 ) -> dict[str, object]:
-    """Return the attributes by which the selection finds an element and a keyboard reaches it.
-
-    Args:
-        step: Index of the step that it stands for.
-        handles: Ids of the handles that it stands for.
-        ops: Ids of the payload ops that it stands for.
-        label: What a screen reader says; elements without one are lit with the selection and not stopped at.
-    """
+    """Return the attributes of a selectable element; with a label the keyboard reaches it too."""
     found: dict[str, object] = {"data_step": step}
     found["data_handle"] = " ".join(handles) or None
     found["data_op"] = " ".join(ops) or None
@@ -72,26 +60,18 @@ def marks(
 
 
 def text_width(text: str, size: float, *, mono: bool = True) -> float:
-    """Return about how wide a text is, in the unit of its font size; never too little for Latin text."""
+    """Return an upper estimate of the width of Latin text, in the unit of the font size."""
     return len(text) * size * (_MONO_WIDTH if mono else _SANS_WIDTH)
 
 
 def fitted(text: str, width: float, size: float, *, mono: bool = True) -> str:
-    """Return a text that fits a width, its end given up for an ellipsis where it has to be."""
+    """Return a text cut to a width, with an ellipsis."""
     room = int(width / (size * (_MONO_WIDTH if mono else _SANS_WIDTH)))
     return text if len(text) <= room else f"{text[: max(room - 1, 0)]}…"
 
 
 def svg(width: float, height: float, *children: str, label: str, themed: bool = True) -> str:
-    """Return a drawing as one SVG element.
-
-    Args:
-        width: In pixels.
-        height: In pixels.
-        children: What is in it.
-        label: What it shows, for a reader that does not see it.
-        themed: Carry the style sheet that follows the theme; without it the colours are the light ones.
-    """
+    """Return a drawing as one SVG element; unthemed ones carry the light colours and no style sheet."""
     style = f"<style>{theme_style()}</style>" if themed else ""
     return element(
         "svg",
@@ -111,16 +91,11 @@ def svg(width: float, height: float, *children: str, label: str, themed: bool = 
 
 
 def svg_png(drawing: str, *, zoom: float = 2.0) -> bytes:
-    """Return an SVG made with ``themed=False`` as PNG on white: the same picture on every machine.
-
-    Args:
-        drawing: The SVG.
-        zoom: Pixels of the PNG for a pixel of the SVG.
-    """
+    """Return an SVG made with ``themed=False`` as PNG on white: the same picture on every machine."""
     import matplotlib as mpl
     import resvg_py
 
-    # matplotlib ships these fonts, so the picture does not hang on what a machine has installed.
+    # matplotlib ships these fonts, so the picture is the same on every machine.
     fonts = Path(mpl.get_data_path()) / "fonts" / "ttf"
     names = ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf", "DejaVuSansMono-Bold.ttf")
     return bytes(
@@ -138,12 +113,12 @@ def svg_png(drawing: str, *, zoom: float = 2.0) -> bytes:
 
 
 def drawing_id(*parts: str) -> str:
-    """Return an id for markup that is the same for the same drawing, and differs between drawings."""
+    """Return a hash of the given parts as an id for markup."""
     return "lh" + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
 
 
 def html_document(title: str, sections: Sequence[str], *, style: str = "") -> str:
-    """Return a page of its own with these sections, in the style of all pages and what is added to it."""
+    """Return a complete HTML page of these sections; ``style`` is added to the shared style sheet."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -1,4 +1,4 @@
-"""Tables: one record of cells, as text, HTML and CSV."""
+"""Tables as text, HTML and CSV; units of times and sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lhkit.model.sample_statistics import judge_noise, judge_run, summarize, val
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What to show: a header and rows of text; the first column is a name, the others are numbers."""
+    """A header and rows of text; the first column is left-aligned."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -26,7 +26,7 @@ class Table:
 def comparison_table(comparison: Comparison) -> Table:
     """Return the summary of a comparison: time, spread, rank, speed, throughput, compile time, check.
 
-    Throughput is there where it can be counted; its share is of the core's limit, measured in the same run.
+    Throughput is given if it can be counted, with its share of the core's limit measured in the same run.
     """
     header = ("", "median", "± MAD", "rank", f"speed vs {comparison.anchor}", "95 % interval")
     throughput = [("GFLOP/s (of FMA peak)", "gflops", "of_peak"), ("GB/s (of copy)", "gbytes", "of_copy")]
@@ -64,7 +64,7 @@ def format_share(share: float) -> str:
 
 
 def comparison_lines(comparison: Comparison) -> list[str]:
-    """Return what belongs under the table: the order, the noise, the limits, and how it was measured."""
+    """Return the lines under the table: order, noise, limits, and how it was measured."""
     lines = [f"order: {describe_order(rank_entries(comparison))}   ({ORDER_RULE})"]
     lines.append(f"noise: {judge_run(comparison).text}")
     lines += [f"  {v.name}: {v.text}" for v in judge_noise(comparison) if not v.is_quiet]
@@ -87,7 +87,7 @@ def _check(measurement: Measurement) -> str:
 
 
 def format_bytes(size: int) -> str:
-    """Return a size with the unit that fits, to three digits."""
+    """Format a size with three digits and a binary unit."""
     for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if size >= 1 << shift:
             return f"{size / (1 << shift):.3g} {unit}" if size < 1000 << shift else f"{size >> shift} {unit}"
@@ -95,7 +95,7 @@ def format_bytes(size: int) -> str:
 
 
 def format_range(number: Range, form: Callable[[int], str]) -> str:
-    """Return a number that is known, or its bounds."""
+    """Format an exact number, or its bounds."""
     if number.is_exact:
         return form(number.low)
     return (
@@ -104,7 +104,7 @@ def format_range(number: Range, form: Callable[[int], str]) -> str:
 
 
 def format_ns(time_ns: float) -> str:
-    """Return a time with three digits and the unit that fits it."""
+    """Format a time with three digits and a unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if time_ns >= size:
             return f"{time_ns / size:.3g} {unit}"
@@ -153,6 +153,3 @@ def samples_csv(comparison: Comparison) -> str:
         for (number, _), value in zip(m.samples_ns, values_ns(m), strict=True):
             writer.writerow([comparison.payload, m.name, number, round(value, 1), *facts, knobs])
     return out.getvalue()
-
-
-# Bytes for people.

@@ -1,7 +1,7 @@
-"""The colours of everything that is drawn: Okabe–Ito, told apart without colour vision too, light and dark.
+"""The colours of all drawings, light and dark: the Okabe–Ito palette, safe for colour blindness.
 
 Drawings name *roles* (``ink``, ``live``, ``erased``). A role is a pair of colours; where a style sheet reaches
-(notebook, page) the role follows its theme, elsewhere (a PNG, a paper) the light colour stands.
+(notebook, page) the role follows its theme, elsewhere (a PNG, a paper) it is the light colour.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SKY = "#56B4E9"
 PURPLE = "#CC79A7"
 GREY = "#7F7F7F"
 
-# What JupyterLab calls the same thing, so that drawings follow its theme; none where it has no such name.
+# JupyterLab's name of the role, so that drawings follow its theme.
 _JUPYTER = {"ink": "--jp-content-font-color1", "paper": "--jp-layout-color0", "panel": "--jp-layout-color1"}
 
 # role: (light, dark)
@@ -71,7 +71,7 @@ def theme_style() -> str:
         f".lh {{ {light} }}\n"
         "@media (prefers-color-scheme: dark) "
         f"{{ :root:not(:has(body[data-jp-theme-light])) .lh, :root.lh {{ {dark} }} }}\n"
-        # A drawing that is a file of its own brings its paper.
+        # A standalone SVG needs a background.
         ":root.lh { background: var(--lh-paper); }\n"
         f"body[data-jp-theme-light='false'] .lh {{ {dark} }}\n"
         f"[data-theme='light'] .lh, .lh[data-theme='light'] {{ {light} }}\n"
@@ -80,7 +80,7 @@ def theme_style() -> str:
     )
 
 
-# What answers to the selection carries data-step, data-handle or data-op; one script lights it.
+# Selectable elements carry data-step, data-handle or data-op.
 _SELECTION = """
 .lh [data-step], .lh [data-handle], .lh [data-op] { cursor: pointer; }
 .lh [tabindex]:focus-visible { outline: 2px solid var(--lh-selected); outline-offset: 1px; }
@@ -115,7 +115,7 @@ summary { cursor: pointer; padding: .3rem 0; }
 """.strip()
 
 
-# How IR and machine code look: colours by role of the theme, numbers and signs that are not copied.
+# The style of IR and machine code; line numbers and signs are not copied.
 
 
 def ir_style() -> str:
@@ -126,8 +126,8 @@ def ir_style() -> str:
     return _STYLE
 
 
-# Lines are <pre>, because what publishes notebooks drops spaces elsewhere.
-# Numbers and signs are generated content: the clipboard and the text of the page know nothing of them.
+# Lines are <pre>: exporters of notebooks collapse spaces elsewhere.
+# Numbers and signs are generated content, and so not copied.
 _STYLE = f"""
 .lh-ir {{ font: 12.5px/1.5 {MONO}; overflow: auto; max-width: 100%; border: 1px solid var(--lh-line);
   border-radius: 4px; margin: 0 0 12px; background: var(--lh-paper); color: var(--lh-ink); tab-size: 2; }}
@@ -199,7 +199,7 @@ _WORD = re.compile(
 
 @functools.lru_cache(maxsize=4096)
 def mlir_html(text: str) -> str:
-    """Return a piece of a line of MLIR as HTML; its text is the piece."""
+    """Return a fragment of MLIR as highlighted HTML."""
     made = []
     for match in _WORD.finditer(text):
         kind, word = match.lastgroup, html.escape(match[0])

@@ -1,8 +1,7 @@
-"""Views: panes of drawings with steps to go through and one selection, as data for the script and as HTML.
+"""Views: panes with shared steps and one selection, as JSON for the script and as static HTML.
 
-What a browser does with a view is written in ``lhkit/draw/static/lhkit.js``, for notebooks and pages alike;
-``parts.js`` beside it has what other widgets need too.
-What is shown without it (a saved notebook, a published one) is `view_html`.
+The script is ``lhkit/draw/static/lhkit.js``, for notebooks and pages alike, with ``parts.js`` that all widgets
+share. `view_html` is the static picture without it.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from lhkit.draw.svg import drawing_id, element, escaped, html_document
 from lhkit.draw.tables import Table, table_html
 from lhkit.draw.theme import ir_style, theme_style
 
-_STATIC = Path(__file__).parent / "static"
-# Below this many characters, packing costs more than it saves.
+_PACKAGE = Path(__file__).parents[1]
+# Shorter texts are not compressed.
 _PACK_FROM = 2000
 
 
@@ -91,14 +90,14 @@ class View:
 
 
 @functools.cache
-def static_text(name: str) -> str:
-    """Return the text of the script or the style sheet that all views share."""
-    return (_STATIC / name).read_text(encoding="utf-8")
+def static_text(name: str, room: str = "draw") -> str:
+    """Return a script or style sheet of a room."""
+    return (_PACKAGE / room / "static" / name).read_text(encoding="utf-8")
 
 
-def script(*names: str) -> str:
-    """Return scripts as one module: what all drawings share, then these files, in order."""
-    return "\n".join(static_text(name) for name in ("parts.js", *names))
+def script(*names: str, room: str = "draw") -> str:
+    """Return these scripts of a room as one module, behind the shared ``parts.js``."""
+    return "\n".join([static_text("parts.js"), *(static_text(name, room) for name in names)])
 
 
 def view_style() -> str:
@@ -129,12 +128,12 @@ def _pane_content(pane: Pane) -> dict[str, Any]:
 
 
 def packed(text: str, *, least: int = _PACK_FROM, level: int = 9) -> str | Mapping[str, str]:
-    """Return a text as the script unpacks it: itself, or compressed and in base64 where it is long.
+    """Return a text as the script unpacks it: itself, or zlib in base64 if it is long.
 
     Args:
         text: The text.
-        least: How many characters are long.
-        level: How hard to compress, from 1; what is not kept is sent sooner with less.
+        least: Characters from which it is compressed.
+        level: zlib level.
     """
     if len(text) < least:
         return text
@@ -168,7 +167,7 @@ def _pane_html(pane: Pane, start: int) -> str:
         shown = [f for f in pane.frames if f.at <= at] or [pane.frames[0]]
         inside = shown[-1].html
     if pane.picture:
-        # `hidden` is what stays of the drawing where style sheets go; then the image stands for it.
+        # `hidden` survives where style sheets are stripped; then the image is shown instead.
         prefix = "data:image/svg+xml;base64,"
         data = base64.b64encode(pane.picture.encode()).decode()
         style = "background:#fff;max-width:100%"
@@ -181,10 +180,7 @@ def _pane_html(pane: Pane, start: int) -> str:
     return element("section", heading, body, class_="lh-pane")
 
 
-# A view as one HTML file: no kernel, no network; it opens from disk and says how it was made.
-
-
-# What the script asks of a widget's model, for a page that has none.
+# A stand-in for the widget model on a page without a kernel.
 _STAND_IN = """
 const data = JSON.parse(document.getElementById("lh-data").textContent);
 const model = { get: (name) => data[name], set: (name, value) => { data[name] = value; },

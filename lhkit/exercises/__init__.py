@@ -11,15 +11,11 @@
 
 Which ones are solved is remembered in the user's state folder: `progress` has the table.
 
-- ``exercise``: An exercise as somebody meets it: what is asked, hints one at a time, a verdict on each
-  answer.
-- ``attempt``: An answer to an exercise, and what comes of it: the schedule, its trace, the kernel, the
-  numbers.
-- ``task``: Exercises as they lie in files: statement, stub, hints, solution, checks, and answers planted to
-  be wrong.
-- ``verdict``: What is said of an answer: findings, what to do next, and a picture of what the answer did.
-- ``answer_checks``: Looking at an answer: a function for each test that a check can name; each says what it
-  saw.
+- ``exercise``: Exercises for the reader: statement, hints, verdicts, and the record of solved ones.
+- ``attempt``: An answer to an exercise with its derived values: schedule, trace, kernel, numbers.
+- ``task``: Exercise files: statement, stub, hints, solution, checks, and planted wrong answers.
+- ``verdict``: Verdicts on answers: findings, the next step, and a picture of the effect of the answer.
+- ``answer_checks``: The tests of answers: one function per test name, each returning a finding.
 """
 
 from lhkit.exercises.exercise import Exercise, load, progress

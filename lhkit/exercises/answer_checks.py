@@ -1,4 +1,4 @@
-"""Looking at an answer: a function for each test that a check can name; each says what it saw."""
+"""The tests of answers: one function per test name, each returning a finding."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ from lhkit.model.trace_record import HandleChange
 from lhkit.traces.record.handle_history import display_names, payload_in_words, states_at_end
 from lhkit.traces.record.printed_ir import PrintedIr, PrintedOp, read_printed
 
-# Looking at what a schedule did: whether it passes, ops, lines, handles, warnings.
-
-
 _MOST_LINES = 4
 
 
@@ -32,14 +29,14 @@ def look_whether_it_passes(attempt: Attempt, check: Check) -> Finding:
         return Finding(check.says, False, str(attempt.unloaded))
     if attempt.passes:
         return Finding(check.says, True)
-    # Who takes a schedule of another payload meets its inner parts: its header says what it is for.
+    # The header of a shipped schedule names the payload that it is for.
     header = re.search(r"\A// (Payload: .*)", attempt.schedule.text)
     says = f"Its first line says what it is for. {header[1]}\n" if header else ""
     return Finding(check.says, False, says + attempt.trace.why().describe())
 
 
 def look_for_warnings(attempt: Attempt, check: Check) -> Finding:
-    """No step is suspicious; or none but of the kinds that the check's pattern does not match."""
+    """No step has a warning of a kind that the pattern matches."""
     said = [
         f"step {step.index} ({step.op}): {warning.kind}: {warning.message}"
         for step in attempt.trace.step_records
@@ -50,7 +47,7 @@ def look_for_warnings(attempt: Attempt, check: Check) -> Finding:
 
 
 def count_ops(attempt: Attempt, check: Check) -> Finding:
-    """So many payload ops of a name are left at the end, inside or outside of others if that is asked."""
+    """The final payload has a number of ops of a name, optionally inside or outside of others."""
     printed = read_printed(with_named_ops(attempt.trace.last_snapshot_text()))
     found = [op for op in printed.ops if op.name == check.op]
     fitting = [op for op in found if _lies_right(printed, op, check)]
@@ -70,7 +67,7 @@ def _lies_right(printed: PrintedIr, op: PrintedOp, check: Check) -> bool:
 
 
 def _around(printed: PrintedIr, op: PrintedOp) -> set[str]:
-    """Return the names of the ops around an op."""
+    """Return the names of the enclosing ops."""
     names, at = set(), op.parent
     while at >= 0:
         names.add(printed.ops[at].name)
@@ -79,12 +76,12 @@ def _around(printed: PrintedIr, op: PrintedOp) -> set[str]:
 
 
 def count_lines_of_payload(attempt: Attempt, check: Check) -> Finding:
-    """A pattern has so many places in the payload at the end."""
+    """A pattern has a number of matches in the final payload."""
     return _count_lines(with_named_ops(attempt.trace.last_snapshot_text()), check, "the payload")
 
 
 def count_lines_of_schedule(attempt: Attempt, check: Check) -> Finding:
-    """A pattern has so many places in the schedule as it is written."""
+    """A pattern has a number of matches in the text of the schedule."""
     try:
         text = with_named_ops(attempt.schedule.text)
     except LhkitError as error:
@@ -110,7 +107,7 @@ def _first(lines: list[str]) -> list[str]:
 
 
 def look_at_handle(attempt: Attempt, check: Check) -> Finding:
-    """A handle of this name is live at the end and points to so many ops of this name, and to nothing else."""
+    """A handle is live at the end and points to a number of ops of one name only."""
     trace, names = attempt.trace, display_names(attempt.trace)
     states = [
         change
@@ -123,11 +120,8 @@ def look_at_handle(attempt: Attempt, check: Check) -> Finding:
     change = states[-1]
     if change.state != "live":
         return Finding(check.says, False, trace.why(check.handle).sentence)
-    return Finding(check.says, _points_to(attempt, change, check), _says(attempt, check, change))
-
-
-def _says(attempt: Attempt, check: Check, change: HandleChange) -> str:
-    return f"{check.handle} points to {payload_in_words(attempt.trace, change)}."
+    seen = f"{check.handle} points to {payload_in_words(trace, change)}."
+    return Finding(check.says, _points_to(attempt, change, check), seen)
 
 
 def _points_to(attempt: Attempt, change: HandleChange, check: Check) -> bool:
@@ -137,14 +131,11 @@ def _points_to(attempt: Attempt, change: HandleChange, check: Check) -> bool:
     return set(kinds) == {check.op} and check.allows(kinds[check.op or ""])
 
 
-# Looking at what comes out: numbers, speed in the same run, memory, the variants that constraints leave.
-
-
 _MOST_POINTS = 4
 
 
 def compare_numbers(attempt: Attempt, check: Check) -> Finding:
-    """The kernel computes what the reference does."""
+    """The kernel agrees with the reference."""
     verification = attempt.verification
     if verification.ok:
         seen = f"The largest error is {verification.max_abs_error:.1e}, against {verification.against}."
@@ -153,7 +144,7 @@ def compare_numbers(attempt: Attempt, check: Check) -> Finding:
 
 
 def compare_speed(attempt: Attempt, check: Check) -> Finding:
-    """The kernel is at least so many times as fast as another one of the same run."""
+    """The kernel has a least speedup over another one in the same run."""
     if not attempt.verification.ok:
         return Finding(check.says, False, "A kernel with wrong numbers is not timed.")
     asked = check.least or 1.0
@@ -164,7 +155,7 @@ def compare_speed(attempt: Attempt, check: Check) -> Finding:
 
 
 def look_at_memory(attempt: Attempt, check: Check) -> Finding:
-    """A call asks for no more heap and stack than this."""
+    """A call stays within bounds of heap and stack."""
     footprint = attempt.kernel.footprint()
     counted = footprint.counted
     peak = counted.peak_bytes if counted is not None else footprint.predicted.peak_bytes.high
@@ -178,10 +169,7 @@ def look_at_memory(attempt: Attempt, check: Check) -> Finding:
 
 
 def look_at_hot_loop(attempt: Attempt, check: Check) -> Finding:
-    """The hottest loop of the machine code has so many instructions of a kind.
-
-    Where the target has no multiply-adds, the code that AVX2 would get is looked at instead.
-    """
+    """The hottest loop has a number of instructions of a kind, for AVX2 if the target has no multiply-adds."""
     kernel = attempt.kernel
     hottest = kernel.hot_loops(None if code_has_fma(kernel.target) else "avx2").loops[0]
     counts = {
@@ -194,7 +182,7 @@ def look_at_hot_loop(attempt: Attempt, check: Check) -> Finding:
 
 
 def call_function(attempt: Attempt, check: Check) -> Finding:
-    """A function of NumPy arrays computes what the payload does."""
+    """A function of NumPy arrays agrees with the payload."""
     try:
         given = attempt.given
     except LhkitError:
@@ -205,7 +193,7 @@ def call_function(attempt: Attempt, check: Check) -> Finding:
 
 
 def run_payload(attempt: Attempt, check: Check) -> Finding:
-    """A payload that was written takes the same arguments and computes the same."""
+    """An answered payload has the same signature and results."""
     wanted = [(t.shape, t.dtype) for t in attempt.exercise.payload.function().arguments]
     taken = [(t.shape, t.dtype) for t in attempt.kernel.function.arguments]
     if taken != wanted:
@@ -231,7 +219,7 @@ def _compare(attempt: Attempt, check: Check, given: tuple[np.ndarray, ...]) -> F
 
 
 def look_at_points(attempt: Attempt, check: Check) -> Finding:
-    """All points let through meet the check's pattern; or all that meet it are let through."""
+    """All points that the constraints allow meet the check's pattern, or the other way round."""
     kept = attempt.kept
     allowed = allowed_points(attempt.exercise.schedule, check.pattern or "")
     wrong = (
@@ -246,14 +234,14 @@ def look_at_points(attempt: Attempt, check: Check) -> Finding:
 
 
 Look = Callable[[Attempt, Check], Finding]
-# What is looked at whether or not the schedule applies.
+# Tests that do not need a schedule that applies.
 _ANY: frozenset[Test] = frozenset(("passes", "written", "guess", "computes", "same-numbers", "points"))
-# What needs a kernel, and so a schedule that passes.
+# Tests that need a kernel.
 _COMPILED: frozenset[Test] = frozenset(("numbers", "faster", "memory", "hot-loop"))
 
 
 def look_at(attempt: Attempt) -> tuple[Finding, ...]:
-    """Return what is found by each check of the attempt's exercise, in their order."""
+    """Return the findings of all checks of the exercise."""
     found: list[Finding] = []
     for check in attempt.exercise.task.checks:
         found += _guesses(attempt, check) if check.test == "guess" else [_look(attempt, check)]
@@ -261,7 +249,7 @@ def look_at(attempt: Attempt) -> tuple[Finding, ...]:
 
 
 def _look(attempt: Attempt, check: Check) -> Finding:
-    """Return what one check finds; an error of the compiler is something that was seen."""
+    """Run one check; a compiler error becomes its finding."""
     if check.test not in _ANY and attempt.unloaded is not None:
         return Finding(check.says, False, "The schedule cannot be applied.")
     if check.test in _COMPILED and not attempt.passes:
@@ -276,7 +264,7 @@ def _look(attempt: Attempt, check: Check) -> Finding:
 
 
 def _guesses(attempt: Attempt, check: Check) -> list[Finding]:
-    """Compare a guess entry by entry; what is right stays unsaid where the guess is wrong."""
+    """Compare a guess entry by entry, without disclosing the right values."""
     truth = TRUTHS[check.truth or ""](attempt.exercise)
     guess: Mapping[object, object] = attempt.answer
     choices = CHOICES.get(check.truth or "", ())

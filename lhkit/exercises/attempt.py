@@ -1,11 +1,11 @@
-"""An answer to an exercise, and what comes of it: the schedule, its trace, the kernel, the numbers."""
+"""An answer to an exercise with its derived values: schedule, trace, kernel, numbers."""
 
 from __future__ import annotations
 
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,41 +42,41 @@ _TAKEN: Mapping[AnswerKind, tuple[str, tuple[type, ...]]] = {
 }
 
 
-class Problem(Protocol):
-    """What an answer is judged by: the exercise without its hints and verdicts."""
+class Problem:
+    """The task that answers are checked against: an exercise without its hints and verdicts.
 
-    @property
-    def task(self) -> Task:
-        """The exercise as its file states it."""
-        ...
+    Attributes:
+        name: The name for `lhkit.exercises.load`.
+        task: The content of its file.
+    """
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-        ...
+    def __init__(self, name: str, task: Task) -> None:
+        self.name, self.task = name, task
 
-    @property
+    @functools.cached_property
     def payload(self) -> Payload:
-        """The payload that it is about."""
-        ...
+        """The payload of the exercise."""
+        return self.task.payload.payload()
 
-    @property
+    @functools.cached_property
     def schedule(self) -> Schedule:
-        """The schedule that it is about."""
-        ...
+        """The schedule of the exercise.
 
-    @property
+        Raises:
+            UsageError: The schedule is the answer.
+        """
+        if self.task.schedule is None:
+            raise usage_error(f"{self.name} comes without a schedule", "Writing one is the exercise.")
+        return self.task.schedule.schedule()
+
+    @functools.cached_property
     def trace(self) -> Trace:
-        """The trace of that schedule on the payload."""
-        ...
+        """The trace of its schedule on its payload."""
+        return trace_schedule(self.payload, self.schedule)
 
 
 class Attempt:
-    """An answer. What comes of it is made when it is asked for, once.
-
-    Attributes:
-        exercise: The exercise.
-        answer: As it was given.
+    """An answer; derived values are computed on demand and cached.
 
     Raises:
         UsageError: The answer is of another kind than the exercise takes.
@@ -96,18 +96,14 @@ class Attempt:
 
     @functools.cached_property
     def schedule(self) -> Schedule:
-        """The answer as a schedule.
-
-        Raises:
-            LhkitError: It cannot be loaded.
-        """
+        """The answer as a schedule."""
         if isinstance(self.answer, ScheduleBuilder):
             return self.answer.schedule(name="<yours>")
         return self.answer if isinstance(self.answer, Schedule) else load_schedule(self.answer, name="<yours>")
 
     @functools.cached_property
     def unloaded(self) -> LhkitError | None:
-        """Why the schedule cannot be loaded or applied at all, or None."""
+        """The error of loading or applying the schedule, or None."""
         try:
             _ = self.trace
         except LhkitError as error:
@@ -116,11 +112,7 @@ class Attempt:
 
     @functools.cached_property
     def trace(self) -> Trace:
-        """What the schedule does to the exercise's payload; of a guess, what the exercise's schedule does.
-
-        Raises:
-            LhkitError: It cannot be loaded, or not applied at all.
-        """
+        """The trace of the answered schedule; for other answers that of the exercise's schedule."""
         if self.exercise.task.answer != "schedule":
             return self.exercise.trace
         return trace_schedule(self.exercise.payload, self.schedule)
@@ -132,11 +124,7 @@ class Attempt:
 
     @functools.cached_property
     def kernel(self) -> Kernel:
-        """The exercise's payload compiled with the schedule, or the answered payload compiled.
-
-        Raises:
-            LhkitError: It cannot be compiled.
-        """
+        """The answered payload, or the exercise's payload with the answered schedule, compiled."""
         if self.exercise.task.answer == "payload":
             given = self.answer
             return compile_kernel(given if isinstance(given, Payload) else load_payload(given, name="<yours>"))
@@ -144,16 +132,12 @@ class Attempt:
 
     @functools.cached_property
     def plain(self) -> Kernel:
-        """The exercise's payload compiled as it stands."""
+        """The exercise's payload compiled without a schedule."""
         return compile_kernel(self.exercise.payload)
 
     @functools.cached_property
     def verification(self) -> Verification:
-        """How the numbers of the kernel compare with the reference.
-
-        Raises:
-            LhkitError: It cannot be compiled or run.
-        """
+        """The verification of the kernel against the reference."""
         return verify(self.kernel)
 
     @functools.cached_property
@@ -163,16 +147,12 @@ class Attempt:
 
     @functools.cached_property
     def expected(self) -> Arrays:
-        """What the exercise's payload gives for the inputs."""
+        """The results of the exercise's payload for the inputs."""
         return as_tuple(self.plain(*self.inputs))
 
     @functools.cached_property
     def given(self) -> Arrays:
-        """What the answer gives for the inputs: the function, or the compiled payload.
-
-        Raises:
-            LhkitError: The payload cannot be compiled, or does not take the inputs.
-        """
+        """The results of the answered function or payload for the inputs."""
         function = (
             self.kernel if self.exercise.task.answer == "payload" else cast("Callable[..., Any]", self.answer)
         )
@@ -181,30 +161,19 @@ class Attempt:
 
     @functools.cached_property
     def kept(self) -> list[dict[str, KnobValue]]:
-        """The variants of the exercise's schedule that the answered constraints let through.
-
-        Raises:
-            UsageError: One of the constraints cannot be read.
-        """
+        """The variants of the exercise's schedule that the answered constraints let through."""
         space = space_of(self.exercise.schedule, constraints=list(self.answer))
         return [dict(point) for point in space.points()]
 
     def speed_against(self, other: Source | None) -> tuple[str, float]:
-        """Return what another kernel is called, and how many times as fast as it the kernel is in the same run.
-
-        Args:
-            other: The schedule of the other; without one it is the unscheduled payload.
-
-        Raises:
-            LhkitError: One of them cannot be compiled.
-        """
+        """Return the name of another kernel, default the unscheduled one, and the speedup over it."""
         name = other.file if other is not None and other.file else "unscheduled"
         reference = compile_kernel(self.exercise.payload, other.schedule()) if other else self.plain
         times = fastest_ns({name: reference, YOURS: self.kernel})
         return name, times[name] / times[YOURS]
 
 
-# What guesses are compared with: found out by applying the exercise's schedule, never written down.
+# The truth for guesses, computed from the trace of the exercise's schedule.
 
 
 Truth = Mapping[str, str]
@@ -212,14 +181,14 @@ _WORDS = {"live": "live", "empty": "empty", "invalid": "dead"}
 
 
 def state_of_handles(exercise: Problem) -> Truth:
-    """Return what each handle but the root is at the end: live, empty or dead."""
+    """Return handle → final state (live, empty or dead), without the root."""
     names = display_names(exercise.trace)
     states = states_at_end(exercise.trace)
     return {names[h]: _WORDS[change.state] for h, change in states.items() if _is_written(exercise, h)}
 
 
 def cause_of_deaths(exercise: Problem) -> Truth:
-    """Return of each handle but the root the cause of its death, or ``live``."""
+    """Return handle → cause of its invalidation or ``live``, without the root."""
     names, died = display_names(exercise.trace), deaths(exercise.trace)
     return {
         names[h]: died[h].invalidation.cause if h in died else "live"
@@ -229,14 +198,14 @@ def cause_of_deaths(exercise: Problem) -> Truth:
 
 
 def payload_counts(exercise: Problem) -> Truth:
-    """Return to how many payload ops each handle but the root points at the end."""
+    """Return handle → number of payload ops at the end, without the root."""
     names = display_names(exercise.trace)
     states = states_at_end(exercise.trace)
     return {names[h]: str(len(c.payload)) for h, c in states.items() if _is_written(exercise, h)}
 
 
 def names_of_weights(exercise: Problem) -> Truth:
-    """Return what each constant of the payload is called as an argument."""
+    """Return constant → name of the argument made from it."""
     weights = exercise.payload.constants_to_arguments().function().weights
     return {w.resource: w.name for w in sorted(weights, key=lambda w: w.resource)}
 
@@ -250,7 +219,7 @@ def _is_written(exercise: Problem, handle: str) -> bool:
     return exercise.trace.handle(handle).defined_by >= 0
 
 
-# What may be guessed, where that is a choice among words.
+# The words among which a guess chooses.
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "states": tuple(_WORDS.values()),
     "deaths": (*get_args(Cause), "live"),

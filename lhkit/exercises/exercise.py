@@ -1,26 +1,20 @@
-"""An exercise as somebody meets it: what is asked, hints one at a time, a verdict on each answer."""
+"""Exercises for the reader: statement, hints, verdicts, and the record of solved ones."""
 
 from __future__ import annotations
 
 import datetime
-import functools
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.svg import escaped
 from lhkit.exercises.answer_checks import look_at
-from lhkit.exercises.attempt import Attempt
-from lhkit.exercises.task import Task, names, read_task
+from lhkit.exercises.attempt import Attempt, Problem
+from lhkit.exercises.task import names, read_task
 from lhkit.exercises.verdict import Note, Verdict, picture_of
 from lhkit.lessons.lesson_list import solved_exercises
-from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_whole
-from lhkit.model.payload import Payload
-from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.model.trace_record import Trace
-from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.user_folders import state_folder
 
 if TYPE_CHECKING:
@@ -29,23 +23,16 @@ if TYPE_CHECKING:
     from lhkit.exercises.verdict import Bundle, Finding
 
 
-# Which exercises are solved, remembered in the user's state folder.
-
-
 SCHEMA = "lhkit.exercises/1"
 
 
 def progress_file() -> Path:
-    """Return the file that remembers.
-
-    Raises:
-        OSError: The state folder cannot be used.
-    """
+    """Return the file of solved exercises; an `OSError` if there is no state folder."""
     return state_folder() / "exercises.json"
 
 
 def remember(name: str) -> str:
-    """Take note that an exercise is solved; return in a sentence how many are, or why it was not remembered."""
+    """Record an exercise as solved; return the progress, or the reason of a failure, as a sentence."""
     days = dict(solved_exercises())
     days.setdefault(name, datetime.date.today().isoformat())
     try:
@@ -57,7 +44,7 @@ def remember(name: str) -> str:
 
 
 def progress() -> pd.DataFrame:
-    """Return a row an exercise, by its name: its notebook, its title, and the day on which it was solved."""
+    """Return one row per exercise: name, notebook, title, and the day on which it was solved."""
     import pandas as pd
 
     days = solved_exercises()
@@ -69,17 +56,15 @@ def progress() -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("exercise")
 
 
-class Exercise(Showable):
-    """An exercise.
+class Exercise(Problem, Showable):
+    """An exercise: statement, stub, hints, solution and check.
 
     Attributes:
         name: What `load` calls it.
-        task: All that its file says of it.
+        task: The content of its file.
     """
 
-    def __init__(self, name: str, task: Task) -> None:
-        self.name, self.task = name, task
-        self._opened = 0
+    _opened = 0
 
     @property
     def statement(self) -> Note:
@@ -93,31 +78,6 @@ class Exercise(Showable):
     def stub(self) -> str:
         """The code to begin with."""
         return self.task.stub
-
-    @functools.cached_property
-    def payload(self) -> Payload:
-        """The payload that it is about."""
-        return self.task.payload.payload()
-
-    @functools.cached_property
-    def schedule(self) -> Schedule:
-        """The schedule that it is about.
-
-        Raises:
-            UsageError: The schedule is what has to be written.
-        """
-        if self.task.schedule is None:
-            raise usage_error(f"{self.name} comes without a schedule", "Writing one is the exercise.")
-        return self.task.schedule.schedule()
-
-    @functools.cached_property
-    def trace(self) -> Trace:
-        """The trace of its schedule on its payload.
-
-        Raises:
-            UsageError: As of `schedule`.
-        """
-        return trace_schedule(self.payload, self.schedule)
 
     def hint(self) -> Note:
         """Return the next hint; after the last one, the last again."""
@@ -151,7 +111,7 @@ class Exercise(Showable):
         return Verdict(self.name, findings, next_step, picture_of(attempt, findings))
 
     def _offer(self) -> str:
-        """Return in a sentence what there is to open."""
+        """Return a sentence about the next hint."""
         left = len(self.task.hints) - self._opened
         if left == 0:
             return f"No hints are left: `{self.name}.solution()` shows one way to do it."
@@ -176,24 +136,21 @@ def load(name: str) -> Exercise:
     return Exercise(name, read_task(name))
 
 
-# Exercises and verdicts as MIME bundles.
-
-
 _GREEN, _RED = "var(--jp-success-color0, #087a56)", "var(--jp-warn-color0, #b04a00)"
 
 
 def exercise_bundle(exercise: Exercise) -> Bundle:
-    """Return what is asked."""
+    """Return the statement of an exercise as a MIME bundle."""
     return note_bundle(exercise.statement)
 
 
 def note_bundle(note: Note) -> Bundle:
-    """Return a text, as Markdown where it can be shown."""
+    """Return a text as a MIME bundle with Markdown."""
     return {"text/markdown": note.markdown, "text/plain": note.markdown}
 
 
 def verdict_bundle(verdict: Verdict) -> Bundle:
-    """Return a verdict: its findings, what to do next, and the picture."""
+    """Return a verdict as a MIME bundle: findings, next step and picture."""
     picture = verdict.picture() if verdict.picture is not None else {"text/html": "", "text/plain": ""}
     rows = "".join(map(_row, verdict.findings))
     title = f"<b>{escaped(verdict.exercise)}: {'solved' if verdict.is_solved else 'not yet'}</b>"

@@ -1,7 +1,7 @@
-"""Exercises as they lie in files: statement, stub, hints, solution, checks, and answers planted to be wrong.
+"""Exercise files: statement, stub, hints, solution, checks, and planted wrong answers.
 
 A file is ``tasks/NN_name.toml``; NN is the number of the notebook that it belongs to, if that has one. The stub
-is a cell of that notebook, word for word. Solution and wrong answers are cells too, written as changes of it.
+is a cell of that notebook. Solution and wrong answers are edits of it.
 """
 
 from __future__ import annotations
@@ -44,14 +44,7 @@ Changes = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A payload or a schedule of an exercise: a generator with its sizes, a shipped file, or text.
-
-    Attributes:
-        maker: A function of `lhkit.payloads`.
-        sizes: What it is called with.
-        file: A file that comes with lhkit.
-        text: IR.
-    """
+    """A payload or a schedule: a function ``maker`` of `lhkit.payloads` with sizes, a shipped file, or text."""
 
     maker: str | None = None
     sizes: tuple[int, ...] = ()
@@ -75,11 +68,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that an answer has to meet.
+    """A requirement on an answer.
 
     Attributes:
-        says: What is asked, as the verdict names it.
-        test: How it is looked at; `lhkit.exercises.answer_checks` has a function for each.
+        says: Its name in the verdict.
+        test: The test; `lhkit.exercises.answer_checks` has a function for each.
         op: Payload ops of this name are counted (``ops``), or what a handle points to (``handle``), or what is
             counted in the hottest loop (``hot-loop``); for ``text``, its lines are shown if none is right.
         inside: Only those inside of an op of this name.
@@ -90,8 +83,8 @@ class Check:
         most: How many there may be at most; bytes for ``memory``.
         stack: Bytes that may be on the stack.
         than: The schedule to be faster than; without one, the unscheduled payload.
-        truth: What a guess is compared with; `lhkit.exercises.attempt` has a function for each.
-        advice: What to say where it is not met.
+        truth: The truth for a guess; `lhkit.exercises.attempt` has a function for each.
+        advice: Advice if it fails.
     """
 
     says: str
@@ -109,20 +102,20 @@ class Check:
     advice: str = ""
 
     def allows(self, count: float) -> bool:
-        """Return whether there are as many as there have to be, and no more than there may be."""
+        """Return whether a count is between ``least`` and ``most``."""
         least = 0.0 if self.least is None else self.least
         return least <= count and (self.most is None or count <= self.most)
 
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """An answer planted to be wrong.
+    """A planted wrong answer.
 
     Attributes:
-        name: What is wrong with it.
-        changes: The stub's changes.
-        fails: What is not met, as the verdict names it; all of it.
-        seen: Part of what the verdict says was seen.
+        name: The mistake.
+        changes: Edits of the stub.
+        fails: All checks that fail, as the verdict names them.
+        seen: A part of the verdict.
     """
 
     name: str
@@ -133,21 +126,18 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """An exercise as it lies in its file.
+    """The content of an exercise file.
 
     Attributes:
-        title: What it is called.
-        notebook: The notebook that it belongs to, without its suffix.
-        statement: What is asked, in Markdown.
-        answer: What `Exercise.check` takes.
+        notebook: Its notebook, without suffix.
+        statement: The task, in Markdown.
+        answer: The kind of argument of `Exercise.check`.
         stub: The cell to begin with.
-        teaches: Part of what the verdict on the stub says was seen.
-        hints: Each says more than the one before.
-        solution: Changes of the stub that solve it.
-        checks: What an answer has to meet.
-        wrong: Answers planted to be wrong.
-        payload: What it is about.
-        schedule: A schedule that it is about, or None.
+        teaches: A part of the verdict on the unchanged stub.
+        hints: From vague to specific.
+        solution: Edits of the stub that solve it.
+        wrong: Planted wrong answers.
+        schedule: The given schedule, or None if it is the answer.
     """
 
     title: str
@@ -164,15 +154,11 @@ class Task:
     schedule: Source | None = None
 
     def cell(self, changes: Changes) -> str:
-        """Return the stub with changes; each has one place in it.
-
-        Raises:
-            ValueError: A change has none, or several.
-        """
+        """Return the stub with changes; a `ValueError` unless each matches exactly once."""
         text = self.stub
         for before, after in changes:
             if text.count(before) != 1:
-                raise ValueError(f"{before!r} stands {text.count(before)} times in the stub of {self.title!r}")
+                raise ValueError(f"{before!r} occurs {text.count(before)} times in the stub of {self.title!r}")
             text = text.replace(before, after)
         return text
 
@@ -189,11 +175,7 @@ def names() -> tuple[str, ...]:
 
 @functools.cache
 def read_task(name: str) -> Task:
-    """Return an exercise as it lies in its file.
-
-    Raises:
-        UsageError: There is none of that name; the message has the nearest.
-    """
+    """Read an exercise; a usage error for an unknown name suggests similar ones."""
     path = _files().get(name)
     if path is None:
         near = difflib.get_close_matches(name, names(), 3) or names()

@@ -1,4 +1,4 @@
-"""What is said of an answer: findings, what to do next, and a picture of what the answer did."""
+"""Verdicts on answers: findings, the next step, and a picture of the effect of the answer."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Bundle = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The outcome of one check.
 
     Attributes:
-        says: What is asked.
+        says: The requirement.
         is_right: Whether the answer meets it.
-        seen: What was seen instead, or what shows that it is met; may have several lines.
+        seen: The observation; may have several lines.
     """
 
     says: str
@@ -37,13 +37,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Showable):
-    """What is said of an answer; it shows itself with a picture of what the answer did.
+    """The verdict on an answer, shown with a picture of its effect.
 
     Attributes:
         exercise: Name of the exercise.
-        findings: Everything that was looked at.
-        next_step: What to do next, in one sentence.
-        picture: Makes the MIME bundle of the picture, or None where there is nothing to draw.
+        findings: The outcomes of all checks.
+        next_step: The next step, in a sentence.
+        picture: Makes the MIME bundle of the picture; None if there is nothing to draw.
     """
 
     exercise: str
@@ -57,7 +57,7 @@ class Verdict(Showable):
         return all(finding.is_right for finding in self.findings)
 
     def describe(self) -> str:
-        """Return it as text: a line a finding, what was seen below it, what to do next."""
+        """Return the verdict as text: one line per finding with its observation, and the next step."""
         right = sum(finding.is_right for finding in self.findings)
         title = "solved" if self.is_solved else f"{right} of {len(self.findings)}"
         lines = [f"{self.exercise}: {title}"]
@@ -77,11 +77,7 @@ class Verdict(Showable):
 
 @dataclass(frozen=True, slots=True)
 class Note(Showable):
-    """A text of an exercise that a cell shows: the statement, a hint, a solution.
-
-    Attributes:
-        markdown: The text.
-    """
+    """A Markdown text of an exercise: statement, hint or solution."""
 
     markdown: str
 
@@ -94,18 +90,14 @@ class Note(Showable):
         return self.markdown
 
 
-# What an answer did, as a picture beside the verdict.
-
-
 _MOST_SHOWN = 6
 
 
 def picture_of(attempt: Attempt, findings: Sequence[Finding]) -> Callable[[], Bundle] | None:
-    """Return what makes the picture of an attempt, or None where there is nothing to draw.
+    """Return the renderer of an attempt's picture; None if there is nothing to draw.
 
-    A schedule: the lives of its handles if it failed, else what it did to the payload. A guess: the lives of
-    the handles, once it is right. Numbers: those asked for beside those that came. Constraints: the grid of
-    variants.
+    A schedule: the handle timeline if it failed, else the payload diff. A correct guess: the timeline. Numbers:
+    expected beside actual ones. Constraints: the grid of variants.
     """
     kind = attempt.exercise.task.answer
     if kind == "schedule":
@@ -133,7 +125,7 @@ def _static(drawing: Drawing) -> Bundle:
 
 
 def _numbers(attempt: Attempt) -> Bundle:
-    """Return a corner of the first result beside that which was asked for."""
+    """Return a corner of the first result beside the expected one."""
     expected, given = _corner(attempt.expected[0]), _corner(attempt.given[0])
     text = f"asked for:\n{expected}\nyours:\n{given}"
     return {"text/html": f"<pre>{html.escape(text)}</pre>", "text/plain": text}
@@ -146,7 +138,7 @@ def _corner(array: NDArray[Any]) -> str:
 
 
 def _grid(attempt: Attempt) -> Bundle:
-    """Return the variants of the first two knobs as a grid: which are let through, and which should be."""
+    """Return a grid of the first two knobs: variants that are allowed and that should be."""
     schedule = attempt.exercise.schedule
     rows, columns = schedule.knobs[:2]
     rule = attempt.exercise.task.checks[0].pattern or ""

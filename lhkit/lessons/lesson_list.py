@@ -1,7 +1,6 @@
-"""The shipped notebooks as lessons: a private copy of them, and how far its reader is.
+"""The shipped notebooks as lessons: the reader's private copy, and the progress in it.
 
-What was run is read from the copy itself, and what is solved from the file in the state folder in which
-exercises remember it. Nothing else is kept.
+Progress is derived from the outputs in the copy and from the solved exercises in the state folder.
 """
 
 from __future__ import annotations
@@ -18,10 +17,7 @@ from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import usage_error
 from lhkit.worker.user_folders import state_folder
 
-# A notebook as a lesson: what it is about, how long it takes, how far its reader is.
-
-
-# As it came; edited or partly run; every cell run and saved without an error.
+# Unchanged; edited or partly run; every cell run and saved without an error.
 LessonState = Literal["new", "begun", "run"]
 
 
@@ -30,13 +26,13 @@ class Lesson:
     """A notebook as a lesson.
 
     Attributes:
-        path: Where it lies below the folder of notebooks, with forward slashes.
+        path: Relative to the folder of notebooks, with forward slashes.
         title: Its first heading.
-        idea: What it is about, in a line.
-        minutes: How long it takes about, estimated from its texts, cells and exercises.
-        state: What its reader has done with the copy.
-        exercises: Names of the exercises in it, as in ``lhkit.exercises``.
-        solved: Those that are solved.
+        idea: Its topic in a line.
+        minutes: Estimated from its texts, cells and exercises.
+        state: State of the copy.
+        exercises: Names, as in ``lhkit.exercises``.
+        solved: The exercises that are solved.
     """
 
     path: str
@@ -76,21 +72,17 @@ def shipped_notebooks() -> tuple[Path, ...]:
 
 
 def lessons_in(folder: Path | None = None) -> tuple[Lesson, ...]:
-    """Return the shipped notebooks as lessons, in order, those of folders last.
-
-    Args:
-        folder: The private copy whose state they have; without one they are all new.
-    """
+    """Return the shipped notebooks as lessons, in order, those of folders last."""
     words = _words()
     solved = solved_exercises()
     return tuple(_lesson(source, folder, words, solved) for source in shipped_notebooks())
 
 
 def solved_exercises() -> Mapping[str, str]:
-    """Return the day on which each solved exercise was solved; none where nothing was remembered."""
+    """Return exercise → day on which it was solved."""
     try:
         data = _json_of(state_folder() / "exercises.json")
-    except OSError:  # no place for state
+    except OSError:  # there is no state folder
         return {}
     if not isinstance(data, dict) or data.get("schema") != _SOLVED_SCHEMA:
         return {}
@@ -110,18 +102,7 @@ def copy_notebooks(folder: Path) -> list[str]:
 
 
 def reset_notebook(folder: Path, name: str) -> Path | None:
-    """Make a notebook of the copy what it was when it was shipped.
-
-    Args:
-        folder: The private copy.
-        name: Its name, its number, or the start of its name.
-
-    Returns:
-        Where the edited one is kept, with a name of its own; None if nothing had been changed.
-
-    Raises:
-        UsageError: There is no such notebook, or several.
-    """
+    """Reset a notebook of the copy; return where the edited one is kept, None if it was unchanged."""
     copy_notebooks(folder)
     path = find_notebook(folder, name)
     source = shipped_folder("notebooks") / path.relative_to(folder)
@@ -134,11 +115,7 @@ def reset_notebook(folder: Path, name: str) -> Path | None:
 
 
 def find_notebook(folder: Path, name: str) -> Path:
-    """Return a shipped notebook of the copy by its name, its number, or the start of its name.
-
-    Raises:
-        UsageError: There is no such notebook, or several.
-    """
+    """Return a shipped notebook of the copy by its name, its number, or the start of its name."""
     names = [_below(source) for source in shipped_notebooks()]
     asked = name.removesuffix(".ipynb")
     found = [n for n in names if n == f"{asked}.ipynb"] or [n for n in names if n.startswith(asked)]
@@ -152,7 +129,7 @@ def _below(source: Path) -> str:
 
 
 def _free(path: Path) -> Path:
-    """Return a name beside a notebook that is not taken."""
+    """Return an unused name beside a notebook."""
     for number in range(1, 1000):
         kept = path.with_name(f"{path.stem}.{_SPENT}-{number}.ipynb")
         if not kept.exists():
@@ -161,7 +138,7 @@ def _free(path: Path) -> Path:
 
 
 def _words() -> Mapping[str, Mapping[str, Any]]:
-    """Return what is said of notebooks beside them: ``idea`` in a line, ``minutes`` where they are known."""
+    """Return notebook → {``idea``, ``minutes``} of ``lessons.json``."""
     data = _json_of(shipped_folder("notebooks") / WORDS_FILE)
     return data if isinstance(data, dict) else {}
 
@@ -186,7 +163,7 @@ def _lesson(
 
 
 def _opening(cells: list[tuple[str, str]]) -> tuple[str, str]:
-    """Return the first heading, and after it what is in italics at once or else the first sentence."""
+    """Return the first heading, and the italics or the first sentence behind it."""
     text = next((text for kind, text in cells if kind == "markdown"), "")
     heading, _, rest = text.partition("\n")
     sentence = re.match(r"\*[^*]+\*(?=\s|$)|[^*].*?[.?!](?=\s|$)", " ".join(rest.split()))
@@ -205,7 +182,7 @@ def _minutes(cells: list[tuple[str, str]], exercises: int) -> int:
 
 
 def _state(source: Path, copy: Path) -> LessonState:
-    """Return what was done with a copy; run means all cells of code, without an error in what is saved."""
+    """Return the state of a copy; ``run`` means all code cells, without an error in the saved outputs."""
     if not copy.exists() or copy.read_bytes() == source.read_bytes():
         return "new"
     notebook = _json_of(copy)
@@ -230,14 +207,11 @@ def _text(cell: Mapping[str, Any]) -> str:
 
 
 def _json_of(path: Path) -> Any:
-    """Return what a file holds; None where it is missing or damaged, as a file that others write may be."""
+    """Return the JSON of a file; None if it is missing or damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-
-
-# The page that ``lhkit lab`` opens: the lessons, and how far one is.
 
 
 _STATES: dict[LessonState, str] = {"new": "○", "begun": "◐ begun", "run": "● run"}
@@ -246,9 +220,7 @@ _DONE = "✓ done"
 
 def lessons_markdown(lessons: Sequence[Lesson]) -> str:
     """Return the page as Markdown, with links to the notebooks beside it."""
-    taught = [
-        lesson for lesson in lessons if "/" not in lesson.path
-    ]  # what lies in folders is there to be used
+    taught = [lesson for lesson in lessons if "/" not in lesson.path]  # notebooks in folders are no lessons
     done = sum(lesson.is_done for lesson in taught)
     solved = sum(len(lesson.solved) for lesson in taught)
     exercises = sum(len(lesson.exercises) for lesson in taught)
@@ -270,13 +242,7 @@ def lessons_markdown(lessons: Sequence[Lesson]) -> str:
 def lessons_table(
     lessons: Sequence[Lesson], *, link: Callable[[Lesson], str] | None = None, states: bool = True
 ) -> str:
-    """Return lessons as a table in Markdown.
-
-    Args:
-        lessons: What to list.
-        link: Where the link of a lesson leads; to its notebook, if not given.
-        states: Whether to say how far the reader is.
-    """
+    """Return lessons as a table in Markdown."""
     header = ["lesson", "what it is about", "minutes", *(["", "exercises"] if states else [])]
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
     for lesson in lessons:

@@ -42,12 +42,7 @@ class LhkitMagics(Magics):
     @argument("--reference", metavar="FILE.py:FUNCTION", help="What computes the same with NumPy.")
     @cell_magic
     def payload(self, line: str, cell: str) -> None:
-        """Load the cell as payload IR.
-
-        Raises:
-            UsageError: The name is none.
-            PayloadError: The cell does not parse or does not verify.
-        """
+        """Load the cell as payload IR."""
         given = parse_argstring(self.payload, line)
         name = _checked_name(given.name)
         self._keep(name, load_payload(_as_in_cell(cell), name=f"<{name}>", reference=given.reference))
@@ -61,21 +56,12 @@ class LhkitMagics(Magics):
     @argument("--payload", metavar="NAME", help="The variable with the payload to trace it on at once.")
     @cell_magic
     def schedule(self, line: str, cell: str) -> Trace | None:
-        """Load the cell as a schedule; with a payload, the trace is what the cell shows.
-
-        Raises:
-            UsageError: A name is none, no such entry or knob, or no such payload.
-            ScheduleError: The cell does not parse or does not verify.
-        """
+        """Load the cell as a schedule; with a payload, the trace is what the cell shows."""
         given = parse_argstring(self.schedule, line)
         name = _checked_name(given.name)
         payload = None if given.payload is None else self._payload_named(given.payload)
         schedule = load_schedule(
-            _as_in_cell(cell),
-            entry=given.entry,
-            bind=given.bind,
-            libraries=given.libraries,
-            name=f"<{name}>",
+            _as_in_cell(cell), entry=given.entry, bind=given.bind, libraries=given.libraries, name=f"<{name}>"
         )
         schedule = schedule.with_knobs(parse_settings(schedule.knobs, given.settings))
         self._keep(name, schedule)
@@ -103,5 +89,5 @@ def _checked_name(name: str) -> str:
 
 
 def _as_in_cell(cell: str) -> str:
-    """Return a cell's text with an empty line for the magic's, so that lines count as the cell shows them."""
+    """Prepend an empty line for the magic, so that line numbers are those of the cell."""
     return "\n" + cell

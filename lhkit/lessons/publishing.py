@@ -1,4 +1,4 @@
-"""Notebooks as web pages: every picture in place, and nothing that asks an address or needs a kernel."""
+"""Notebooks as self-contained web pages, without network access or a kernel."""
 
 from __future__ import annotations
 
@@ -29,15 +29,7 @@ class PublishedNotebook:
 
 
 def publish_notebook(path: Path, *, run_in: Path | None = None) -> PublishedNotebook:
-    """Return a notebook as one HTML page that asks nothing of any address.
-
-    Args:
-        path: The notebook; it is not changed.
-        run_in: Run it first in this folder, in a kernel of its own; None to take it as it is.
-
-    Raises:
-        UsageError: It is no notebook, or one of its cells fails.
-    """
+    """Return a notebook as one self-contained HTML page, run first in the folder ``run_in`` if given."""
     notebook = read_notebook(path)
     if run_in is not None:
         execute_notebook(notebook, path, run_in)
@@ -47,11 +39,7 @@ def publish_notebook(path: Path, *, run_in: Path | None = None) -> PublishedNote
 
 
 def read_notebook(path: Path) -> Any:
-    """Return the notebook in a file.
-
-    Raises:
-        UsageError: It is none.
-    """
+    """Return the notebook in a file."""
     import nbformat
 
     try:
@@ -71,7 +59,7 @@ def read_notebook(path: Path) -> Any:
 
 
 def without_widgets(notebook: Any) -> None:
-    """Take views and states of widgets out of a notebook: what is left of each output is its picture."""
+    """Remove the views and states of widgets from a notebook; the static picture of each output is left."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
@@ -85,16 +73,7 @@ def cells_sha256(notebook: Any) -> str:
 
 
 def execute_notebook(notebook: Any, path: Path, folder: Path) -> None:
-    """Run a notebook in place, in a kernel of its own, without live widgets.
-
-    Args:
-        notebook: What `read_notebook` returned; its outputs are written.
-        path: What to call it in messages.
-        folder: The working directory of the kernel.
-
-    Raises:
-        UsageError: One of its cells fails.
-    """
+    """Run a notebook in place, in a kernel of its own, without live widgets."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
@@ -110,7 +89,7 @@ def _exported(notebook: Any, title: str) -> str:
     from nbconvert import HTMLExporter
 
     exporter = HTMLExporter()  # type: ignore[no-untyped-call]
-    # What the template would fetch from elsewhere.
+    # Scripts that the template would fetch.
     for address in ("require_js_url", "mathjax_url", "jquery_url", "mermaid_js_url"):
         setattr(exporter, address, "")
     html, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": title}})

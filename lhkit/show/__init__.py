@@ -4,16 +4,13 @@ Each returns a `Drawing`. At the end of a notebook's cell it is a picture that a
 all drawings of one trace share what is selected; without a kernel it is the same picture.
 ``drawing.save(path)`` writes it as a file.
 
-- ``comparison_page``: One self-contained HTML page of a comparison: no kernel, no network, and it says how it
-  was made.
-- ``trace_view``: A trace as a view: its handles, its steps, and the payload after each of them.
-- ``value_views``: Payloads, schedules, kernels and measurements as views: texts with their colours, and
-  samples as dots.
-- ``number_figures``: Figures of numbers: bars, rooflines, sizes, op counts, live buffers; in matplotlib, also
-  for papers.
-- ``trace_pictures``: Drawings of traces, payloads and kernels, of which parts can be selected.
-- ``cell_bundles``: How values show themselves at the end of a cell: each as a MIME bundle of HTML, SVG, PNG
-  and text.
+- ``comparison_page``: A self-contained HTML page of a comparison, with its provenance.
+- ``trace_view``: Views and pages of traces: handles, steps, payload frames, graphs and tiles.
+- ``value_views``: Views of payloads, schedules, kernels, measurements, graphs, tiles and machine code.
+- ``number_figures``: Plots: speed bars, rooflines, throughput, op counts, live buffers and sweeps, with
+  matplotlib.
+- ``trace_pictures``: Selectable drawings of traces, payloads and kernels.
+- ``cell_bundles``: MIME bundles of values at the end of a cell: HTML, SVG, PNG and text.
 """
 
 from lhkit.draw.live_view import Drawing

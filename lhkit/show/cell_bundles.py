@@ -1,4 +1,4 @@
-"""How values show themselves at the end of a cell: each as a MIME bundle of HTML, SVG, PNG and text."""
+"""MIME bundles of values at the end of a cell: HTML, SVG, PNG and text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def trace_bundle(trace: Trace) -> dict[str, Any]:
 
 
 def trace_drawing(trace: Trace, facts: PageFacts | None = None) -> Drawing:
-    """Return all drawings of a trace as one; those that only a worker knows are given."""
+    """Return all drawings of a trace as one; ``facts`` are the drawings that need a worker."""
     text = plain_text(trace_lines(trace))
     view = whole_trace_view(trace, known_help(), facts)
     return Drawing(view, text, lambda: timeline_svg(timeline_drawing(trace), themed=False))
@@ -65,7 +65,7 @@ def _text_drawing(view: View, words: str, text: str) -> Drawing:
 
 
 def kernel_bundle(kernel: Kernel) -> dict[str, Any]:
-    """Return a kernel as a MIME bundle: what its hot loops do, and the schedule that made them."""
+    """Return a kernel as a MIME bundle: its hot loops and its schedule."""
     what = schedule_words(kernel.schedule) if kernel.schedule else "unscheduled"
     words = f"{kernel.function.describe()}, {what}, compiled in {kernel.compile_ns / 1e6:.0f} ms"
     hot = None

@@ -1,4 +1,4 @@
-"""One self-contained HTML page of a comparison: no kernel, no network, and it says how it was made."""
+"""A self-contained HTML page of a comparison, with its provenance."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from lhkit.sweeps.variant_record import SweepResult
 
 @dataclass(frozen=True, slots=True)
 class PageParts:
-    """What a page is made of.
+    """The contents of a page.
 
     Attributes:
-        title: Its heading.
-        summary: One paragraph: what is shown.
-        comparison: What was measured.
-        texts: Sources and IR to fold in, as (heading, text).
-        command: The command that makes the page again.
-        links: Pages beside it that say more, as (file, text).
+        summary: One paragraph under the title.
+        texts: Folded sources and IR, as (heading, text).
+        command: The command that repeats it.
+        links: Related pages, as (file, text).
         sweep: A sweep over the knobs of one of the schedules, or None.
     """
 
@@ -59,12 +57,7 @@ def render_page(parts: PageParts) -> str:
 
 
 def links_page(title: str, links: Sequence[tuple[str, str]]) -> str:
-    """Return a page that links to pages beside it.
-
-    Args:
-        title: Its heading.
-        links: (file, what it is called).
-    """
+    """Return a page of links, given as (file, text)."""
     return html_document(title, [f"<h1>{escaped(title)}</h1>", _linked(links)])
 
 
@@ -85,7 +78,7 @@ def _figure(comparison: Comparison) -> str:
 
 
 def _sweep(result: SweepResult) -> list[str]:
-    """Return the section of a sweep: its heat map, its best variants, and who won."""
+    """Return the section of a sweep: heat map, best variants, winner."""
     caption = f"The knobs of {result.schedule.source}: each variant was compiled, checked and timed."
     table = sweep_table(result)
     lines = "\n".join(sweep_lines(result))

@@ -1,4 +1,4 @@
-"""Figures of numbers: bars, rooflines, sizes, op counts, live buffers; in matplotlib, also for papers."""
+"""Plots: speed bars, rooflines, throughput, op counts, live buffers and sweeps, with matplotlib."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def speed(comparison: Comparison) -> Drawing:
     """Return how fast each entry is, as bars with 95 % intervals and shares of the core's limits.
 
     Args:
-        comparison: What was measured.
+        comparison: The comparison.
     """
     return figure_drawing(
         "speed", "Speed", draw_speed_bars(comparison), table_text(comparison_table(comparison))
@@ -45,7 +45,7 @@ def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Drawing:
         comparisons: One, or several by name, of one element type and one machine.
 
     Raises:
-        UsageError: They do not go together, or operations, bytes or limits are not known.
+        UsageError: They differ in type or machine, or operations, bytes or limits are not known.
     """
     figure = draw_roofline(comparisons)
     return figure_drawing(
@@ -55,11 +55,11 @@ def roofline(comparisons: Comparison | Mapping[str, Comparison]) -> Drawing:
 
 @public
 def throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "size") -> Drawing:
-    """Return GFLOP/s against size, a line an entry, with the core's peak.
+    """Return GFLOP/s against size, one line per entry, with the core's peak.
 
     Args:
         comparisons: By size.
-        size_label: What the size is, with its unit.
+        size_label: Label of the size axis, with its unit.
 
     Raises:
         UsageError: There are none, or the operations of one cannot be counted.
@@ -76,7 +76,7 @@ def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Drawing:
     Args:
         trace: The trace.
         by: Count by ``dialect`` or by ``name``.
-        most: How many lines there are at most; the kinds with the fewest ops share the last.
+        most: Limit on the number of lines; the kinds with the fewest ops share the last.
 
     Raises:
         UsageError: ``by`` is neither, or ``most`` is not from 2 to 6.
@@ -88,7 +88,7 @@ def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Drawing:
 
 @public
 def live_buffers(kernel: Kernel) -> Drawing:
-    """Return which buffers a call of a kernel holds from where to where, and the peak.
+    """Return the lifetimes of the buffers of a call, and the peak.
 
     Nothing runs: buffers and their sizes are predicted. ``kernel.footprint()`` also counts them in a run.
 
@@ -104,21 +104,18 @@ def live_buffers(kernel: Kernel) -> Drawing:
     )
 
 
-# Pictures of sweeps.
-
-
 _TITLES = {"knobs": "Knobs", "history": "Best so far", "outcomes": "Outcomes"}
 
 
 @public
 def sweep(result: SweepResult | Sweep, *, kind: SweepFigure = "knobs") -> Drawing:
-    """Return what a sweep found, or has found so far.
+    """Return the results of a sweep, also of a running one.
 
     Args:
         result: The result, or the sweep itself.
         kind: ``knobs``: heat maps of up to three knobs (the third gives a map for each of its values), else
             parallel coordinates with the importance of knobs; ``history``: the best so far after each variant;
-            ``outcomes``: how many variants ended in which way, with what most of them said.
+            ``outcomes``: the number of variants by status, with the most frequent message.
 
     Raises:
         UsageError: There is no such kind, or no knob was varied.

@@ -1,4 +1,4 @@
-"""Drawings of traces, payloads and kernels, of which parts can be selected."""
+"""Selectable drawings of traces, payloads and kernels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lhkit.draw.graph_svg import graph_svg, graph_text
+from lhkit.draw.knob_control import knob_control
 from lhkit.draw.layered_layout import layout
 from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 @public
 def timeline(trace: Trace) -> Drawing:
-    """Return what happened to each handle: a row a handle, a column a step.
+    """Return the state of each handle over time: one row per handle, one column per step.
 
     Args:
         trace: The trace.
@@ -63,12 +64,12 @@ def timeline(trace: Trace) -> Drawing:
 
 @public
 def diff(trace: Trace, step: int | None = None, *, against: int | None = None) -> Drawing:
-    """Return what a step did to the payload, op by op; a slider goes to the other steps.
+    """Return the payload diff of a step, op by op, with a slider over the steps.
 
     Args:
         trace: The trace.
-        step: Which step, -1 for the payload as given; None for the one that failed, else the last.
-        against: Compare with the payload after this step instead of the one before; then there is no slider.
+        step: The step, -1 for the payload as given; None for the one that failed, else the last.
+        against: Compare with the payload after this step instead of the one before, without a slider.
 
     Raises:
         UsageError: There is no such step.
@@ -88,13 +89,13 @@ def graph(
     unfolded: Sequence[str] = (),
     quantity: Quantity | None = None,
 ) -> Drawing:
-    """Return what flows where: the handles between the steps of a schedule, or the values between payload ops.
+    """Return a dataflow graph: handles between the steps of a schedule, or values between payload ops.
 
     Args:
         shown: A trace, for its schedule; or a payload.
         step: With a trace: the payload after this step instead, with what the step created, changed and moved.
-        unfolded: Ids of payload ops to open in any case, large ones being folded.
-        quantity: A number of each payload op, shown as words and as depth of a colour.
+        unfolded: Ids of payload ops that are not folded, however large.
+        quantity: A number per payload op, shown as text and as colour depth.
 
     Raises:
         UsageError: The trace has no payload after that step.
@@ -131,15 +132,11 @@ def code(kernel: Kernel, target: str | None = None) -> Drawing:
 
     Args:
         kernel: The kernel.
-        target: Show the code that it would have for ``sse``, ``avx2`` or ``avx512``; this CPU need not have the
-            instructions.
+        target: Cross-compile for ``sse``, ``avx2`` or ``avx512``.
     """
     listing = kernel.listing(target)
     view, text = code_view(listing)
     return Drawing(view, text, lambda: text_picture("machine code", text), is_text=True)
-
-
-# All drawings of a trace as one, in a cell or as a file.
 
 
 @public
@@ -153,12 +150,12 @@ def page(trace: Trace) -> Drawing:
 
 @public
 def save_page(trace: Trace, path: str | os.PathLike[str], *, command: str | None = None) -> Path:
-    """Write a trace as one HTML file: no kernel, no network, steps to go through, one selection.
+    """Write a trace as one self-contained interactive HTML file.
 
     Args:
         trace: The trace.
-        path: Where; the file appears whole or not at all.
-        command: The command line to state instead of the one that repeats the trace.
+        path: The file, written atomically.
+        command: The command line to print instead of the one that repeats the trace.
 
     Returns:
         Its path.
@@ -171,10 +168,7 @@ def save_page(trace: Trace, path: str | os.PathLike[str], *, command: str | None
     return Path(path)
 
 
-# Tile pictures, also such that follow knobs.
-
-
-# Iterations to step through while knobs move: each takes some milliseconds to draw.
+# Frames of a picture with knobs; each takes some milliseconds to draw.
 _MOVING_ITERATIONS = 8
 
 
@@ -187,13 +181,13 @@ def tiles(
     shapes: Sequence[Sequence[int]] | None = None,
     knobs: bool = False,
 ) -> Drawing:
-    """Return what the iterations of the loops around a structured op touch of its operands.
+    """Return the parts of its operands that each iteration around a structured op touches.
 
     Args:
-        shown: A trace, or a payload as it stands.
+        shown: A trace, or a payload.
         op: A handle by name or id, a payload op by id or name, or a number among the linalg ops; None for the
             one with most work.
-        step: The step of the trace after which to look; None for the last at which the op was still there.
+        step: The step of the trace; None for the last after which the op exists.
         shapes: The shape of each argument, ``()`` for a scalar; needed where they are dynamic.
         knobs: With a kernel, add a slider or menu for each knob of the trace's schedule that lists its values:
             while it moves, the schedule is applied again and the picture follows.
@@ -211,7 +205,7 @@ def tiles(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Wanted:
-    """Which op, after which step, with which shapes."""
+    """The arguments of `tiles` without the trace."""
 
     op: str | int | None
     step: int | None
@@ -226,7 +220,7 @@ def _drawing(view: View, picture: TilePicture) -> Drawing:
 
 
 def _with_knobs(shown: Trace | Payload, wanted: _Wanted) -> Drawing:
-    from lhkit.draw.live_view import KnobView, controls_of
+    from lhkit.draw.live_view import KnobView
 
     given = shown.provenance if isinstance(shown, Trace) else None
     if not isinstance(shown, Trace) or given is None:
@@ -235,12 +229,13 @@ def _with_knobs(shown: Trace | Payload, wanted: _Wanted) -> Drawing:
             "Give a trace that was made here; one that was read from JSON holds no schedule.",
         )
     schedule = given.schedule
-    controls = controls_of(schedule.knobs)
-    if not controls:
+    knobs = [knob for knob in schedule.knobs if len(knob.options) > 1]
+    if not knobs:
         message = f"{schedule.source} has no knob that lists its values"
         raise usage_error(message, "Leave out knobs=True for the picture alone.")
     key, picture = trace_key(shown), wanted.picture(shown)
     view = _knob_view(key, picture, schedule.values)
+    controls = "".join(knob_control(knob, schedule.values[knob.name]) for knob in knobs)
 
     def live() -> KnobView:
         return KnobView(view, controls, schedule.values, functools.partial(_redrawn, given, wanted, key))
@@ -251,7 +246,7 @@ def _with_knobs(shown: Trace | Payload, wanted: _Wanted) -> Drawing:
 def _redrawn(
     given: Provenance, wanted: _Wanted, key: str, values: Mapping[str, KnobValue]
 ) -> tuple[View | None, str]:
-    """Return the picture with these values and what went wrong, for people."""
+    """Return the picture for knob values, and an error message."""
     try:
         trace = trace_schedule(given.payload, given.schedule, values)
         picture = wanted.picture(trace)

@@ -1,4 +1,4 @@
-"""A trace as a view: its handles, its steps, and the payload after each of them."""
+"""Views and pages of traces: handles, steps, payload frames, graphs and tiles."""
 
 from __future__ import annotations
 
@@ -37,18 +37,16 @@ from lhkit.traces.report.upstream_module import trace_command
 from lhkit.traces.timeline.handle_timeline import TimelineDrawing, timeline_drawing, timeline_html, timeline_svg
 from lhkit.worker.client import Worker
 
-# What the page of a trace draws that only a worker knows: graphs of its payloads and a tile picture.
-
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """Facts for the page of a trace; what is not there is not drawn.
+    """Drawings for the page of a trace that need a worker.
 
     Attributes:
         flows: The graph of the payload as given (step -1) and after each step that changed it, as (step, graph)
             in ascending order of steps.
         tiles: The tile picture of the op with most work, or None.
-        notes: Why something is not drawn, in sentences.
+        notes: Reasons for drawings that are left out.
     """
 
     flows: tuple[tuple[int, FlowGraph], ...] = ()
@@ -56,27 +54,21 @@ class PageFacts:
     notes: tuple[str, ...] = ()
 
 
-# Payloads to keep in a view: each costs some kilobytes of a page.
+# Limit on payload frames; each takes some kilobytes of a page.
 _MOST_FRAMES = 250
 _PAGE_ITERATIONS = 16
 _STATUS_WORDS = {"ok": "", "suppressed": " · failed, suppressed", "not-run": " · not run"}
 
 
 def trace_key(trace: Trace) -> str:
-    """Return an id that equal traces have in common: what was applied to what, and how it ended."""
+    """Return an id of a trace: a hash of payload, schedule, knobs and outcome."""
     schedule, outcome = trace.schedule, trace.outcome
     parts = (trace.payload.sha256, schedule.sha256, schedule.entry, repr(schedule.knobs))
     return drawing_id(*parts, outcome.status, str(outcome.failed_step), str(len(trace.step_records)))
 
 
 def trace_view(trace: Trace, panes: tuple[Pane, ...], start: int | None = None) -> View:
-    """Return a view of drawings of a trace, with its steps to go through.
-
-    Args:
-        trace: The trace.
-        panes: The drawings.
-        start: The step that is shown first; None for the one that failed, else the last that ran.
-    """
+    """Return a view of a trace; ``start`` None is the step that failed, else the last that ran."""
     names = display_names(trace)
     ends, held = _history(trace)
     at = start_step(trace) if start is None else start
@@ -106,7 +98,7 @@ def _short(op: str) -> str:
 def _history(
     trace: Trace,
 ) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[str, tuple[tuple[int, str], ...]], ...]]:
-    """Return when steps ended, and what handles pointed to from when on, as `View` has it."""
+    """Return `View.ends` and `View.held`: end positions of steps, and payload ops of handles over time."""
     ends: list[tuple[int, int]] = []
     held: dict[str, list[tuple[int, str]]] = {}
     for position, step in enumerate(trace.steps_by_end()):
@@ -128,7 +120,7 @@ def _op_of(reference: Reference) -> str | None:
 
 
 def failure_pane(trace: Trace) -> tuple[Pane, ...]:
-    """Return what went wrong, or nothing where all went well."""
+    """Return the failure, if there is one."""
     if trace.outcome.message is None:
         return ()
     text = element("div", escaped(trace.outcome.message), class_="lh-failure")
@@ -136,12 +128,12 @@ def failure_pane(trace: Trace) -> tuple[Pane, ...]:
 
 
 def timeline_pane(drawing: TimelineDrawing) -> Pane:
-    """Return what happened to each handle."""
+    """Return the handle timeline."""
     return Pane("timeline", "Handles", timeline_html(drawing), picture=timeline_svg(drawing, themed=False))
 
 
 def schedule_panes(trace: Trace, help: Mapping[str, str]) -> tuple[Pane, ...]:
-    """Return the text of the schedule and its libraries, linked to steps and handles; nothing if not known."""
+    """Return the schedule and its libraries, linked to steps and handles; empty without provenance."""
     given = trace.provenance
     if given is None:
         return ()
@@ -159,7 +151,7 @@ def steps_pane(trace: Trace, *, folded: bool) -> Pane:
 
 
 def payload_pane(trace: Trace) -> Pane:
-    """Return what each step did to the payload; of very many steps those that did something, which it says."""
+    """Return the payload diff of each step; of very many steps those with the largest change."""
     steps = _steps_with_frames(trace)
     frames = tuple(Frame(step, ir_html(ir_diff(trace, step))) for step in steps)
     left = len(trace.snapshots) - len(steps)
@@ -168,12 +160,12 @@ def payload_pane(trace: Trace) -> Pane:
 
 
 def against_view(trace: Trace, diff: IrDiff) -> View:
-    """Return a payload against that of any other step, which has no slider."""
+    """Return a diff between any two steps, without a slider."""
     return dataclasses.replace(trace_view(trace, (Pane("payload", "Payload", ir_html(diff)),)), steps=())
 
 
 def _steps_with_frames(trace: Trace) -> list[int]:
-    """Return the steps with a snapshot, in order; of too many those that changed most of the payload."""
+    """Return the steps with a snapshot; of too many those with the largest change."""
     steps = [s.step for s in trace.snapshots]
     if len(steps) > _MOST_FRAMES:
         kept = {-1, trace.outcome.failed_step, steps[-1]}
@@ -188,13 +180,7 @@ def _steps_with_frames(trace: Trace) -> list[int]:
 
 
 def whole_trace_view(trace: Trace, help: Mapping[str, str], facts: PageFacts | None = None) -> View:
-    """Return all drawings of a trace as one view.
-
-    Args:
-        trace: The trace.
-        help: What ops do, by their names.
-        facts: What only a worker knows, for graphs of payloads and tiles; None leaves them out.
-    """
+    """Return all drawings of a trace as one view; ``help`` maps ops to sentences, ``facts`` add drawings."""
     schedule = schedule_panes(trace, help)
     panes = (
         *failure_pane(trace),
@@ -210,7 +196,7 @@ def whole_trace_view(trace: Trace, help: Mapping[str, str], facts: PageFacts | N
 
 
 def _panes_of(trace: Trace, facts: PageFacts) -> list[Pane]:
-    """Return the drawings of facts, folded, and why some are not there."""
+    """Return the drawings of facts, folded, and the notes."""
     panes = []
     if facts.flows:
         frames = tuple(Frame(step, _flow_said(trace, step) + graph_svg(layout(f))) for step, f in facts.flows)
@@ -224,7 +210,7 @@ def _panes_of(trace: Trace, facts: PageFacts) -> list[Pane]:
 
 
 def _flow_said(trace: Trace, step: int) -> str:
-    """Return what a graph shows: it stays while later steps change nothing."""
+    """Return the caption of a graph, which is shown until the next step that changes the payload."""
     said = "The payload as given."
     if step >= 0:
         op = _short(trace.step_records[step].op)
@@ -235,14 +221,7 @@ def _flow_said(trace: Trace, step: int) -> str:
 def trace_page(
     trace: Trace, help: Mapping[str, str], facts: PageFacts | None = None, *, command: str | None = None
 ) -> str:
-    """Return a trace as one HTML file: no kernel, no network, steps to go through, one selection.
-
-    Args:
-        trace: The trace.
-        help: What ops do, by their names.
-        facts: What only a worker knows, for graphs of payloads and tiles; None leaves them out.
-        command: The command line to state instead of the one that repeats the trace.
-    """
+    """Return a trace as one self-contained interactive HTML file; see `whole_trace_view`."""
     schedule = trace.schedule
     files = (PurePath(source).name for source in (schedule.source, trace.payload.source))
     title = "{}, applied to {}".format(*files)
@@ -257,7 +236,7 @@ def trace_page(
 
 
 def _facts(trace: Trace, command: str | None) -> tuple[tuple[str, str], ...]:
-    """Return how a trace was made: inputs with hashes, knobs, versions, the command."""
+    """Return the provenance of a trace: inputs with hashes, knobs, versions, the command."""
     schedule, toolchain = trace.schedule, trace.toolchain
     knobs = ", ".join(f"{name}={value}" for name, value in schedule.knobs)
     facts = {
@@ -275,20 +254,17 @@ def _facts(trace: Trace, command: str | None) -> tuple[tuple[str, str], ...]:
 
 
 def _repeating(trace: Trace) -> str:
-    """Return the command line that repeats a trace, or nothing where its texts are not known."""
+    """Return the command line that repeats a trace; empty without provenance."""
     if trace.provenance is None:
         return ""
     files = [name for name, _ in trace.provenance.texts]
     return trace_command(trace.provenance.schedule, files[0], files[1], files[2:])
 
 
-# The facts for the page of a trace that only a worker knows, where they are few enough to draw quickly.
-
-
-# Up to here all graphs of a trace are drawn in well below two seconds.
+# Within these limits all graphs of a trace are drawn in less than two seconds.
 _MOST_STEPS = 30
 _MOST_OPS = 150
-# What did not change folds where there are more: the graph of a page is for a look at what a step did.
+# Larger graphs fold the ops that did not change.
 _MOST_OPEN = 60
 _ONE = "lhkit.show.graph(trace, step=…) draws that of one step."
 
@@ -296,12 +272,7 @@ Flows = tuple[tuple[int, FlowGraph], ...]
 
 
 def page_facts(trace: Trace, *, worker: Worker | None = None) -> PageFacts:
-    """Return the graphs and the tile picture of a trace, or sentences on why there are none.
-
-    Args:
-        trace: The trace; one that failed or was read from JSON will do.
-        worker: Another worker than the session's.
-    """
+    """Return the graphs and the tile picture of a trace, or the reasons for leaving them out."""
     if not any(s.step == -1 for s in trace.snapshots):
         return PageFacts()
     flows, flow_notes = _flows(trace, worker)

@@ -1,4 +1,4 @@
-"""Payloads, schedules, kernels and measurements as views: texts with their colours, and samples as dots."""
+"""Views of payloads, schedules, kernels, measurements, graphs, tiles and machine code."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from lhkit.traces.report.schedule_html import schedule_html, schedule_lines
 
 _MOST_LINES = 60
 _LINE_HEIGHT, _TEXT_WIDTH, _EDGE = 16.0, 860.0, 10.0
-# Iterations to step through; loops repeat themselves long before.
+# Limit on tile frames: later iterations repeat the first ones.
 _MOST_ITERATIONS = 32
 _STRIP_WIDTH, _STRIP_EDGE = 560.0, 40.0
 
 
 def text_picture(title: str, text: str, *, themed: bool = False) -> str:
-    """Return a text as SVG, its first lines, for readers that show nothing else."""
+    """Return the first lines of a text as SVG."""
     lines = text.rstrip("\n").split("\n")
     shown = lines[:_MOST_LINES]
     if len(lines) > len(shown):
@@ -59,26 +59,26 @@ def payload_view(payload: Payload) -> View:
 
 
 def payload_words(payload: Payload) -> str:
-    """Return what a payload is, in a line: its source and its functions."""
+    """Return source and functions of a payload in one line."""
     functions = ", ".join(f.describe() for f in payload.functions if not f.is_declaration)
     return f"{PurePath(payload.source).name}: {functions or 'no function with a body'}"
 
 
 def schedule_view(schedule: Schedule, help: Mapping[str, str]) -> View:
-    """Return a schedule as a view: its text, with what its ops do when hovered."""
+    """Return the text of a schedule as a view, with help on its ops as tooltips."""
     lines = schedule_lines(schedule.text, help=help)
     pane = Pane("text", schedule_words(schedule), schedule_html(lines, label="schedule"))
     return View(drawing_id("schedule", schedule.sha256, schedule.entry, repr(schedule.settings)), (pane,))
 
 
 def schedule_words(schedule: Schedule) -> str:
-    """Return what a schedule is, in a line: its source, its entry and its knobs."""
+    """Return source, entry and knobs of a schedule in one line."""
     knobs = ", ".join(f"{name}={value}" for name, value in schedule.values.items())
     return f"{PurePath(schedule.source).name}: @{schedule.entry}{f' with {knobs}' if knobs else ''}"
 
 
 def kernel_view(words: str, schedule: Schedule | None, hot: HotLoops | None) -> View:
-    """Return a kernel as a view: what its hot loops do, and the schedule that made them."""
+    """Return a kernel as a view: its hot loops and its schedule."""
     panes = [Pane("kernel", words, "" if hot is None else _hot_loops_html(hot))]
     if schedule is not None:
         text = schedule_html(schedule_lines(schedule.text), label="schedule")
@@ -95,7 +95,7 @@ def _hot_loops_html(hot: HotLoops) -> str:
 
 
 def measurement_words(measurement: Measurement) -> str:
-    """Return a measurement in a line: its median with an interval, how it was taken, how it was checked."""
+    """Return a measurement in one line: median with interval, samples and verification."""
     values = values_ns(measurement)
     interval = median_interval(values)
     checked = measurement.verification
@@ -119,10 +119,7 @@ def _beside(measurement: Measurement) -> str:
 
 
 def measurement_svg(measurement: Measurement, *, themed: bool = True) -> str:
-    """Return the samples of a measurement as dots over time, a row a round, with median and interval.
-
-    Those taken beside another timing on this machine are hollow.
-    """
+    """Return the samples as dots, one row per round, with median and interval; disturbed samples are hollow."""
     values = values_ns(measurement)
     interval = median_interval(values)
     low, high = min(values), max(values)
@@ -191,12 +188,12 @@ def graph_pane(name: str, title: str, flow: FlowGraph, *, folded: bool = False) 
 
 
 def tiles_view(key: str, picture: TilePicture) -> View:
-    """Return a tile picture as a view that steps through its first iterations."""
+    """Return a tile picture as a view with a slider over its first iterations."""
     return View(key, (tiles_pane(picture),))
 
 
 def tiles_pane(picture: TilePicture, most: int = _MOST_ITERATIONS, *, folded: bool = False) -> Pane:
-    """Return a tile picture as a pane that steps through its first iterations, so many at most."""
+    """Return a tile picture as a pane with a slider over its first iterations."""
     drawn = tiles_frames(picture, most)
     frames = tuple(Frame(n, tiles, words) for n, (words, tiles) in enumerate(drawn))
     still = "" if folded else tiles_svg(picture, themed=False)

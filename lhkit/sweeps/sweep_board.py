@@ -20,7 +20,7 @@ from lhkit.sweeps.sweep_heat import MOST_KNOBS, HeatMap, heat_map
 from lhkit.sweeps.sweep_summary import FAILED
 from lhkit.sweeps.variant_record import SweepRecord
 
-_STATIC = Path(__file__).parents[1] / "draw" / "static"
+_STATIC = Path(__file__).parent / "static"
 # Updates cost the kernel's time; more frequent ones cannot be read.
 _SECONDS_BETWEEN = 0.2
 # Larger spaces have no heat map while they run.

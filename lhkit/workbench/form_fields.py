@@ -1,4 +1,4 @@
-"""Steps from the fields of a form: what a reader typed, as the arguments of the builder's functions."""
+"""Forms of steps: fields to builder arguments and back, their HTML, and the places where steps go."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from lhkit.text.structure_edits import is_consumed, type_of
 Fields = Mapping[str, Any]
 Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]
 _ITEM = re.compile(r'"(?:[^"\\]|\\.)*"|[^,\s]+')
-# What a form holds beside the parameters of its op.
+# Fields beside the parameters of the op.
 NAMES, RESULTS = "names", "results"
 
 
 def has_body(op: CatalogueOp) -> bool:
-    """Return whether an op has steps inside, which no form can hold."""
+    """Return whether an op has a body of steps, which no form can edit."""
     return any(region.kind in BUILT_REGIONS for region in op.regions)
 
 
@@ -43,14 +43,14 @@ def built_form(
     """Return the step that the fields of a form describe.
 
     Args:
-        op: Its op.
-        fields: What was typed or chosen, by the names of the parameters; empty ones are left out.
-        handles: The handles that may be given.
-        catalogue: The ops that there are.
-        old: The step that it takes the place of: its results keep their names, patterns their settings.
+        op: The op.
+        fields: Typed or chosen values by parameter; empty ones are left out.
+        handles: The handles in scope.
+        catalogue: All ops.
+        old: The step that is replaced: its results keep their names, its patterns their settings.
 
     Raises:
-        UsageError: A field is missing, or cannot be that.
+        UsageError: A field is missing or malformed.
     """
     stand_ins = {f"%given{i}": handle for i, handle in enumerate(handles)}
     builder = Builder(catalogue, arguments={name[1:]: h.type for name, h in stand_ins.items()})
@@ -75,7 +75,7 @@ def built_form(
 
 
 def _argument(parameter: Parameter, value: Any, known: Mapping[str, BuiltHandle], old: Form | None) -> Any:
-    """Return a field as the argument that the builder takes; None where it was left out."""
+    """Return a field as an argument of the builder; None if it was left out."""
     if value is None or value in ("", []):
         return None
     if parameter.attribute is not None:
@@ -100,7 +100,7 @@ def _patterns(value: Any, old: Form | None) -> Any:
     names = _items(value)
     for block in old.regions if old is not None else ():
         if [_last(step.op) for step in block.steps] == [_last(name) for name in names]:
-            return block  # their own settings stay
+            return block  # keeps their settings
     return names
 
 
@@ -116,7 +116,7 @@ def _handle(name: str, known: Mapping[str, BuiltHandle]) -> BuiltHandle:
 
 
 def _items(value: Any) -> list[str]:
-    """Return the items of a list as they are written: ``[8, 32]`` or ``8 32``, ``"linalg.add"``."""
+    """Split a list: ``[8, 32]``, ``8 32`` or ``"linalg.add"``."""
     if isinstance(value, list):
         return [str(item) for item in value]
     text = str(value).strip()
@@ -204,7 +204,7 @@ _READERS: Mapping[AttributeKind, Reader] = {
 
 
 def _renamed(form: Form, stand_ins: Mapping[str, TypedName]) -> Form:
-    """Return a form with the handles that the stand-ins stand for."""
+    """Replace placeholder handles by the real ones."""
 
     def real(values: tuple[TypedName, ...]) -> tuple[TypedName, ...]:
         return tuple(stand_ins.get(v.name, v) for v in values)
@@ -217,14 +217,14 @@ def _renamed(form: Form, stand_ins: Mapping[str, TypedName]) -> Form:
 
 
 def _with_results_of(form: Form, old: Form | None) -> Form:
-    """Return a form with the results of another one, if it has as many of each."""
+    """Take over the result names of the replaced step, if the counts agree."""
     if old is None or [(n, len(v)) for n, v in form.results] != [(n, len(v)) for n, v in old.results]:
         return form
     return dataclasses.replace(form, results=old.results)
 
 
 def written_fields(form: Form, op: CatalogueOp) -> dict[str, Any]:
-    """Return what a form's fields hold for a step that is there: the other way round of `built_form`."""
+    """Return the fields of a written step: the inverse of `built_form`."""
     operands, attributes = dict(form.operands), dict(form.attributes)
     fields: dict[str, Any] = {}
     for parameter in parameters_of(op):
@@ -254,15 +254,12 @@ def _written(value: Any, kind: str, storage: str) -> str:
     if kind == "dictionary":
         return attribute_text(value, kind, storage)
     if kind == "bools":
-        # One for each size, most often all false: who changes the sizes should not have to count them.
+        # One per size, usually all false; left empty, it need not match a changed number of sizes.
         return ", ".join(str(v).lower() for v in value) if any(value) else ""
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-# Forms of steps and the results of a search, as HTML.
-
-
-# Arguments that may be left out and seldom are.
+# Optional arguments that are usually given.
 _USUAL = ("ops", "interface", "op_name", "factor")
 Offered = Sequence[tuple[TypedName, bool]]
 
@@ -283,14 +280,7 @@ def _item(name: str, shown: str, sentence: str, group: str) -> str:
 
 
 def form_html(op: CatalogueOp, handles: Offered, fields: Mapping[str, Any], *, is_new: bool) -> str:
-    """Return the form of an op: what it needs first, the rest folded.
-
-    Args:
-        op: The op.
-        handles: The handles that may be given, each with whether it is dead by then.
-        fields: What the fields hold.
-        is_new: Whether the step is a new one, whose results may be named.
-    """
+    """Return the form of an op: required and usual arguments first, the rest folded."""
     first: list[str] = []
     more: list[str] = []
     for parameter in parameters_of(op):
@@ -317,7 +307,7 @@ def recipe_form_html(recipe: Recipe, handles: Offered) -> str:
 
 
 def _is_usual(parameter: Parameter) -> bool:
-    """Return whether an argument that may be left out is what the op is about: its sizes, its options."""
+    """Return whether an optional argument is shown unfolded: sizes and options."""
     spec = parameter.attribute
     return spec is not None and (spec.dynamic is not None or spec.name in _USUAL)
 
@@ -364,9 +354,6 @@ def _option(value: str, shown: str, *, chosen: bool) -> str:
     return element("option", escaped(shown), value=value, selected="selected" if chosen else None)
 
 
-# Where a new step goes, and which handles can be read there.
-
-
 SIDES = ("after", "before", "inside", "step")
 
 
@@ -375,7 +362,7 @@ class StepPlace:
     """A place among the steps of a text.
 
     Attributes:
-        side: ``after``, ``before`` or ``inside`` a step, or in the place of that ``step`` itself.
+        side: ``after``, ``before`` or ``inside`` a step, or ``step`` to replace it.
         number: The number of that step.
     """
 
@@ -396,11 +383,7 @@ class StepPlace:
 
 
 def asked_place(command: Mapping[str, Any], script: Script, entry: str) -> StepPlace:
-    """Return the place that a command names; default the end of the entry.
-
-    Raises:
-        UsageError: It is no step.
-    """
+    """Return the place that a command names; default the end of the entry sequence."""
     for side in SIDES:
         value = command.get(side)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -412,7 +395,7 @@ def asked_place(command: Mapping[str, Any], script: Script, entry: str) -> StepP
 
 
 def number_after(script: Script, place: StepPlace) -> int:
-    """Return the number that a step will have that is inserted at a place."""
+    """Return the number of a step after its insertion at a place."""
     op = script.find(place.number)
     if place.side == "before":
         return place.number
@@ -424,12 +407,7 @@ def number_after(script: Script, place: StepPlace) -> int:
 
 
 def handles_at(script: Script, place: StepPlace) -> tuple[tuple[TypedName, bool], ...]:
-    """Return the handles that a step at a place can read, nearest first, each with whether it is dead by then.
-
-    Args:
-        script: The schedule, with its outline.
-        place: The place.
-    """
+    """Return the handles in scope at a place, nearest first, each with whether it is consumed by then."""
     op = script.find(place.number)
     at, inner = _offset(op, place)
     scope = script.handles.scope_at(inner)
@@ -454,7 +432,7 @@ def handles_at(script: Script, place: StepPlace) -> tuple[tuple[TypedName, bool]
 
 
 def _offset(op: OpSyntax, place: StepPlace) -> tuple[int, int]:
-    """Return the place as an offset, and an offset in the same block."""
+    """Return the offset of a place, and an offset inside its block."""
     if place.side == "inside" and op.regions:
         return op.regions[-1].end - 1, op.regions[-1].start + 1
     return (op.end, op.start) if place.side == "after" else (op.start, op.start)

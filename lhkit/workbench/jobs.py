@@ -1,4 +1,4 @@
-"""Where the work of a workbench is done: commands one after the other, longer searches beside them."""
+"""Job queues of a workbench: commands in order, background jobs beside them."""
 
 from __future__ import annotations
 
@@ -15,52 +15,44 @@ Stopped = Callable[[], bool]
 
 
 class Jobs(Protocol):
-    """Does work for a workbench; nothing of a workbench is touched but by what is posted."""
+    """Runs the work of a workbench; only posted functions touch its state."""
 
     def post(self, act: Callable[[], None]) -> None:
-        """Act when the commands before are done."""
+        """Queue a function behind the commands."""
 
     def run(self, act: Callable[[], None]) -> None:
-        """Act when the commands before are done, and wait for that."""
+        """Queue a function behind the commands, and wait for it."""
 
     def start(self, name: str, work: Callable[[Stopped], None]) -> None:
-        """Begin to work beside the commands; a job of that name that still runs is asked to stop."""
+        """Start a background job; a running job of the same name is cancelled."""
 
     def stop(self, name: str) -> None:
-        """Ask a job to stop."""
+        """Request the cancellation of a job."""
 
 
 class InlineJobs:
-    """Does everything at once, where it is asked for: what tests and scripts use."""
+    """Runs everything synchronously, for scripts and tests."""
 
     def post(self, act: Callable[[], None]) -> None:
-        """Act now."""
+        """Call the function."""
         act()
 
     def run(self, act: Callable[[], None]) -> None:
-        """Act now."""
+        """Call the function."""
         act()
 
     def start(self, name: str, work: Callable[[Stopped], None]) -> None:
-        """Work now."""
+        """Do the work."""
         work(lambda: False)
 
     def stop(self, name: str) -> None:
-        """Do nothing: what was begun is over."""
+        """Do nothing: no job is running."""
 
 
 class ThreadJobs:
-    """A thread for commands, one for each job: a kernel stays free, whatever the compiler does.
-
-    A thread is there while there is something to do, so that a workbench that nobody uses costs none.
-    """
+    """One thread for commands and one per job, so that the kernel stays responsive; none while idle."""
 
     def __init__(self, report: Callable[[Exception], None]) -> None:
-        """Begin.
-
-        Args:
-            report: Called with what a command or job raised and should not have.
-        """
         self._report = report
         self._lock = threading.Lock()
         self._waiting: deque[Callable[[], None]] = deque()
@@ -70,20 +62,17 @@ class ThreadJobs:
         _OPEN.add(self)
 
     def post(self, act: Callable[[], None]) -> None:
-        """Act when the commands before are done; nothing is done any more once it is closed."""
+        """Queue a function; ignored once the queue is closed."""
         self._take(functools.partial(self._guarded, act))
 
     def run(self, act: Callable[[], None]) -> None:
-        """Act when the commands before are done, and wait for that; what it raises is raised here.
-
-        Once it is closed, and within a command, it is done at once.
-        """
+        """Queue a function, wait for it and re-raise its exception; inline within a command or once closed."""
         done: Future[None] = Future()
 
         def settle() -> None:
             try:
                 act()
-            except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+            except BaseException as error:  # noqa: BLE001 - re-raised in the waiting thread
                 done.set_exception(error)
             else:
                 done.set_result(None)
@@ -94,7 +83,7 @@ class ThreadJobs:
             done.result()
 
     def start(self, name: str, work: Callable[[Stopped], None]) -> None:
-        """Begin to work beside the commands; a job of that name that still runs is asked to stop."""
+        """Start a background job; a running job of the same name is cancelled."""
         self.stop(name)
         if not self._is_open:
             return
@@ -104,12 +93,12 @@ class ThreadJobs:
         ).start()
 
     def stop(self, name: str) -> None:
-        """Ask a job to stop."""
+        """Request the cancellation of a job."""
         if (stop := self._stops.pop(name, None)) is not None:
             stop.set()
 
     def close(self) -> None:
-        """Ask all jobs to stop, and take no more commands; those that wait are done."""
+        """Cancel all jobs and refuse further commands; queued ones are still executed."""
         with self._lock:
             self._is_open = False
         for name in tuple(self._stops):
@@ -133,12 +122,12 @@ class ThreadJobs:
                     return
                 act = self._waiting.popleft()
             act()
-            del act  # what it holds may be a workbench that nobody else has any more
+            del act  # it may hold the last reference to a workbench
 
     def _guarded(self, act: Callable[[], None]) -> None:
         try:
             act()
-        except Exception as error:  # noqa: BLE001 - it is reported, and the workbench goes on
+        except Exception as error:  # noqa: BLE001 - reported
             self._report(error)
 
 
@@ -147,6 +136,6 @@ _OPEN: weakref.WeakSet[ThreadJobs] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Take no more commands when the kernel ends: no thread can be started from then on."""
+    """Close all queues at exit, when no thread can be started any more."""
     for jobs in tuple(_OPEN):
         jobs.close()

@@ -1,44 +1,42 @@
-"""What a part of the screen is."""
+"""A pane of the workbench: its cache key and its renderer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lhkit.draw.viewer import packed
 from lhkit.model.trace_record import Trace
+from lhkit.workbench.workbench_core import WorkbenchCore
 
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
-
-# Characters from which a fragment is packed.
+# Shorter fragments are sent as they are: unpacking them would take longer than sending them.
 _PACK_FROM = 120_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the screen.
+class LivePane:
+    """A pane that follows the workbench.
 
     Attributes:
-        name: What it is called.
-        key: What it is made of, to be compared: while that stays, the part stays.
-        make: Makes it, as JSON.
-        is_kept: Whether the key says all: what was made is then used again when the key comes back, as that of
-            a trace does when a slider goes to and fro.
-        meanwhile: What stands in its place while a workbench opens, where making it takes long.
+        name: The name by which the widget and the scripts refer to it.
+        key: Cache key; the pane is rendered again only when it changes.
+        render: Renders the content as JSON.
+        is_cached: Whether the key determines the content, so that it can be reused when the key recurs, as the
+            key of a trace does when a slider moves back and forth.
+        placeholder: Content while a workbench opens, if rendering is slow.
     """
 
     name: str
-    key: Callable[[Workbench], Hashable]
-    make: Callable[[Workbench], Any]
-    is_kept: bool = False
-    meanwhile: Any = None
+    key: Callable[[WorkbenchCore], Hashable]
+    render: Callable[[WorkbenchCore], Any]
+    is_cached: bool = False
+    placeholder: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Same:
-    """A trace by its identity: comparing two of a thousand steps would take longer than drawing them."""
+    """A trace compared by identity: comparing two of a thousand steps takes longer than drawing them."""
 
     trace: Trace | None
 
@@ -49,11 +47,11 @@ class Same:
         return id(self.trace)
 
 
-def same_trace(workbench: Workbench) -> Same:
-    """Return the trace that is shown, by its identity."""
+def same_trace(workbench: WorkbenchCore) -> Same:
+    """Return the current trace, by identity."""
     return Same(workbench.trace)
 
 
 def sent(text: str) -> Any:
-    """Return a fragment as it is sent: on its way from the kernel, unpacking costs more than most of them."""
+    """Return a fragment as it is sent: packed if it is long."""
     return packed(text, least=_PACK_FROM, level=3)

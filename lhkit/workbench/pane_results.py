@@ -1,31 +1,29 @@
-"""The parts ``results`` and ``run``: what was run, measured and swept, as bars; what runs, and how far."""
+"""The panes ``results`` (results as bar charts) and ``run`` (progress of the current run)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lhkit.draw.svg import element, escaped
 from lhkit.model.codec import to_json
-from lhkit.workbench.pane import Part
+from lhkit.workbench.pane import LivePane
 from lhkit.workbench.pane_steps import do
 from lhkit.workbench.run_results import Result, ResultBar, knob_words, text_letters
-
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
+from lhkit.workbench.workbench_core import WorkbenchCore
 
 _MARKS = {"ok": "✓", "wrong": "✕", "failed": "✕", "stopped": "■"}
 _Row = tuple[ResultBar, str, str | None]
 _VERBS = {"run": "run", "measure": "measured", "sweep": "swept"}
 
 
-def _make(workbench: Workbench) -> dict[str, Any]:
+def _make(workbench: WorkbenchCore) -> dict[str, Any]:
     results = workbench.runs.results
     return {"count": len(results), "html": results_html(results)}
 
 
 def results_html(results: Sequence[Result]) -> str:
-    """Return results as a fragment: what was measured side by side, then every result, the newest first."""
+    """Return results as HTML: measurements side by side, then all results, the newest first."""
     if not results:
         hint = "Nothing was run yet: ▶ run checks the numbers, ◷ measure times them, ≋ sweep tries the knobs."
         return element("p", hint, class_="lh-note")
@@ -36,7 +34,7 @@ def results_html(results: Sequence[Result]) -> str:
 
 
 def _charts(results: Sequence[Result], letters: Mapping[str, str]) -> Iterator[str]:
-    """Yield one chart for each anchor: measurements of the session beside each other."""
+    """Yield one chart of measurements per anchor."""
     measured = [r for r in results if r.own_bar is not None]
     for anchor in dict.fromkeys(r.anchor for r in reversed(measured)):
         alike = [r for r in measured if r.anchor == anchor]
@@ -93,7 +91,7 @@ def _item(result: Result, letters: Mapping[str, str]) -> str:
 
 
 def _variants(result: Result) -> str:
-    """Return the best variants of a sweep as bars, each a way to take it."""
+    """Return the best variants of a sweep as bars that restore them."""
     if result.kind != "sweep" or not result.bars:
         return ""
     rows: list[_Row] = [
@@ -103,7 +101,7 @@ def _variants(result: Result) -> str:
     return _chart(f"speed as a multiple of {result.anchor}", rows)
 
 
-PARTS = (
-    Part("results", lambda w: w.runs.results, _make),
-    Part("run", lambda w: w.runs.progress, lambda w: to_json(w.runs.progress)),
+PANES = (
+    LivePane("results", lambda w: w.runs.results, _make),
+    LivePane("run", lambda w: w.runs.progress, lambda w: to_json(w.runs.progress)),
 )

@@ -1,30 +1,24 @@
-"""The part ``steps``: the rows of the schedule."""
+"""The pane ``steps``: the rows of the schedule as HTML, with its knobs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lhkit.draw.knob_control import knob_attributes, knob_control
 from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
 from lhkit.load.catalogue_cache import known_help
-from lhkit.model.errors import UsageError
 from lhkit.model.knob import Knob, KnobValue
-from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import StepStatus
 from lhkit.traces.report.trace_text import delta_text
-from lhkit.workbench.pane import Part, same_trace, sent
+from lhkit.workbench.pane import LivePane, same_trace, sent
+from lhkit.workbench.run_results import knob_values
 from lhkit.workbench.step_rows import HandleWord, StepRow, step_rows
+from lhkit.workbench.workbench_core import WorkbenchCore
 
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
-
-
-# Rows of steps as HTML; what a click on them does stands in ``data-do``.
-
-
-# Knobs with more values than this have a field to type into.
+# Knobs with more values have a text field.
 _MOST_VALUES = 64
 _SAID: Mapping[StepStatus | None, tuple[str, str]] = {
     None: ("", ""),
@@ -37,12 +31,12 @@ _SAID: Mapping[StepStatus | None, tuple[str, str]] = {
 
 
 def do(name: str, **fields: object) -> str:
-    """Return a command as the attribute ``data-do`` holds it."""
+    """Return a command as a value of the attribute ``data-do``."""
     return json.dumps({"do": name, **fields}, separators=(",", ":"))
 
 
 def button(label: str, command: str, *, title: str, class_: str = "") -> str:
-    """Return a button that gives a command."""
+    """Return a button that executes a command."""
     return element(
         "button",
         escaped(label),
@@ -55,13 +49,7 @@ def button(label: str, command: str, *, title: str, class_: str = "") -> str:
 
 
 def steps_html(rows: Iterable[StepRow], values: Mapping[str, KnobValue], version: str) -> str:
-    """Return the rows as a list.
-
-    Args:
-        rows: The rows.
-        values: The value of every knob.
-        version: Which text their numbers are of.
-    """
+    """Return the rows as an HTML list; ``version`` is the id of their text."""
     first = element(
         "li",
         element("div", "the payload as given", role="button", tabindex=0, class_="lhw-main", data_goto=-1),
@@ -82,7 +70,7 @@ def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> st
             data_number=row.number,
         )
     known = {"version": version}
-    content = _knob(row.knob, values) if row.knob is not None else ""
+    content = _knob(row.knob, values.get(row.knob.name)) if row.knob is not None else ""
     tools = _tools(row, known)
     return element(
         "li",
@@ -100,7 +88,7 @@ def _row_html(row: StepRow, values: Mapping[str, KnobValue], version: str) -> st
 
 
 def _main(row: StepRow, *, has_control: bool) -> str:
-    """Return what stands for the step, and shows it when it is pressed."""
+    """Return the main part of a row, which selects the step."""
     family, _, name = row.op.rpartition(".")
     mark, status = _SAID[row.status]
     number = "off" if row.kind == "off" else str(row.steps[0]) if row.steps else "–"
@@ -117,7 +105,7 @@ def _main(row: StepRow, *, has_control: bool) -> str:
         gives = element("span", " → ", _words(row.gives, " "), class_="lhw-gives") if row.gives else ""
         parts.append(element("span", _words(row.arguments), gives, class_="lhw-arguments"))
     title = f"{family}.{name}: {row.sentence}" if family else row.sentence
-    # No <button>: in some browsers what is inside of one cannot be dragged.
+    # No <button>: some browsers cannot drag its contents.
     return element(
         "div",
         *parts,
@@ -155,71 +143,31 @@ def _tools(row: StepRow, known: Mapping[str, Any]) -> str:
     return element("span", *made, class_="lhw-tools", role="toolbar", aria_label=f"step {row.op}")
 
 
-def _knob(knob: Knob, values: Mapping[str, KnobValue]) -> str:
-    """Return the control of a knob: a slider for numbers, a menu for words, a field where nothing is listed."""
-    value = values.get(knob.name)
-    options = list(knob.options)
-    named: dict[str, object] = {
-        "data_knob": knob.name,
-        "aria_label": f"knob {knob.name}",
-        "title": knob.allowed(),
-    }
+def _knob(knob: Knob, value: KnobValue | None) -> str:
+    """Return the control of a knob; a text field if it lists no options, or very many."""
+    if 1 < len(knob.options) <= _MOST_VALUES:
+        return knob_control(knob, value, class_="lhw-knob")
     name = element("span", escaped(knob.name), class_="lhw-knob-name")
-    if not 1 < len(options) <= _MOST_VALUES:
-        return element(
-            "label", name, element("input", type="text", value=_shown(value), **named), class_="lhw-knob"
-        )
-    at = options.index(value) if value in options else 0
-    listed = json.dumps(options)
-    if all(isinstance(o, int | float) and not isinstance(o, bool) for o in options):
-        last = len(options) - 1
-        slider = element(
-            "input",
-            type="range",
-            min=0,
-            max=last,
-            step=1,
-            value=at,
-            data_values=listed,
-            aria_valuetext=value,
-            **named,
-        )
-        return element("label", name, slider, element("output", escaped(_shown(value))), class_="lhw-knob")
-    chosen = [
-        element("option", escaped(_shown(o)), value=i, selected="selected" if i == at else None)
-        for i, o in enumerate(options)
-    ]
-    return element("label", name, element("select", *chosen, data_values=listed, **named), class_="lhw-knob")
+    shown = "" if value is None else str(value)
+    field = element("input", type="text", value=shown, **knob_attributes(knob))
+    return element("label", name, field, class_="lhw-knob")
 
 
-def _shown(value: KnobValue | None) -> str:
-    return "" if value is None else str(value)
-
-
-def _make(workbench: Workbench) -> dict[str, Any]:
+def _make(workbench: WorkbenchCore) -> dict[str, Any]:
     session = workbench.session
     schedule = session.schedule
     trace = workbench.trace
-    # A trace of another text knows other places; its rows would name steps that are somewhere else.
+    # The steps of another text are at other places.
     is_of_text = trace is not None and trace.schedule.sha256 == schedule.sha256
     rows = step_rows(workbench.script, trace if is_of_text else None, schedule.knobs, known_help())
     html = steps_html(rows, knob_values(schedule), workbench.version_id)
     return {"html": sent(html), "version": workbench.version_id}
 
 
-def knob_values(schedule: Schedule) -> dict[str, KnobValue]:
-    """Return the value of every knob that has one."""
-    try:
-        return schedule.values
-    except UsageError:  # one without default was not set: the screen has to show it to have it set
-        given = {k.name: k.default for k in schedule.knobs if k.default is not None}
-        return {**given, **dict(schedule.settings)}
-
-
-def _key(workbench: Workbench) -> Any:
-    # What ops do is known once somebody has asked for the catalogue.
+def _key(workbench: WorkbenchCore) -> Any:
+    # Help texts appear once the catalogue is loaded.
     session = workbench.session
     return (same_trace(workbench), session.schedule, session.text, bool(known_help()))
 
 
-PARTS = (Part("steps", _key, _make, is_kept=True),)
+PANES = (LivePane("steps", _key, _make, is_cached=True),)

@@ -1,4 +1,4 @@
-"""The part ``text``: the schedule's text, what is wrong in it, and which line is which step."""
+"""The pane ``text``: the schedule with its diagnostics, and the steps of its lines."""
 
 from __future__ import annotations
 
@@ -7,26 +7,18 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lhkit.checks.schedule_check import check_schedule
 from lhkit.model.check_report import FatalUse, Finding
-from lhkit.model.errors import Diagnostic, Failure, LhkitError
+from lhkit.model.errors import Diagnostic, Failure
 from lhkit.model.pass_policy import RefusedPass
-from lhkit.model.schedule import Schedule
 from lhkit.model.span import Span
 from lhkit.model.trace_record import Trace
 from lhkit.text.script import SEQUENCE, Script
 from lhkit.traces.record.trace_failure import failure_of
-from lhkit.workbench.pane import Part, same_trace
+from lhkit.workbench.pane import LivePane, same_trace
+from lhkit.workbench.workbench_core import WorkbenchCore
 from lhkit.worker.cancellation import was_stopped
-
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
-
-
-# What is wrong in a text and where: from the parser, the check and the trace.
-
 
 _WORD = re.compile(r'"[^"\n]*"?|[%@!#^]?[\w$.-]+|\S', re.ASCII)
 _RANKS = ("error", "warning", "info")
@@ -34,15 +26,14 @@ _RANKS = ("error", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class TextMark:
-    """A place of a text that something is said about.
+    """A diagnostic at a place of the text.
 
     Attributes:
-        line: Its line, from 1.
-        start: Where in the line it begins, from 0, in UTF-16 units as a browser counts.
-        end: Where it ends.
+        line: From 1.
+        start: Column from 0, in UTF-16 units as a browser counts.
+        end: End column, exclusive.
         severity: ``error``, ``warning`` or ``info``.
-        message: What is said.
-        source: Who says it: ``parser``, ``check`` or ``trace``.
+        source: ``parser``, ``check`` or ``trace``.
     """
 
     line: int
@@ -53,37 +44,24 @@ class TextMark:
     source: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the script reads it."""
-        return {
-            "line": self.line,
-            "start": self.start,
-            "end": self.end,
-            "severity": self.severity,
-            "message": self.message,
-            "source": self.source,
-        }
+        """Return the value as JSON for the script."""
+        return dataclasses.asdict(self)
 
 
 def parser_marks(text: str, file: str, failure: Failure) -> tuple[TextMark, ...]:
-    """Return the marks of a text that does not parse; in its first line where no place is known."""
+    """Return the marks of a text that does not parse; in its first line if there is no location."""
     marks = tuple(_said(text, file, failure.diagnostics, "parser"))
     return marks or (_mark(text, Span(file, 1, 1), "error", failure.message, "parser"),)
 
 
 def trace_marks(text: str, trace: Trace, failure: Failure | None) -> tuple[TextMark, ...]:
-    """Return the marks of a trace of a text: the step that failed, and steps that are suspicious.
-
-    Args:
-        text: The text.
-        trace: The trace.
-        failure: How it failed, if it did.
-    """
+    """Return the marks of a trace: the failed step, warnings and notes."""
     file = trace.schedule.source
     marks: list[TextMark] = []
     if failure is not None:
         said = list(_said(text, file, failure.diagnostics, "trace"))
         at = next((i for i, m in enumerate(said) if m.severity == "error"), None)
-        if at is not None:  # the cause, rather than that this is the place
+        if at is not None:  # the message of the failure is more specific
             said[at] = dataclasses.replace(said[at], message=failure.message)
         failed = trace.outcome.failed_step
         place = trace.step_records[failed].source if failed is not None else None
@@ -101,21 +79,21 @@ def trace_marks(text: str, trace: Trace, failure: Failure | None) -> tuple[TextM
 def check_marks(
     text: str, file: str, findings: Iterable[Finding], fatal: Iterable[FatalUse] = ()
 ) -> tuple[TextMark, ...]:
-    """Return the marks of a static check: of its findings, and of what would end the compiler."""
+    """Return the marks of a static check: its findings, and uses that would crash the compiler."""
     found = [(f.use.source, str(f.severity), f.message) for f in findings]
     found += [(f.use.source, "error", f.message) for f in fatal]
     return tuple(_mark(text, at, severity, said, "check") for at, severity, said in found if at.file == file)
 
 
 def refused_marks(text: str, file: str, refused: Iterable[RefusedPass]) -> tuple[TextMark, ...]:
-    """Return the marks of steps that run a pass which is not allowed."""
+    """Return the marks of steps with refused passes."""
     return tuple(
         _mark(text, r.source, "error", r.reason, "check") for r in refused if r.source and r.source.file == file
     )
 
 
 def merged(*groups: Iterable[TextMark]) -> tuple[TextMark, ...]:
-    """Return marks of several sources, in order of place; on one line the errors of the first source stay."""
+    """Merge marks by place; on each line only the first source with an error keeps its errors."""
     kept: list[TextMark] = []
     errors: dict[int, str] = {}
     for mark in (mark for group in groups for mark in group):
@@ -134,7 +112,7 @@ def _said(text: str, file: str, diagnostics: Iterable[Diagnostic], source: str) 
 
 
 def _mark(text: str, place: Span, severity: str, message: str, source: str) -> TextMark:
-    """Return a mark over the word at a place; at the end of a line over its last one."""
+    """Return a mark over the word at a place; at the end of a line over its last character."""
     lines = _lines_of(text)
     number = min(max(place.line, 1), len(lines))
     line = lines[number - 1]
@@ -153,7 +131,7 @@ def _units(text: str) -> int:
     return len(text.encode("utf-16-le", errors="replace")) // 2
 
 
-def _make(workbench: Workbench) -> dict[str, Any] | None:
+def _make(workbench: WorkbenchCore) -> dict[str, Any] | None:
     if not workbench.screen.is_open("text"):
         return None
     session = workbench.session
@@ -172,7 +150,7 @@ def _make(workbench: Workbench) -> dict[str, Any] | None:
     }
 
 
-def _marks(workbench: Workbench, trace: Trace | None) -> tuple[TextMark, ...]:
+def _marks(workbench: WorkbenchCore, trace: Trace | None) -> tuple[TextMark, ...]:
     session = workbench.session
     file = session.schedule.source
     if was_stopped(session.failure):  # nothing is wrong with the text
@@ -186,7 +164,7 @@ def _marks(workbench: Workbench, trace: Trace | None) -> tuple[TextMark, ...]:
 
 
 def lines_of_steps(script: Script, trace: Trace) -> list[list[int]]:
-    """Return the first and last line of every step of a text and the first step of the trace that ran it."""
+    """Return [first line, last line, first trace step] of every step of the text that ran."""
     first: dict[tuple[int, int], int] = {}
     for step in trace.step_records:
         if step.source is not None and step.source.file == trace.schedule.source:
@@ -200,7 +178,7 @@ def lines_of_steps(script: Script, trace: Trace) -> list[list[int]]:
     return found
 
 
-def _key(workbench: Workbench) -> Any:
+def _key(workbench: WorkbenchCore) -> Any:
     session = workbench.session
     followed = session.followed
     return (
@@ -217,44 +195,4 @@ def _key(workbench: Workbench) -> Any:
     )
 
 
-PARTS = (Part("text", _key, _make),)
-
-
-# The static check of the schedule that stands, for those who look at its text.
-
-
-class Checks:
-    """What the check found.
-
-    Attributes:
-        fatal: What would end the compiler.
-        found: The findings; none where the schedule cannot be checked, which its trace then says.
-        refused: The steps that run a pass which is not allowed.
-    """
-
-    def __init__(self) -> None:
-        self.found: tuple[Finding, ...] = ()
-        self.refused: tuple[RefusedPass, ...] = ()
-        self.fatal: tuple[FatalUse, ...] = ()
-        self._checked: Schedule | None = None
-
-    def follow(self, workbench: Workbench) -> None:
-        """Check the schedule if it is another one than before, after the commands that wait."""
-        version = workbench.session.version
-        # Without a trace the check is all that says what is wrong.
-        is_wanted = workbench.screen.is_open("text") or not workbench.session.is_trusted
-        if not is_wanted or version.is_draft or version.schedule == self._checked:
-            return
-        self._checked, self.found, self.refused, self.fatal = version.schedule, (), (), ()
-        workbench.jobs.post(lambda: self._check(workbench, version.schedule))
-
-    def _check(self, workbench: Workbench, schedule: Schedule) -> None:
-        if schedule is not self._checked:  # a newer one was asked for meanwhile
-            return
-        try:
-            report = check_schedule(schedule, worker=workbench.worker)
-        except LhkitError:
-            # A schedule that cannot even be outlined cannot be traced either, and that is on the screen.
-            return
-        self.found, self.refused, self.fatal = report.findings, report.refused, report.fatal
-        workbench.refresh()
+PANES = (LivePane("text", _key, _make),)

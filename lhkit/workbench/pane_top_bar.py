@@ -1,20 +1,17 @@
-"""Parts of the frame: the top bar, what is looked at, the notice, the steps to walk."""
+"""Panes of the frame: top bar, trace, view state, notice and trust banner."""
 
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lhkit.draw.viewer import view_content
 from lhkit.model.printable import counted
 from lhkit.show.trace_view import trace_view
-from lhkit.workbench.commands_trust import banner_of
-from lhkit.workbench.pane import Part, same_trace
+from lhkit.workbench.pane import LivePane, same_trace
+from lhkit.workbench.workbench_core import WorkbenchCore
 from lhkit.workbench.workbench_exports import EXPORTS
 from lhkit.worker.cancellation import was_stopped
-
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
 
 _WORDS = {
     "ok": "applies",
@@ -26,7 +23,7 @@ _WORDS = {
 }
 
 
-def _head(workbench: Workbench) -> dict[str, Any]:
+def _head(workbench: WorkbenchCore) -> dict[str, Any]:
     session, trace = workbench.session, workbench.trace
     history = session.history
     outcome = trace.outcome if trace else None
@@ -44,7 +41,7 @@ def _head(workbench: Workbench) -> dict[str, Any]:
     }
 
 
-def _outcome_words(workbench: Workbench) -> str:
+def _outcome_words(workbench: WorkbenchCore) -> str:
     trace = workbench.trace
     if trace is None and not workbench.session.is_trusted:
         return "not trusted: nothing is traced yet"
@@ -58,7 +55,7 @@ def _outcome_words(workbench: Workbench) -> str:
     return f"{_WORDS[outcome.status]}{where}"
 
 
-def _stale_words(workbench: Workbench) -> str:
+def _stale_words(workbench: WorkbenchCore) -> str:
     session = workbench.session
     if not session.is_stale or not session.is_trusted:
         return ""
@@ -71,18 +68,14 @@ def _stale_words(workbench: Workbench) -> str:
     return "shown is an earlier version" if session.failure is None else "it cannot be traced"
 
 
-def _trace(workbench: Workbench) -> dict[str, Any]:
+def _trace(workbench: WorkbenchCore) -> dict[str, Any]:
     trace = workbench.trace
     if trace is None:
         return {"key": "", "start": -1, "steps": [], "panes": [], "lookup": "{}"}
     return view_content(trace_view(trace, ()))
 
 
-def _notice(workbench: Workbench) -> dict[str, Any] | None:
-    return workbench.notice.to_json() if workbench.notice else None
-
-
-def _head_key(workbench: Workbench) -> Any:
+def _head_key(workbench: WorkbenchCore) -> Any:
     session = workbench.session
     history = session.history
     return (
@@ -98,10 +91,26 @@ def _head_key(workbench: Workbench) -> Any:
     )
 
 
-PARTS = (
-    Part("head", _head_key, _head),
-    Part("trace", same_trace, _trace, is_kept=True),
-    Part("screen", lambda w: w.screen, lambda w: w.screen.to_json()),
-    Part("notice", lambda w: w.notice, _notice),
-    Part("trust", lambda w: (w.session.doubts, w.reference), banner_of),
+def _trust(workbench: WorkbenchCore) -> dict[str, Any] | None:
+    """Return the banner of a workbench that is not trusted; None if it is."""
+    if workbench.session.is_trusted:
+        return None
+    message = (
+        "You have not saved or trusted it on this machine, so nothing of it was applied or run. You see its "
+        "text, with what the check finds; you can edit it, and knobs and forms change the text only. Trusting "
+        "it applies the schedule to the payload in the compiler; Run, Measure and Sweep then execute its "
+        "native code with your rights. Trust it only if you know where it comes from."
+    )
+    if workbench.reference is not None:
+        message += f" It also names Python code, which runs when numbers are checked: {workbench.reference}."
+    names = " and ".join(doubt.name for doubt in workbench.session.doubts)
+    return {"title": f"Not trusted yet: {names}", "message": message}
+
+
+PANES = (
+    LivePane("head", _head_key, _head),
+    LivePane("trace", same_trace, _trace, is_cached=True),
+    LivePane("screen", lambda w: w.screen, lambda w: w.screen.to_json()),
+    LivePane("notice", lambda w: w.notice, lambda w: w.notice.to_json() if w.notice else None),
+    LivePane("trust", lambda w: (w.session.doubts, w.reference), _trust),
 )

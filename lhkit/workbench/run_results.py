@@ -1,4 +1,4 @@
-"""What came of runs, measurements and sweeps of a session, as values."""
+"""Results of runs, measurements and sweeps, as values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from lhkit.model.errors import UsageError
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
 
@@ -19,13 +20,12 @@ class ResultBar:
     """A speed of one result, in multiples of its anchor's.
 
     Attributes:
-        label: What was timed; empty for the schedule of the result itself.
-        value: The speed.
-        low: The lower end of its interval.
-        high: The upper end.
-        text: What stands at the end of the bar.
-        is_anchor: Whether the others are multiples of this one.
-        knobs: The knobs that it was timed with, where it is a variant of the schedule.
+        label: Name of the contestant; empty for the schedule of the result itself.
+        low: Lower end of the 95 % interval.
+        high: Upper end.
+        text: Label at the end of the bar.
+        is_anchor: Whether it is the anchor itself.
+        knobs: Knob values, if it is a variant of the schedule.
     """
 
     label: str
@@ -39,18 +39,15 @@ class ResultBar:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one run, measurement or sweep.
+    """Result of one run, measurement or sweep.
 
     Attributes:
-        number: Which one of the session, from 1.
-        kind: What was asked for.
-        status: ``ok``; ``wrong``: its numbers are not those of the reference; ``failed``; ``stopped``.
+        number: Number in the session, from 1.
+        status: ``ok``; ``wrong``: the numbers differ from the reference; ``failed``; ``stopped``.
         schedule: The version of the schedule, its knobs set.
-        knobs: The value of every knob.
-        title: What led to that version, in a few words.
-        said: What came of it, in a sentence.
-        anchor: What speeds are multiples of; empty where nothing was timed.
-        bars: The speeds.
+        title: The edit that led to that version.
+        said: The outcome in a sentence.
+        anchor: What speeds are multiples of; empty if nothing was timed.
     """
 
     number: int
@@ -71,13 +68,13 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far something that runs has come.
+    """Progress of the current run.
 
     Attributes:
-        kind: What runs; empty if nothing does.
-        said: What it is at, in a few words.
-        done: How much is done.
-        total: Of how much, None where nobody knows.
+        kind: Kind of run; empty if nothing is running.
+        said: The current phase.
+        done: Units done.
+        total: Units in all, None if unknown.
     """
 
     kind: RunKind | Literal[""] = ""
@@ -86,13 +83,22 @@ class RunProgress:
     total: int | None = None
 
 
+def knob_values(schedule: Schedule) -> dict[str, KnobValue]:
+    """Return the value of every knob that has one."""
+    try:
+        return schedule.values
+    except UsageError:  # a knob without a default is not set; it has to be on screen to be set
+        given = {k.name: k.default for k in schedule.knobs if k.default is not None}
+        return {**given, **dict(schedule.settings)}
+
+
 def knob_words(knobs: Knobs) -> str:
-    """Return knobs and their values in a line."""
+    """Return knob values as one line."""
     return ", ".join(f"{name} = {value}" for name, value in knobs)
 
 
 def text_letters(results: Iterable[Result]) -> dict[str, str]:
-    """Return a letter for each text of the schedule that results are of; none where there is only one."""
+    """Return a letter for each distinct schedule text of the results; empty if there is only one text."""
     texts = dict.fromkeys(result.schedule.text for result in results)
     if len(texts) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""What is looked at in a workbench: the step, the selection, the open tabs."""
+"""View state of a workbench, field access for commands, and notices."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from lhkit.model.trace_record import PayloadDelta, Trace
 from lhkit.show.trace_view import start_step
 from lhkit.traces.record.handle_history import display_names
 
-# Which pane of each area is in front, before anybody chose another.
+Command = Mapping[str, Any]
+# The pane in front of each area at first.
 FRONT = (("left", "steps"), ("middle", "payload"), ("handles", "timeline"), ("pictures", "tiles"),
          ("bottom", "problems"), ("narrow", "steps"))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What is looked at.
+    """View state: the step, the selection and the open tabs.
 
     Attributes:
         step: The step whose payload is shown, -1 for the payload as given.
-        kind: What is selected: ``step``, ``handle`` or ``op``; empty if nothing is.
-        ids: Its ids, separated by spaces.
+        kind: Kind of the selection: ``step``, ``handle`` or ``op``; empty if nothing is selected.
+        ids: Selected ids, separated by spaces.
         front: The pane in front of each area.
         is_large: Whether the type is large, for a projector.
         whole_payload: Whether the payload is shown as text instead of as a diff.
-        by: Which view of the screen asked for this, so that it need not follow itself.
+        by: The browser view that requested the change, which must not follow it again.
     """
 
     step: int = -1
@@ -45,7 +46,7 @@ class Screen:
         return any(pane == open_pane for _, open_pane in self.front)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the script reads it."""
+        """Return the value as JSON for the script."""
         return {
             "step": self.step,
             "selection": {"kind": self.kind, "id": self.ids} if self.kind else None,
@@ -54,9 +55,6 @@ class Screen:
             "whole": self.whole_payload,
             "by": self.by,
         }
-
-
-# What was looked at in one trace, found again in the next: ids mean nothing elsewhere, names and places do.
 
 
 def first_step(trace: Trace) -> int:
@@ -69,7 +67,7 @@ def first_step(trace: Trace) -> int:
 
 
 def fitting(screen: Screen, trace: Trace | None) -> Screen:
-    """Return what is looked at as far as it is there: a file or a page may name what a trace does not have."""
+    """Restrict a view state to what the trace has: files and pages may name unknown steps and ids."""
     last = len(trace.step_records) - 1 if trace is not None else -1
     known: set[str] = set()
     if screen.kind == "step":
@@ -84,7 +82,7 @@ def fitting(screen: Screen, trace: Trace | None) -> Screen:
 
 
 def carried(screen: Screen, old: Trace, new: Trace) -> Screen:
-    """Return what is looked at in a new trace: the same step and the same thing, if they are there."""
+    """Map a view state to a new trace by names and places, since ids are valid in one trace only."""
     step = carried_step(old, new, screen.step)
     found = (_carried_id(screen.kind, each, old, new) for each in screen.ids.split())
     ids = [each for each in found if each is not None]
@@ -93,7 +91,7 @@ def carried(screen: Screen, old: Trace, new: Trace) -> Screen:
 
 
 def carried_step(old: Trace, new: Trace, index: int) -> int:
-    """Return the step of a new trace that does what a step of an old one did, or the nearest to its place."""
+    """Return the step of a new trace with the same op, handles and iteration, else the nearest index."""
     if not 0 <= index < len(old.step_records):
         return -1
     wanted = _what(old, index)
@@ -122,53 +120,38 @@ def _carried_id(kind: str, id_: str, old: Trace, new: Trace) -> str | None:
     return id_ if found else None
 
 
-# Fields of commands and questions, checked: what a screen sends is data like any other.
+# Field access for commands and questions; a missing or mistyped field is a usage error.
 
 
 T = TypeVar("T")
 
 
-def integer(command: Mapping[str, Any], name: str) -> int:
-    """Return an integer of a command.
-
-    Raises:
-        UsageError: There is none of that name.
-    """
+def integer(command: Command, name: str) -> int:
+    """Return an integer field."""
     return _of_kind(int, "an integer", command, name)
 
 
-def text(command: Mapping[str, Any], name: str) -> str:
-    """Return a text of a command.
-
-    Raises:
-        UsageError: There is none of that name.
-    """
+def text(command: Command, name: str) -> str:
+    """Return a text field."""
     return _of_kind(str, "a text", command, name)
 
 
-def mapping(command: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return an object of a command.
-
-    Raises:
-        UsageError: There is none of that name.
-    """
+def mapping(command: Command, name: str) -> Mapping[str, Any]:
+    """Return an object field."""
     return _of_kind(dict, "an object", command, name)
 
 
-def flag(command: Mapping[str, Any], name: str) -> bool:
-    """Return whether a command has a flag."""
+def flag(command: Command, name: str) -> bool:
+    """Return an optional flag, default False."""
     return command.get(name) is True
 
 
-def _of_kind(kind: type[T], wanted: str, command: Mapping[str, Any], name: str) -> T:
+def _of_kind(kind: type[T], wanted: str, command: Command, name: str) -> T:
     value = command.get(name)
-    if not isinstance(value, kind) or isinstance(value, bool):  # to Python a bool is an int
+    if not isinstance(value, kind) or isinstance(value, bool):  # bool is a subclass of int
         said = command.get("do", command.get("ask"))
         raise usage_error(f"{said}: {name!r} is {wanted}, not {value!r}")
     return value
-
-
-# What is said about the last command.
 
 
 NoticeKind = Literal["refused", "done", "defect"]
@@ -176,14 +159,11 @@ NoticeKind = Literal["refused", "done", "defect"]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence for the reader, and what can be done about it.
+    """A message about the last command, with actions.
 
     Attributes:
-        kind: ``refused``: the command changed nothing; ``done``: what else it did; ``defect``: lhkit itself
-            failed.
-        message: The sentence.
-        advice: What to do next; empty if there is nothing.
-        actions: Buttons, each as its label and the command.
+        kind: ``refused``: the command changed nothing; ``done``: its side effects; ``defect``: internal error.
+        actions: Buttons as (label, command).
     """
 
     kind: NoticeKind
@@ -192,17 +172,14 @@ class Notice:
     actions: tuple[tuple[str, dict[str, Any]], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the script reads it."""
+        """Return the value as JSON for the script."""
         actions = [{"label": label, "command": command} for label, command in self.actions]
         return {"kind": self.kind, "message": self.message, "advice": self.advice, "actions": actions}
 
 
 def recovery_notice(left: LeftBehind) -> Notice:
-    """Return the offer to go on from a session that was not closed."""
+    """Return the offer to recover a session that was not closed."""
     return Notice("done", left.sentence(), "", (("Go on from there", {"do": "recover"}),))
-
-
-# What is being typed: by which view of the screen, and whether that goes on.
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +187,9 @@ class Typed:
     """The text that was typed last.
 
     Attributes:
-        by: The view that it was typed in, which need not be told its own text.
-        version: Which text it was (`Workbench.version_id`); another that stands was not typed.
-        goes_on: Whether more is awaited: until then no repairs are looked for.
+        by: The browser view that it was typed in, which already has it.
+        version: Its `WorkbenchCore.version_id`; any other text was not typed.
+        goes_on: Whether typing continues; until it pauses no repairs are searched.
     """
 
     by: str = ""

@@ -1,4 +1,4 @@
-"""The steps of a schedule as rows: what is drawn, and what tests look at."""
+"""Rows of the steps pane: the steps of a text with what the trace knows of them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lhkit.traces.report.schedule_html import LinkedWord, schedule_lines
 
 _KNOB = "transform.tune.knob"
 _SPACES = re.compile(r"\s+")
-# The worst first: one of several iterations that failed makes the row a failed one.
+# Worst first: the row has the worst status of its iterations.
 _STATUSES: tuple[StepStatus, ...] = ("crashed", "failed", "suppressed", "ok", "not-run")
 
 
 @dataclass(frozen=True, slots=True)
 class HandleWord:
-    """A name in a row, with the handles that it stands for, one an iteration."""
+    """A name in a row, with its handles, one per iteration."""
 
     text: str
     handles: tuple[str, ...]
@@ -32,20 +32,18 @@ class StepRow:
     """A step of the text, a named sequence, or a step that is switched off.
 
     Attributes:
-        kind: Which of them: ``step``, ``sequence``, ``off``.
-        number: Its number among the steps of the text; of one that is off, among those that are.
-        depth: How many steps it stands inside of, sequences apart.
+        kind: ``step``, ``sequence`` or ``off`` (disabled).
+        number: Number among the steps of the text; of a disabled step among the disabled ones.
+        depth: Number of enclosing steps, sequences not counted.
         op: The op's name without ``transform.``; of a sequence its symbol.
         gives: Its results.
-        arguments: What stands behind the name, in one line, without types; words that are handles apart.
+        arguments: The text behind the name in one line, without types.
         line: Its line, from 1.
-        steps: The steps of the trace that ran it.
-        status: How they ended; None if the trace does not know it.
-        delta: What the first of them did to the payload.
-        deaths: How many handles died of it, in all iterations.
-        warnings: What is suspicious about it.
-        sentence: What its op does.
-        knob: The knob that it is, if it is one.
+        steps: The trace steps that ran it.
+        status: The worst of their statuses; None if it is not in the trace.
+        delta: The payload delta of the first of them.
+        deaths: Number of handles that it invalidated, over all iterations.
+        sentence: Help text of the op.
     """
 
     kind: str
@@ -67,14 +65,7 @@ class StepRow:
 def step_rows(
     script: Script, trace: Trace | None, knobs: tuple[Knob, ...], help: Mapping[str, str]
 ) -> tuple[StepRow, ...]:
-    """Return the rows of a schedule in the order of its text.
-
-    Args:
-        script: The schedule.
-        trace: A trace of it, or None.
-        knobs: Its knobs.
-        help: What ops do, by their names.
-    """
+    """Return the rows of a schedule in the order of its text; ``help`` maps ops to sentences."""
     return tuple(_Reader(script, trace, knobs, help).rows())
 
 
@@ -91,7 +82,7 @@ class _Reader:
                 self._ran.setdefault((step.source.line, step.source.column), []).append(step)
 
     def rows(self) -> Iterator[StepRow]:
-        """Yield the rows, those of steps that are off where they stand."""
+        """Yield the rows, disabled steps at their places."""
         off = list(enumerate(disabled_steps(self._script.text)))
         ends: list[int] = []
         for number, op in enumerate(self._script.steps):
@@ -150,7 +141,7 @@ class _Reader:
         return self._words[place.line - 1].get(place.column - 1) if place.line <= len(self._words) else None
 
     def _arguments(self, op: OpSyntax) -> Iterator[HandleWord]:
-        """Yield what stands behind the name, up to the types or the body."""
+        """Yield the text between the op's name and its types or body."""
         text = self._script.text
         stops = [op.end, *(r.start for r in op.regions), *([op.signature[0]] if op.signature else [])]
         at, stop = op.name_start + len(op.name) + 2 * op.is_generic, min(stops)

@@ -28,10 +28,9 @@ from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import schedule_panes, timeline_pane, trace_key
 from lhkit.traces.timeline.handle_timeline import timeline_drawing
 from lhkit.traces.timeline.timeline_svg import timeline_style
-from lhkit.workbench.controller import Workbench
+from lhkit.workbench.controller import PANES, Workbench
 from lhkit.workbench.jobs import InlineJobs, ThreadJobs
-from lhkit.workbench.pane_list import PARTS
-from lhkit.workbench.pane_payload import payload_frame
+from lhkit.workbench.pane_pictures import payload_frame
 from lhkit.workbench.run_results import Result
 from lhkit.workbench.screen import Notice, Screen
 from lhkit.workbench.workbench_exports import WorkbenchState, export_kind, exported, read_state
@@ -39,7 +38,7 @@ from lhkit.worker.reproducer import typed_error
 
 PAYLOAD, SCHEDULE = "fc_relu.mlir", "fc_relu_handles.mlir"
 FOLLOW_SECONDS = 0.4
-# Lines of the payload in the picture for a reader without a kernel: it is in every saved notebook.
+# Limit on the payload in the static picture, which every saved notebook contains.
 _STILL_LINES = 120
 PANE_FILES = (
     "step_form.js", "pane_steps.js", "text_editor.js", "pane_text.js", "pane_payload.js", "pane_handles.js",
@@ -48,18 +47,18 @@ FRAME_FILES = ("channel.js", "top_bar.js", "notices.js", "areas.js", "workbench.
 
 
 class WorkbenchWidget(anywidget.AnyWidget):
-    """A schedule on screen, alive: stepped, edited, understood.
+    """The workbench as a widget.
 
-    Every part of the screen is a trait, ``part_steps`` and so on, so that a page that is loaded again shows
-    what it showed; commands come as messages. What it does is in ``lhkit.workbench``.
+    Every pane is a trait, ``part_steps`` and so on, so that a reloaded page shows the same; commands come as
+    messages.
 
     Attributes:
-        workbench: What is on the screen.
+        workbench: The controller.
         view_id: Pictures with this id become the workbench.
     """
 
-    _esm = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES)
-    _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css')}"
+    _esm = script("panes.js", "zoom.js", *PANE_FILES, *FRAME_FILES, room="workbench")
+    _css = f"{view_style()}\n{timeline_style()}\n{static_text('workbench.css', 'workbench')}"
     view_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(
@@ -70,14 +69,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
         results: tuple[Result, ...] = (),
         reference: str | None = None,
     ) -> None:
-        """Show a session; its trace is taken if it is trusted.
-
-        Args:
-            session: The session.
-            screen: What is looked at; default the first step that does something.
-            results: What ran in the session before.
-            reference: The NumPy reference of a file that is not trusted yet; it is taken when it is.
-        """
+        """Show a session; its trace is taken if it is trusted."""
         self._is_closed = False
         self._views: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -86,13 +78,13 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self.workbench = Workbench(
             session, screen=screen, results=results, jobs=self.jobs, reference=reference, is_hurried=True
         )
-        self.add_traits(**{_trait(part.name): traitlets.Any().tag(sync=True) for part in PARTS})
-        parts = {_trait(name): value for name, value in self.workbench.parts.items()}
-        super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **parts)
+        self.add_traits(**{_trait(pane.name): traitlets.Any().tag(sync=True) for pane in PANES})
+        panes = {_trait(name): value for name, value in self.workbench.panes.items()}
+        super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **panes)
         self.workbench.changed = self._changed
         self.on_msg(self._hear)
-        self.jobs.post(self.workbench.refresh)  # what was left out in the hurry
-        if self.comm is not None:  # the page may end it too
+        self.jobs.post(self.workbench.refresh)  # renders the panes that were left out
+        if self.comm is not None:  # the page may close it
             self.comm.on_close(lambda _: self.close())
 
     @property
@@ -102,24 +94,24 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
     @property
     def schedule(self) -> Schedule:
-        """The schedule as it stands, knobs set."""
+        """The current schedule, with its knobs set."""
         return self.session.schedule
 
     @property
     def trace(self) -> Trace | None:
-        """The trace that is shown."""
+        """The trace on screen."""
         return self.workbench.trace
 
     @public
     def do(self, command: Mapping[str, Any]) -> None:
-        """Carry out a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.commands`.
+        """Execute a command as the screen does, ``{"do": "undo"}``; see `lhkit.workbench.controller.COMMANDS`.
 
         Raises:
             LhkitError: It is refused; the screen says so too.
         """
         try:
             self.jobs.run(lambda: self.workbench.do(command, raises=True))
-        except KeyboardInterrupt:  # it goes on in its thread
+        except KeyboardInterrupt:  # the command is still running in its thread
             self.workbench.stop()
             raise
 
@@ -140,17 +132,17 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self.do({"do": "recover"})
 
     def stop(self) -> None:
-        """End what is being traced, run, measured or swept, as the button does."""
+        """Cancel the current trace, run, measurement or sweep, as the button does."""
         self.workbench.stop()
 
     @property
     def state(self) -> WorkbenchState:
-        """All that it holds, as a value."""
+        """The saveable state."""
         return WorkbenchState.of(self.workbench)
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """What was run, measured and swept, the first one first."""
+        """Results of runs, measurements and sweeps, the oldest first."""
         return self.workbench.runs.results
 
     @public
@@ -198,7 +190,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
             self._timer.cancel()
             self._timer = None
         self.workbench.stop()
-        # Behind the commands that wait: what was typed is in the session that is kept or saved afterwards.
+        # After the queued commands, so that the recovery data has all that was typed.
         self.jobs.run(self.workbench.close)
         if isinstance(self.jobs, ThreadJobs):
             self.jobs.close()
@@ -211,14 +203,14 @@ class WorkbenchWidget(anywidget.AnyWidget):
             words += f"\n{left.sentence()} Its method recover() goes on from there."
         if not is_live():
             return {"text/plain": words}, {}
-        # The output holds a picture that the widget takes over: read without a kernel it is a picture.
+        # The output is a static picture that the widget replaces.
         still = _still(trace, self.workbench.screen.step) if trace else _text_still(self.session.text)
         picture = view_html(still, id_=self.view_id)
-        # Notebook 7 lets outputs scroll that were long at first; the workbench has a height of its own.
+        # Notebook 7 makes outputs scroll that are long at first; the workbench has a height of its own.
         style = f'[data-lh-view="{self.view_id}"]:not(.lh-live) {{ max-height: 40rem; overflow: auto; }}'
         return {"text/html": element("style", style) + picture, "text/plain": words}, {}
 
-    # Commands come on the kernel's thread and are carried out on the workbench's; parts go back.
+    # Commands arrive on the kernel's thread and run on the workbench's; panes go back.
 
     def _hear(self, _widget: object, content: Mapping[str, Any], _buffers: Sequence[bytes]) -> None:
         name, by = content.get("do"), str(content.get("by", ""))
@@ -229,7 +221,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
             self._views.discard(by)
             if not self._views:
                 self.jobs.post(self.workbench.runs.rest)
-        elif name == "stop" and self.workbench.stop():  # it waits for no command before it
+        elif name == "stop" and self.workbench.stop():  # it does not wait for queued commands
             self.send({"done": content.get("id")})
         else:
             self.jobs.post(functools.partial(self._answer, content))
@@ -250,16 +242,16 @@ class WorkbenchWidget(anywidget.AnyWidget):
             self._here(functools.partial(self.send, {"done": number}))
 
     def _changed(self, names: Collection[str]) -> None:
-        parts = {_trait(name): self.workbench.parts[name] for name in names}
-        self._here(functools.partial(self._set, parts))
+        panes = {_trait(name): self.workbench.panes[name] for name in names}
+        self._here(functools.partial(self._set, panes))
 
-    def _set(self, parts: Mapping[str, Any]) -> None:
+    def _set(self, panes: Mapping[str, Any]) -> None:
         with self.hold_sync():
-            for name, value in parts.items():
+            for name, value in panes.items():
                 self.set_trait(name, value)
 
-    # A file that is followed is looked at now and then, behind the commands that wait, while somebody looks at
-    # the workbench: a cell that was run again leaves one behind that nobody sees.
+    # The followed file is polled only while the workbench has a view: a cell that is run again leaves a widget
+    # without views behind.
 
     def _watch_file(self) -> None:
         if self._loop is not None and self._timer is None and self._views and not self._is_closed:
@@ -279,7 +271,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
             self._here(self._watch_file)
 
     def _here(self, act: Callable[[], None]) -> None:
-        """Act on the kernel's thread, in order; nothing any more where the kernel ends."""
+        """Act on the kernel's thread, in order; ignored while the kernel shuts down."""
         if self._loop is None:
             act()
             return
@@ -290,7 +282,7 @@ class WorkbenchWidget(anywidget.AnyWidget):
                 raise
 
     def _report(self, error: Exception) -> None:
-        """Show a defect of lhkit's own; the workbench goes on."""
+        """Report an internal error as a notice; the workbench stays usable."""
         failure = typed_error(error, "workbench").failure
         advice = f"What was on screen is unharmed. For a report: {failure.reproducer}"
         notice = Notice("defect", failure.message, advice)
@@ -298,19 +290,19 @@ class WorkbenchWidget(anywidget.AnyWidget):
 
 
 def _still(trace: Trace, step: int) -> View:
-    """Return what a reader sees without a kernel: handles, schedule, and the payload after a step."""
+    """Return the static picture: handles, schedule, and the payload after a step."""
     payload = Pane("payload", "Payload", payload_frame(trace, step, whole=False, most_lines=_STILL_LINES))
     panes = (timeline_pane(timeline_drawing(trace)), *schedule_panes(trace, known_help())[:1], payload)
     return View(trace_key(trace), panes, start=step)
 
 
 def _text_still(text: str) -> View:
-    """Return what a reader sees of a text that has no trace."""
+    """Return the static picture of a text without a trace."""
     return View(drawing_id(text), (Pane("schedule", "Schedule", element("pre", escaped(text))),))
 
 
-def _trait(part: str) -> str:
-    return f"part_{part}"
+def _trait(pane: str) -> str:
+    return f"part_{pane}"
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

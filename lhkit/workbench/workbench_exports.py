@@ -1,4 +1,4 @@
-"""What a workbench can be exported as: a schedule, code, a report, a page, a bug report, itself."""
+"""Saved state and exports of a workbench: schedule, code, report, page, bug report, the workbench itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lhkit.compose.builder.builder_code import builder_code
 from lhkit.compose.saved_session import SavedSession, checked_session
@@ -26,21 +26,13 @@ from lhkit.model.errors import usage_error
 from lhkit.model.file_io import parse_json, read_text
 from lhkit.model.payload import Payload
 from lhkit.model.printable import one_line
-from lhkit.model.trace_record import Trace
 from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.traces.report.markdown_report import trace_markdown
 from lhkit.traces.report.reproducer_folder import reproducer_files
-from lhkit.workbench.commands_trust import refuse_untrusted
 from lhkit.workbench.run_results import Result
-from lhkit.workbench.screen import Screen
+from lhkit.workbench.screen import Command, Screen
 from lhkit.workbench.screen import text as text_field
-
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
-
-
-# A workbench as a value: saved to one file, sent to somebody, opened again.
-
+from lhkit.workbench.workbench_core import WorkbenchCore
 
 SCHEMA = "lhkit.workbench/1"
 _LONGEST_NAME = 80
@@ -48,15 +40,15 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class WorkbenchState:
-    """All that a workbench holds that cannot be worked out again.
+    """The state of a workbench that cannot be derived.
 
     Attributes:
         payload: The payload, with its weights.
-        session: The schedule: versions to undo and redo, checkpoints, a text that does not parse.
-        screen: What is looked at: step, selection, open tabs.
-        results: What was run, measured and swept.
-        doubts: What of it is not trusted: the file that it was read from, unless it is known here.
-        reference: The NumPy reference that a file which is not trusted names; it is taken when it is trusted.
+        session: Versions of the schedule, checkpoints, and a draft that does not parse.
+        screen: The view state.
+        results: Results of runs, measurements and sweeps.
+        doubts: The file that it was read from, unless that is trusted.
+        reference: The NumPy reference that an untrusted file names, resolved when it is trusted.
     """
 
     payload: Payload
@@ -67,13 +59,13 @@ class WorkbenchState:
     reference: str | None = None
 
     @classmethod
-    def of(cls, workbench: Workbench) -> WorkbenchState:
+    def of(cls, workbench: WorkbenchCore) -> WorkbenchState:
         """Return the state of a workbench."""
         session = workbench.session
         return cls(session.payload, session.saved, workbench.screen, workbench.runs.results)
 
     def open(self, **how: Any) -> Session:
-        """Return the session; ``how`` is as for a new session."""
+        """Open the session; ``how`` are keywords of `Session`."""
         return Session.from_saved(self.session, self.payload, doubts=self.doubts, **how)
 
     def text(self) -> str:
@@ -98,18 +90,10 @@ def _described(blob: Blob) -> dict[str, Any]:
 
 
 def read_state(path: str | os.PathLike[str], *, trust: bool = False) -> WorkbenchState:
-    """Return the state that a file holds.
+    """Read the state from a file.
 
-    It is trusted if this user saved the file or trusted it before; see `lhkit.load.trust`. A NumPy reference
-    that it names by the path of a Python file is taken only then, since that file runs when numbers are
-    checked; references that come with lhkit are always taken.
-
-    Args:
-        path: The file.
-        trust: Whether to trust it, now and from now on.
-
-    Raises:
-        UsageError: There is no such file, it holds no workbench, or it is damaged.
+    The file is trusted if this user has saved or trusted it before; see `lhkit.load.trust`. A NumPy reference
+    in a Python file is resolved only then, since it is executed; shipped references always are.
     """
     try:
         text = read_text(path)
@@ -163,36 +147,21 @@ def _state(data: Any, *, is_trusted: bool) -> WorkbenchState:
     )
 
 
-# Every file of a ZIP has a time; one that is always the same makes the same bytes of the same state.
+# A constant time stamp, so that equal states give equal ZIP files.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Something that a workbench can be exported as.
-
-    Attributes:
-        title: What the menu says.
-        suffix: How the file ends.
-        media: Its media type.
-        make: Makes its bytes.
-    """
+    """An export format: menu title, file suffix, media type, and the function that makes the bytes."""
 
     title: str
     suffix: str
     media: str
-    make: Callable[[Workbench], bytes]
+    make: Callable[[WorkbenchCore], bytes]
 
 
-def _trace_of(workbench: Workbench) -> Trace:
-    refuse_untrusted(workbench)
-    trace = workbench.trace
-    if trace is None or workbench.session.is_stale:
-        raise usage_error("the text does not parse as it stands", "Mend it first, or undo.")
-    return trace
-
-
-def _schedule(workbench: Workbench) -> bytes:
+def _schedule(workbench: WorkbenchCore) -> bytes:
     session = workbench.session
     text = tunable_text(session.schedule)
     if session.is_trusted:
@@ -200,27 +169,27 @@ def _schedule(workbench: Workbench) -> bytes:
     return text.encode(errors="replace")
 
 
-def _portable(workbench: Workbench) -> bytes:
+def _portable(workbench: WorkbenchCore) -> bytes:
     return portable_text(workbench.session.schedule, worker=workbench.worker).encode(errors="replace")
 
 
-def _code(workbench: Workbench) -> bytes:
+def _code(workbench: WorkbenchCore) -> bytes:
     return builder_code(workbench.session.schedule, worker=workbench.worker).encode(errors="replace")
 
 
-def _markdown(workbench: Workbench) -> bytes:
-    return trace_markdown(_trace_of(workbench)).encode(errors="replace")
+def _markdown(workbench: WorkbenchCore) -> bytes:
+    return trace_markdown(workbench.current_trace()).encode(errors="replace")
 
 
-def _page(workbench: Workbench) -> bytes:
-    trace = _trace_of(workbench)
+def _page(workbench: WorkbenchCore) -> bytes:
+    trace = workbench.current_trace()
     return trace_page(trace, known_help(), page_facts(trace, worker=workbench.worker)).encode(errors="replace")
 
 
-def _report(workbench: Workbench) -> bytes:
-    """Return a ZIP of the reproducer's folder, and in it the workbench itself."""
+def _report(workbench: WorkbenchCore) -> bytes:
+    """Return a ZIP of the reproducer's folder and the saved workbench."""
     files = [
-        *reproducer_files(_trace_of(workbench)),
+        *reproducer_files(workbench.current_trace()),
         ("workbench.json", WorkbenchState.of(workbench).text()),
     ]
     folder = f"{_stem(workbench)}_report"
@@ -231,7 +200,7 @@ def _report(workbench: Workbench) -> bytes:
     return stream.getvalue()
 
 
-def _saved_state(workbench: Workbench) -> bytes:
+def _saved_state(workbench: WorkbenchCore) -> bytes:
     text = WorkbenchState.of(workbench).text()
     if workbench.session.is_trusted:
         remember([workbench_content(text)])
@@ -250,36 +219,29 @@ EXPORTS: Mapping[str, Export] = {
 
 
 def export_kind(path: str) -> str:
-    """Return the kind of export that a file's name stands for.
-
-    Raises:
-        UsageError: There is none with that suffix.
-    """
+    """Return the kind of export for the suffix of a file name."""
     suffix = PurePath(path).suffix.lower()
     found = next((kind for kind, export in EXPORTS.items() if export.suffix == suffix), None)
     if found is None:
         known = ", ".join(dict.fromkeys(export.suffix for export in EXPORTS.values()))
-        raise usage_error(f"{path} does not end like an export", f"A workbench is exported as {known}.")
+        name = f"unknown export format {PurePath(path).suffix!r} of {path}"
+        raise usage_error(name, f"A workbench is exported as {known}.")
     return found
 
 
-def exported(workbench: Workbench, kind: str) -> bytes:
-    """Return a workbench as a file of a kind.
-
-    Raises:
-        UsageError: There is no such kind, or this schedule cannot be exported so; the message says why.
-    """
+def exported(workbench: WorkbenchCore, kind: str) -> bytes:
+    """Return the content of an export file."""
     export = EXPORTS.get(kind)
     if export is None:
         raise usage_error(f"there is no export {kind!r}", f"There are: {', '.join(EXPORTS)}.")
     return export.make(workbench)
 
 
-def _stem(workbench: Workbench) -> str:
+def _stem(workbench: WorkbenchCore) -> str:
     return PurePath(workbench.session.schedule.source).stem.strip("<>") or "schedule"
 
 
-def _export(workbench: Workbench, question: Mapping[str, Any]) -> dict[str, str]:
+def _export(workbench: WorkbenchCore, question: Command) -> dict[str, str]:
     """``{"kind": name}`` → the file: its name, its media type, its bytes in base64."""
     kind = text_field(question, "kind")
     data = exported(workbench, kind)
@@ -289,4 +251,4 @@ def _export(workbench: Workbench, question: Mapping[str, Any]) -> dict[str, str]
     return {"name": name, "media": export.media, "base64": base64.b64encode(data).decode()}
 
 
-QUESTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], Any]] = {"export": _export}
+QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {"export": _export}

@@ -56,7 +56,7 @@ def test_an_unknown_name_says_which_is_near():
 
 
 def test_a_change_that_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match="stands 0 times in the stub of 'One loop'"):
+    with pytest.raises(ValueError, match="occurs 0 times in the stub of 'One loop'"):
         read_task("one_loop").cell((("no such text", ""),))
 
 

@@ -42,7 +42,7 @@ class Bench:
         return self.workbench.ask({"ask": name, **fields})
 
     def part(self, name):
-        return self.workbench.parts[name]
+        return self.workbench.panes[name]
 
     @property
     def notice(self):

@@ -50,7 +50,7 @@ def test_a_file_that_is_no_schedule_yet_opens_and_becomes_alive(payload, worker,
     assert (
         bench.part("problems")["status"] == "failed" and "nothing is traced yet" in bench.part("head")["stale"]
     )
-    assert json.loads(json.dumps(bench.workbench.parts)) == bench.workbench.parts
+    assert json.loads(json.dumps(bench.workbench.panes)) == bench.workbench.panes
     again = WorkbenchState.of(bench.workbench)
     (tmp_path / "x.json").write_text(again.text())
     assert read_state(tmp_path / "x.json", trust=True) == again
@@ -121,8 +121,8 @@ def test_commands_of_a_text_that_is_no_schedule_are_refused_and_harm_nothing(pay
         assert bench.notice is not None and bench.notice.kind == "refused", command
         assert bench.session.text == TYPO
     bench.do("settle_text")
-    assert any("%sum" in repair.title for repair in bench.workbench.problems.found)
-    bench.do("take_repair", number=0, title=bench.workbench.problems.found[0].title)
+    assert any("%sum" in repair.title for repair in bench.workbench.repairs.found)
+    bench.do("take_repair", number=0, title=bench.workbench.repairs.found[0].title)
     assert bench.part("head")["status"] == "ok" and not bench.session.is_stale
 
 

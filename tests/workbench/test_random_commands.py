@@ -13,10 +13,9 @@ from lhkit.load.trust import Doubt
 from lhkit.model.errors import UsageError
 from lhkit.model.explanation import Repair
 from lhkit.text.script import Script
-from lhkit.workbench.adding import _written, catalogue_of
-from lhkit.workbench.controller import Workbench
+from lhkit.workbench.controller import PANES, Workbench
 from lhkit.workbench.form_fields import written_fields
-from lhkit.workbench.pane_list import PARTS
+from lhkit.workbench.step_commands import _written
 from lhkit.workbench.workbench_exports import WorkbenchState, read_state
 
 COMMANDS = 60
@@ -31,7 +30,7 @@ OPS = (
     "structured.tile_using_for",
     "nothing",
 )
-PANES = {"left": ("steps", "text"), "handles": ("timeline",), "bottom": ("problems", "results", "tried"),
+PANES_OF_AREAS = {"left": ("steps", "text"), "handles": ("timeline",), "bottom": ("problems", "results", "tried"),
          "pictures": ("tiles", "schedule_graph", "payload_graph")}  # fmt: skip
 
 
@@ -127,15 +126,15 @@ class Monkey:
         return {"do": "select", "step": step, "kind": kind, "ids": ids, "by": "me"}
 
     def do_open(self):
-        area = self.random.choice(sorted(PANES))
-        return {"do": "open", "area": area, "pane": self.random.choice(PANES[area])}
+        area = self.random.choice(sorted(PANES_OF_AREAS))
+        return {"do": "open", "area": area, "pane": self.random.choice(PANES_OF_AREAS[area])}
 
     def do_checkpoint(self):
         name = self.random.choice(("", "mine"))
         return {"do": self.random.choice(("checkpoint", "restore")), "name": name}
 
     def do_repair(self):
-        found = self.bench.workbench.problems.found
+        found = self.bench.workbench.repairs.found
         title = found[0].title if found else "none"
         return {"do": "take_repair", "number": 0, "title": title}
 
@@ -143,15 +142,15 @@ class Monkey:
 def check(bench, path):
     """Hold a workbench against what must be so at any time."""
     workbench, session = bench.workbench, bench.session
-    assert set(workbench.parts) == {part.name for part in PARTS}
-    assert json.loads(json.dumps(workbench.parts, allow_nan=False)) == workbench.parts
+    assert set(workbench.panes) == {part.name for part in PANES}
+    assert json.loads(json.dumps(workbench.panes, allow_nan=False)) == workbench.panes
     check_selection(workbench)
     # Text and forms agree: what stands is the schedule's text, or a draft that says why it is none.
     assert session.version.is_draft or session.text == session.schedule.text
     script = workbench.script
     assert [op.name for op in script.steps] == [op.name for op in Script(session.schedule.text, "x").steps]
     assert session.is_stale or workbench.trace.schedule.sha256 == session.schedule.sha256
-    text = workbench.parts["text"]
+    text = workbench.panes["text"]
     assert text is None or text["text"] == session.text
     for mark in text["marks"] if text else ():
         line = session.text.split("\n")[mark["line"] - 1]
@@ -184,7 +183,7 @@ def check_reopened(bench, path, worker):
         return
     bench.do("settle_text")  # repairs wait for that
     for name in ("screen", "timeline", "steps", "problems"):
-        assert again.parts[name] == workbench.parts[name], name
+        assert again.panes[name] == workbench.panes[name], name
 
 
 def check_forms(bench):
@@ -197,7 +196,7 @@ def check_forms(bench):
             form = _written(workbench, script, number).form
         except UsageError:  # the sequence itself
             continue
-        fields = written_fields(form, catalogue_of(workbench).op(form.op))
+        fields = written_fields(form, workbench.catalogue().op(form.op))
         bench.do("set_step", step=number, fields=fields)
         assert bench.notice is None or bench.notice.kind != "refused", (number, bench.notice)
         assert workbench.trace.last_snapshot_text() == before
@@ -208,7 +207,7 @@ def check_forms(bench):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_whatever_is_done_a_workbench_can_go_on(bench, worker, tmp_path, monkeypatch, seed):
     # What is found, and in which time, is what tests of repairs try.
-    monkeypatch.setattr("lhkit.workbench.pane_problems._repairs", lambda *_: (MENDED,))
+    monkeypatch.setattr("lhkit.workbench.background_work.RepairSearch._search", lambda *_: (MENDED,))
     monkey, path, done = Monkey(bench, seed), tmp_path / "saved.json", []
     for number in range(COMMANDS):
         command = monkey.command()
@@ -232,7 +231,7 @@ def test_whatever_is_done_nothing_is_applied_before_it_is_trusted(payload, worke
     monkey, commands = Monkey(bench, 4), [{"do": name} for name in ("run", "measure", "sweep", "trace")]
     for command in (*commands, *(monkey.command() for _ in range(COMMANDS))):
         bench.workbench.do(command)
-        assert json.loads(json.dumps(bench.workbench.parts, allow_nan=False)) == bench.workbench.parts
+        assert json.loads(json.dumps(bench.workbench.panes, allow_nan=False)) == bench.workbench.panes
         assert bench.workbench.trace is None and bench.workbench.screen.step == -1
     assert not [name for name in asked if not IS_READING[name]]
     bench.do("set_text", text=FUSED)

@@ -60,7 +60,7 @@ def check_stopped(bench, trace):
     assert bench.workbench.trace is trace and bench.session.is_stale
     assert "was stopped" in bench.notice.message and "last good trace" in bench.part("head")["stale"]
     assert "tracing was stopped" in bench.part("problems")["html"]
-    assert bench.workbench.problems.found == () and not bench.workbench.problems.is_looking
+    assert bench.workbench.repairs.found == () and not bench.workbench.repairs.is_looking
 
 
 def test_a_trace_of_very_many_steps_is_stopped_and_the_next_edit_is_traced(killable, monkeypatch):

@@ -197,13 +197,13 @@ def test_what_was_left_behind_is_data_until_it_is_recovered(payload, schedule_fi
     while before.session._recovery.read() is None:
         assert time.monotonic() < deadline
     widget = opened(payload, schedule_file)
-    notice = widget.workbench.parts["notice"]
+    notice = widget.workbench.panes["notice"]
     assert "was not closed" in notice["message"] and notice["actions"][0]["command"] == {"do": "recover"}
     bundle = widget._repr_mimebundle_()[0]
     assert "recover() goes on from there" in str(bundle["text/plain"])
     assert dict(widget.schedule.settings) == {} and widget.trace is None
     widget.recover()
-    assert dict(widget.schedule.settings) == {"tile": 4} and widget.workbench.parts["notice"] is None
+    assert dict(widget.schedule.settings) == {"tile": 4} and widget.workbench.panes["notice"] is None
     assert widget.trace is None, "what it was opened from is still not trusted"
     widget.trust()
     assert widget.trace.schedule.knobs == (("tile", 4),)

@@ -6,9 +6,7 @@ import pytest
 from fused_schedule import FUSE, FUSED, KNOB, RELU, SUM, TILE
 
 from lhkit.model.errors import UsageError
-from lhkit.workbench.commands import COMMANDS
-from lhkit.workbench.controller import Workbench
-from lhkit.workbench.pane_list import PARTS
+from lhkit.workbench.controller import COMMANDS, PANES, Workbench
 
 CRASH = """module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.consumed}) {
@@ -38,18 +36,18 @@ def test_a_knob_that_comes_back_shows_what_it_showed_and_nothing_is_made_again(b
 def test_in_a_hurry_the_tile_picture_comes_after_the_first_screen(bench):
     names = []
     hurried = Workbench(bench.session, changed=names.extend, is_hurried=True)
-    assert hurried.parts["tiles"]["html"] == "" and "tiles" not in names
-    assert {n: p for n, p in hurried.parts.items() if n != "tiles"} == {
-        n: p for n, p in bench.workbench.parts.items() if n != "tiles"
+    assert hurried.panes["tiles"]["html"] == "" and "tiles" not in names
+    assert {n: p for n, p in hurried.panes.items() if n != "tiles"} == {
+        n: p for n, p in bench.workbench.panes.items() if n != "tiles"
     }
     names.clear()
     hurried.refresh()
-    assert names == ["tiles"] and hurried.parts == bench.workbench.parts
+    assert names == ["tiles"] and hurried.panes == bench.workbench.panes
 
 
 def test_parts_are_json_and_all_there(bench):
-    assert set(bench.workbench.parts) == {part.name for part in PARTS}
-    assert json.loads(json.dumps(bench.workbench.parts)) == bench.workbench.parts
+    assert set(bench.workbench.panes) == {part.name for part in PANES}
+    assert json.loads(json.dumps(bench.workbench.panes)) == bench.workbench.panes
 
 
 def test_it_opens_at_the_first_step_that_does_something(bench):
@@ -217,7 +215,7 @@ def test_a_death_is_shown_with_repairs_and_one_mends_it(bench):
     assert bench.workbench.screen.step == failed
     problems = bench.part("problems")
     assert problems["status"] == "failed" and "%relu is dead" in problems["html"]
-    found = bench.workbench.problems.found
+    found = bench.workbench.repairs.found
     assert found and found[0].title in _text(problems["html"])
     bench.do("take_repair", number=0, title="of another problem")
     assert bench.notice.kind == "refused"
@@ -240,7 +238,7 @@ def test_a_text_that_does_not_parse_keeps_the_last_trace(bench):
     assert bench.workbench.trace is trace
     assert "does not parse" in bench.part("head")["stale"]
     assert bench.part("problems")["status"] == "failed"
-    (repair, *_) = bench.workbench.problems.found
+    (repair, *_) = bench.workbench.repairs.found
     bench.do("take_repair", number=0, title=repair.title)
     assert bench.session.text == FUSED and bench.part("head")["stale"] == ""
 

@@ -76,8 +76,8 @@ def test_a_state_fits_its_schema_and_comes_back(worked, worker, tmp_path):
     opened = Workbench(again.open(worker=worker), screen=again.screen, results=again.results)
     assert opened.session.schedule.values == {"tile": 16} and opened.session.history.can_redo
     assert set(opened.session.checkpoints) == {"first"}
-    assert opened.parts["screen"] == worked.parts["screen"]
-    assert opened.parts["results"] == worked.parts["results"]
+    assert opened.panes["screen"] == worked.panes["screen"]
+    assert opened.panes["results"] == worked.panes["results"]
     assert WorkbenchState.of(opened) == state
     opened.close()
 
@@ -156,7 +156,7 @@ def test_every_export_is_made_and_portable_ones_have_no_knobs(worked):
 
 def test_exports_are_named_by_suffixes(worked):
     assert [export_kind(f"x{e.suffix}") for e in EXPORTS.values()].count("schedule") == 2
-    with pytest.raises(UsageError, match="does not end like an export"):
+    with pytest.raises(UsageError, match="unknown export format"):
         export_kind("x.pdf")
     with pytest.raises(UsageError, match="no export 'pdf'"):
         exported(worked, "pdf")

@@ -8,7 +8,7 @@ from fused_schedule import FUSED
 from lhkit.draw.viewer import static_text
 from lhkit.text.script import Script
 from lhkit.workbench.pane_text import lines_of_steps
-from lhkit.workbench.questions_text import catalogue_of, completions, handles_before
+from lhkit.workbench.text_questions import completions, handles_before
 
 TYPO = FUSED.replace("%sum into", "%su into")
 DEATH = FUSED.replace(
@@ -82,9 +82,9 @@ def test_a_typo_is_marked_the_trace_stays_and_repairs_wait_for_the_end_of_typing
     assert line[mark["start"] : mark["end"]] == "%su" and mark["severity"] == "error"
     assert mark["source"] == "parser" and part["lines"] == []
     assert text_bench.workbench.trace is trace and "does not parse" in text_bench.part("head")["stale"]
-    assert text_bench.workbench.problems.found == ()
+    assert text_bench.workbench.repairs.found == ()
     text_bench.do("settle_text")
-    assert any("%sum" in repair.title for repair in text_bench.workbench.problems.found)
+    assert any("%sum" in repair.title for repair in text_bench.workbench.repairs.found)
     type_(text_bench, FUSED)
     assert text_bench.part("text")["marks"] == [] and text_bench.part("head")["stale"] == ""
 
@@ -226,7 +226,7 @@ def test_handles_of_another_sequence_are_not_in_sight():
 
 
 def test_broken_texts_have_completions(bench):
-    catalogue = catalogue_of(bench.workbench)
+    catalogue = bench.workbench.catalogue()
     for cut in range(0, len(TYPO), 17):
         length, found = completions(TYPO[:cut], catalogue)
         assert 0 <= length <= cut and all(each.label for each in found)
@@ -241,7 +241,7 @@ def test_words_are_explained(bench):
 
 
 def test_the_editor_is_of_this_machine_and_has_its_licence(bench):
-    script = static_text("editor.js")
+    script = static_text("editor.js", "workbench")
     assert bench.ask("editor")["z"]
     assert "Permission is hereby granted" in script and len(script) < 500_000
     assert not any(call in script for call in ("fetch(", "XMLHttpRequest", "importScripts", "import("))

@@ -3,7 +3,7 @@
 import { build } from "esbuild";
 import { readFile, writeFile } from "node:fs/promises";
 
-const OUT = "../../lhkit/draw/static/editor.js";
+const OUT = "../../lhkit/workbench/static/editor.js";
 
 const result = await build({
   entryPoints: ["entry.js"],

@@ -1,4 +1,4 @@
-// What the workbench's text pane (lhkit/draw/static/pane_text.js) takes of CodeMirror; nothing else is bundled.
+// What the workbench's text pane (lhkit/workbench/static/pane_text.js) takes of CodeMirror; nothing else is bundled.
 
 export { Annotation, Compartment, EditorState, StateEffect, StateField } from "@codemirror/state";
 export {

@@ -140,31 +140,20 @@ class Knobs {
     this.model = model;
     this.said = make("output", { class: "lh-said", "data-status": "failed" });
     this.node = make("div", { class: "lh-bar lh-knobs", role: "toolbar", "aria-label": "knobs" });
-    this.fields = model.get("controls").map((control) => this.field(control));
-    this.node.append(...this.fields.map((field) => field.node), this.said);
+    this.node.append(fragmentOf(model.get("controls")), this.said);
+    this.node.addEventListener("input", (event) => this.turned(event.target));
     this.follow();
   }
 
-  field({ name, values, menu }) {
-    const turn = () => {
-      this.model.set("knobs", { ...this.model.get("knobs"), [name]: values[Number(input.value)] });
-      this.model.save_changes();
-      this.follow();
-    };
-    const input = menu
-      ? make("select", { oninput: turn }, ...values.map((value, i) => make("option", { value: i }, String(value))))
-      : make("input", { type: "range", min: 0, max: values.length - 1, step: 1, oninput: turn });
-    const said = make("output", {});
-    return { name, values, input, said, node: make("label", {}, `${name} `, input, menu ? "" : said) };
+  turned(input) {
+    this.model.set("knobs", { ...this.model.get("knobs"), [input.dataset.knob]: knobValue(input) });
+    this.model.save_changes();
+    this.follow();
   }
 
   follow() {
     const now = this.model.get("knobs");
-    for (const { name, values, input, said } of this.fields) {
-      said.textContent = ` ${now[name]}`;
-      input.value = values.indexOf(now[name]);
-      input.setAttribute("aria-valuetext", String(now[name]));
-    }
+    for (const input of this.node.querySelectorAll("[data-knob]")) showKnob(input, now[input.dataset.knob]);
     this.said.textContent = this.model.get("said");
   }
 }

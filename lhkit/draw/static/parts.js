@@ -1,4 +1,4 @@
-// What all of lhkit's drawings in a browser share; it stands before the script of each (lhkit/draw/viewer.py).
+// Shared by all scripts of lhkit, and concatenated before each of them (lhkit/draw/viewer.py).
 // It makes no request. What elements stand for is in data-step, data-handle and data-op.
 
 const MARKED = "[data-step],[data-handle],[data-op]";
@@ -21,6 +21,12 @@ function make(tag, attributes = {}, ...children) {
   }
   node.append(...children);
   return node;
+}
+
+function fragmentOf(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content;
 }
 
 // Elements by "kind:id": a selection costs what it lights, not what there is.
@@ -80,6 +86,18 @@ class Slider {
     this.input.value = at;
     this.input.setAttribute("aria-valuetext", text);
   }
+}
+
+// Controls of knobs, as lhkit/draw/knob_control.py makes them: the value of an input, and showing a value.
+function knobValue(input) {
+  return JSON.parse(input.dataset.values)[Number(input.value)];
+}
+
+function showKnob(input, value) {
+  input.value = JSON.parse(input.dataset.values).indexOf(value);
+  input.setAttribute("aria-valuetext", String(value));
+  const said = input.parentNode.querySelector("output");
+  if (said) said.textContent = String(value);
 }
 
 // The payload ops of a handle when a step has ended.

@@ -36,7 +36,7 @@ from lhkit.traces.warnings.warning_list import check_kinds, with_warnings, witho
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 
-_STATUS: Mapping[str, OutcomeStatus] = {
+FAILURE_STATUSES: Mapping[str, OutcomeStatus] = {
     "crash": "crashed",
     "timeout": "timeout",
     "memory": "out-of-memory",
@@ -148,7 +148,7 @@ def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
     if failure is None:
         return Outcome()
-    status = _STATUS.get(failure.kind, "failed")
+    status = FAILURE_STATUSES.get(failure.kind, "failed")
     shown = dataclasses.replace(failure, last_good_ir=None)
     return Outcome(status, failed_step, failure.kind, shown.describe())
 

@@ -268,7 +268,7 @@ async function render({ model, el }) {
     try {
       model.send({ do: "leave", by: bench.id });
     } catch {
-      // The kernel is gone, and nobody is there to hear it.
+      // The kernel is gone.
     }
   };
 }

@@ -87,7 +87,7 @@ class Areas {
     this.bench.do({ do: "open", area, pane: key, by: this.bench.id });
   }
 
-  // Bring a pane to the front, wherever it stands.
+  // Bring a pane to the front of its area.
   reveal(key) {
     const pane = this.bench.panes.find((each) => each.constructor.key === key);
     if (pane && !this.isInFront(pane)) this.open(this.areaOf(pane), key);

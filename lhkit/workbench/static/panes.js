@@ -1,5 +1,5 @@
 // The registry of the workbench's panes, and what they have in common. Each pane has a file of its own, pane_….js,
-// that adds its class to PANES; workbench.js stands last and puts them on the screen.
+// that adds its class to PANES; workbench.js comes last and shows them.
 
 const PANES = [];
 const AREAS = ["left", "middle", "handles", "pictures", "bottom"];
@@ -103,10 +103,4 @@ function morphClasses(node, classes) {
   const wanted = [...new Set([...classes.split(" "), ...lit])].join(" ");
   if (node.className.baseVal !== undefined) node.setAttribute("class", wanted);
   else if (node.className !== wanted) node.className = wanted;
-}
-
-function fragmentOf(html) {
-  const template = document.createElement("template");
-  template.innerHTML = html;
-  return template.content;
 }

@@ -54,7 +54,7 @@ class StepsPane extends BenchPane {
     return [...this.frame.querySelectorAll(".lhw-main")];
   }
 
-  // The number of the step behind which a new one goes: the one that is shown, if it stands in the text.
+  // The number of the step behind which a new one goes: the one that is shown, if it is in the text.
   get numberNow() {
     const row = this.frame.querySelector('.lhw-row.lh-now[data-kind="step"]');
     return row ? Number(row.dataset.number) : undefined;
@@ -77,10 +77,8 @@ class StepsPane extends BenchPane {
   }
 
   turned(input) {
-    const value = JSON.parse(input.dataset.values)[Number(input.value)];
-    input.setAttribute("aria-valuetext", String(value));
-    const said = input.parentNode.querySelector("output");
-    if (said) said.textContent = String(value);
+    const value = knobValue(input);
+    showKnob(input, value);
     this.moving = input; // until Python has caught up with the hand
     const moved = this.bench.latest({ do: "set_knobs", knobs: { [input.dataset.knob]: value }, gesture: `${this.bench.id}-${this.gestures}` });
     const turns = (this.turns = (this.turns ?? 0) + 1);

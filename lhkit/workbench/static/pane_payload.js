@@ -20,7 +20,7 @@ class PayloadPane extends BenchPane {
     this.whole = make("input", { type: "checkbox", onchange: () => bench.do({ do: "set_whole", whole: this.whole.checked }) });
     this.bar = make("div", { class: "lhw-bar" }, make("label", {}, this.whole, " whole text"));
     this.node.prepend(this.bar);
-    // A number that stands still costs a layer each; nothing has to while nothing is pushed aside.
+    // Sticky line numbers cost a layer each: only while the pane is scrolled sideways.
     this.body.addEventListener("scroll", () => this.body.classList.toggle("lhw-aside", this.body.scrollLeft > 0), { passive: true });
   }
 
@@ -89,7 +89,7 @@ class PayloadPane extends BenchPane {
     return this.frames.get(name);
   }
 
-  // Fetch what comes next while nobody waits.
+  // Prefetch the next frames.
   ahead() {
     clearTimeout(this.timer);
     this.timer = setTimeout(async () => {

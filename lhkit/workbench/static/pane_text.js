@@ -52,7 +52,7 @@ class TextPane extends BenchPane {
     this.view = new cm.EditorView({ state, parent: this.frame, root: this.bench.el.getRootNode() });
   }
 
-  // What stands in the editor, as it was sent or will be.
+  // The text of the editor, as sent or to be sent.
   get text() {
     return this.view.state.doc.toString();
   }
@@ -138,7 +138,7 @@ class TextPane extends BenchPane {
     if (!now || now[0] !== found[0]) this.bench.goTo(found[2]);
   }
 
-  // The lines of the step that is shown; of a step that ran often those of the one that stands in the text.
+  // The lines of the step that is shown; for a step that ran several times those of its place in the text.
   lineNow() {
     const { lines } = this;
     return lines.find(([, , step]) => step === this.bench.step) ?? null;

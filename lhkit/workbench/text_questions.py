@@ -1,17 +1,17 @@
-"""Questions of the text's editor: its script, what can be written, what a word means."""
+"""Questions of the text editor: its script, completions, and help on a word."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lhkit.compose.form_text import form_text
 from lhkit.draw.svg import element, escaped
 from lhkit.draw.viewer import packed, static_text
 from lhkit.model.errors import UsageError
-from lhkit.model.op_catalogue import AttributeSpec, Catalogue, CatalogueOp, OperandSpec, ResultSpec
+from lhkit.model.op_catalogue import Catalogue, CatalogueOp
 from lhkit.model.op_words import PAYLOAD_OPS
 from lhkit.model.step_form import TypedName
 from lhkit.model.trace_record import Trace
@@ -19,15 +19,8 @@ from lhkit.text.lexer import Token, lex, without_trivia
 from lhkit.text.parser import read_syntax
 from lhkit.text.script import SEQUENCE
 from lhkit.traces.explain.handle_explanation import explain
-from lhkit.workbench.adding import catalogue_of
-from lhkit.workbench.screen import text
-
-if TYPE_CHECKING:
-    from lhkit.workbench.controller import Workbench
-
-
-# What can be written at a place of a text: ops, handles, symbols, types, names of payload ops.
-
+from lhkit.workbench.screen import Command, text
+from lhkit.workbench.workbench_core import WorkbenchCore
 
 TYPES = (
     ("!transform.any_op", "a handle to any ops"),
@@ -44,14 +37,14 @@ _PREFIX = re.compile(r"[%@!]?[\w$.]*$", re.ASCII)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Completion:
-    """Something that can be written.
+    """A completion.
 
     Attributes:
-        label: What is offered.
+        label: The text in the menu.
         kind: ``op``, ``handle``, ``symbol``, ``type``, ``payload op`` or ``argument``.
-        detail: A word about it.
+        detail: A word beside the label.
         info: A sentence about it.
-        apply: What is written; empty for the label.
+        apply: The text to insert; empty for the label.
     """
 
     label: str
@@ -61,23 +54,19 @@ class Completion:
     apply: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the script reads it."""
+        """Return the value as JSON for the script."""
         return dataclasses.asdict(self)
 
 
 def completions(before: str, catalogue: Catalogue) -> tuple[int, tuple[Completion, ...]]:
-    """Return how many characters before a place are the beginning of a word, and what can stand there.
-
-    Args:
-        before: The text before the place.
-        catalogue: The ops.
-    """
+    """Return the length of the prefix before a place, and its completions."""
     tokens = lex(before)
     if tokens and tokens[-1].kind == "comment":
         return 0, ()
     string = _OPEN_STRING.search(before.rpartition("\n")[2])
     if string is not None and tokens[-1].kind == "unknown":
-        return len(string[1]), tuple(_payload_ops())
+        known = PAYLOAD_OPS.items()
+        return len(string[1]), tuple(Completion(n, "payload op", w.reading, w.sentence) for n, w in known)
     found = _PREFIX.search(before)
     prefix = found[0] if found else ""
     meaning = without_trivia(lex(before[: len(before) - len(prefix)]))
@@ -96,20 +85,20 @@ def completions(before: str, catalogue: Catalogue) -> tuple[int, tuple[Completio
 
 
 def handles_before(before: str, prefix: int = 0) -> tuple[str, ...]:
-    """Return the handles that are defined in the named sequence before a place, nearest first."""
+    """Return the handles defined before a place in its named sequence, nearest first."""
     text = before[: len(before) - prefix]
     ops = tuple(read_syntax(text).walk())
     last = max((i for i, op in enumerate(ops) if op.name == SEQUENCE), default=0)
     blocks = (block for op in ops[last:] for region in op.regions for block in region.blocks)
     arguments = [name.text for block in blocks for name in block.arguments]
-    # What the line of the place itself defines cannot be read in it.
+    # A line cannot read its own results.
     line = text.rfind("\n") + 1
     results = [name.text for op in ops[last:] if op.start < line for name in op.results]
     return tuple(dict.fromkeys(reversed([*arguments, *results])))
 
 
 def _begins_op(before: str, prefix: str, meaning: Sequence[Token]) -> bool:
-    """Return whether an op's name goes here: at the beginning of a statement, or behind its equals sign."""
+    """Return whether an op name is expected: at the start of a statement, or behind its equals sign."""
     last = meaning[-1] if meaning else None
     is_first = not before.rpartition("\n")[2][: -len(prefix) or None].strip()
     behind_results = last is not None and last.text == "=" and len(meaning) > 1 and meaning[-2].kind == "value"
@@ -144,11 +133,11 @@ def _holder(meaning: Sequence[Token]) -> str:
 
 
 def _template(op: CatalogueOp, near: Sequence[str], catalogue: Catalogue) -> str:
-    """Return the smallest step of an op, on the nearest handles that could be meant."""
+    """Return the minimal step of an op, applied to the nearest handles."""
     if not op.examples:
         return op.name
     form = op.examples[0].form
-    # The handle that was made last is the one that is worked on; others stand before it.
+    # The newest handle comes first.
     left = list(near)
     operands = []
     for name, values in form.operands:
@@ -159,7 +148,7 @@ def _template(op: CatalogueOp, near: Sequence[str], catalogue: Catalogue) -> str
 
 
 def _arguments(meaning: Sequence[Token], catalogue: Catalogue) -> Iterator[Completion]:
-    """Yield the arguments of the op that the place belongs to."""
+    """Complete the arguments of the enclosing op."""
     name = next((t.text for t in reversed(meaning) if t.kind == "word" and t.text in catalogue), None)
     if name is None:
         return
@@ -169,28 +158,23 @@ def _arguments(meaning: Sequence[Token], catalogue: Catalogue) -> Iterator[Compl
         yield Completion(argument.name, "argument", argument.kind, cases or argument.constraint)
 
 
-def _payload_ops() -> Iterator[Completion]:
-    for name, words in PAYLOAD_OPS.items():
-        yield Completion(name, "payload op", words.reading, words.sentence)
-
-
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _MOST_CHARACTERS = 700
 
 
-def _editor(_: Workbench, __: Mapping[str, Any]) -> Any:
-    """``{}`` → the script of the editor, packed: sent when a text is looked at for the first time."""
-    return packed(static_text("editor.js"))
+def _editor(_: WorkbenchCore, __: Command) -> Any:
+    """``{}`` → the editor's script, packed; requested when the text pane opens."""
+    return packed(static_text("editor.js", "workbench"))
 
 
-def _complete(workbench: Workbench, question: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"before": the text before the cursor}`` → how long the word is that is begun, and what may follow."""
-    length, found = completions(text(question, "before"), catalogue_of(workbench))
+def _complete(workbench: WorkbenchCore, question: Command) -> dict[str, Any]:
+    """``{"before": the text before the cursor}`` → the length of the prefix, and its completions."""
+    length, found = completions(text(question, "before"), workbench.catalogue())
     return {"length": length, "options": [each.to_json() for each in found]}
 
 
-def _explain(workbench: Workbench, question: Mapping[str, Any]) -> str:
-    """``{"word": str}`` → what an op does, what a handle is; empty where nothing is known."""
+def _explain(workbench: WorkbenchCore, question: Command) -> str:
+    """``{"word": str}`` → help on an op or a handle as HTML; empty if unknown."""
     word = text(question, "word").strip('"')
     if word.startswith("%"):
         return _handle_html(workbench.trace, word)
@@ -198,8 +182,8 @@ def _explain(workbench: Workbench, question: Mapping[str, Any]) -> str:
         words = PAYLOAD_OPS[word]
         reading = element("pre", escaped(words.reading)) if words.reading else ""
         return element("b", escaped(word)) + element("p", escaped(words.sentence)) + reading
-    catalogue = catalogue_of(workbench)
-    return op_html(catalogue.op(word)) if word in catalogue else ""
+    catalogue = workbench.catalogue()
+    return _op_html(catalogue.op(word)) if word in catalogue else ""
 
 
 def _handle_html(trace: Trace | None, word: str) -> str:
@@ -210,40 +194,30 @@ def _handle_html(trace: Trace | None, word: str) -> str:
         return ""
     try:
         sentence = explain(trace, name).sentence
-    except UsageError:  # %x stands for several: %x#0, %x#1
+    except UsageError:  # %x names several results: %x#0, %x#1
         sentence = "several handles by one name"
     return element("b", escaped(word)) + element("p", escaped(sentence))
 
 
-def op_html(op: CatalogueOp) -> str:
-    """Return what an op does and takes, as HTML."""
-    head = element("b", escaped(op.name)) + element("p", escaped(op.sentence))
-    rows = [*map(_operand_row, op.operands), *map(_attribute_row, op.attributes), *map(_result_row, op.results)]
-    table = element("table", *rows) if rows else ""
+def _op_html(op: CatalogueOp) -> str:
+    uses = {True: "● consumed", False: "○ read", None: "read or consumed"}
+    rows = [(operand.name, uses[operand.is_consumed]) for operand in op.operands]
+    for attribute in op.attributes:
+        words = " | ".join(case.name for case in attribute.cases) or attribute.kind
+        rows.append((attribute.name, f"{words}{', required' if attribute.is_required else ''}"))
+    rows += [(result.name, "◆ made") for result in op.results]
+    cells = [element("th", escaped(name), scope="row") + element("td", escaped(said)) for name, said in rows]
     said = "\n\n".join(_paragraphs(op.documentation))
-    return head + table + (element("div", escaped(said), class_="lhw-doc") if said else "")
-
-
-def _operand_row(operand: OperandSpec) -> str:
-    marks = {True: "● consumed", False: "○ read", None: "read or consumed"}
-    return _row(operand.name, marks[operand.is_consumed])
-
-
-def _attribute_row(attribute: AttributeSpec) -> str:
-    words = " | ".join(case.name for case in attribute.cases) or attribute.kind
-    return _row(attribute.name, f"{words}{', required' if attribute.is_required else ''}")
-
-
-def _result_row(result: ResultSpec) -> str:
-    return _row(result.name, "◆ made")
-
-
-def _row(name: str, said: str) -> str:
-    return element("tr", element("th", escaped(name), scope="row"), element("td", escaped(said)))
+    return (
+        element("b", escaped(op.name))
+        + element("p", escaped(op.sentence))
+        + (element("table", *(element("tr", row) for row in cells)) if cells else "")
+        + (element("div", escaped(said), class_="lhw-doc") if said else "")
+    )
 
 
 def _paragraphs(documentation: str) -> Iterator[str]:
-    """Yield the first paragraphs of a documentation, as many as can be read at a glance."""
+    """Yield the first paragraphs of a documentation, up to a number of characters."""
     length = 0
     for paragraph in documentation.strip().split("\n\n"):
         length += len(paragraph)
@@ -252,7 +226,7 @@ def _paragraphs(documentation: str) -> Iterator[str]:
         yield _HEADING.sub("", paragraph)
 
 
-QUESTIONS: Mapping[str, Callable[[Workbench, Mapping[str, Any]], Any]] = {
+QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
     "editor": _editor,
     "complete": _complete,
     "explain": _explain,

@@ -1,6 +1,6 @@
 // How commands and questions reach Python, and how their answers come back.
 
-const BUSY_MS = 200; // before that nobody has begun to wait
+const BUSY_MS = 200; // shorter waits are not noticed
 
 // Commands go one after the other; of those that replace one another only the newest that waits is sent.
 class Channel {

@@ -1,0 +1,144 @@
+"""Panes of pictures, and the questions for one frame of them: payload, timeline, schedule graph, tiles."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from lhkit.draw.graph_svg import graph_svg
+from lhkit.draw.layered_layout import layout
+from lhkit.draw.svg import element, escaped
+from lhkit.model.errors import LhkitError, usage_error
+from lhkit.model.tile_picture import TilePicture
+from lhkit.model.trace_record import Trace
+from lhkit.show.trace_view import trace_key
+from lhkit.tiles.tile_requests import tile_picture_of
+from lhkit.tiles.tile_svg import tiles_at
+from lhkit.traces.diff.ir_html import ir_html, payload_html
+from lhkit.traces.diff.op_diff import ir_at, ir_diff
+from lhkit.traces.graph.payload_graph import payload_flow_of
+from lhkit.traces.graph.schedule_graph import schedule_flow
+from lhkit.traces.timeline.handle_timeline import timeline_drawing, timeline_html
+from lhkit.workbench.pane import LivePane, Same, same_trace, sent
+from lhkit.workbench.screen import Command, flag, integer
+from lhkit.workbench.workbench_core import WorkbenchCore
+
+# Larger payload graphs fold the ops that did not change.
+_MOST_OPEN = 60
+# The slider's length: later iterations of a loop repeat the first ones.
+_MOST_ITERATIONS = 32
+_NO_TILES: dict[str, Any] = {"key": "", "count": 0, "label": "", "html": ""}
+
+
+def payload_frame(trace: Trace, step: int, *, whole: bool, most_lines: int = 600) -> str:
+    """Return the payload after a step as HTML.
+
+    Args:
+        trace: The trace.
+        step: Index of the step, -1 for the payload as given.
+        whole: As text instead of as a diff against the step before.
+        most_lines: Limit on the lines of the diff, without those in folds.
+    """
+    if not trace.snapshots:
+        return element("p", "There is no payload: nothing ran.", class_="lh-note")
+    return payload_html(ir_at(trace, step)) if whole else ir_html(ir_diff(trace, step), most_lines=most_lines)
+
+
+def _payload(workbench: WorkbenchCore) -> dict[str, Any]:
+    """Render the frame of the current step; the view asks for other steps."""
+    trace, screen = workbench.trace, workbench.screen
+    if trace is None:
+        whole = screen.whole_payload
+        # An untrusted payload is shown as given; one without a trace has nothing to show.
+        html = "" if workbench.session.is_trusted else sent(payload_html(workbench.session.payload.text))
+        return {"key": "", "step": -1, "whole": whole, "html": html}
+    html = payload_frame(trace, screen.step, whole=screen.whole_payload)
+    return {"key": trace_key(trace), "step": screen.step, "whole": screen.whole_payload, "html": sent(html)}
+
+
+def _timeline(workbench: WorkbenchCore) -> Any:
+    trace = workbench.trace
+    if trace is None:
+        return ""
+    return sent(timeline_html(timeline_drawing(trace), styled=False, is_compact=True))
+
+
+def _if_open(pane: str, workbench: WorkbenchCore) -> Hashable:
+    """Cache key of a pane that is rendered only while it is in front."""
+    return (same_trace(workbench), True) if workbench.screen.is_open(pane) else None
+
+
+def _schedule_graph(workbench: WorkbenchCore) -> Any:
+    trace = workbench.trace
+    if trace is None or not workbench.screen.is_open("schedule_graph"):
+        return ""
+    return sent(graph_svg(layout(schedule_flow(trace)), themed=False))
+
+
+def _tiles(workbench: WorkbenchCore) -> dict[str, Any]:
+    trace = workbench.trace
+    if trace is None or not workbench.screen.is_open("tiles"):
+        return _NO_TILES
+    try:
+        picture = _tile_picture(Same(trace))
+    except LhkitError as error:
+        note = element("p", escaped(error.failure.message), class_="lh-note")
+        return {"key": trace_key(trace), "count": 1, "label": "", "html": note}
+    count = min(picture.iterations, _MOST_ITERATIONS)
+    return {"key": trace_key(trace), "count": count, **_tile_frame(picture, 0)}
+
+
+@functools.lru_cache(maxsize=4)
+def _tile_picture(same: Same) -> TilePicture:
+    if same.trace is None:
+        raise usage_error("there is no trace")
+    return tile_picture_of(same.trace)
+
+
+def _tile_frame(picture: TilePicture, iteration: int) -> dict[str, Any]:
+    words, drawing = tiles_at(picture, iteration, themed=False)
+    return {"label": words, "html": sent(drawing)}
+
+
+def _asked_trace(workbench: WorkbenchCore, question: Command) -> Trace:
+    """Return the trace that a question names; a usage error if another one is on screen by now."""
+    trace = workbench.trace
+    if trace is None or question.get("key") != trace_key(trace):
+        raise usage_error("another trace is shown by now")
+    return trace
+
+
+def _frame(workbench: WorkbenchCore, question: Command) -> Any:
+    """``{"key": of the trace, "step": index, "whole": bool}`` → the payload after the step, packed."""
+    trace = _asked_trace(workbench, question)
+    return sent(payload_frame(trace, integer(question, "step"), whole=flag(question, "whole")))
+
+
+def _payload_graph(workbench: WorkbenchCore, question: Command) -> Any:
+    """``{"key": of the trace, "step": index}`` → the graph of the payload after the step, packed."""
+    trace, step = _asked_trace(workbench, question), integer(question, "step")
+    known = [s.step for s in trace.snapshots]
+    # A step that failed or did not run has no snapshot: take the last one before it.
+    at = max((s for s in known if s <= step), default=known[0] if known else step)
+    flow = payload_flow_of(trace, at, most_ops=_MOST_OPEN, worker=workbench.worker)
+    return sent(graph_svg(layout(flow), themed=False))
+
+
+def _tiles_at(workbench: WorkbenchCore, question: Command) -> Any:
+    """``{"key": of the trace, "iteration": number}`` → the label and the tile picture of the iteration."""
+    picture = _tile_picture(Same(_asked_trace(workbench, question)))
+    return _tile_frame(picture, integer(question, "iteration"))
+
+
+PANES = (
+    LivePane("payload", lambda w: (same_trace(w), w.session.is_trusted), _payload),
+    LivePane("timeline", same_trace, _timeline, is_cached=True),
+    LivePane("schedule_graph", lambda w: _if_open("schedule_graph", w), _schedule_graph, is_cached=True),
+    LivePane("tiles", lambda w: _if_open("tiles", w), _tiles, is_cached=True, placeholder=_NO_TILES),
+)
+QUESTIONS: Mapping[str, Callable[[WorkbenchCore, Command], Any]] = {
+    "frame": _frame,
+    "payload_graph": _payload_graph,
+    "tiles": _tiles_at,
+}

@@ -1,0 +1,138 @@
+"""State of a workbench and the methods that commands, questions and panes use."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from lhkit.compose.session import Session
+from lhkit.draw.svg import drawing_id
+from lhkit.load.catalogue_cache import load_catalogue
+from lhkit.load.trust import NOT_TRUSTED
+from lhkit.load.user_code import known_own_ops
+from lhkit.load.verified_edits import read_script
+from lhkit.load.weights import reference_here
+from lhkit.model.errors import usage_error
+from lhkit.model.op_catalogue import Catalogue, with_own_ops
+from lhkit.model.trace_record import Trace
+from lhkit.text.script import Script
+from lhkit.workbench.background_work import RepairSearch, StaticChecks, Tryouts
+from lhkit.workbench.jobs import Jobs
+from lhkit.workbench.run_results import Result
+from lhkit.workbench.runs import Runs
+from lhkit.workbench.screen import Notice, Screen, Typed, first_step, fitting
+
+if TYPE_CHECKING:
+    from lhkit.worker.client import Worker
+
+
+class WorkbenchCore(abc.ABC):
+    """A session, its view state and its background work; `Workbench` adds dispatch and panes.
+
+    Attributes:
+        session: The payload and the versions of the schedule.
+        jobs: Runs commands in order and background work beside them.
+        screen: The step, the selection and the open tabs.
+        notice: The outcome of the last command, if the reader has to be told.
+        reference: The NumPy reference of a file that is not trusted yet; resolved by `trust`.
+        repairs: The search for repairs of the current problem.
+        tryouts: The trials of ops on a handle.
+        checks: The static check of the schedule.
+        runs: Results of runs, measurements and sweeps, and the one that is running.
+        typed: Which view typed the current text, and whether it is still typing.
+        gesture: Id of the gesture, such as the drag of a slider, whose changes are merged into one version.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        jobs: Jobs,
+        *,
+        screen: Screen | None,
+        results: tuple[Result, ...],
+        reference: str | None,
+    ) -> None:
+        self.session, self.jobs, self.reference = session, jobs, reference
+        self.notice: Notice | None = None
+        self.repairs = RepairSearch(session, jobs, self.refresh)
+        self.tryouts = Tryouts(session, jobs, self.refresh)
+        self.checks = StaticChecks(session, jobs, self.refresh)
+        self.runs = Runs(session, jobs, self.refresh, self._set_notice, results)
+        self.typed = Typed()
+        self.gesture: Hashable = None
+        self._parsed: Script | None = None
+        self._number: int | None = None
+        self._saved_screen = screen
+        trace = session.trace
+        self._viewed_trace = trace
+        self.screen = fitting(screen or Screen(first_step(trace) if trace else -1), trace)
+
+    @abc.abstractmethod
+    def refresh(self) -> None:
+        """Render the panes whose sources have changed."""
+
+    def _set_notice(self, notice: Notice) -> None:
+        self.notice = notice
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace on screen; the last good one if the text does not parse."""
+        return self.session.trace
+
+    def current_trace(self) -> Trace:
+        """Return the trace of the current text; a usage error if there is none or it is not trusted."""
+        self.require_trust()
+        if self.trace is None or self.session.is_stale:
+            raise usage_error("the text does not parse as it stands", "Mend it first, or undo.")
+        return self.trace
+
+    @property
+    def script(self) -> Script:
+        """The last text that parsed, to be read and edited."""
+        version = self.session.version
+        return version.script or Script(version.schedule.text, version.schedule.source)
+
+    @property
+    def worker(self) -> Worker | None:
+        """The session's own worker, None for the shared one."""
+        return self.session.worker
+
+    def parsed_script(self) -> Script:
+        """Return the text with the compiler's outline; a usage error where the two parsers disagree."""
+        schedule = self.session.schedule
+        if not self.script.outline and (self._parsed is None or self._parsed.text != schedule.text):
+            self._parsed = read_script(schedule, worker=self.worker)
+        return self.script if self.script.outline or self._parsed is None else self._parsed
+
+    def catalogue(self) -> Catalogue:
+        """Return the ops of the bindings, of lhkit, and the user's own."""
+        return with_own_ops(load_catalogue(self.worker), known_own_ops(self.worker))
+
+    @property
+    def version_id(self) -> str:
+        """Id of the current text; step numbers are valid for one text only."""
+        return drawing_id(self.session.text)
+
+    def show_number(self, number: int) -> None:
+        """After the current command, select the step of the trace that ran this step of the text."""
+        self._number = number
+
+    def look(self, **changes: Any) -> None:
+        """Replace fields of `Screen`."""
+        self.screen = dataclasses.replace(self.screen, **changes)
+
+    def require_trust(self) -> None:
+        """Raise a usage error while the workbench is not trusted."""
+        if not self.session.is_trusted:
+            advice = "Read the schedule first; then press Trust and trace, or open it with trust=True."
+            raise usage_error(NOT_TRUSTED, advice)
+
+    def trust(self) -> None:
+        """Trust the files that the workbench was opened from, and take the trace."""
+        self.session.trust(reference_here(self.reference) if self.reference else None)
+        self.reference = None
+        trace = self.session.trace
+        if self._saved_screen is not None and trace is not None and self._viewed_trace is None:
+            self._viewed_trace, self.screen = trace, fitting(self._saved_screen, trace)
