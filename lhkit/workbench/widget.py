@@ -224,9 +224,16 @@ class WorkbenchWidget(anywidget.AnyWidget):
         elif name == "stop" and self.workbench.stop():  # it does not wait for queued commands
             self.send({"done": content.get("id")})
         else:
-            self.jobs.post(functools.partial(self._answer, content))
+            done = self.session.halt.pending()  # a stop cancels queued commands too
+            self.jobs.post(functools.partial(self._answer, content, done))
 
-    def _answer(self, content: Mapping[str, Any]) -> None:
+    def _answer(self, content: Mapping[str, Any], done: Callable[[], None]) -> None:
+        try:
+            self._carry_out(content)
+        finally:
+            done()
+
+    def _carry_out(self, content: Mapping[str, Any]) -> None:
         number = content.get("id")
         if "ask" in content:
             try:

@@ -1,9 +1,10 @@
-"""Ending what a session waits for: asked in one thread, heard in another."""
+"""Cross-thread cancellation of the pending work of a session."""
 
 from __future__ import annotations
 
 import dataclasses
 import threading
+from collections.abc import Callable
 from types import TracebackType
 
 from lhkit.model.errors import Failure
@@ -11,9 +12,9 @@ from lhkit.worker.limits import Limits
 
 
 class Halt:
-    """Whether that which is being done is still wanted; ``with halt:`` is while it is being done.
+    """Cancellation token of a session; work that can be cancelled runs inside ``with halt:``.
 
-    What is asked for while nothing is done is not heard, so that it does not end what comes next.
+    A cancellation that is requested while no work is pending has no effect on later work.
     """
 
     def __init__(self) -> None:
@@ -32,20 +33,28 @@ class Halt:
         with self._lock:
             self._depth -= 1
 
+    def pending(self) -> Callable[[], None]:
+        """Count queued work as pending until the returned function is called, once.
+
+        Without this, a cancellation that arrives before the thread takes up the work would be lost.
+        """
+        self.__enter__()
+        return self.__exit__
+
     def ask(self) -> bool:
-        """Ask that what is being done ends, from any thread; return whether anything is."""
+        """Request cancellation, from any thread; return whether any work is pending."""
         with self._lock:
             if self._depth:
                 self._asked.set()
             return self._depth > 0
 
     def limited(self, limits: Limits | None) -> Limits:
-        """Return limits whose requests end when this is asked."""
+        """Return limits whose requests end on cancellation."""
         return dataclasses.replace(limits or Limits(), stopped=self._asked.is_set)
 
 
 def was_stopped(failure: Failure | None) -> bool:
-    """Return whether something failed because it was no longer wanted."""
+    """Return whether the failure is a cancellation."""
     return failure is not None and failure.kind == "cancelled"
 
 

@@ -24,7 +24,8 @@ signal.pause()
 """
 LAB = """
 import sys
-from lhkit.cli import lab, main
+from lhkit.cli import lab_command as lab
+from lhkit.cli import main
 def run(arguments, environment, folder):
     print(environment["JUPYTER_CONFIG_PATH"].split(":")[-1], flush=True)
     return started([sys.executable, "-c", sys.argv[1]], environment, folder)
