@@ -55,11 +55,15 @@ def _targets(path: Path) -> Iterator[str]:
 
 
 def _imported(path: Path) -> set[str]:
-    """Return the full names of modules that a file imports, those for type checking only left out."""
+    """Return the full names of modules that a file imports, without those for type checking and in methods.
+
+    Methods of values import what implements them in rooms above.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     skipped: set[ast.AST] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        is_method = isinstance(node, ast.FunctionDef) and node.args.args[:1] and node.args.args[0].arg == "self"
+        if is_method or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)):
             skipped |= set(ast.walk(node))
     found = set()
     for node in ast.walk(tree):
