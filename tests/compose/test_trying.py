@@ -190,7 +190,7 @@ def test_trying_can_be_stopped_at_any_result(payload, schedule, catalogue, worke
     ("handle", "at", "words"),
     [
         ("%none", None, "defines no handle %none"),
-        ("%loops", None, "no single handle; <schedule> defines %loops#0, %loops#1"),
+        ("%loops", None, "not one handle; <schedule> defines %loops#0, %loops#1"),
         ("%count", None, "%count is a parameter"),
         ("%unseen", None, r"steps inside of step \d+ .transform.alternatives"),
         ("%mm", "@other", "@__transform_main does not include @other"),

@@ -344,7 +344,7 @@ def test_what_is_read_twice_counts_once_and_strides_leave_gaps(worker):
 
 def test_a_trace_without_a_payload_says_so(worker):
     trace = lhkit.trace(lhkit.payloads.matmul(8, 8, 8), lhkit.load_schedule("matmul_tile.mlir"), worker=worker)
-    with pytest.raises(lhkit.LhkitError, match="this trace knows no payload"):
+    with pytest.raises(lhkit.LhkitError, match="the trace has no payload"):
         tile_picture_of(dataclasses.replace(trace, snapshots=()), worker=worker)
 
 

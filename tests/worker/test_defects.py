@@ -163,7 +163,7 @@ def test_a_defect_in_a_workbench_is_shown_and_the_page_gets_its_answer(monkeypat
         _here = staticmethod(lambda act: act())
         _set = staticmethod(said.append)
 
-    WorkbenchWidget._answer(Widget(), {"ask": "complete", "id": 7})
+    WorkbenchWidget._carry_out(Widget(), {"ask": "complete", "id": 7})
     assert said[0]["reply"] == 7 and "a defect in lhkit: TypeError" in said[0]["error"]
     WorkbenchWidget._report(Widget(), ZeroDivisionError("planted"))
     notice = said[1]["part_notice"]
