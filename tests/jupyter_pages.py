@@ -57,14 +57,14 @@ class Watched:
         self.page = page
         self.requests, self.errors = [], []
         page.on("request", lambda request: self.requests.append(request.url))
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
         page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
 
     def check(self, *addresses):
         """Nothing but these addresses was asked, and nothing went wrong."""
         allowed = ("data:", "blob:", "about:", *addresses)
         assert not [url for url in self.requests if not url.startswith(allowed)]
-        assert self.errors == []
+        assert not self.errors, self.errors
 
 
 def _free_port():

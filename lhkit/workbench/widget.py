@@ -75,13 +75,19 @@ class WorkbenchWidget(anywidget.AnyWidget):
         self._timer: asyncio.TimerHandle | None = None
         self._loop = _running_loop()
         self.jobs = ThreadJobs(self._report) if self._loop else InlineJobs()
-        self.workbench = Workbench(
-            session, screen=screen, results=results, jobs=self.jobs, reference=reference, is_hurried=True
-        )
+        panes: dict[str, Any] = {}
+
+        def open_() -> None:
+            self.workbench = Workbench(
+                session, screen=screen, results=results, jobs=self.jobs, reference=reference, is_hurried=True
+            )
+            panes.update((_trait(name), value) for name, value in self.workbench.panes.items())
+            self.workbench.changed = self._changed
+
+        # On the queue's thread, like all that touches it: checks and repairs post their results from the start.
+        self.jobs.run(open_)
         self.add_traits(**{_trait(pane.name): traitlets.Any().tag(sync=True) for pane in PANES})
-        panes = {_trait(name): value for name, value in self.workbench.panes.items()}
         super().__init__(view_id=drawing_id("workbench", str(id(self)), str(os.getpid())), **panes)
-        self.workbench.changed = self._changed
         self.on_msg(self._hear)
         self.jobs.post(self.workbench.refresh)  # renders the panes that were left out
         if self.comm is not None:  # the page may close it

@@ -16,6 +16,7 @@ from fused_schedule import FUSED
 
 import lhkit
 from lhkit.compose.session import Session
+from lhkit.workbench.controller import Workbench
 from lhkit.workbench.jobs import ThreadJobs
 from lhkit.workbench.widget import WorkbenchWidget
 
@@ -29,6 +30,7 @@ def end():
     ends.set()
     over.wait()
 
+from lhkit.workbench.controller import Workbench
 from lhkit.workbench.jobs import ThreadJobs
 
 jobs = ThreadJobs(lambda error: print("reported", error))
@@ -220,6 +222,29 @@ def test_the_process_of_a_run_ends_when_nobody_looks_any_more():
         widget.close()
 
     asyncio.run(run())
+
+
+def test_checks_that_end_while_a_workbench_opens_leave_no_pane_empty(tmp_path, monkeypatch):
+    """They post to the queue, whose thread rendered panes beside the one that opened the workbench."""
+    path = tmp_path / "theirs.mlir"
+    path.write_text(FUSED + "// of a stranger\n")
+    threads = set()
+    refresh = Workbench.refresh
+
+    def watched(workbench):
+        threads.add(threading.current_thread().name)
+        refresh(workbench)
+
+    monkeypatch.setattr(Workbench, "refresh", watched)
+
+    async def open_and_close():
+        widget = lhkit.explore("fc_relu.mlir", path)  # not trusted: checked at once
+        assert widget.part_steps["html"] and widget.part_trust
+        settled()
+        widget.close()
+
+    asyncio.run(open_and_close())
+    assert threads == {"lhkit-workbench"}
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
