@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lhkit.load.loader import describe_sources
-from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
 from lhkit.model.op_assembly import custom_text
 from lhkit.model.op_catalogue import (
@@ -27,6 +25,7 @@ from lhkit.model.step_form import (
     generic_text,
 )
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import ReadForms, Source
 
 _TERMINATORS = ("transform.yield", "transform.match.structured.yield")
 _YIELD = '"transform.yield"() : () -> ()'
@@ -225,6 +224,5 @@ def read_forms(text: str, *, name: str = "<schedule>", worker: Worker | None = N
     Raises:
         ScheduleError: It does not parse or does not verify; with line, column and carets.
     """
-    described, body = describe_sources([(name, text.encode())], role="schedule")
-    answer = (worker or shared_worker()).request("read_forms", {"sources": described}, body)
-    return tuple(from_json(WrittenForm, step) for step in answer.header["steps"])
+    source = Source("schedule", "schedule", name, text.encode())
+    return (worker or shared_worker()).ask(ReadForms(source)).steps

@@ -34,8 +34,8 @@ from lhkit.model.signature import ArrayType, Microkernel
 from lhkit.traces.record.trace_failure import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.framing import Message, Request, record
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Request, UntypedAnswer, UntypedRequest
 from lhkit.worker.shared_arrays import Descriptor, Packing, arrays_in, dtype_named
 
 # Why a schedule does not apply, as its trace tells it: for kernels the same words and places as for traces.
@@ -213,7 +213,7 @@ class Kernel(Showable):
         answer = self._ask("compile", fields, body)
         self._number, self._generation = int(answer.header["kernel"]), self.worker.generation
         self.compile_ns = int(answer.header["compile_ns"])
-        self.output = str(answer.header["output"])
+        self.output = str(answer.output)
         if self._finalizer is not None:
             self._finalizer.detach()
         self._finalizer = weakref.finalize(self, self.worker.release, self._number, self._generation)
@@ -336,7 +336,7 @@ class Kernel(Showable):
         return _unpack(answer, self._collect(answer, results, packing), self.function.results, packing)
 
     def _collect(
-        self, answer: Message, results: list[tuple[Descriptor, Array | None]], packing: Packing
+        self, answer: UntypedAnswer, results: list[tuple[Descriptor, Array | None]], packing: Packing
     ) -> list[tuple[Descriptor, Array | None]]:
         """Return the results with the shapes that the kernel gave them; large ones are fetched from it."""
         shaped = [({**d, "shape": s}, p) for (d, p), s in zip(results, answer.header["shapes"], strict=True)]
@@ -348,7 +348,7 @@ class Kernel(Showable):
             self._ask("collect", {"results": [shaped[i][0] for i in held]}, b"")
         return shaped
 
-    def _run(self, fields: dict[str, Any], body: bytes) -> Message:
+    def _run(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
         for _ in range(2):
             number = self.build()
             answer = self._ask("call", {"kernel": number, **fields}, body, self._requests_before_a_call)
@@ -357,16 +357,16 @@ class Kernel(Showable):
             self.forget()
         raise CrashError(Failure(kind="crash", message="the worker forgets kernels as soon as they are built"))
 
-    def _requests_before_a_call(self) -> list[Request]:
-        return [record("compile", *self.recipe())]
+    def _requests_before_a_call(self) -> list[Request[Any]]:
+        return [UntypedRequest("compile", *self.recipe())]
 
     def _ask(
         self,
         name: str,
         fields: dict[str, Any],
         body: bytes,
-        before: Callable[[], Sequence[Request]] = tuple,
-    ) -> Message:
+        before: Callable[[], Sequence[Request[Any]]] = tuple,
+    ) -> UntypedAnswer:
         good = self.payload.text
         try:
             return self.worker.request(
@@ -383,7 +383,7 @@ class Kernel(Showable):
 
 
 def _unpack(
-    answer: Message,
+    answer: UntypedAnswer,
     results: list[tuple[Descriptor, Array | None]],
     types: tuple[ArrayType, ...],
     packing: Packing,

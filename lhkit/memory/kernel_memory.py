@@ -24,7 +24,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Function
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.framing import Message
+from lhkit.worker.requests import UntypedAnswer
 from lhkit.worker.shared_arrays import Packing
 
 Array = NDArray[Any]
@@ -78,7 +78,7 @@ def call_fields(function: Function, arrays: Sequence[Array], packing: Packing) -
     return {"arguments": [descriptor for descriptor, _ in sent], "results": results}
 
 
-def read_answer(answer: Message) -> tuple[MemoryProgram, HeapCount | None]:
+def read_answer(answer: UntypedAnswer) -> tuple[MemoryProgram, HeapCount | None]:
     """Return what the worker found out about a kernel."""
     counted = answer.header["counted"]
     program = from_json(MemoryProgram, json.loads(answer.body))

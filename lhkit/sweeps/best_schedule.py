@@ -17,7 +17,7 @@ from lhkit.sweeps.confirmation_run import Confirming, choose_contenders, confirm
 from lhkit.sweeps.record_store import ConfirmationLog, log_path
 from lhkit.sweeps.sweep_task import Preparation
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult, best_of
-from lhkit.worker.framing import Question
+from lhkit.worker.requests import LoadOps
 
 
 def choose_winner(records: Sequence[SweepRecord]) -> SweepRecord | None:
@@ -103,7 +103,7 @@ class Confirmer:
     schedule: Schedule
     how: Preparation
     store: Path
-    preparation: tuple[Question, ...] | None
+    preparation: tuple[LoadOps, ...] | None
 
     def contenders(self, records: Sequence[SweepRecord], name: str) -> tuple[SweepRecord, ...]:
         """Return which variants may be the best for a payload."""

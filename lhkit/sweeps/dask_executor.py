@@ -21,8 +21,8 @@ from lhkit.sweeps.dask_host import Answer, Cargo, Setup, leave, load_cargo, look
 from lhkit.sweeps.executors import Programs, Trial
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.worker.client import Worker
-from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import LoadOps
 from lhkit.worker.temp_folders import temporary_folder
 
 # The Dask cluster of a sweep: connected to or started, its versions compared, its machines looked at.
@@ -262,7 +262,7 @@ class DaskExecutor:
         address: str | None,
         limits: Limits,
         *,
-        preparation: tuple[Question, ...] = (),
+        preparation: tuple[LoadOps, ...] = (),
         describe: Callable[[Worker], str],
         here: str | None = None,
     ) -> None:

@@ -9,12 +9,15 @@ import tempfile
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 from lhkit.load.environment import cpu_name
-from lhkit.load.loader import as_payload, as_schedule, describe_schedule, describe_sources
+from lhkit.load.loader import (
+    application_of,
+    as_payload,
+    as_schedule,
+    payload_source,
+)
 from lhkit.load.user_code import own_op_texts
-from lhkit.model.codec import from_json
 from lhkit.model.errors import Failure, WorkerError, public
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
@@ -40,6 +43,7 @@ from lhkit.traces.opt.opt_trace import trace_with_opt
 from lhkit.traces.record.journal_reader import read_journal
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import TraceAnswer, TraceSchedule
 
 _STATUS: Mapping[str, OutcomeStatus] = {
     "crash": "crashed",
@@ -104,24 +108,22 @@ def trace_schedule(
 
 
 def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Limits | None) -> Trace:
-    described, body = describe_sources([(payload.source, payload.content)], role="payload")
-    more, more_body, parts = describe_schedule(schedule)
+    source, application = payload_source(payload), application_of(schedule)
     worker = worker or shared_worker()
     with tempfile.TemporaryDirectory(prefix="trace-", dir=worker.files.journals) as folder:
         journal = Path(folder) / "journal"
-        fields = {"sources": described + more, "schedule": parts, "journal": str(journal)}
-        header: dict[str, Any] = {}
+        request = TraceSchedule(source, application, str(journal))
         death: Failure | None = None
+        answer = TraceAnswer(failure=None, failed_step=None)
         try:
-            content = body + more_body
-            header = worker.request("trace", fields, content, limits=limits, last_good_ir=payload.text).header
+            answer = worker.ask(request, limits=limits, last_good_ir=payload.text)
         except WorkerError as error:
             if not journal.exists():
                 raise
             death = error.failure
         records = read_journal(journal, died=death is not None)
-    failure = death or (from_json(Failure, header["failed"]) if header.get("failed") else None)
-    failed_step = records.died_in if death else header.get("failed_step")
+    failure = death or answer.failure
+    failed_step = records.died_in if death else answer.failed_step
     return Trace(
         payload=SourceRecord(payload.source, payload.sha256),
         schedule=ScheduleRecord(
