@@ -234,7 +234,7 @@ def _type_of(array: Any) -> dict[str, Any]:
 
 
 def _failed(payload: str, schedule: str | None, failure: Failure) -> dict[str, Any]:
-    status = {"crash": "crashed", "timeout": "timeout", "memory": "out-of-memory"}.get(failure.kind, "failed")
+    status = failure.reaction.outcome
     return {
         "schema": SCHEMA,
         "outcome": {"status": status, "kind": failure.kind, "message": failure.message},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from lhkit.model.explanation import Repair
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_json import trace_to_json
-from lhkit.model.trace_record import Outcome, OutcomeStatus, ScheduleRecord, SourceRecord, Toolchain, Trace
+from lhkit.model.trace_record import Outcome, ScheduleRecord, SourceRecord, Toolchain, Trace
 from lhkit.model.warning_kinds import WARNING_KINDS
 from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
 from lhkit.show.trace_view import page_facts, trace_page
@@ -71,14 +71,6 @@ def _with_repairs(failure: Failure, repairs: Sequence[Repair]) -> Failure:
         first, *diff = repair.describe().splitlines()
         lines += [f"{number}. {first}", *(f"   {line}".rstrip() for line in diff)]
     return dataclasses.replace(failure, advice="\n".join(lines))
-
-
-_STATUSES: Mapping[str, OutcomeStatus] = {
-    "crash": "crashed",
-    "timeout": "timeout",
-    "memory": "out-of-memory",
-    "cancelled": "cancelled",
-}
 
 
 @click.command("trace", epilog="Example: lhkit trace data/fc_relu.mlir schedules/fc_relu_handles.mlir")
@@ -207,7 +199,7 @@ def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:
         payload=SourceRecord(payload, ""),
         schedule=ScheduleRecord(schedule, "", ""),
         toolchain=Toolchain("", "", ""),
-        outcome=Outcome(_STATUSES.get(failure.kind, "failed"), None, failure.kind, failure.describe()),
+        outcome=Outcome(failure.reaction.outcome, None, failure.kind, failure.describe()),
         handle_records=(),
         step_records=(),
         elided=(),

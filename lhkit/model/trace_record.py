@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 from lhkit.model.errors import Diagnostic
+from lhkit.model.errors import OutcomeStatus as OutcomeStatus
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
@@ -150,7 +151,6 @@ HandleState = Literal["live", "empty", "invalid"]
 StepStatus = Literal["ok", "failed", "suppressed", "not-run", "crashed"]
 Effect = Literal["read", "consume"]
 Cause = Literal["direct", "alias", "nested"]
-OutcomeStatus = Literal["ok", "failed", "crashed", "timeout", "out-of-memory", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from lhkit.model.errors import Failure, FailureKind, LhkitError
+from lhkit.model.errors import Failure, LhkitError
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.sweeps.variant_record import SweepStatus, SweepTime
 from lhkit.worker.client import Worker
@@ -23,15 +23,6 @@ from lhkit.worker.worker_process import was_killed
 Programs = Collection[str] | None
 TrialStatus = SweepStatus | Literal["same"]
 
-_STATUSES: Mapping[FailureKind, SweepStatus] = {
-    "usage": "invalid-config",
-    "lowering": "compile-failed",
-    "payload-parse": "compile-failed",
-    "payload-verify": "compile-failed",
-    "crash": "crashed",
-    "timeout": "timeout",
-    "memory": "out-of-memory",
-}
 _NUMBERS = itertools.count()
 
 
@@ -151,7 +142,7 @@ class LocalExecutor:
                     is_again = True
                     continue
                 program = next((n.ir_sha256 for n in reversed(notes) if n.ir_sha256), None)
-                status = _STATUSES.get(error.failure.kind, "schedule-failed")
+                status = error.failure.reaction.variant
                 return Trial(
                     status,
                     _in_a_line(error.failure),

@@ -24,7 +24,6 @@ from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import (
     Outcome,
-    OutcomeStatus,
     Provenance,
     ScheduleRecord,
     SourceRecord,
@@ -44,13 +43,6 @@ from lhkit.traces.record.journal_reader import read_journal
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import TraceAnswer, TraceSchedule
-
-_STATUS: Mapping[str, OutcomeStatus] = {
-    "crash": "crashed",
-    "timeout": "timeout",
-    "memory": "out-of-memory",
-    "cancelled": "cancelled",
-}
 
 
 @public
@@ -155,7 +147,7 @@ def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
     if failure is None:
         return Outcome()
-    status = _STATUS.get(failure.kind, "failed")
+    status = failure.reaction.outcome
     shown = dataclasses.replace(failure, last_good_ir=None)
     return Outcome(status, failed_step, failure.kind, shown.describe())
 
