@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
-from lhkit.model.errors import Diagnostic
-from lhkit.model.errors import OutcomeStatus as OutcomeStatus
+from lhkit.model.errors import Diagnostic, OutcomeStatus
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
