@@ -22,7 +22,7 @@ from benchmarks.suite import RivalTask
 from lhkit.compiler.machine.python_references import load_function
 from lhkit.compiler.machine.timing_runs import Call, TimedCall, python_batches, without_garbage_collector
 from lhkit.model.errors import Failure, LhkitError, error_for
-from lhkit.worker.framing import Message
+from lhkit.worker.requests import Request, UntypedAnswer, UntypedRequest
 from lhkit.worker.serving import Ask, Send, serve
 from lhkit.worker.shared_arrays import Array, MappedFiles, placed_empty
 from lhkit.worker.timing_conditions import pinned_to, timing_sign
@@ -34,21 +34,26 @@ _MOST_PLACES = 8
 class RivalHandlers:
     """Answers requests by name; it holds one task at a time."""
 
+    request_types: tuple[type[Request[Any]], ...] = (UntypedRequest,)
+
     def __init__(self, _send: Send, _ask: Ask) -> None:
         self._files = MappedFiles()
         self._calls: list[Call] = []
         self._timed: list[TimedCall] = []
-        self._by_name: dict[str, Callable[[dict[str, Any], bytes], Message]] = {
+        self._by_name: dict[str, Callable[[dict[str, Any], bytes], UntypedAnswer]] = {
             "prepare": self._prepare,
             "warm_up": self._warm_up,
             "sample": self._sample,
         }
 
-    def answer(self, request: Message) -> Message:
-        """Return the answer to a request."""
-        return self._by_name[request.header["request"]](request.header["fields"], request.body)
+    def release(self, kernels: Sequence[int]) -> None:
+        """Do nothing: there are no kernels here."""
 
-    def _prepare(self, fields: dict[str, Any], body: bytes) -> Message:
+    def answer(self, request: Any) -> UntypedAnswer:
+        """Return the answer to a request."""
+        return self._by_name[request.name](request.fields, request.body)
+
+    def _prepare(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
         """Prepare a task, and answer with its results and how long it took until it could be repeated."""
         given = [self._files.array(d, body) for d in fields["arguments"]]
         nbytes = sum(a.nbytes for a in given)
@@ -70,24 +75,24 @@ class RivalHandlers:
         results = [np.asarray(r) for r in (value if isinstance(value, tuple) else (value,))]
         described = [{"shape": list(r.shape), "dtype": r.dtype.name} for r in results]
         header = {"results": described, "compile_ns": max(taken - once, 0)}
-        return Message(header, b"".join(np.ascontiguousarray(r).tobytes() for r in results))
+        return UntypedAnswer(header=header, body=b"".join(np.ascontiguousarray(r).tobytes() for r in results))
 
-    def _warm_up(self, fields: dict[str, Any], _body: bytes) -> Message:
+    def _warm_up(self, fields: dict[str, Any], _body: bytes) -> UntypedAnswer:
         self._timed = [TimedCall(call, python_batches(call, ())[1], _nothing) for call in self._calls]
         first, *others = self._timed
         with timing_sign(), pinned_to(fields["core"]), without_garbage_collector():
             answer = first.warm_up(fields["batch_ns"])
             for timed in others:
                 timed.adopt(first)
-        return Message(answer)
+        return UntypedAnswer(header=answer)
 
-    def _sample(self, fields: dict[str, Any], _body: bytes) -> Message:
+    def _sample(self, fields: dict[str, Any], _body: bytes) -> UntypedAnswer:
         timed = self._timed[fields["round"] % len(self._timed)]
         with timing_sign() as is_another_timing, pinned_to(fields["core"]), without_garbage_collector():
             is_disturbed = is_another_timing()
             taken = timed.sample_warm_ns()
             is_disturbed |= is_another_timing()
-        return Message({"ns": taken, "is_disturbed": is_disturbed})
+        return UntypedAnswer(header={"ns": taken, "is_disturbed": is_disturbed})
 
 
 def _placed(arrays: Sequence[Array], alignment_bytes: int) -> list[Array]:

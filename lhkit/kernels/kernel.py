@@ -34,8 +34,8 @@ from lhkit.model.signature import ArrayType, Function, Microkernel
 from lhkit.traces.record.trace_failure import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.framing import Message, Request, record
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Request, UntypedAnswer, UntypedRequest
 from lhkit.worker.shared_arrays import Descriptor, Packing, arrays_in, dtype_named
 
 # Errors of schedules that do not apply: the same diagnostics for kernels as for traces.
@@ -206,7 +206,7 @@ class Kernel(Showable):
         answer = self._ask("compile", fields, body)
         self._number, self._generation = int(answer.header["kernel"]), self.worker.generation
         self.compile_ns = int(answer.header["compile_ns"])
-        self.output = str(answer.header["output"])
+        self.output = str(answer.output)
         if self._finalizer is not None:
             self._finalizer.detach()
         self._finalizer = weakref.finalize(self, self.worker.release, self._number, self._generation)
@@ -325,7 +325,7 @@ class Kernel(Showable):
         return _unpack(answer, self._collect(answer, results, packing), self.function.results, packing)
 
     def _collect(
-        self, answer: Message, results: list[tuple[Descriptor, Array | None]], packing: Packing
+        self, answer: UntypedAnswer, results: list[tuple[Descriptor, Array | None]], packing: Packing
     ) -> list[tuple[Descriptor, Array | None]]:
         """Return the results with the shapes that the kernel gave them; large ones are fetched from it."""
         shaped = [({**d, "shape": s}, p) for (d, p), s in zip(results, answer.header["shapes"], strict=True)]
@@ -337,7 +337,7 @@ class Kernel(Showable):
             self._ask("collect", {"results": [shaped[i][0] for i in held]}, b"")
         return shaped
 
-    def _run(self, fields: dict[str, Any], body: bytes) -> Message:
+    def _run(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
         for _ in range(2):
             number = self.build()
             answer = self._ask("call", {"kernel": number, **fields}, body, self._requests_before_a_call)
@@ -346,16 +346,16 @@ class Kernel(Showable):
             self.forget()
         raise CrashError(Failure(kind="crash", message="the worker forgets kernels as soon as they are built"))
 
-    def _requests_before_a_call(self) -> list[Request]:
-        return [record("compile", *self.recipe())]
+    def _requests_before_a_call(self) -> list[Request[Any]]:
+        return [UntypedRequest("compile", *self.recipe())]
 
     def _ask(
         self,
         name: str,
         fields: dict[str, Any],
         body: bytes,
-        before: Callable[[], Sequence[Request]] = tuple,
-    ) -> Message:
+        before: Callable[[], Sequence[Request[Any]]] = tuple,
+    ) -> UntypedAnswer:
         good = self.payload.text
         try:
             return self.worker.request(
@@ -377,7 +377,7 @@ class Kernel(Showable):
 
 
 def _unpack(
-    answer: Message,
+    answer: UntypedAnswer,
     results: list[tuple[Descriptor, Array | None]],
     types: tuple[ArrayType, ...],
     packing: Packing,

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lhkit.kernels.kernel import Kernel, compile_kernel
-from lhkit.load.loader import describe_sources
+from lhkit.load.loader import payload_source
 from lhkit.load.random_inputs import default_arguments
-from lhkit.model.codec import from_json
 from lhkit.model.errors import public, usage_error
 from lhkit.model.measurement import Verification, Work
 from lhkit.model.payload import Payload
 from lhkit.model.signature import Function
 from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import CountWork
 from lhkit.worker.shared_arrays import Packing, arrays_in
 
 # Results against references, with a tolerance that follows from element type and reduction length.
@@ -157,14 +157,9 @@ def payload_work(
     signature = payload.function(function)
     if shapes is not None:
         _check_shapes(signature, shapes)
-    described, body = describe_sources([(payload.source, payload.content)], role="payload")
-    fields = {
-        "sources": described,
-        "function": signature.name,
-        "shapes": None if shapes is None else [[int(n) for n in shape] for shape in shapes],
-    }
-    answer = (worker or shared_worker()).request("work", fields, body)
-    return from_json(Work, answer.header["work"])
+    given = None if shapes is None else tuple(tuple(int(n) for n in shape) for shape in shapes)
+    request = CountWork(payload_source(payload), signature.name, given)
+    return (worker or shared_worker()).ask(request).work
 
 
 def _check_shapes(function: Function, shapes: Sequence[Sequence[int]]) -> None:

@@ -19,7 +19,7 @@ from lhkit.model.codec import from_json
 from lhkit.model.memory_footprint import BufferSite, Footprint, HeapCount, MemoryProgram, Range
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Function
-from lhkit.worker.framing import Message
+from lhkit.worker.requests import UntypedAnswer
 
 Array = NDArray[Any]
 
@@ -29,7 +29,7 @@ def footprint_name(function: Function, schedule: Schedule | None) -> str:
     return f"@{function.name}, {PurePath(schedule.source).name if schedule else 'unscheduled'}"
 
 
-def read_answer(answer: Message) -> tuple[MemoryProgram, HeapCount | None]:
+def read_answer(answer: UntypedAnswer) -> tuple[MemoryProgram, HeapCount | None]:
     """Return what the worker found out about a kernel."""
     counted = answer.header["counted"]
     program = from_json(MemoryProgram, json.loads(answer.body))

@@ -18,8 +18,8 @@ from lhkit.model.knob import KnobValue
 from lhkit.sweeps.executors import LocalExecutor, Trial
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.worker.client import Worker
-from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import LoadOps
 from lhkit.worker.shared_arrays import dtype_named
 from lhkit.worker.temp_folders import wait_for_lock
 from lhkit.worker.user_folders import machine_folder, open_private
@@ -123,7 +123,7 @@ class Setup:
     """
 
     sweep: str
-    preparation: tuple[Question, ...]
+    preparation: tuple[LoadOps, ...]
     describe: Callable[[Worker], str]
     limits: Limits
 

@@ -10,27 +10,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from lhkit.model.errors import Failure, FailureKind, LhkitError
+from lhkit.model.errors import Failure, LhkitError
 from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.sweeps.variant_record import SweepStatus, SweepTime
 from lhkit.worker.client import Worker
-from lhkit.worker.framing import Message, record
+from lhkit.worker.framing import Progress
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import UntypedAnswer, UntypedRequest
 from lhkit.worker.worker_process import was_killed
 
 # Hashes of programs that need not be tried again; None: every one is tried.
 Programs = Collection[str] | None
 TrialStatus = SweepStatus | Literal["same"]
 
-_STATUSES: Mapping[FailureKind, SweepStatus] = {
-    "usage": "invalid-config",
-    "lowering": "compile-failed",
-    "payload-parse": "compile-failed",
-    "payload-verify": "compile-failed",
-    "crash": "crashed",
-    "timeout": "timeout",
-    "memory": "out-of-memory",
-}
 _NUMBERS = itertools.count()
 
 
@@ -123,7 +115,8 @@ class LocalExecutor:
                 self._worker.close()
 
     def _try_now(self, variant: Variant, best_ns: float | None, known: Programs) -> Trial:
-        subject, notes = variant.subject, {"ir_sha256": None}
+        subject = variant.subject
+        notes: list[Progress] = []
         fields = {"knobs": dict(variant.values), "best_ns": best_ns, "is_looked_up": known is not None}
         is_again = False
         while True:
@@ -131,15 +124,20 @@ class LocalExecutor:
             preparing = functools.partial(self._preparation, subject, name, known)
             try:
                 asked = {"sweep": name, "learned": self._new_programs(name, known), **fields}
-                answer = self._ask(asked, subject, preparing, notes.update)
+                answer = self._ask(asked, subject, preparing, notes.append)
             except LhkitError as error:
                 if error.failure.request == "start":
                     raise
                 if was_killed(error.failure) and not is_again:
                     is_again = True
                     continue
-                status = _STATUSES.get(error.failure.kind, "schedule-failed")
-                return Trial(status, _in_a_line(error.failure), ir_sha256=notes["ir_sha256"])
+                program = next((n.ir_sha256 for n in reversed(notes) if n.ir_sha256), None)
+                status = error.failure.reaction.variant
+                return Trial(
+                    status,
+                    _in_a_line(error.failure),
+                    ir_sha256=program,
+                )
             if not answer.header.get("gone"):
                 self._told[name].add(answer.header["ir_sha256"])
                 return _trial(answer.header, subject)
@@ -150,13 +148,13 @@ class LocalExecutor:
         fields: dict[str, Any],
         subject: Subject,
         preparing: Callable[[], dict[str, Any]],
-        on_progress: Callable[[Mapping[str, Any]], None],
-    ) -> Message:
+        on_progress: Callable[[Progress], None],
+    ) -> UntypedAnswer:
         return self._worker.request(
             "try_variant",
             fields,
             limits=self._limits,
-            before=lambda: [record("prepare_sweep", preparing(), subject.body)],
+            before=lambda: [UntypedRequest("prepare_sweep", preparing(), subject.body)],
             on_progress=on_progress,
         )
 

@@ -30,6 +30,7 @@ from lhkit.text.knob_text import Requirement, requirements_of
 from lhkit.text.lexer import lex, without_trivia
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import Describe
 from lhkit.worker.shared_arrays import Packing
 
 VARIANT_LIMITS = Limits(seconds=20.0)
@@ -276,7 +277,7 @@ def prepare_task(
     facts = {
         "environment": environment,
         "schedule": schedule_facts(schedule),
-        "ops": [body.decode(errors="replace") for _, _, body in worker.preparation],
+        "ops": [request.text.decode(errors="replace") for request in worker.preparation],
     }
     sample = schedule.with_knobs(first)
     subjects = {name: _subject(payload, sample, facts, how, worker) for name, payload in payloads.items()}
@@ -288,7 +289,7 @@ def prepare_task(
 def environment_hash(worker: Worker, *, opt_level: int, target: str = "") -> str:
     """Return the hash of what decides whether times may be compared: machine, toolchain, pipeline, target."""
     known = dict(describe_environment(worker))
-    pipeline = worker.request("describe", {}).header["pipeline_sha256"]
+    pipeline = worker.ask(Describe()).pipeline_sha256
     machine = {name: known[name] for name in _MACHINE}
     facts = {
         **machine,

@@ -1,6 +1,7 @@
 """The wall: MLIR runs in a worker process, one request at a time, with limits; a worker that dies is replaced.
 
-- ``framing``: Messages between client and worker: a JSON header and a body of raw bytes in one frame.
+- ``requests``: Requests to the compiler's worker, each with the type of its answer.
+- ``framing``: Framed MessagePack messages between client and worker, and the types of these messages.
 - ``client``: The client's side of the wall: starts the worker, sends requests, enforces limits, replaces the
   dead.
 - ``worker_process``: One worker process, from its start to its death: requests, limits, and what it asks for

@@ -12,14 +12,14 @@ import psutil
 import pytest
 
 import lhkit
-from lhkit.compiler.interpreter.application import Application, apply_schedule, parse_payload
+from lhkit.compiler.interpreter.application import apply_schedule, parse_payload
 from lhkit.compiler.interpreter.step_tracer import trace_application
 from lhkit.compiler.ir.bindings import interpreter, new_context
-from lhkit.compiler.ir.parsing import Source
 from lhkit.compiler.ir.schedule_modules import find_entry, parse_schedule
 from lhkit.load.loader import describe_schedule, describe_sources
 from lhkit.model.trace_json import trace_to_json
 from lhkit.worker.client import Worker
+from lhkit.worker.requests import Application, Source
 
 pytestmark = pytest.mark.heavy
 MIB = 1 << 20

@@ -15,6 +15,7 @@ import pytest
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import CrashError, MemoryLimitError, TimeLimitError
 from lhkit.worker.limits import Limits
+from lhkit.worker.requests import LoadPayload, Ping
 
 DEEP = b"module {" * 8000 + b"}" * 8000
 SPIN = """
@@ -58,20 +59,20 @@ def start_kernel(worker, text, function):
 
 def test_a_crash_is_a_typed_failure_and_the_next_request_works(own_worker):
     with pytest.raises(CrashError) as error:
-        own_worker.request("load_payload", {"name": "deep"}, DEEP, last_good_ir="before")
+        own_worker.ask(LoadPayload("deep", DEEP), last_good_ir="before")
     failure = error.value.failure
     assert (failure.kind, failure.request, failure.last_good_ir) == ("crash", "load_payload", "before")
     assert "SIGSEGV" in failure.message and failure.exit_code == 3
-    assert own_worker.request("ping", {}).header["output"] == ""
+    assert own_worker.ask(Ping()).output == ""
     assert own_worker.generation == 2
 
 
 def test_a_crash_leaves_a_file_that_repeats_it(own_worker):
     with pytest.raises(CrashError) as error:
-        own_worker.request("load_payload", {"name": "deep"}, DEEP)
+        own_worker.ask(LoadPayload("deep", DEEP))
     path = error.value.failure.reproducer
     content = json.loads(Path(path).read_text())
-    assert content["schema"] == "lhkit.reproducer/1"
+    assert content["schema"] == "lhkit.reproducer/2"
     assert [r["request"] for r in content["requests"]] == ["load_payload"]
     again = subprocess.run([sys.executable, "-m", "lhkit.worker", path], capture_output=True, check=False)
     assert again.returncode == -signal.SIGSEGV
@@ -89,7 +90,7 @@ def test_a_kernel_that_never_ends_is_stopped(own_worker):
     fields = {"kernel": kernel, "arguments": [one_float(own_worker)], "results": []}
     with pytest.raises(TimeLimitError, match=r"limit of 0\.3 s"):
         own_worker.request("call", fields, limits=Limits(seconds=0.3))
-    assert own_worker.request("ping", {}) is not None
+    assert own_worker.ask(Ping()) is not None
 
 
 def test_a_kernel_that_eats_memory_is_stopped(own_worker):
@@ -111,14 +112,14 @@ def test_garbage_on_the_pipe_is_a_crash(own_worker, monkeypatch, tmp_path):
     (tmp_path / "python").write_text(f"#!/bin/sh\nexec {sys.base_prefix}/bin/python3 {fake}\n")
     (tmp_path / "python").chmod(0o755)
     with pytest.raises(CrashError, match="garbage"):
-        own_worker.request("ping", {})
+        own_worker.ask(Ping())
 
 
 def test_a_worker_killed_between_requests_is_replaced_silently(own_worker):
-    own_worker.request("ping", {})
+    own_worker.ask(Ping())
     psutil.Process(own_worker.pid).kill()
     psutil.wait_procs([psutil.Process(own_worker.pid)], timeout=10)
-    assert own_worker.request("ping", {}) is not None
+    assert own_worker.ask(Ping()) is not None
     assert own_worker.generation == 2
 
 
@@ -127,7 +128,7 @@ def test_kills_at_random_moments(own_worker):
     fields, body = compile_fields((shipped_folder("data") / "fc_relu.mlir").read_text(), "fc_relu")
     named = 0
     for delay in (0.0, 0.004, 0.015, 0.03):
-        own_worker.request("ping", {})
+        own_worker.ask(Ping())
         generation = own_worker.generation
         timer = threading.Timer(delay, os.kill, (own_worker.pid, signal.SIGKILL))
         timer.start()
@@ -139,7 +140,7 @@ def test_kills_at_random_moments(own_worker):
             named += 1
         # Else it died between two requests, and its successor answered.
         timer.join()
-        assert own_worker.request("ping", {}) is not None
+        assert own_worker.ask(Ping()) is not None
         assert own_worker.generation == generation + 1
     assert named >= 2
 
@@ -151,7 +152,7 @@ def test_interrupting_a_request_leaves_a_working_worker(own_worker):
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         own_worker.request("call", {"kernel": kernel, "arguments": [place], "results": []})
-    assert own_worker.request("ping", {}) is not None
+    assert own_worker.ask(Ping()) is not None
 
 
 def test_requests_from_threads_wait_for_one_another(own_worker):
@@ -159,8 +160,8 @@ def test_requests_from_threads_wait_for_one_another(own_worker):
 
     def ask(name):
         text = f"func.func @{name}() {{ return }}".encode()
-        answer = own_worker.request("load_payload", {"name": name}, text)
-        answers.append((name, answer.header["functions"][0]["name"]))
+        answer = own_worker.ask(LoadPayload(name, text))
+        answers.append((name, answer.functions[0].name))
 
     threads = [threading.Thread(target=ask, args=(f"f{i}",)) for i in range(8)]
     for thread in threads:
@@ -174,8 +175,9 @@ def test_a_worker_ends_with_its_client():
     code = textwrap.dedent("""
         import os, sys
         from lhkit.worker.client import Worker
+        from lhkit.worker.requests import Ping
         worker = Worker()
-        worker.request("ping", {})
+        worker.ask(Ping())
         print(worker.pid, flush=True)
         os._exit(0)
     """)
@@ -219,8 +221,8 @@ def test_what_mlir_prints_comes_with_the_answer(worker):
     fields["sources"].append(source)
     fields["schedule"] = {"entry": "__transform_main", "knobs": {}, "bind": []}
     answer = worker.request("compile", fields, body + schedule.encode())
-    assert "seen" in answer.header["output"] and "linalg.matmul" in answer.header["output"]
-    assert worker.request("ping", {}).header["output"] == ""
+    assert "seen" in answer.output and "linalg.matmul" in answer.output
+    assert worker.ask(Ping()).output == ""
 
 
 def test_released_kernels_are_forgotten(worker):
@@ -232,12 +234,12 @@ def test_released_kernels_are_forgotten(worker):
 
 
 def test_a_fork_does_not_talk_over_its_parents_pipe(own_worker):
-    own_worker.request("ping", {})
+    own_worker.ask(Ping())
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            own_worker.request("ping", {})
+            own_worker.ask(Ping())
             os.write(writer, b"ok")
         finally:
             own_worker.kill()
@@ -245,7 +247,7 @@ def test_a_fork_does_not_talk_over_its_parents_pipe(own_worker):
     os.close(writer)
     assert os.read(reader, 2) == b"ok"
     os.waitpid(child, 0)
-    assert own_worker.request("ping", {}) is not None and own_worker.generation == 1
+    assert own_worker.ask(Ping()) is not None and own_worker.generation == 1
 
 
 def test_limits_have_defaults_that_leave_room_for_others():
