@@ -38,28 +38,36 @@ from lhkit.compiler.machine.variant_trials import VariantBench
 from lhkit.compiler.memory.heap_ledger import kernel_memory, scheduled_memory
 from lhkit.compiler.tiling.tiled_op_reader import tilings_of
 from lhkit.model.bindings_host import host_version
-from lhkit.model.codec import from_json, to_json
-from lhkit.model.signature import Microkernel
 from lhkit.worker import framing
 from lhkit.worker.framing import Progress
 from lhkit.worker.requests import (
     Answer,
-    Application,
     AppliedPayload,
     Apply,
     ApplyByPass,
+    ArraysAnswer,
     AskSpelling,
+    CallAnswer,
+    CallKernel,
     CatalogueAnswer,
+    CollectResults,
+    Compile,
+    CompiledAnswer,
     CountWork,
     DefencesAnswer,
     Describe,
     Description,
+    Disassemble,
     FormsAnswer,
+    KernelSpec,
     ListOwnOps,
     LoadOps,
     LoadPayload,
     LoadSchedule,
+    Lower,
+    MachineCodeAnswer,
     MakeCatalogue,
+    MemoryAnswer,
     OutlineAnswer,
     OutlinePayload,
     OutlineSchedule,
@@ -67,45 +75,48 @@ from lhkit.worker.requests import (
     PayloadAnswer,
     PayloadOutlineAnswer,
     Ping,
+    PrepareSweep,
+    PrepareTiming,
     ReadForms,
+    ReadMachineCode,
+    ReadMemory,
     ReadTilings,
+    ReleaseSweep,
+    ReleaseTiming,
     Request,
+    RoundAnswer,
+    RunReference,
     ScheduleAnswer,
     Source,
     SpellingAnswer,
     StepOutcomes,
     TextAnswer,
     TilingsAnswer,
+    TimeRound,
+    TimingAnswer,
     TraceAnswer,
     TraceSchedule,
     TryDefences,
     TrySteps,
-    UntypedAnswer,
-    UntypedRequest,
+    TryVariant,
+    VariantAnswer,
+    WarmUp,
+    WarmUpAnswer,
     WorkAnswer,
 )
 from lhkit.worker.sandbox import explain_refusal, find_defences
 from lhkit.worker.serving import Ask, Send
-from lhkit.worker.shared_arrays import INLINE_BYTES, Array, MappedFiles, aligned_empty, dtype_named, lay_out
+from lhkit.worker.shared_arrays import (
+    INLINE_BYTES,
+    Array,
+    ArrayPlace,
+    MappedFiles,
+    aligned_empty,
+    dtype_named,
+    inline,
+    lay_out,
+)
 from lhkit.worker.timing_conditions import timing_sign
-
-# Parts that many requests have, as the compiler takes them: sources, the application of a schedule.
-
-
-def sources_of(described: Sequence[dict[str, Any]], body: bytes) -> tuple[Source, ...]:
-    """Return the sources of a request; their contents stand in the body, end to end."""
-    sources, offset = [], 0
-    for d in described:
-        content = body[offset : offset + d["bytes"]]
-        sources.append(Source(d["role"], d["label"], d["name"], content))
-        offset += d["bytes"]
-    return tuple(sources)
-
-
-def application_of(sources: Sequence[Source], parts: dict[str, Any]) -> Application:
-    """Return the application of a schedule; reproducers of earlier versions allow no passes."""
-    passes = tuple(parts.get("allowed_passes", ()))
-    return Application(tuple(sources), parts["entry"], parts["knobs"], tuple(parts["bind"]), passes)
 
 
 def c_compiler(ask: Ask) -> CompileC:
@@ -158,26 +169,23 @@ class Handlers:
             OutlinePayload: lambda r: PayloadOutlineAnswer(outline=outline_payload(r.payload)),
             TraceSchedule: _trace,
             TrySteps: self._try_steps,
-            UntypedRequest: self._answer_untyped,
+            Compile: self._compile,
+            Lower: lambda r: TextAnswer(text=lowered_text(self._recipe(r.spec), r.stage, self._progress)),
+            Disassemble: self._disassemble,
+            ReadMachineCode: self._read_machine_code,
+            ReadMemory: self._read_memory,
+            CallKernel: self._call,
+            CollectResults: self._collect,
+            RunReference: self._run_reference,
+            PrepareTiming: self._prepare_timing,
+            WarmUp: self._warm_up,
+            TimeRound: self._time_round,
+            ReleaseTiming: self._release_timing,
+            PrepareSweep: self._prepare_sweep,
+            TryVariant: self._try_variant,
+            ReleaseSweep: self._release_sweep,
         }
         self.request_types = tuple(self._by_type)
-        self._by_name: dict[str, Callable[[dict[str, Any], bytes], UntypedAnswer]] = {
-            "compile": self._compile,
-            "lower": self._lower,
-            "assembly": self._assembly,
-            "machine_code": self._machine_code,
-            "memory": self._memory,
-            "call": self._call,
-            "collect": self._collect,
-            "reference": self._reference,
-            "prepare_timing": self._prepare_timing,
-            "warm_up": self._warm_up,
-            "time_round": self._time_round,
-            "release_timing": self._release_timing,
-            "prepare_sweep": self._prepare_sweep,
-            "try_variant": self._try_variant,
-            "release_sweep": self._release_sweep,
-        }
 
     def release(self, kernels: Sequence[int]) -> None:
         """Forget kernels."""
@@ -196,9 +204,6 @@ class Handlers:
             if is_text_conversion(error):
                 raise not_utf8() from None
             raise
-
-    def _answer_untyped(self, request: UntypedRequest) -> UntypedAnswer:
-        return self._by_name[request.name](request.fields, request.body)
 
     def _progress(self, stage: str, module: Any) -> None:
         # The LLVM dialect is long and nobody's last good IR; constants are not what one looks for.
@@ -232,43 +237,36 @@ class Handlers:
                 resources=tuple(resource_uses(module)),
             )
 
-    def _compile(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
-        kernel = build_kernel(self._recipe(fields, body), self._progress)
+    def _compile(self, request: Compile) -> CompiledAnswer:
+        kernel = build_kernel(self._recipe(request.spec), self._progress)
         self._count += 1
         self._kernels[self._count] = kernel
         while len(self._kernels) > _MOST_KERNELS:
             self._kernels.popitem(last=False)
-        return _untyped({"kernel": self._count, "compile_ns": kernel.compile_ns})
+        return CompiledAnswer(kernel=self._count, compile_ns=kernel.compile_ns)
 
-    def _lower(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
-        text = lowered_text(self._recipe(fields, body), fields["stage"], self._progress)
-        return _untyped({}, text.encode())
-
-    def _assembly(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
+    def _disassemble(self, request: Disassemble) -> TextAnswer:
         # The disassembler and the object reader take longer to import than all the rest.
         from lhkit.compiler.machine.object_code import assembly_text
 
-        return _untyped({}, assembly_text(self._recipe(fields, body), self._progress).encode())
+        return TextAnswer(text=assembly_text(self._recipe(request.spec), self._progress))
 
-    def _machine_code(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
+    def _read_machine_code(self, request: ReadMachineCode) -> MachineCodeAnswer:
         from lhkit.compiler.machine.object_code import machine_code
 
-        with_lines = bool(fields.get("lines"))
-        code = machine_code(self._recipe(fields, body), self._progress, with_lines=with_lines)
-        return _untyped({"code": to_json(code)})
+        recipe = self._recipe(request.spec)
+        return MachineCodeAnswer(code=machine_code(recipe, self._progress, with_lines=request.with_lines))
 
-    def _memory(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
-        """Answer what a payload or its kernel does with memory; with arguments, also what a call asked for."""
-        if fields["stage"] == "scheduled":
-            program = scheduled_memory(self._recipe(fields, body), self._progress)
-            return _untyped({"counted": None}, json.dumps(to_json(program)).encode())
-        described = fields["arguments"]
+    def _read_memory(self, request: ReadMemory) -> MemoryAnswer:
+        recipe = self._recipe(request.spec)
+        if request.is_scheduled_only:
+            return MemoryAnswer(program=scheduled_memory(recipe, self._progress), counted=None)
         arguments = results = None
-        if described is not None:
-            arguments = [lay_out(self._argument(d, body), d) for d in described]
-            results = [self._result(d, body) for d in fields["results"]]
-        program, counted = kernel_memory(self._recipe(fields, body), arguments, results, self._progress)
-        return _untyped({"counted": to_json(counted)}, json.dumps(to_json(program)).encode())
+        if request.arguments is not None:
+            arguments = [lay_out(self._argument(a), a.layout) for a in request.arguments]
+            results = [self._result(r) for r in request.results]
+        program, counted = kernel_memory(recipe, arguments, results, self._progress)
+        return MemoryAnswer(program=program, counted=counted)
 
     def _try_steps(self, request: TrySteps) -> StepOutcomes:
         schedule, *libraries = request.application.sources
@@ -281,135 +279,129 @@ class Handlers:
             outcomes.append(try_last_step(request.payload, application, request.depth))
         return StepOutcomes(outcomes=tuple(outcomes))
 
-    def _recipe(self, fields: dict[str, Any], body: bytes) -> Recipe:
-        payload, *schedule = sources_of(fields["sources"], body)
-        application = application_of(schedule, fields["schedule"]) if schedule else None
-        level = fields["opt_level"]
-        microkernels = tuple(from_json(Microkernel, m) for m in fields.get("microkernels", ()))
-        resources = {d["name"]: self._resource(d, body) for d in fields.get("resources", ())}
-        how = {"target": fields.get("target", ""), "compile_c": c_compiler(self._ask)}
-        return Recipe(payload, fields["function"], application, level, microkernels, resources, **how)
-
-    def _resource(self, descriptor: dict[str, Any], body: bytes) -> Array:
-        if "file" in descriptor:
-            return self._files.array(descriptor, body)
-        return np.empty(descriptor["shape"], dtype_named(descriptor["dtype"]))  # of no elements
+    def _recipe(self, spec: KernelSpec) -> Recipe:
+        return Recipe(
+            spec.payload,
+            spec.function,
+            spec.application,
+            spec.opt_level,
+            spec.microkernels,
+            {name: self._files.array(place) for name, place in spec.resources.items()},
+            target=spec.target,
+            compile_c=c_compiler(self._ask),
+        )
 
     def _kernel(self, number: int) -> CompiledKernel | None:
         if number in self._kernels:
             self._kernels.move_to_end(number)
         return self._kernels.get(number)
 
-    def _call(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
-        kernel = self._kernel(fields["kernel"])
+    def _call(self, request: CallKernel) -> CallAnswer:
+        kernel = self._kernel(request.kernel)
         if kernel is None:
-            return _untyped({"gone": True})
-        arguments = [self._argument(d, body) for d in fields["arguments"]]
-        placed = [lay_out(a, d) for a, d in zip(arguments, fields["arguments"], strict=True)]
-        results = [self._result(d, body) for d in fields["results"]]
+            return CallAnswer(is_gone=True)
+        arguments = [self._argument(a) for a in request.arguments]
+        placed = [lay_out(a, p.layout) for a, p in zip(arguments, request.arguments, strict=True)]
+        results = [self._result(r) for r in request.results]
         call = kernel.prepare(placed, results)
         call()
         for array, copy in zip(arguments, placed, strict=True):
             if copy is not array and array.flags.writeable:
                 array[...] = copy  # type: ignore[index]
-        return self._answer_call(call, results, fields["results"])
+        return self._answer_call(call, results, request.results)
 
     def _answer_call(
-        self, call: PreparedCall, results: list[Array | np.dtype[Any]], described: list[dict[str, Any]]
-    ) -> UntypedAnswer:
+        self, call: PreparedCall, results: list[Array | np.dtype[Any]], places: Sequence[ArrayPlace]
+    ) -> CallAnswer:
         """Return results inline; large ones of dynamic shape are held until the client has a place for them."""
         returned = iter(call.returned())
         arrays = [r if isinstance(r, np.ndarray) else next(returned) for r in results]
-        held = [a.nbytes > INLINE_BYTES and "file" not in d for a, d in zip(arrays, described, strict=True)]
+        held = [a.nbytes > INLINE_BYTES and p.file is None for a, p in zip(arrays, places, strict=True)]
         self._held = (call, [a for a, h in zip(arrays, held, strict=True) if h])
-        inline = [a for a, d, h in zip(arrays, described, held, strict=True) if "file" not in d and not h]
-        header = {"shapes": [list(a.shape) for a in arrays], "held": held}
-        return _untyped(header, b"".join(a.tobytes() for a in inline))
+        answered = [
+            ArrayPlace(a.shape, a.dtype.name) if h else inline(a) if p.file is None else p
+            for a, p, h in zip(arrays, places, held, strict=True)
+        ]
+        return CallAnswer(results=tuple(answered), held=tuple(held))
 
-    def _collect(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
-        """Write the results that are held to the client's places."""
+    def _collect(self, request: CollectResults) -> Answer:
         _, arrays = self._held
-        for array, descriptor in zip(arrays, fields["results"], strict=True):
-            self._files.array(descriptor, body)[...] = array
+        for array, place in zip(arrays, request.results, strict=True):
+            self._files.array(place)[...] = array
         self._held = (None, [])
-        return _untyped({})
+        return Answer()
 
-    def _argument(self, descriptor: dict[str, Any], body: bytes) -> Array | np.generic:
-        array = self._files.array(descriptor, body)
-        return array[()] if descriptor.get("scalar") else array
+    def _argument(self, place: ArrayPlace) -> Array | np.generic:
+        array = self._files.array(place)
+        return array[()] if place.is_scalar else array
 
-    def _result(self, descriptor: dict[str, Any], body: bytes) -> Array | np.dtype[Any]:
-        """Return the place of a result, or its dtype where the kernel decides the shape."""
-        if "file" in descriptor:
-            return self._files.array(descriptor, body)
-        dtype = dtype_named(descriptor["dtype"])
-        return dtype if None in descriptor["shape"] else aligned_empty(descriptor["shape"], dtype)
+    def _result(self, place: ArrayPlace) -> Array | np.dtype[Any]:
+        """Return the array of a result, or its dtype where the kernel decides the shape."""
+        if place.file is not None:
+            return self._files.array(place)
+        dtype = dtype_named(place.dtype)
+        return dtype if place.is_dynamic else aligned_empty(place.extents, dtype)
 
-    def _reference(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
+    def _run_reference(self, request: RunReference) -> ArraysAnswer:
         # Copies: a reference may write to its arguments, and only memrefs are the caller's to be written to.
-        arguments = [np.array(self._files.array(d, body)) for d in fields["arguments"]]
-        value = call_function(fields["function"], arguments)
+        arguments = [np.array(self._files.array(a)) for a in request.arguments]
+        value = call_function(request.function, arguments)
         returned = value if isinstance(value, tuple) else () if value is None else (value,)
-        results = [np.asarray(r) for r in (*returned, *(arguments[i] for i in fields["written"]))]
-        described = [{"shape": list(r.shape), "dtype": r.dtype.name} for r in results]
-        return _untyped({"results": described}, b"".join(np.ascontiguousarray(r).tobytes() for r in results))
+        results = (*returned, *(arguments[i] for i in request.written))
+        return ArraysAnswer(arrays=tuple(inline(np.asarray(r)) for r in results))
 
-    def _prepare_timing(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
+    def _prepare_timing(self, request: PrepareTiming) -> TimingAnswer:
         kernels = {}
-        for number in (entry["kernel"] for entry in fields["entries"] if "kernel" in entry):
+        for number in (entry for entry in request.entries if isinstance(entry, int)):
             if (kernel := self._kernel(number)) is None:
-                return _untyped({"gone": number})
+                return TimingAnswer(is_gone=True)
             kernels[number] = kernel
-        arguments = [self._argument(d, body) for d in fields["arguments"]]
-        timing = Timing(fields, arguments, kernels)
+        timing = Timing(request, [self._argument(a) for a in request.setup.arguments], kernels)
         self._count += 1
         self._timings[self._count] = timing
-        return _untyped({"timing": self._count, "core": timing.core})
+        return TimingAnswer(timing=self._count, core=timing.core)
 
-    def _warm_up(self, fields: dict[str, Any], _body: bytes) -> UntypedAnswer:
+    def _warm_up(self, request: WarmUp) -> WarmUpAnswer:
         with timing_sign():
-            return _untyped(self._timings[fields["timing"]].warm_up(fields["entry"], fields["batch_ns"]))
+            calls, stable = self._timings[request.timing].warm_up(request.entry, request.batch_ns)
+        return WarmUpAnswer(calls=calls, stable=stable)
 
-    def _time_round(self, fields: dict[str, Any], _body: bytes) -> UntypedAnswer:
-        timing, samples = self._timings[fields["timing"]], []
+    def _time_round(self, request: TimeRound) -> RoundAnswer:
+        timing, samples = self._timings[request.timing], []
         with timing_sign() as is_another_timing:
             is_disturbed = is_another_timing()
-            for index in fields["order"]:
-                self._send(Progress(f"timing {fields['names'][index]}"))
-                samples.append([index, timing.sample(index, fields["round"])])
+            for index in request.order:
+                self._send(Progress(f"timing {request.names[index]}"))
+                samples.append((index, timing.sample(index, request.round)))
                 is_disturbed |= is_another_timing()
             limits = timing.sample_limits()
-        return _untyped({"samples_ns": samples, "limits": limits, "is_disturbed": is_disturbed})
+        return RoundAnswer(samples_ns=tuple(samples), limits=limits, is_disturbed=is_disturbed)
 
-    def _release_timing(self, fields: dict[str, Any], _body: bytes) -> UntypedAnswer:
-        self._timings.pop(fields["timing"], None)
-        return _untyped({})
+    def _release_timing(self, request: ReleaseTiming) -> Answer:
+        self._timings.pop(request.timing, None)
+        return Answer()
 
-    def _prepare_sweep(self, fields: dict[str, Any], body: bytes) -> UntypedAnswer:
-        arguments = [self._argument(d, body) for d in fields["arguments"]]
-        expected = [
-            (np.array(self._files.array(e, body)), None if a is None else np.array(self._files.array(a, body)))
-            for e, a in fields["expected"]
-        ]
-        places = [self._files.array(d, body) for d in fields["places"]]
-        recipe = self._recipe(fields, body)
-        self._benches[fields["sweep"]] = VariantBench(fields, recipe, arguments, expected, places)
-        return _untyped({})
+    def _prepare_sweep(self, request: PrepareSweep) -> Answer:
+        array = self._files.array
+        self._benches[request.sweep] = VariantBench(
+            request,
+            self._recipe(request.spec),
+            [self._argument(a) for a in request.setup.arguments],
+            [(np.array(array(e)), None if a is None else np.array(array(a))) for e, a in request.expected],
+            [array(place) for place in request.places],
+        )
+        return Answer()
 
-    def _try_variant(self, fields: dict[str, Any], _body: bytes) -> UntypedAnswer:
+    def _try_variant(self, request: TryVariant) -> VariantAnswer:
         def stage(name: str, ir_sha256: str) -> None:
             self._send(Progress(name, ir_sha256=ir_sha256))
 
-        bench = self._benches.get(fields["sweep"])
-        return _untyped({"gone": True} if bench is None else bench.try_variant(fields, stage))
+        bench = self._benches.get(request.sweep)
+        return VariantAnswer(status="gone") if bench is None else bench.try_variant(request, stage)
 
-    def _release_sweep(self, fields: dict[str, Any], _body: bytes) -> UntypedAnswer:
-        self._benches.pop(fields["sweep"], None)
-        return _untyped({})
-
-
-def _untyped(header: dict[str, Any], body: bytes = b"") -> UntypedAnswer:
-    return UntypedAnswer(header=header, body=body)
+    def _release_sweep(self, request: ReleaseSweep) -> Answer:
+        self._benches.pop(request.sweep, None)
+        return Answer()
 
 
 def _describe() -> Description:

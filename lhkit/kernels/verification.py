@@ -17,8 +17,8 @@ from lhkit.model.measurement import Verification, Work
 from lhkit.model.payload import Payload
 from lhkit.model.signature import Function
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.requests import CountWork
-from lhkit.worker.shared_arrays import Packing, arrays_in
+from lhkit.worker.requests import CountWork, RunReference
+from lhkit.worker.shared_arrays import Packing, array_of_content
 
 # Results against references, with a tolerance that follows from element type and reduction length.
 
@@ -222,24 +222,20 @@ def _results_of_call(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array,
     return (*results, *(copies[i] for i in written))
 
 
-def _written(kernel: Kernel) -> list[int]:
-    return [i for i, t in enumerate(kernel.function.arguments) if t.kind == "memref"]
+def _written(kernel: Kernel) -> tuple[int, ...]:
+    return tuple(i for i, t in enumerate(kernel.function.arguments) if t.kind == "memref")
 
 
 def run_reference(kernel: Kernel, arguments: Sequence[Array]) -> tuple[Array, ...]:
     """Return what the NumPy reference returns, and then the memrefs it wrote to; it runs in the worker."""
     packing = Packing(kernel.worker.files)
     try:
-        described = [packing.add(np.asarray(a)) for a in arguments]
-        fields = {
-            "function": kernel.payload.reference,
-            "arguments": described,
-            "written": _written(kernel),
-        }
-        answer = kernel.worker.request("reference", fields, packing.body)
+        places = tuple(packing.add(np.asarray(a)) for a in arguments)
+        request = RunReference(kernel.payload.reference or "", places, _written(kernel))
+        answer = kernel.worker.ask(request)
     finally:
         packing.release()
-    return tuple(arrays_in(answer.body, answer.header["results"]))
+    return tuple(array_of_content(place) for place in answer.arrays)
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:

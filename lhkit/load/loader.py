@@ -258,33 +258,6 @@ def application_of(schedule: Schedule) -> Application:
     )
 
 
-def describe_sources(parts: Sequence[tuple[str, bytes]], *, role: str) -> tuple[list[dict[str, Any]], bytes]:
-    """Return sources as a request describes them, and the body that holds their contents."""
-    described = [
-        {"role": role, "label": f"{role}{i or ''}", "name": name, "bytes": len(content)}
-        for i, (name, content) in enumerate(parts)
-    ]
-    return described, b"".join(content for _, content in parts)
-
-
-def describe_schedule(schedule: Schedule) -> tuple[list[dict[str, Any]], bytes, dict[str, Any]]:
-    """Return a schedule as a request describes it: its sources, their contents, and how it is applied."""
-    check_requirements(schedule)
-    parts = [(schedule.source, schedule.text.encode())]
-    parts += [(library.source, library.text.encode()) for library in schedule.libraries]
-    described, body = describe_sources(parts, role="schedule")
-    return (
-        described,
-        body,
-        {
-            "entry": schedule.entry,
-            "knobs": schedule.values,
-            "bind": list(schedule.bind),
-            "allowed_passes": list(schedule.allowed_passes),
-        },
-    )
-
-
 def _shipped_reference(path: Path | None) -> str | None:
     """Return the NumPy reference of a shipped payload: the function of its name in ``references.py``."""
     if path is None:

@@ -21,7 +21,7 @@ from lhkit.model.signature import Function
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Apply
-from lhkit.worker.shared_arrays import Descriptor, SharedFiles
+from lhkit.worker.shared_arrays import ArrayPlace, SharedFiles
 
 Array = NDArray[Any]
 
@@ -116,17 +116,17 @@ def with_weights(payload: Payload, function: Function, arguments: Sequence[Any])
     return tuple(filled)
 
 
-def describe_resources(payload: Payload, files: SharedFiles) -> list[Descriptor]:
-    """Return the blobs of a payload as a request describes them."""
-    described = []
+def resource_places(payload: Payload, files: SharedFiles) -> dict[str, ArrayPlace]:
+    """Return where the blobs of a payload are, by name."""
+    places = {}
     for blob in payload.blobs:
         array = array_of(blob)
-        place = files.find(array) if array.size else {"shape": list(array.shape), "dtype": array.dtype.name}
+        place = files.find(array) if array.size else ArrayPlace(array.shape, array.dtype.name, b"")
         if place is None:
             advice = "Load the payload with weights=…, which puts arrays where kernels can read them."
             raise usage_error(f"the data of {blob.name} is in no file that a worker can read", advice)
-        described.append({"name": blob.name, **place})
-    return described
+        places[blob.name] = place
+    return places
 
 
 # Payloads to files: the text, and the weights beside it.

@@ -16,15 +16,7 @@ from lhkit.model.errors import DefectError, Failure, LhkitError, error_for
 from lhkit.worker.framing import Failed, Progress
 from lhkit.worker.limits import Limits
 from lhkit.worker.reproducer import write_reproducer
-from lhkit.worker.requests import (
-    AnswerType,
-    LoadOps,
-    OwnOpsAnswer,
-    Request,
-    UntypedAnswer,
-    UntypedRequest,
-    name_of,
-)
+from lhkit.worker.requests import AnswerType, LoadOps, OwnOpsAnswer, Request, name_of
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.worker_process import COMPILER, DeathError, WorkerProcess, advice_about
 
@@ -65,16 +57,6 @@ class Worker:
         self._process: WorkerProcess | None = None
         self._owner = os.getpid()
         self._released: collections.deque[tuple[int, int]] = collections.deque()
-
-    def request(
-        self,
-        name: str,
-        fields: dict[str, Any],
-        body: bytes = b"",
-        **how: Any,
-    ) -> UntypedAnswer:
-        """Send a request whose fields have no types yet; ``how`` is as for `ask`."""
-        return self.ask(UntypedRequest(name, fields, body), **how)
 
     def ask(
         self,

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import secrets
@@ -14,7 +15,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -28,7 +29,8 @@ from lhkit.model.errors import (
     usage_error,
 )
 from lhkit.worker.framing import encode, request_union
-from lhkit.worker.requests import Request, UntypedRequest, name_of
+from lhkit.worker.requests import Request, name_of
+from lhkit.worker.shared_arrays import dtype_named
 from lhkit.worker.user_folders import cache_folder
 
 # Version 1 had requests with a body behind their fields.
@@ -37,28 +39,6 @@ _SCHEMA_1 = "lhkit.reproducer/1"
 _MOST_REQUEST_BYTES = 64 << 20
 FOLDER_VARIABLE = "LHKIT_CRASH_DIR"
 _KEPT = 50
-_TYPED_SINCE_2 = frozenset(
-    [
-        "ping",
-        "describe",
-        "elementwise_spelling",
-        "defences",
-        "load_ops",
-        "own_ops",
-        "catalogue",
-        "load_payload",
-        "apply",
-        "load_schedule",
-        "read_forms",
-        "apply_by_pass",
-        "work",
-        "tilings",
-        "outline",
-        "payload_outline",
-        "trace",
-        "try_steps",
-    ]
-)
 
 
 def crash_folder() -> Path:
@@ -98,9 +78,6 @@ def write_reproducer(requests: Sequence[Request[Any]], failure: Failure) -> str 
 
 
 def _request_to_json(request: Request[Any]) -> dict[str, Any]:
-    if isinstance(request, UntypedRequest):
-        body = request.body if len(request.body) <= _MOST_REQUEST_BYTES else b""
-        return {"request": request.name, "fields": request.fields, "body": base64.b64encode(body).decode()}
     fields: dict[str, Any] = msgspec.to_builtins(request)
     if len(encode(fields)) > _MOST_REQUEST_BYTES:
         return {"request": name_of(request), "left_out": "it was too large"}
@@ -126,28 +103,33 @@ def request_from_json(request: dict[str, Any], types: tuple[type[Request[Any]], 
     Raises:
         UsageError: It is none of these types.
     """
-    if "fields" in request:
-        return UntypedRequest(request["request"], request["fields"], base64.b64decode(request["body"]))
     try:
-        read: Request[Any] = msgspec.convert(request, request_union(types))
+        return cast(Request[Any], msgspec.convert(request, request_union(types)))
     except msgspec.ValidationError as error:
         raise usage_error(
             f"the reproducer's request {request.get('request')!r} cannot be read: {error}"
         ) from None
-    return read
 
 
 def _upgraded(request: dict[str, Any]) -> dict[str, Any]:
-    """Return a request of version 1 as version 2 writes it: sources in place, no body."""
+    """Return a request of version 1 as version 2 writes it: sources and arrays in place, no body."""
     name = request["request"]
-    if "fields" not in request or name not in _TYPED_SINCE_2:
+    if "fields" not in request:
         return request
-    fields, body = dict(request["fields"]), base64.b64decode(request["body"])
+    body = base64.b64decode(request["body"])
+    fields = _upgraded_arrays(request["fields"], body)
     sources = []
     for described in fields.pop("sources", ()):
         content, body = body[: described["bytes"]], body[described["bytes"] :]
         source = {k: described[k] for k in ("role", "label", "name")}
         sources.append({**source, "content": base64.b64encode(content).decode()})
+    if "opt_level" in fields:
+        fields["spec"], sources = _upgraded_spec(fields, sources), []
+    if "alignment_bytes" in fields:
+        setup = ("arguments", "results", "written", "alignment_bytes")
+        fields["setup"] = {k: fields.pop(k) for k in setup}
+    if "stage" in fields and name == "memory":
+        fields["is_scheduled_only"] = fields.pop("stage") == "scheduled"
     rest = base64.b64encode(body).decode()
     if name == "load_payload":
         fields["content"] = rest
@@ -159,15 +141,49 @@ def _upgraded(request: dict[str, Any]) -> dict[str, Any]:
         fields["source"] = sources[0]
     elif name == "outline":
         fields = {"application": {**fields["schedule"], "sources": sources}}
+    elif name == "prepare_timing":
+        fields["entries"] = [e.get("kernel", e.get("function")) for e in fields["entries"]]
     elif sources:
-        fields["payload"], *schedule = sources
-        application = fields.pop("schedule", None)
-        if name == "apply_by_pass":
-            application = {k: fields.pop(k) for k in ("entry", "bind", "allowed_passes") if k in fields}
-            application["knobs"] = {}
-        if application is not None:
-            fields["application"] = {**application, "sources": schedule}
+        fields |= _upgraded_application(name, fields, sources)
     return {"request": name, **fields}
+
+
+def _upgraded_spec(fields: dict[str, Any], sources: list[dict[str, Any]]) -> dict[str, Any]:
+    names = ("function", "opt_level", "microkernels", "target")
+    application = fields.pop("schedule")
+    return {
+        **{k: fields.pop(k) for k in names if k in fields},
+        "payload": sources[0],
+        "application": None if application is None else {**application, "sources": sources[1:]},
+        "resources": {d.pop("name"): d for d in fields.pop("resources", ())},
+    }
+
+
+def _upgraded_application(name: str, fields: dict[str, Any], sources: list[dict[str, Any]]) -> dict[str, Any]:
+    payload, *schedule = sources
+    application = fields.pop("schedule", None)
+    if name == "apply_by_pass":
+        application = {k: fields.pop(k) for k in ("entry", "bind", "allowed_passes") if k in fields}
+        application["knobs"] = {}
+    return {"payload": payload} | (
+        {} if application is None else {"application": {**application, "sources": schedule}}
+    )
+
+
+def _upgraded_arrays(value: Any, body: bytes) -> Any:
+    """Return fields with the arrays that were in the body, end to end, in place."""
+    if isinstance(value, list):
+        return [_upgraded_arrays(each, body) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "shape" not in value or "dtype" not in value:
+        return {name: _upgraded_arrays(each, body) for name, each in value.items()}
+    place = {"is_read_only": value.get("read_only", False), "is_scalar": value.get("scalar", False)}
+    place |= {k: value[k] for k in ("name", "shape", "dtype", "file", "offset", "layout") if k in value}
+    if (start := value.get("inline")) is not None:
+        nbytes = math.prod(value["shape"]) * dtype_named(value["dtype"]).itemsize
+        place["content"] = base64.b64encode(body[start : start + nbytes]).decode()
+    return place
 
 
 def _forget_old(folder: Path) -> None:

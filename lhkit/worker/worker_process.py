@@ -36,7 +36,7 @@ from lhkit.worker.framing import (
 )
 from lhkit.worker.limits import Limits, process_environment
 from lhkit.worker.process_groups import end_group
-from lhkit.worker.requests import AnswerType, Request, UntypedRequest, name_of
+from lhkit.worker.requests import AnswerType, Request, name_of
 from lhkit.worker.sandbox import FILES_VARIABLE, TEMPORARY_NAME
 from lhkit.worker.shared_arrays import SharedFiles
 from lhkit.worker.temp_folders import finalize_here, temporary_folder
@@ -278,8 +278,8 @@ class WorkerProcess:
         # What begins without a note: it would cost more than a small kernel.
         self.stage = {"call": "call", "try_variant": "apply"}.get(name_of(request))
         self.last_good_ir = last_good_ir
-        if isinstance(request, UntypedRequest):
-            self._c_sources |= {(m["file"], m["text"]) for m in request.fields.get("microkernels", ())}
+        if (spec := getattr(request, "spec", None)) is not None:
+            self._c_sources |= {(m.file, m.text) for m in spec.microkernels}
         self._send(call_of(request, limits.seconds, limits.memory_bytes, released))
         answer = self._wait(limits, on_progress)
         if isinstance(answer, Hello):

@@ -7,7 +7,7 @@ from texts import ROOT, damaged, generated, shipped
 from tutorial_cases import CASES, schedule_text
 
 from lhkit.compiler.ir.bindings import ir, new_context
-from lhkit.load.loader import describe_schedule, describe_sources, load_schedule, sources_of
+from lhkit.load.loader import application_of, load_schedule, sources_of
 from lhkit.load.verified_edits import check_agreement, edit_schedule, find_disagreement, read_script
 from lhkit.model.errors import LhkitError, ScheduleError, UsageError
 from lhkit.model.ir_outline import WrittenOp
@@ -24,7 +24,7 @@ from lhkit.text.step_edits import (
     remove_step,
 )
 from lhkit.text.structure_edits import wrap_in_foreach
-from lhkit.worker.requests import LoadSchedule
+from lhkit.worker.requests import KernelSpec, LoadSchedule, Lower, Source
 
 SCHEDULES = {n: t for n, t in shipped().items() if (ROOT / "schedules" / n).exists()}
 TUTORIAL = [schedule_text(case.values[0]) for case in CASES]
@@ -351,16 +351,8 @@ BOTH = """module attributes {transform.with_named_sequence} {
 
 def scheduled(schedule, worker, payload=PAYLOAD):
     """Return the payload as a schedule leaves it."""
-    described, body = describe_sources([("payload", payload.encode())], role="payload")
-    more, more_body, parts = describe_schedule(schedule)
-    fields = {
-        "function": "f",
-        "opt_level": 0,
-        "schedule": parts,
-        "stage": "scheduled",
-        "sources": described + more,
-    }
-    return worker.request("lower", fields, body + more_body).body.decode()
+    source = Source("payload", "payload", "payload", payload.encode())
+    return worker.ask(Lower(KernelSpec(source, "f", application_of(schedule), 0), "scheduled")).text
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker import sandbox
 from lhkit.worker.client import Worker
 from lhkit.worker.framing import CompileC
-from lhkit.worker.requests import Ping, TryDefences
+from lhkit.worker.requests import Ping, RunReference, TryDefences
 from lhkit.worker.sandbox import Folders, close_sandbox, explain_refusal, find_defences
 from lhkit.worker.syscall_filter import filter_program, install_filter
 from lhkit.worker.worker_process import WorkerProcess
@@ -156,8 +156,7 @@ def reference(worker, folder, body):
     """Ask the worker for what a function of Python returns."""
     file = folder / "reference.py"
     file.write_text(f"import os, subprocess, tempfile, threading\ndef f():\n    {body}\n")
-    fields = {"function": f"{file}:f", "arguments": [], "written": []}
-    return worker.request("reference", fields)
+    return worker.ask(RunReference(f"{file}:f", (), ()))
 
 
 @pytest.mark.parametrize(
