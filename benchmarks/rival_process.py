@@ -22,7 +22,8 @@ from benchmarks.suite import RivalTask
 from lhkit.compiler.machine.python_references import load_function
 from lhkit.compiler.machine.timing_runs import Call, TimedCall, python_batches, without_garbage_collector
 from lhkit.model.errors import Failure, LhkitError, error_for
-from lhkit.worker.requests import Answer, Request, WarmUpAnswer
+from lhkit.worker.kernel_requests import WarmUpAnswer
+from lhkit.worker.requests import Answer, Request
 from lhkit.worker.serving import Ask, Send, serve
 from lhkit.worker.shared_arrays import Array, ArrayPlace, MappedFiles, inline, placed_empty
 from lhkit.worker.timing_conditions import pinned_to, timing_sign

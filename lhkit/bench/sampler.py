@@ -16,8 +16,8 @@ from lhkit.model.errors import CrashError, Failure
 from lhkit.model.measurement import CacheState, CoreLimits, Measurement
 from lhkit.model.sample_statistics import median_interval
 from lhkit.worker.client import Worker
+from lhkit.worker.kernel_requests import CallSetup, PrepareTiming, ReleaseTiming, TimeRound, WarmUp
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import CallSetup, PrepareTiming, ReleaseTiming, TimeRound, WarmUp
 from lhkit.worker.shared_arrays import Packing
 
 # The widths of intervals are not checked before so many rounds; a budget may end it earlier.

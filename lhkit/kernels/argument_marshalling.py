@@ -19,7 +19,7 @@ from lhkit.model.printable import counted
 from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType, Microkernel
 from lhkit.worker.client import Worker
-from lhkit.worker.requests import KernelSpec
+from lhkit.worker.kernel_requests import KernelSpec
 from lhkit.worker.shared_arrays import INLINE_BYTES, ArrayPlace, Layout, Packing, dtype_named
 
 Array = NDArray[Any]

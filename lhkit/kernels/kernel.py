@@ -39,9 +39,7 @@ from lhkit.model.signature import ArrayType, Microkernel
 from lhkit.traces.record.trace_failure import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.limits import Limits
-from lhkit.worker.requests import (
-    AnswerType,
+from lhkit.worker.kernel_requests import (
     CallAnswer,
     CallKernel,
     CollectResults,
@@ -51,8 +49,9 @@ from lhkit.worker.requests import (
     Lower,
     ReadMachineCode,
     ReadMemory,
-    Request,
 )
+from lhkit.worker.limits import Limits
+from lhkit.worker.requests import AnswerType, Request
 from lhkit.worker.shared_arrays import ArrayPlace, Packing, array_of_content, dtype_named
 
 # Errors of schedules that do not apply: the same diagnostics for kernels as for traces.

@@ -17,7 +17,8 @@ from lhkit.model.measurement import Verification, Work
 from lhkit.model.payload import Payload
 from lhkit.model.signature import Function
 from lhkit.worker.client import Worker, shared_worker
-from lhkit.worker.requests import CountWork, RunReference
+from lhkit.worker.kernel_requests import RunReference
+from lhkit.worker.requests import CountWork
 from lhkit.worker.shared_arrays import Packing, array_of_content
 
 # Results against references, with a tolerance that follows from element type and reduction length.

@@ -17,8 +17,8 @@ from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.sweeps.variant_record import SweepStatus, SweepTime
 from lhkit.worker.client import Worker
 from lhkit.worker.framing import Progress
+from lhkit.worker.kernel_requests import PrepareSweep, TryVariant, VariantAnswer
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import PrepareSweep, TryVariant, VariantAnswer
 from lhkit.worker.worker_process import was_killed
 
 # Hashes of programs that need not be tried again; None: every one is tried.

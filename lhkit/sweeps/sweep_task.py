@@ -30,8 +30,9 @@ from lhkit.sweeps.variant_record import SweepRecord
 from lhkit.text.knob_text import Requirement, requirements_of
 from lhkit.text.lexer import lex, without_trivia
 from lhkit.worker.client import Worker
+from lhkit.worker.kernel_requests import CallSetup, PrepareSweep, TimingRules
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import CallSetup, Describe, PrepareSweep, TimingRules
+from lhkit.worker.requests import Describe
 from lhkit.worker.shared_arrays import Packing
 
 VARIANT_LIMITS = Limits(seconds=20.0)

@@ -24,7 +24,8 @@ from lhkit.text.step_edits import (
     remove_step,
 )
 from lhkit.text.structure_edits import wrap_in_foreach
-from lhkit.worker.requests import KernelSpec, LoadSchedule, Lower, Source
+from lhkit.worker.kernel_requests import KernelSpec, Lower
+from lhkit.worker.requests import LoadSchedule, Source
 
 SCHEDULES = {n: t for n, t in shipped().items() if (ROOT / "schedules" / n).exists()}
 TUTORIAL = [schedule_text(case.values[0]) for case in CASES]

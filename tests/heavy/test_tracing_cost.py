@@ -19,7 +19,8 @@ from lhkit.compiler.ir.schedule_modules import find_entry, parse_schedule
 from lhkit.kernels.argument_marshalling import kernel_spec
 from lhkit.model.trace_json import trace_to_json
 from lhkit.worker.client import Worker
-from lhkit.worker.requests import Application, Lower, Source
+from lhkit.worker.kernel_requests import Lower
+from lhkit.worker.requests import Application, Source
 
 pytestmark = pytest.mark.heavy
 MIB = 1 << 20

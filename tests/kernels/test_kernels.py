@@ -19,7 +19,7 @@ from lhkit.model.errors import (
     TimeLimitError,
     UsageError,
 )
-from lhkit.worker.requests import CallKernel
+from lhkit.worker.kernel_requests import CallKernel
 
 DATA, SCHEDULES = shipped_folder("data"), shipped_folder("schedules")
 HEAD = "module attributes {transform.with_named_sequence} {\n"

@@ -10,7 +10,7 @@ from schedule_payloads import PAYLOADS
 import lhkit
 from lhkit.kernels.argument_marshalling import kernel_spec
 from lhkit.model.errors import LhkitError
-from lhkit.worker.requests import Lower
+from lhkit.worker.kernel_requests import Lower
 
 CAUSES = ("direct", "alias", "nested")
 

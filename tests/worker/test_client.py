@@ -15,8 +15,9 @@ import pytest
 
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import CrashError, MemoryLimitError, TimeLimitError
+from lhkit.worker.kernel_requests import CallKernel, Compile, KernelSpec
 from lhkit.worker.limits import Limits
-from lhkit.worker.requests import Application, CallKernel, Compile, KernelSpec, LoadPayload, Ping, Source
+from lhkit.worker.requests import Application, LoadPayload, Ping, Source
 from lhkit.worker.shared_arrays import ArrayPlace
 
 DEEP = b"module {" * 8000 + b"}" * 8000
@@ -190,7 +191,8 @@ def test_an_orphan_that_never_ends_is_ended_by_its_own_alarm():
         import os, threading
         from lhkit.worker.client import Worker
         from lhkit.worker.limits import Limits
-        from lhkit.worker.requests import CallKernel, Compile, KernelSpec, Source
+        from lhkit.worker.kernel_requests import CallKernel, Compile, KernelSpec
+        from lhkit.worker.requests import Source
         from lhkit.worker.shared_arrays import ArrayPlace
         worker = Worker()
         source = Source("payload", "payload", "p", {SPIN.encode()!r})

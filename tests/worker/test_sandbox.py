@@ -15,7 +15,8 @@ from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker import sandbox
 from lhkit.worker.client import Worker
 from lhkit.worker.framing import CompileC
-from lhkit.worker.requests import Ping, RunReference, TryDefences
+from lhkit.worker.kernel_requests import RunReference
+from lhkit.worker.requests import Ping, TryDefences
 from lhkit.worker.sandbox import Folders, close_sandbox, explain_refusal, find_defences
 from lhkit.worker.syscall_filter import filter_program, install_filter
 from lhkit.worker.worker_process import WorkerProcess
@@ -181,7 +182,7 @@ def test_threads_and_temporary_files_go_on_working(worker, tmp_path):
         "t = threading.Thread(target=tempfile.TemporaryFile); t.start(); t.join();"
         " n = tempfile.mkdtemp(); open(n + '/x', 'w').close(); os.unlink(n + '/x'); os.rmdir(n); return 1"
     )
-    assert reference(worker, tmp_path, body).header["results"][0]["shape"] == []
+    assert reference(worker, tmp_path, body).arrays[0].shape == ()
 
 
 def test_shared_arrays_cannot_be_cut_or_replaced(worker, tmp_path):

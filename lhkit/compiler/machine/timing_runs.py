@@ -16,7 +16,7 @@ from lhkit.compiler.machine.compiled_kernel import CompiledKernel
 from lhkit.compiler.machine.memref_arguments import PreparedCall
 from lhkit.compiler.machine.python_references import load_function
 from lhkit.compiler.machine.timing_loops import CoreProbe, Repeater
-from lhkit.worker.requests import CallSetup, PrepareTiming
+from lhkit.worker.kernel_requests import CallSetup, PrepareTiming
 from lhkit.worker.shared_arrays import Array, dtype_named, lay_out, placed_empty
 from lhkit.worker.timing_conditions import Eviction, last_level_cache_bytes, pinned_to, quietest_core
 

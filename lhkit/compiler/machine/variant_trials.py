@@ -27,7 +27,7 @@ from lhkit.compiler.machine.timing_runs import (
     without_garbage_collector,
 )
 from lhkit.model.knob import KnobValue
-from lhkit.worker.requests import PrepareSweep, TimingRules, TryVariant, VariantAnswer
+from lhkit.worker.kernel_requests import PrepareSweep, TimingRules, TryVariant, VariantAnswer
 from lhkit.worker.shared_arrays import Array
 from lhkit.worker.timing_conditions import pinned_to, quietest_core, timing_sign
 
