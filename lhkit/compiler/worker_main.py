@@ -23,7 +23,7 @@ from lhkit.worker.temp_folders import temporary_place
 from lhkit.worker.timing_conditions import signs_folder
 
 # Loaded by requests that need them; see `_cache_bytecode`.
-_ON_DEMAND = ("lhkit.compiler.machine.object_code", "capstone", "lief", "ml_dtypes")
+_ON_DEMAND = ("lhkit.compiler.machine.object_code", "capstone", "elftools", "lief", "ml_dtypes")
 
 
 def main(arguments: list[str] | None = None) -> int:
