@@ -20,10 +20,9 @@ from lhkit.compiler.interpreter.step_tracer import trace_application
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, new_context
 from lhkit.compiler.ir.capabilities import capabilities, elementwise_spelling
-from lhkit.compiler.ir.diagnostics import is_text_conversion, not_utf8
 from lhkit.compiler.ir.functions import functions_of
 from lhkit.compiler.ir.ir_dump import outline_payload, outline_schedule, written_ops
-from lhkit.compiler.ir.parsing import parse_module
+from lhkit.compiler.ir.parsing import is_text_conversion, not_utf8, parse_module
 from lhkit.compiler.ir.resource_constants import resource_uses
 from lhkit.compiler.ir.schedule_modules import knobs_of, parse_schedule, sequences_of
 from lhkit.compiler.ir.work_estimate import work_of

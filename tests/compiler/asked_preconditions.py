@@ -8,8 +8,7 @@ import json
 
 from lhkit.compiler.interpreter.preconditions import unmet_preconditions
 from lhkit.compiler.ir.bindings import interpreter, ir, new_context
-from lhkit.compiler.ir.diagnostics import from_flattened
-from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ir.parsing import from_flattened, walk
 
 ANY = "!transform.any_op"
 VALUES = "padding_values = [0.0 : f32, 0.0 : f32, 0.0 : f32]"

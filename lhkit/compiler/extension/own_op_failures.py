@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from lhkit.compiler.ir.diagnostics import span_of
+from lhkit.compiler.ir.parsing import span_of
 from lhkit.model.errors import Diagnostic
 from lhkit.model.own_op_definition import OwnOp, OwnOpError, SilenceableError
 from lhkit.model.span import Span

@@ -10,11 +10,8 @@
 - ``probes``: Transform ops of our own: probes call back while a schedule runs, and one gives handles their
   payload.
 - ``rehearsal``: One transform op applied alone, on the side, to learn what the interpreter keeps to itself.
-- ``silent_failures``: Failures that the interpreter swallows without a word, found by rehearsing an op on a
-  copy of the payload.
 - ``step_tracer``: Following a run from probe to probe: which step runs, what it consumes, what it did.
 - ``preconditions``: What transform ops need of the payload ops that they are for, in words; the compiler
   often gives no reason.
 - ``refused_steps``: Steps that would end the process, told just before they run.
-- ``pass_checks``: Passes that a schedule would run and may not, found in its IR before anything is applied.
 """

@@ -12,8 +12,8 @@ from lhkit.compiler.interpreter.handle_frames import Handle
 from lhkit.compiler.interpreter.probes import PlannedOp
 from lhkit.compiler.interpreter.refused_steps import fatal_request_of, requested_sizes, unrolled_copies
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.extents import static_shape
+from lhkit.compiler.ir.parsing import span_of
 from lhkit.model.errors import Diagnostic
 from lhkit.model.fatal_attributes import ALTERNATIVES_ON_COPY, ALTERNATIVES_ON_ROOT, too_many_copies
 from lhkit.model.trace_record import ParamReference

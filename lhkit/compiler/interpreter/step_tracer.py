@@ -30,12 +30,12 @@ from lhkit.compiler.interpreter.op_identity import address
 from lhkit.compiler.interpreter.preconditions import find_fatal_use, has_preconditions, unmet_preconditions
 from lhkit.compiler.interpreter.probes import Plan, PlannedBlock, PlannedOp, PlannedValue, listening, load_probe
 from lhkit.compiler.interpreter.refused_steps import size_suspicions
-from lhkit.compiler.interpreter.rehearsal import takes_repeated_handles
-from lhkit.compiler.interpreter.silent_failures import (
+from lhkit.compiler.interpreter.rehearsal import (
     defect,
     find_silent_failure,
     rollback_note,
     suspicions,
+    takes_repeated_handles,
     with_alternatives,
 )
 from lhkit.compiler.interpreter.trace_journal import Hearing, Journal, Watch

@@ -14,8 +14,7 @@ from lhkit.compiler.interpreter.op_identity import Identities, NewOp
 from lhkit.compiler.interpreter.probes import PlannedBlock, PlannedValue
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import HOST, ir
-from lhkit.compiler.ir.diagnostics import convert, from_structured
-from lhkit.compiler.ir.parsing import Places
+from lhkit.compiler.ir.parsing import Places, convert, from_structured
 from lhkit.model.bindings_host import host_version
 from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic

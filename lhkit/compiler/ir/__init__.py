@@ -2,7 +2,6 @@
 
 - ``bindings``: The MLIR bindings: the only module that loads them, and where versions drift.
 - ``parsing``: Text and bytecode to verified modules, with errors that tell parsing from verifying.
-- ``diagnostics``: What the compiler says, as values: from structured errors and from flattened text.
 - ``author_names``: Names of handles as their author wrote them, found in the source text at the places of the
   IR.
 - ``ir_dump``: A schedule's IR as an outline: plain data that can be reasoned about without MLIR.

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import Places
+from lhkit.compiler.ir.parsing import Places, span_of
 from lhkit.model.span import Span
 from lhkit.worker.requests import Source
 

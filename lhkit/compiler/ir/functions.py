@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ir.parsing import span_of, walk
 from lhkit.model.blobs import Weight
 from lhkit.model.signature import ArrayType, Function
 

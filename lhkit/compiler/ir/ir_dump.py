@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lhkit.compiler.interpreter.application import bind_trailing_arguments
+from lhkit.compiler.interpreter.application import bind_trailing_arguments, refused_passes
 from lhkit.compiler.interpreter.effects import Effects, effects_of
-from lhkit.compiler.interpreter.pass_checks import refused_passes
 from lhkit.compiler.interpreter.probes import kind_of, stepping_blocks, stepping_sequences, steps_in
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir, new_context

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import dtype_of, symbol_name, weights_of
-from lhkit.compiler.ir.parsing import failure_in, walk
+from lhkit.compiler.ir.parsing import failure_in, span_of, walk
 from lhkit.model.blobs import ResourceUse
 from lhkit.model.errors import Diagnostic, LhkitError, error_for
 from lhkit.worker.requests import Source

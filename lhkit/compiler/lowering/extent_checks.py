@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir, passmanager
-from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import function_ops, symbol_name
-from lhkit.compiler.ir.parsing import failure_in
+from lhkit.compiler.ir.parsing import failure_in, span_of
 from lhkit.model.errors import Diagnostic, error_for
 from lhkit.model.span import Span
 from lhkit.worker.requests import Source

@@ -9,9 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import interpreter, ir, passmanager
-from lhkit.compiler.ir.diagnostics import from_flattened, from_structured, span_of
 from lhkit.compiler.ir.functions import function_ops, symbol_name
-from lhkit.compiler.ir.parsing import failure_in, names_and_types, op_names, walk
+from lhkit.compiler.ir.parsing import (
+    failure_in,
+    from_flattened,
+    from_structured,
+    names_and_types,
+    op_names,
+    span_of,
+    walk,
+)
 from lhkit.compiler.ir.schedule_modules import SEQUENCE_MARK, sequence_ops
 from lhkit.compiler.lowering.destination_style import make_kernel_entry
 from lhkit.compiler.lowering.memory_lowering import expand_strided_copies, keep_stack_small, widen_bool_vectors

@@ -1,6 +1,5 @@
 """Compiled kernels: JIT, arguments, timing loops, disassembly, and the variants of sweeps.
 
-- ``jit``: Machine code in memory: the execution engine, and the symbols that it does not find.
 - ``compiled_kernel``: Compiled kernels: the whole way from text to a function that can be called.
 - ``memref_arguments``: NumPy arrays as the arguments of compiled functions, prepared once and called many
   times.

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import failure_in, walk
+from lhkit.compiler.ir.parsing import failure_in, span_of, walk
 from lhkit.model.errors import Diagnostic, error_for
 from lhkit.worker.requests import Source
 

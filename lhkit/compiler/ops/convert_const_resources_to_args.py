@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
-from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import (
     NAME_MARK,
     RESOURCE_MARK,
@@ -22,7 +21,7 @@ from lhkit.compiler.ir.functions import (
     other_references,
     symbol_name,
 )
-from lhkit.compiler.ir.parsing import walk
+from lhkit.compiler.ir.parsing import span_of, walk
 from lhkit.compiler.ir.resource_constants import resource_of
 from lhkit.compiler.ops.constant_roles import Callee, Role, Roles
 from lhkit.model.own_op_definition import Ops, Rewriter, SilenceableError, transform_op
