@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import importlib
 import inspect
-import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any
