@@ -24,8 +24,8 @@ from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
 from lhkit.show.comparison_page import PageParts, render_page
 from lhkit.show.trace_view import page_facts, trace_page
+from lhkit.sweeps.live_sweep import prepare_sweep
 from lhkit.sweeps.sweep_files import export_store
-from lhkit.sweeps.sweep_options import prepare_sweep
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_text
 from lhkit.sweeps.sweep_task import SweepOptions
 from lhkit.sweeps.variant_record import SweepResult

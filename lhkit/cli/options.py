@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+import lhkit
 from lhkit.load.loader import load_schedule
 from lhkit.load.target_choice import CHOICES, VARIABLE
 from lhkit.load.user_code import load_own_ops
@@ -195,3 +198,20 @@ def load_all_scheduled(
         own = tuple(s for s in settings if s.partition("=")[0] in names)
         chosen.append(schedule.with_knobs(parse_settings(schedule.knobs, own)) if own else schedule)
     return chosen
+
+
+def benchmarks_module(name: str) -> Any:
+    """Import a module of ``benchmarks/``, which is in a checkout beside the package and in no wheel.
+
+    Raises:
+        UsageError: This lhkit is not in a checkout.
+    """
+    checkout = Path(lhkit.__file__).parents[1]
+    if not (checkout / "benchmarks" / f"{name}.py").is_file():
+        raise usage_error(
+            "the suite is in no installed package: it needs a checkout of lhkit",
+            "Clone the repository, run install.py in it, and use its lhkit.",
+        )
+    if str(checkout) not in sys.path:
+        sys.path.append(str(checkout))
+    return importlib.import_module(f"benchmarks.{name}")

@@ -28,10 +28,9 @@ from lhkit.model.errors import Failure, FailureKind, error_for, usage_error
 from lhkit.model.payload import Payload
 from lhkit.sweeps.axes import split_narrowings
 from lhkit.sweeps.engine import SweepEvent
-from lhkit.sweeps.live_sweep import Sweep
+from lhkit.sweeps.live_sweep import Sweep, prepare_sweep
 from lhkit.sweeps.strategies import STRATEGIES
 from lhkit.sweeps.sweep_files import check_table
-from lhkit.sweeps.sweep_options import prepare_sweep
 from lhkit.sweeps.sweep_table import sweep_text
 from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, VARIANT_LIMITS
 from lhkit.sweeps.variant_record import SweepResult, SweepStatus, record_to_json

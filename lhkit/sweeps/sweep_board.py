@@ -16,7 +16,7 @@ from lhkit.draw.live_view import is_live
 from lhkit.draw.tables import format_ns
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep
-from lhkit.sweeps.sweep_heat import MOST_KNOBS, HeatMap, heat_map
+from lhkit.sweeps.sweep_charts import MOST_KNOBS, HeatMap, heat_map
 from lhkit.sweeps.sweep_summary import FAILED
 from lhkit.sweeps.variant_record import SweepRecord
 

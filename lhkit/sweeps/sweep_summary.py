@@ -1,8 +1,9 @@
-"""Summaries of the records of a sweep: outcomes, relative times, best choices per payload."""
+"""Summaries of the records of a sweep: outcomes, times, choices per payload, analysis of variance by knob."""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,17 @@ from dataclasses import dataclass
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.sweeps.confirmation import Knobs
-from lhkit.sweeps.variant_record import SWEEP_STATUSES, Choice, SweepRecord, SweepResult, SweepStatus, originals
+from lhkit.sweeps.variant_record import (
+    SWEEP_STATUSES,
+    Choice,
+    Importance,
+    ImportanceMethod,
+    KnobImportance,
+    SweepRecord,
+    SweepResult,
+    SweepStatus,
+    originals,
+)
 
 # The axis of a sweep whose values are payloads.
 PAYLOAD_AXIS = "payload"
@@ -218,3 +229,80 @@ def _times(records: Sequence[SweepRecord], axis: str) -> dict[KnobValue, dict[Kn
     if not found:
         raise usage_error(f"no variant that was timed has an axis {axis!r}")
     return dict(found)
+
+
+def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
+    """Return how much each knob explains of the times of a sweep; those that failed count nowhere.
+
+    Where there are several payloads, times are multiples of the best of the same one.
+    """
+    times = relative_times(records, hopeless=True)
+    timed = [r for r in records if r.key in times]
+    is_grid = _is_grid(timed)
+    logs = [math.log(times[r.key]) for r in timed]
+    levels = logs if is_grid else _ranks(logs)
+    total = sum((v - statistics.fmean(levels)) ** 2 for v in levels) if levels else 0.0
+    found = []
+    for knob in varied_knobs(timed):
+        groups: dict[KnobValue, list[int]] = defaultdict(list)
+        for i, record in enumerate(timed):
+            groups[record.values[knob]].append(i)
+        middles = {value: statistics.median(logs[i] for i in members) for value, members in groups.items()}
+        best = min(middles, key=lambda value: middles[value])
+        share = _between(levels, list(groups.values())) / total if total else 0.0
+        found.append(Importance(knob, share, math.exp(max(middles.values()) - middles[best]), best))
+    found.sort(key=lambda i: -i.share)
+    method: ImportanceMethod = "variance of log time" if is_grid else "variance of ranks"
+    rest = max(0.0, 1 - sum(i.share for i in found)) if is_grid and total else None
+    return KnobImportance(tuple(found), method, rest, len(timed))
+
+
+def _is_grid(timed: Sequence[SweepRecord]) -> bool:
+    """Return whether every combination of values was timed, once."""
+    names = varied_knobs(timed)
+    values = knob_values(timed)
+    points = {tuple(r.values[n] for n in names) for r in timed}
+    return len(points) == len(timed) == math.prod(len(values[n]) for n in names)
+
+
+def _between(levels: Sequence[float], groups: Sequence[Sequence[int]]) -> float:
+    """Return the sum of squares between groups."""
+    mean = statistics.fmean(levels)
+    return sum(len(g) * (statistics.fmean(levels[i] for i in g) - mean) ** 2 for g in groups)
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Return the rank of each value from 1; equal ones share the mean of theirs."""
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    ranks = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        end = start
+        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
+            end += 1
+        for i in order[start : end + 1]:
+            ranks[i] = (start + end) / 2 + 1
+        start = end + 1
+    return ranks
+
+
+# Knobs that made no difference in a sweep.
+
+
+def knobs_without_effect(result: SweepResult) -> tuple[str, ...]:
+    """Return the knobs that made no difference.
+
+    Of such a knob several values were tried, some with the others as they were, and every two variants that
+    differ in it alone are the same program, as the hashes of their scheduled payloads say.
+    """
+    found = []
+    for name, _ in result.axes:
+        by_others: dict[tuple[tuple[str, KnobValue], ...], list[str]] = {}
+        for record in result.records:
+            if record.ir_sha256 is not None:
+                others = tuple(pair for pair in record.knobs if pair[0] != name)
+                by_others.setdefault(others, []).append(record.ir_sha256)
+        groups = [hashes for hashes in by_others.values() if len(hashes) > 1]
+        if groups and all(len(set(hashes)) == 1 for hashes in groups):
+            found.append(name)
+    return tuple(found)

@@ -11,9 +11,17 @@ from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.model.errors import UsageError
 from lhkit.sweeps.confirmation import Confirmation, describe_confirmation
-from lhkit.sweeps.sweep_heat import can_be_mapped, draw_heat_map, heat_map
-from lhkit.sweeps.sweep_history import draw_history, draw_statuses, status_bars, sweep_history
-from lhkit.sweeps.sweep_parallel import draw_parallel_coordinates, parallel_coordinates
+from lhkit.sweeps.sweep_charts import (
+    can_be_mapped,
+    draw_heat_map,
+    draw_history,
+    draw_parallel_coordinates,
+    draw_statuses,
+    heat_map,
+    parallel_coordinates,
+    status_bars,
+    sweep_history,
+)
 from lhkit.sweeps.sweep_summary import PAYLOAD_AXIS, choices_of, payload_rows, varied_knobs
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult, best_of
 

@@ -149,14 +149,14 @@ class SweepResult(Printable):
     @property
     def knobs_without_effect(self) -> tuple[str, ...]:
         """The knobs that made no difference: every two variants that differ in one alone are one program."""
-        from lhkit.sweeps.knob_importance import knobs_without_effect
+        from lhkit.sweeps.sweep_summary import knobs_without_effect
 
         return knobs_without_effect(self)
 
     @public
     def knob_importance(self) -> KnobImportance:
         """Return how much of the variance of the times each knob explains, the most important first."""
-        from lhkit.sweeps.knob_importance import knob_importance
+        from lhkit.sweeps.sweep_summary import knob_importance
 
         return knob_importance(self.records)
 

@@ -6,12 +6,12 @@ import pytest
 from sweep_records import grid, record, result_of
 
 from lhkit.model.errors import UsageError
-from lhkit.sweeps.knob_importance import knob_importance
-from lhkit.sweeps.sweep_heat import heat_map
+from lhkit.sweeps.sweep_charts import heat_map
 from lhkit.sweeps.sweep_summary import (
     best_per_payload,
     best_so_far,
     count_statuses,
+    knob_importance,
     knob_values,
     median_times,
     rank_choices,

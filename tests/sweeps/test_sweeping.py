@@ -13,8 +13,7 @@ import pytest
 import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.sweeps.record_store import Store, merge_stores
-from lhkit.sweeps.store_comparison import compare_sweeps
-from lhkit.sweeps.sweep_files import export_store, load_records, store_frame
+from lhkit.sweeps.sweep_files import compare_sweeps, export_store, load_records, store_frame
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from tests.sweep_parts import OPS, PAYLOAD, SCHEDULE, WAYS, Listed, make_record, points_of

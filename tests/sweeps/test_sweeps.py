@@ -5,9 +5,18 @@ from sweep_records import grid, record, result_of
 
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.model.errors import UsageError
-from lhkit.sweeps.sweep_heat import MARKS, can_be_mapped, draw_heat_map, heat_map
-from lhkit.sweeps.sweep_history import draw_history, draw_statuses, status_bars, sweep_history
-from lhkit.sweeps.sweep_parallel import draw_parallel_coordinates, parallel_coordinates
+from lhkit.sweeps.sweep_charts import (
+    MARKS,
+    can_be_mapped,
+    draw_heat_map,
+    draw_history,
+    draw_parallel_coordinates,
+    draw_statuses,
+    heat_map,
+    parallel_coordinates,
+    status_bars,
+    sweep_history,
+)
 
 
 def cost(m, n, **others):
