@@ -215,14 +215,7 @@ def _damaged(source: str, what: str) -> UsageError:
 
 
 def load_bench(path: str | os.PathLike[str]) -> Comparison:
-    """Return the comparison that ``lhkit bench --json`` wrote.
-
-    Args:
-        path: The file.
-
-    Raises:
-        UsageError: No such file, not JSON, not of this schema and version, or damaged.
-    """
+    """Return the comparison that ``lhkit bench --json`` wrote."""
     return bench_from_json(read_json(Path(path)), str(path))
 
 

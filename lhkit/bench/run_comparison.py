@@ -25,10 +25,7 @@ class RunRatio:
     """A common entry of two runs.
 
     Attributes:
-        name: The entry.
         speed: Its speed in the second run as a multiple of that in the first, with an interval of about 99 %.
-        medians_ns: Its median time in the first run and in the second.
-        note: What else changed, or "".
     """
 
     name: str
@@ -47,11 +44,7 @@ class RunComparison:
     """Common entries of two runs, and differences between the runs.
 
     Attributes:
-        ratios: The common entries; the anchor is not among them where ratios are relative to it.
         relative_to: The anchor whose speed is 1 in both runs, or None where raw times are compared.
-        only_first: Entries that the second run lacks.
-        only_second: Entries that the first run lacks.
-        differences: Differences of the environments, as (name, in the first, in the second).
         not_compared: Common entries that cannot be compared, with the reason.
     """
 

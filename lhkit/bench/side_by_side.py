@@ -37,7 +37,6 @@ class Outsider(Protocol):
     """An entry that is sampled beside kernels in a process of its own.
 
     Attributes:
-        name: What it is called.
         failure: Why it could not be sampled to the end, or None.
     """
 
@@ -67,13 +66,7 @@ class Sampling:
     """One set of calls in a worker, from preparation to the last sample.
 
     Attributes:
-        worker: Where they run.
-        names: What each entry is called, those outside of the worker last.
-        limits: Time and memory of each request.
-        outsiders: What is sampled in the same rounds in other processes.
-        core: The core that they are pinned to, or None.
         calls: How many calls make a batch of each entry.
-        stable: Whether the times of each entry settled in the warm-up.
         samples: The samples of each entry as (round, ns).
         disturbed: The rounds in which another process was timing on this machine.
     """
@@ -102,17 +95,7 @@ class Sampling:
         order: random.Random,
         progress: Progress | None = None,
     ) -> None:
-        """Take all samples, from preparation to the last round; then the worker forgets the calls.
-
-        Args:
-            kernels: What is called, by the name of its entry.
-            inputs: What it is called with.
-            asked: Further fields of the request that prepares the calls.
-            batch_ns: How long a sample takes, at least.
-            budget: When the rounds end.
-            order: Draws the order of each round.
-            progress: Called after each round with (rounds done, most rounds).
-        """
+        """Take all samples, from preparation to the last round; then the worker forgets the calls."""
         self._prepare(kernels, inputs, asked)
         try:
             self._warm_up(batch_ns)

@@ -193,11 +193,7 @@ class RooflinePoint:
     """An entry.
 
     Attributes:
-        label: Its name, and its payload's where there are several.
         intensity: Operations for each byte of compulsory traffic.
-        gflops: 10^9 operations a second, the median.
-        low: Lower end of the 95 % interval.
-        high: Upper end of the 95 % interval.
         of_roof: Share of the roof above it; over 1 where data comes from caches faster than it can be copied.
     """
 
@@ -214,11 +210,8 @@ class Roofline:
     """The roofline plot.
 
     Attributes:
-        points: One an entry.
         peak_gflops: The flat roof: fused multiply-adds of the element type in registers.
         copy_gbytes: The slope: a copy from memory to memory, read and written bytes counted.
-        element_type: What the operations are on.
-        note: What the intensity counts, and what it does not.
     """
 
     points: tuple[RooflinePoint, ...]

@@ -57,10 +57,6 @@ class SuiteAsked:
     """What the options of the suite ask for.
 
     Attributes:
-        rivals: Names of rivals; none for all.
-        is_quick: Whether small shapes are enough.
-        html_file: File for a page, or None.
-        table_file: Another table than the one that comes with lhkit, or None.
         seconds: How long to sample a row, or None: as the table says.
     """
 

@@ -201,11 +201,7 @@ def load_all_scheduled(
 
 
 def benchmarks_module(name: str) -> Any:
-    """Import a module of ``benchmarks/``, which is in a checkout beside the package and in no wheel.
-
-    Raises:
-        UsageError: This lhkit is not in a checkout.
-    """
+    """Import a module of ``benchmarks/``, which is in a checkout beside the package and in no wheel."""
     checkout = Path(lhkit.__file__).parents[1]
     if not (checkout / "benchmarks" / f"{name}.py").is_file():
         raise usage_error(

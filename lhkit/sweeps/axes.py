@@ -25,8 +25,6 @@ class Axis:
     """One choice of a space.
 
     Attributes:
-        name: The knob's name, or what the choice of a payload is called.
-        values: The values, none twice, in the order in which a grid takes them.
         default: Where a search begins; None: at the first value.
         facts: For each value what constraints may name beside it (extents and dtypes of payloads), or empty.
         payloads: For each value the payload that it names, or empty.
@@ -101,13 +99,7 @@ def _facts_of(role: str, types: tuple[ArrayType, ...]) -> Facts:
 def payload_axis(
     payloads: Mapping[str, Payload], *, name: str = "payload", function: str | None = None
 ) -> Axis:
-    """Return the axis whose values are payloads by name: of several shapes, or dtypes.
-
-    Args:
-        payloads: The payloads by their names in the results.
-        name: What the axis is called.
-        function: The function that constraints may name extents of, where there are several.
-    """
+    """Return the axis whose values are payloads by name: of several shapes, or dtypes."""
     if not payloads:
         raise usage_error(f"the axis {name!r} has no payloads", "Give a dictionary of names and payloads.")
     each = [dict(payload_facts(p, function)) for p in payloads.values()]

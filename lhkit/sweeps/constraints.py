@@ -25,10 +25,7 @@ class Constraint:
 
     Attributes:
         sentence: What it demands, for messages: ``tile_m divides 512``.
-        names: What it reads: axes, facts of payloads.
         predicate: Called with the values by name; true where they are allowed.
-        at: Where it is written, or None.
-        text: The source that ``at`` points into.
     """
 
     sentence: str
@@ -38,14 +35,7 @@ class Constraint:
     text: str = ""
 
     def holds(self, values: Mapping[str, KnobValue]) -> bool:
-        """Return whether the values are allowed.
-
-        Args:
-            values: A value for each of its names.
-
-        Raises:
-            UsageError: The predicate raised; the message says which, for which values, and what.
-        """
+        """Return whether the values are allowed."""
         try:
             return bool(self.predicate(**values))
         except Exception as error:
@@ -72,15 +62,9 @@ class _NoValueError(ValueError):
 
 
 def as_constraint(given: str | Predicate | Requirement | Constraint, known: Collection[str]) -> Constraint:
-    """Return the constraint that is meant.
+    """Return the constraint that is meant, checked to use known names only.
 
-    Args:
-        given: An expression as text, a Python function of knobs by name, a requirement of a schedule, or a
-            constraint. Parameters with defaults that are no knobs keep their defaults; ``**values`` takes all.
-        known: The names that it may use, in order.
-
-    Raises:
-        UsageError: It is no expression, uses an unknown name, or is no function of named parameters.
+    Parameters of a function with defaults that are no knobs keep their defaults; ``**values`` takes all.
     """
     if isinstance(given, Constraint):
         return _checked(given, known)
@@ -98,14 +82,7 @@ def as_constraint(given: str | Predicate | Requirement | Constraint, known: Coll
 def from_expression(
     expression: Expression, *, sentence: str | None = None, at: Span | None = None, text: str = ""
 ) -> Constraint:
-    """Return the constraint that an expression is true.
-
-    Args:
-        expression: The expression.
-        sentence: What it demands; without one the expression itself.
-        at: Where it is written.
-        text: The source that ``at`` points into.
-    """
+    """Return the constraint that an expression is true."""
 
     def predicate(**values: KnobValue) -> bool:
         try:

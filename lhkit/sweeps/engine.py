@@ -54,12 +54,9 @@ class SweepProgress:
     """Progress of a sweep.
 
     Attributes:
-        records: Of the variants asked for, in that order.
         known: How many of them were in the store before.
-        best: The best variant so far, or None.
         spent_ns: Time by what it was spent on: ``apply``, ``compile``, ``verify`` and ``time`` in the worker,
             ``engine`` on everything beside them.
-        end: How it ended, or None while it runs.
     """
 
     records: list[SweepRecord] = field(default_factory=list)
@@ -88,18 +85,6 @@ async def run_sweep(
     """Try the points of a strategy until it has no more, its time is up, or it is stopped.
 
     What the store knows is not tried again. Each record is in the store before the next variant is begun.
-
-    Args:
-        task: What is tried.
-        strategy: Which points, in which order.
-        store: Where records are kept.
-        executor: What tries them; it is closed at the end.
-        progress: Is filled as the sweep goes on.
-        stop: Set to stop it.
-        seconds: The time it may take.
-        total: How many variants there will be, for events.
-        resume: Whether to use what the store knows already.
-        on_event: Called after every variant.
     """
     started = time.perf_counter_ns()
     deadline = None if seconds is None else time.monotonic() + seconds

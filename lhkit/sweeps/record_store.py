@@ -30,11 +30,7 @@ Learn = Callable[[bytes], None]
 
 
 class LineFile:
-    """An open file that lines are added to; locked until it is closed or its process ends, however it ends.
-
-    Attributes:
-        path: The file.
-    """
+    """An open file that lines are added to; locked until it is closed or its process ends, however it ends."""
 
     def __init__(
         self,
@@ -164,10 +160,6 @@ class Store(Mapping[str, SweepRecord]):
     A store that is opened for writing is locked until it is closed or its process ends, however it ends. What
     was cut off in the middle of the last line, by a process that was killed, is removed then. Lines are decoded
     when they are looked at.
-
-    Attributes:
-        path: The file.
-        is_read_only: Whether it was opened for reading alone; then it is neither locked nor repaired.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False, sync: bool = False) -> None:

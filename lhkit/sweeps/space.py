@@ -26,13 +26,6 @@ class Space:
     """The points that a sweep may try.
 
     Its points are listed once and kept, so a space is best made once; hence no ``__slots__``.
-
-    Attributes:
-        axes: The choices.
-        constraints: What a point has to meet.
-
-    Raises:
-        UsageError: Two axes have a name in common, or an axis has no values.
     """
 
     axes: tuple[Axis, ...]
@@ -54,19 +47,11 @@ class Space:
         return Plan(self.axes, self.constraints)
 
     def count(self) -> Count:
-        """Return how many points there are; exactly if ``is_exact``, else as an estimate with its interval.
-
-        Raises:
-            UsageError: A constraint raised.
-        """
+        """Return how many points there are; exactly if ``is_exact``, else as an estimate with its interval."""
         return self.plan.count
 
     def points(self) -> Iterator[Point]:
-        """Yield every point, in the order of a grid: the last axis changes first.
-
-        Raises:
-            UsageError: A constraint raised.
-        """
+        """Yield every point, in the order of a grid: the last axis changes first."""
         return map(self.point_of, self.plan.points())
 
     def sample(self, rng: Random, count: int) -> tuple[Point, ...]:
@@ -74,9 +59,6 @@ class Space:
 
         Where points take too long to list, combinations are drawn and rejected; if next to none meets the
         constraints, the rest is taken in the order of a grid.
-
-        Raises:
-            UsageError: A constraint raised.
         """
         return tuple(map(self.point_of, itertools.islice(self.shuffled(rng), count)))
 
@@ -99,11 +81,7 @@ class Space:
         yield from (places for places in plan.points() if places not in seen)
 
     def contains(self, point: Point) -> bool:
-        """Return whether a point has the axes of the space in their order, and meets its constraints.
-
-        Raises:
-            UsageError: A constraint raised.
-        """
+        """Return whether a point has the axes of the space in their order, and meets its constraints."""
         places = self.places_of(point)
         return places is not None and self.plan.holds(places)
 
@@ -120,9 +98,6 @@ class Space:
 
     def nearest(self, values: Mapping[str, KnobValue] | None = None) -> Point | None:
         """Return a point near to some values: for each axis in turn the nearest one that the others allow.
-
-        Args:
-            values: Values by the names of axes; for the others, and without it, the defaults.
 
         Returns:
             None if the space is empty, or if finding one takes too long.
@@ -153,11 +128,7 @@ class Space:
         return int(count) if count.is_exact else max(1, int(count))
 
     def require_points(self) -> None:
-        """Check that there are points.
-
-        Raises:
-            UsageError: There are none; the message names the constraints that leave none.
-        """
+        """Check that there are points."""
         why = self.why_empty()
         if why is not None:
             given = ", ".join(f"{axis.name}: {_listed(axis.values)}" for axis in self.axes)
@@ -184,20 +155,10 @@ def space_of(
     payloads: Mapping[str, Payload] | None = None,
     function: str | None = None,
 ) -> Space:
-    """Return the space of a schedule's knobs.
+    """Return the space of a schedule's knobs; knobs that are set keep their values unless narrowed.
 
-    Args:
-        schedule: Its applied knobs are axes; those that are set keep their values unless narrowed.
-        knobs: What is left of knobs, by name: a list, or a text such as ``4,8,16``, ``1..64``, ``8..256*2``.
-        constraints: Beside what the schedule itself requires: expressions as text, Python functions of knobs
-            by name, and constraints of ``lhkit.sweeps.constraints``.
-        payload: The payload whose extents and dtypes constraints may name: ``arg0_dim0``, ``arg0_dtype``.
-        payloads: Several, by their names in the results: an axis of its own, before the knobs.
-        function: The function of the payloads that is meant, where they have several.
-
-    Raises:
-        UsageError: No such knob or value, a constraint that cannot be read or that raised, both kinds of
-            payload, or constraints that leave no point.
+    ``knobs`` narrows them: by a list, or a text such as ``4,8,16``, ``1..64``, ``8..256*2``. Constraints may name
+    extents and dtypes of ``payload`` (``arg0_dim0``, ``arg0_dtype``); ``payloads`` makes an axis of several.
     """
     if payload is not None and payloads is not None:
         raise usage_error("payload and payloads exclude one another", "Give payloads={NAME: PAYLOAD, …} alone.")

@@ -60,8 +60,6 @@ class Component:
     """Axes that constraints connect.
 
     Attributes:
-        axes: The axes, ascending.
-        checks: The constraints between them.
         points: Their assignments in lexicographic order, or None if the walk exceeds the effort.
         size: How many there are; without ``points`` how many combinations.
     """
@@ -133,7 +131,6 @@ class Plan:
     Attributes:
         domains: For every axis the indices of the values that the constraints on it alone allow.
         total: How many candidates `candidate` numbers.
-        is_listed: Whether every candidate is a point.
     """
 
     def __init__(self, axes: Sequence[Axis], constraints: Sequence[Constraint]) -> None:

@@ -90,24 +90,7 @@ def replay(
     space: Space | None = None,
     defaults: Mapping[str, KnobValue] | None = None,
 ) -> tuple[ReplayRow, ...]:
-    """Return for each strategy how many variants it tries until one is close to the best of a grid.
-
-    Args:
-        costs: The cost of every point, None where it failed.
-        strategies: Their names.
-        seeds: Each is run with the seeds from 0 below this.
-        within: How much more than the best a variant may cost to count as close to it.
-        budget: How many variants a strategy may try; None: all.
-        space: The space of the grid; without it the one that has just its points.
-        defaults: Where searches begin, if no space is given; without it at the first values.
-
-    Returns:
-        One row for each strategy, in the order of their names here; one that is not installed says so.
-
-    Raises:
-        UsageError: The grid is empty, no point of it has a cost, it lacks a point of the space, its points
-            do not have the same names, or there is no such strategy.
-    """
+    """Return for each strategy how many variants it tries until one is close to the best of a grid."""
     if seeds < 1:
         raise usage_error(f"a replay with {seeds} seeds", "Give at least one.")
     known = [cost for cost in costs.values() if cost is not None]
@@ -128,15 +111,7 @@ def replay(
 
 
 def grid_space(points: Iterable[Point], defaults: Mapping[str, KnobValue] | None = None) -> Space:
-    """Return the space that has just some points; numbers in ascending order, other values as they come.
-
-    Args:
-        points: The points, all with the same names in the same order.
-        defaults: Where searches begin, by name; without it at the first values.
-
-    Raises:
-        UsageError: There are no points, or their names differ.
-    """
+    """Return the space that has just some points; numbers in ascending order, other values as they come."""
     every = list(points)
     if not every:
         raise usage_error("a grid without points")

@@ -75,9 +75,6 @@ class SweepBoard(anywidget.AnyWidget):
     """Live view of a running sweep, with a button that stops it; the kernel stays free.
 
     ``SweepBoard(lhkit.sweep(…))`` at the end of a cell shows it, as does the sweep itself while it runs.
-
-    Attributes:
-        state: What is shown; see `board_state`.
     """
 
     _esm = _STATIC / "sweep_board.js"

@@ -54,9 +54,6 @@ class Cell:
     """One variant of a heat map.
 
     Attributes:
-        row: Place of its value on the vertical axis.
-        column: Place of its value on the horizontal axis.
-        status: Its status.
         text: Its time as a multiple of the best, or the mark of its failure.
         level: Its speed, on a logarithmic scale from the slowest (0) to the best (1); None where it has none.
         is_framed: Whether it is the winner, or the best where there is none.
@@ -83,16 +80,9 @@ class HeatMap:
     """The plot of heat maps.
 
     Attributes:
-        x_name: The knob on the horizontal axis.
-        x_values: Its values in words.
-        y_name: The knob on the vertical axis; empty where only one knob was varied.
-        y_values: Its values in words.
-        facets: A map for each value of a third knob, or one.
         best_ns: The time of the best in ns, that the others are multiples of; None if there is none, or one
             of each payload.
         worst: The largest of these multiples.
-        legend: The marks that occur, with their meaning.
-        is_timed: Whether any variant was timed.
         is_confirmed: Whether what is framed was ahead when the best few were timed again.
     """
 
@@ -262,7 +252,6 @@ class ParallelLine:
     """One variant.
 
     Attributes:
-        places: The place of its value on each axis, from 0.
         level: Its place by speed, from the slowest (0) to the best (1): half of the lines are brighter than a
             half, however slow the slowest is; None where it failed.
         is_best: Whether it is the winner, or the best where there is none.
@@ -278,12 +267,8 @@ class ParallelCoordinates:
     """The plot of parallel coordinates.
 
     Attributes:
-        axes: The knobs that were varied, the most important first.
         lines: The variants: the failed first, then from the slowest to the best, which thus lies on top.
-        worst: The time of the slowest as a multiple of the best.
         middle: The median time, in the same unit.
-        left_out: How many variants in the middle are not drawn.
-        importance: What the bars beside it show.
     """
 
     axes: tuple[ParallelAxis, ...]
@@ -436,9 +421,6 @@ class History:
 
     Attributes:
         best: The best so far after each variant, as (variants tried, multiple), from the first that was timed.
-        timed: Variants, as (number, multiple).
-        failed: Numbers of the variants that failed.
-        best_ns: The best in the end, or None.
         seconds: How long it took from the first variant to the start of the last.
     """
 

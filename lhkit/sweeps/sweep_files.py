@@ -81,11 +81,7 @@ PathLike = str | os.PathLike[str]
 
 
 def default_store(payloads: Mapping[str, Payload], schedule: Schedule) -> Path:
-    """Return where the records of a sweep go if no store is named: always the same file for the same sweep.
-
-    Raises:
-        UsageError: There is no place for it.
-    """
+    """Return where the records of a sweep go if no store is named: always the same file for the same sweep."""
     decides = {"payloads": [p.sha256 for p in payloads.values()], "schedule": schedule_facts(schedule)}
     names = [_stem(next(iter(payloads.values())).source), _stem(schedule.source)]
     try:
@@ -103,20 +99,12 @@ def _stem(source: str) -> str:
 
 
 def store_frame(path: PathLike) -> pd.DataFrame:
-    """Return the records of a store as a pandas frame, a row a variant.
-
-    Raises:
-        UsageError: No such file, or it is no store.
-    """
+    """Return the records of a store as a pandas frame, a row a variant."""
     return frame_of_records(_read(path).records())
 
 
 def export_store(path: PathLike, target: PathLike) -> None:
-    """Write the records of a store as a table: CSV, or Parquet where the name ends in ``.parquet``.
-
-    Raises:
-        UsageError: No such store, a name that ends otherwise, no pyarrow for Parquet, or a full disk.
-    """
+    """Write the records of a store as a table: CSV, or Parquet where the name ends in ``.parquet``."""
     check_table(target)
     _write_frame(store_frame(path), Path(target))
 
@@ -129,11 +117,7 @@ def save_result(result: SweepResult, path: PathLike) -> Path:
 
 
 def check_table(path: PathLike) -> None:
-    """Refuse the name of a table that cannot be written.
-
-    Raises:
-        UsageError: It ends neither in ``.csv`` nor in ``.parquet``, or the latter needs pyarrow.
-    """
+    """Refuse the name of a table that cannot be written."""
     target = Path(path)
     if target.suffix not in (".csv", ".parquet"):
         raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.parquet.")
@@ -180,11 +164,7 @@ def is_sweep_file(path: Path) -> bool:
 
 
 def load_records(path: PathLike) -> list[SweepRecord]:
-    """Return the records of a store, or of what ``lhkit sweep --json`` wrote.
-
-    Raises:
-        UsageError: No such file, or it is neither.
-    """
+    """Return the records of a store, or of what ``lhkit sweep --json`` wrote."""
     content = b""
     with contextlib.suppress(OSError):
         content = read_bytes(path)

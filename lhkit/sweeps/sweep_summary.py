@@ -34,12 +34,7 @@ class BestSoFar:
     """The state of a sweep after one of its variants.
 
     Attributes:
-        tried: How many variants were tried until then, this one included.
         seconds: Time since the first one was started.
-        record: The variant.
-        time_ns: Its own median time, or None where it has none.
-        best: The best until then, or None.
-        best_ns: Its median time, or None.
     """
 
     tried: int
@@ -55,8 +50,6 @@ class StatusCount:
     """The number of variants with a status.
 
     Attributes:
-        status: The status.
-        count: How many variants.
         messages: What they said, each message once with its count, the most frequent first.
     """
 

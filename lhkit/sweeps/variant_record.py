@@ -250,9 +250,6 @@ def record_from_json(data: Any) -> SweepRecord:
     """Return the record that a line holds, decoded.
 
     Written out by hand because stores have a hundred thousand lines.
-
-    Raises:
-        ValueError: It is something else; the message names the field.
     """
     if not isinstance(data, dict) or data.keys() != _NAMES or data["schema"] != SCHEMA:
         raise ValueError(f"it is no record of {SCHEMA}")

@@ -36,18 +36,7 @@ def why_missing(name: str) -> str | None:
 
 
 def make_strategy(name: str, space: Space, *, seed: int = 0, budget: int | None = None) -> Strategy:
-    """Return a strategy by its name.
-
-    Args:
-        name: One of ``STRATEGIES``.
-        space: The points.
-        seed: What its random choices follow from; the same seed gives the same order in every process.
-        budget: How many points it proposes at most; None: all.
-
-    Raises:
-        UsageError: No such strategy, a budget that is not positive, an extra that is not installed, or a
-            constraint that raised.
-    """
+    """Return a strategy by its name."""
     if name not in STRATEGIES:
         raise usage_error(f"there is no strategy {name!r}", f"There are {', '.join(STRATEGIES)}.")
     return STRATEGIES[name](space, seed=seed, budget=budget)

@@ -31,11 +31,6 @@ class Proposer(ABC):
     """A strategy that proposes valid points only, and none that it proposed or was told of before.
 
     The order follows from the space, the seed and the calls, in every process.
-
-    Args:
-        space: The points.
-        seed: What its random choices follow from.
-        budget: How many points it proposes at most; None: all.
     """
 
     def __init__(self, space: Space, *, seed: int = 0, budget: int | None = None) -> None:
