@@ -25,7 +25,7 @@ from lhkit.model.schedule import Schedule
 from lhkit.show.comparison_page import PageParts, render_page
 from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.sweeps.live_sweep import prepare_sweep
-from lhkit.sweeps.sweep_files import export_store
+from lhkit.sweeps.sweep_files import save_frame, store_frame
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_text
 from lhkit.sweeps.sweep_task import SweepOptions
 from lhkit.sweeps.variant_record import SweepResult
@@ -113,7 +113,7 @@ def _write(
     )
     save_comparison(out, comparison)
     write_text(out / "index.html", render_page(page))
-    export_store(found.store, out / "sweep.csv")
+    save_frame(store_frame(found.store), out / "sweep.csv")
     heat = draw_knobs(found)
     write_text(out / "sweep.svg", figure_svg(heat))
     write_file(out / "sweep.png", figure_png(heat))

@@ -14,6 +14,8 @@ from lhkit.model.schedule import Schedule
 from lhkit.model.signature import ArrayType
 from lhkit.model.span import Span
 
+# The axis of a sweep whose values are payloads.
+PAYLOAD_AXIS = "payload"
 # A value for every axis, in the order of the axes.
 Point = tuple[tuple[str, KnobValue], ...]
 # What constraints may name about one value of an axis.
@@ -27,14 +29,12 @@ class Axis:
     Attributes:
         default: Where a search begins; None: at the first value.
         facts: For each value what constraints may name beside it (extents and dtypes of payloads), or empty.
-        payloads: For each value the payload that it names, or empty.
     """
 
     name: str
     values: tuple[KnobValue, ...]
     default: KnobValue | None = None
     facts: tuple[Facts, ...] = ()
-    payloads: tuple[Payload, ...] = ()
 
     @property
     def is_ordered(self) -> bool:
@@ -67,11 +67,6 @@ class Axis:
             found[name] = tuple(dict(facts)[name] for facts in self.facts)
         return found
 
-    def payload(self, value: KnobValue) -> Payload | None:
-        """Return the payload that a value names, or None on an axis of a knob."""
-        place = self.index_of(value)
-        return self.payloads[place] if self.payloads and place is not None else None
-
 
 def _numbers(values: Sequence[KnobValue]) -> list[int | float]:
     return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
@@ -96,20 +91,17 @@ def _facts_of(role: str, types: tuple[ArrayType, ...]) -> Facts:
     return tuple(found)
 
 
-def payload_axis(
-    payloads: Mapping[str, Payload], *, name: str = "payload", function: str | None = None
-) -> Axis:
+def payload_axis(payloads: Mapping[str, Payload], function: str | None) -> Axis:
     """Return the axis whose values are payloads by name: of several shapes, or dtypes."""
     if not payloads:
-        raise usage_error(f"the axis {name!r} has no payloads", "Give a dictionary of names and payloads.")
+        raise usage_error("the axis 'payload' has no payloads", "Give a dictionary of names and payloads.")
     each = [dict(payload_facts(p, function)) for p in payloads.values()]
     # An extent that only some of them have is no name that a constraint could use.
     common = [n for n in each[0] if all(n in facts for facts in each)]
     return Axis(
-        name,
+        PAYLOAD_AXIS,
         tuple(payloads),
         facts=tuple(tuple((n, facts[n]) for n in common) for facts in each),
-        payloads=tuple(payloads.values()),
     )
 
 

@@ -19,7 +19,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.sweeps.axes import Narrowing
+from lhkit.sweeps.axes import PAYLOAD_AXIS, Narrowing
 from lhkit.sweeps.best_schedule import ConfirmationRun, Confirmer
 from lhkit.sweeps.confirmation import Confirmation, ConfirmingEvent
 from lhkit.sweeps.confirmation_run import confirm
@@ -31,7 +31,6 @@ from lhkit.sweeps.space import Space, space_of
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_files import default_store
-from lhkit.sweeps.sweep_summary import PAYLOAD_AXIS
 from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, first_values, prepare_task
 from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult, best_of
 from lhkit.worker.client import Worker, own_worker

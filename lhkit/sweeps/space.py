@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -19,6 +18,7 @@ from lhkit.text.knob_text import requirements_of
 
 # After so many draws in a row without a new point, sampling by rejection walks the points in order.
 _MOST_MISSES = 2_000
+_MOST_LISTED = 8
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,12 @@ class Space:
         """Yield every point, in the order of a grid: the last axis changes first."""
         return map(self.point_of, self.plan.points())
 
-    def sample(self, rng: Random, count: int) -> tuple[Point, ...]:
-        """Return different points, each set of them as likely as any other; all where there are fewer.
+    def shuffled(self, rng: Random) -> Iterator[Places]:
+        """Yield every point once, in random order, as the places of values on their axes.
 
         Where points take too long to list, combinations are drawn and rejected; if next to none meets the
         constraints, the rest is taken in the order of a grid.
         """
-        return tuple(map(self.point_of, itertools.islice(self.shuffled(rng), count)))
-
-    def shuffled(self, rng: Random) -> Iterator[Places]:
-        """Yield every point once, in random order, as the places of values on their axes; see ``sample``."""
         plan, total = self.plan, self.plan.total
         if plan.is_listed:
             yield from map(plan.candidate, _permuted(total, rng))
@@ -79,11 +75,6 @@ class Space:
             seen.add(places)
             yield places
         yield from (places for places in plan.points() if places not in seen)
-
-    def contains(self, point: Point) -> bool:
-        """Return whether a point has the axes of the space in their order, and meets its constraints."""
-        places = self.places_of(point)
-        return places is not None and self.plan.holds(places)
 
     def point_of(self, places: Places) -> Point:
         """Return the point of the places of values on their axes."""
@@ -115,17 +106,13 @@ class Space:
         core = list(self.constraints)
         for constraint in self.constraints:
             fewer = [c for c in core if c is not constraint]
-            if self._without(fewer) == 0:
+            left = Space(self.axes, tuple(fewer)).count()
+            if left.is_exact and not left:
                 core = fewer
         if len(core) == 1:
             return f"no point meets {core[0].sentence!r}"
         listed = ", ".join(repr(c.sentence) for c in core[:-1]) + f" and {core[-1].sentence!r}"
         return f"no point meets {listed} together"
-
-    def _without(self, fewer: Sequence[Constraint]) -> int:
-        """Return how many points fewer constraints leave; not 0 where that is not known."""
-        count = Space(self.axes, tuple(fewer)).count()
-        return int(count) if count.is_exact else max(1, int(count))
 
     def require_points(self) -> None:
         """Check that there are points."""
@@ -135,15 +122,6 @@ class Space:
             raise usage_error(
                 f"the space is empty: {why}", f"Its axes: {given}. Widen one, or drop a constraint."
             )
-
-    def describe(self) -> str:
-        """Return how many points it has, of how many combinations, and its axes."""
-        combinations = 1
-        for axis in self.axes:
-            combinations *= len(axis.values)
-        lines = [f"{self.count().describe()} of {combinations:,} combinations"]
-        lines += [f"  {axis.name}: {_listed(axis.values)}" for axis in self.axes]
-        return "\n".join([*lines, *(f"  requires {c.sentence}" for c in self.constraints)])
 
 
 def space_of(
@@ -157,14 +135,14 @@ def space_of(
 ) -> Space:
     """Return the space of a schedule's knobs; knobs that are set keep their values unless narrowed.
 
-    ``knobs`` narrows them: by a list, or a text such as ``4,8,16``, ``1..64``, ``8..256*2``. Constraints may name
-    extents and dtypes of ``payload`` (``arg0_dim0``, ``arg0_dtype``); ``payloads`` makes an axis of several.
+    ``knobs`` narrows them: by a list, or a text such as ``4,8,16``, ``1..64``, ``8..256*2``. Constraints
+    may name extents and dtypes of ``payload`` (``arg0_dim0``, ``arg0_dtype``); ``payloads`` are an axis.
     """
     if payload is not None and payloads is not None:
         raise usage_error("payload and payloads exclude one another", "Give payloads={NAME: PAYLOAD, …} alone.")
     axes = knob_axes(schedule, knobs or {})
     if payloads is not None:
-        axes = (payload_axis(payloads, function=function), *axes)
+        axes = (payload_axis(payloads, function), *axes)
     columns = [name for axis in axes for name in axis.columns()]
     constants = dict(payload_facts(payload, function)) if payload is not None else {}
     fixed = {name: value for name, value in constants.items() if name not in columns}
@@ -192,6 +170,6 @@ def _permuted(total: int, rng: Random) -> Iterator[int]:
             moved[i] = last
 
 
-def _listed(values: Sequence[KnobValue], most: int = 8) -> str:
-    shown = ", ".join(map(str, values[:most]))
-    return shown if len(values) <= most else f"{shown}, … ({len(values):,} values)"
+def _listed(values: Sequence[KnobValue]) -> str:
+    shown = ", ".join(map(str, values[:_MOST_LISTED]))
+    return shown if len(values) <= _MOST_LISTED else f"{shown}, … ({len(values):,} values)"

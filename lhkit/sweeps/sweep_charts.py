@@ -6,6 +6,7 @@ import bisect
 import math
 import statistics
 import textwrap
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,18 +16,17 @@ from lhkit.draw.tables import format_ns
 from lhkit.draw.theme import BLUE, GREY, VERMILION
 from lhkit.model.errors import usage_error
 from lhkit.model.knob import KnobValue
+from lhkit.sweeps.axes import PAYLOAD_AXIS
 from lhkit.sweeps.sweep_summary import (
     FAILED,
-    PAYLOAD_AXIS,
     best_by_payload,
-    best_so_far,
-    count_statuses,
     knob_importance,
     knob_values,
+    median_times,
     relative_times,
     varied_knobs,
 )
-from lhkit.sweeps.variant_record import KnobImportance, SweepRecord, SweepStatus, originals
+from lhkit.sweeps.variant_record import SWEEP_STATUSES, KnobImportance, SweepRecord, SweepStatus, originals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,11 +113,24 @@ def heat_map(
     # The payload, or else the knob with the fewest values, is the facet.
     names.sort(key=lambda n: (n == PAYLOAD_AXIS, -len(known[n])))
     x, y, by = (*names, *[""] * MOST_KNOBS)[:MOST_KNOBS]
-    painter = _Painter(records, winners)
+    best, ratios = best_by_payload(records), relative_times(records, hopeless=True)
+    worst = max(ratios.values(), default=1.0)
+    framed, tried = winners or {key for key, _ in best.values()}, originals(records)
     facets = []
     for value in known[by] if by else (None,):
         chosen = [r for r in records if not by or r.values[by] == value]
-        cells = [painter.cell(r, _place(known, y, r), _place(known, x, r)) for r in chosen]
+        cells = [
+            _cell(
+                r,
+                _place(known, y, r),
+                _place(known, x, r),
+                r.key in framed,
+                tried[r.key],
+                ratios.get(r.key),
+                worst,
+            )
+            for r in chosen
+        ]
         facets.append(Facet(f"{by} = {value}" if by else "", tuple(cells)))
     shown = {c.status for f in facets for c in f.cells}
     return HeatMap(
@@ -126,10 +139,10 @@ def heat_map(
         y_name=y,
         y_values=tuple(map(str, known.get(y, ("",)))),
         facets=tuple(facets),
-        best_ns=painter.best_ns,
-        worst=painter.worst,
+        best_ns=next(iter(best.values()))[1] if len(best) == 1 else None,
+        worst=worst,
         legend=tuple((mark, status) for status, mark in MARKS.items() if status in shown),
-        is_timed=bool(painter.best),
+        is_timed=bool(best),
         is_confirmed=bool(winners),
     )
 
@@ -138,28 +151,21 @@ def _place(known: Mapping[str, Sequence[KnobValue]], name: str, record: SweepRec
     return list(known[name]).index(record.values[name]) if name else 0
 
 
-class _Painter:
-    """Makes the cells of records."""
-
-    def __init__(self, records: Sequence[SweepRecord], winners: Collection[str]) -> None:
-        self._ratios = relative_times(records, hopeless=True)
-        self._tried = originals(records)
-        self.best = best_by_payload(records)
-        self.best_ns = next(iter(self.best.values()))[1] if len(self.best) == 1 else None
-        self.worst = max(self._ratios.values(), default=1.0)
-        self._framed = winners or {key for key, _ in self.best.values()}
-
-    def cell(self, record: SweepRecord, row: int, column: int) -> Cell:
-        ratio = self._ratios.get(record.key)
-        is_framed = record.key in self._framed
-        if ratio is None:
-            status = self._tried[record.key].status  # a program equal to one that failed fails alike
-            return Cell(row, column, status, MARKS.get(status, "?"), None, is_framed)
-        scale = math.log(self.worst) or 1.0
-        # A hopeless one was run once: its number is rough.
-        text = f"≈{_number(ratio)}" if record.status == "stopped-early" else _number(ratio)
-        level = min(max(1 - math.log(ratio) / scale, 0.0), 1.0)
-        return Cell(row, column, record.status, text, level, is_framed)
+def _cell(
+    record: SweepRecord,
+    row: int,
+    column: int,
+    framed: bool,
+    tried: SweepRecord,
+    ratio: float | None,
+    worst: float,
+) -> Cell:
+    if ratio is None:  # a program equal to one that failed fails alike
+        return Cell(row, column, tried.status, MARKS.get(tried.status, "?"), None, framed)
+    # A hopeless one was run once: its number is rough.
+    text = f"≈{_number(ratio)}" if record.status == "stopped-early" else _number(ratio)
+    level = min(max(1 - math.log(ratio) / (math.log(worst) or 1.0), 0.0), 1.0)
+    return Cell(row, column, record.status, text, level, framed)
 
 
 def _number(ratio: float) -> str:
@@ -421,14 +427,13 @@ class History:
 
     Attributes:
         best: The best so far after each variant, as (variants tried, multiple), from the first that was timed.
-        seconds: How long it took from the first variant to the start of the last.
+        timed: Variants, as (number, multiple).
     """
 
     best: tuple[tuple[int, float], ...]
     timed: tuple[tuple[int, float], ...]
     failed: tuple[int, ...]
     best_ns: int | None
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,17 +448,22 @@ class StatusBar:
 
 
 def sweep_history(records: Sequence[SweepRecord]) -> History:
-    """Return what to draw of the course of a sweep."""
-    steps = best_so_far(records)
-    tried = originals(records)
-    best_ns = steps[-1].best_ns if steps else None
-    least = best_ns or 1
+    """Return what to draw of the course of a sweep, in the order in which variants were started."""
+    times, tried = median_times(records), originals(records)
+    ordered = sorted(records, key=lambda r: r.started)
+    timed: list[tuple[int, int]] = []
+    best: list[tuple[int, int]] = []
+    for number, record in enumerate(ordered, 1):
+        if (time := times.get(record.key)) is not None:
+            timed.append((number, time))
+        if timed:
+            best.append((number, min(ns for _, ns in (timed[-1], *best[-1:]))))
+    least = best[-1][1] if best else 1
     return History(
-        best=tuple((s.tried, s.best_ns / least) for s in steps if s.best_ns is not None),
-        timed=tuple((s.tried, s.time_ns / least) for s in steps if s.time_ns is not None),
-        failed=tuple(s.tried for s in steps if tried[s.record.key].status in FAILED),
-        best_ns=best_ns,
-        seconds=steps[-1].seconds if steps else 0.0,
+        best=tuple((i, ns / least) for i, ns in best),
+        timed=tuple((i, ns / least) for i, ns in timed),
+        failed=tuple(i for i, r in enumerate(ordered, 1) if tried[r.key].status in FAILED),
+        best_ns=least if best else None,
     )
 
 
@@ -489,13 +499,15 @@ def draw_history(history: History) -> Figure:
 
 
 def status_bars(records: Sequence[SweepRecord]) -> tuple[StatusBar, ...]:
-    """Return how many variants had each status that occurred, with what most of them said."""
+    """Return how many variants had each status that occurred, with their most frequent message."""
     bars = []
-    for found in count_statuses(records):
-        said = found.messages[0][0].partition("\n")[0] if found.messages else ""
-        mark = MARKS.get(found.status, "")
-        text = textwrap.shorten(said, _LABEL_WIDTH, placeholder=" …")
-        bars.append(StatusBar(found.status, mark, found.count, text, found.status in FAILED))
+    for status in SWEEP_STATUSES:
+        own = [r for r in records if r.status == status]
+        if not own:
+            continue
+        said = Counter(r.message for r in own if r.message).most_common(1)
+        text = textwrap.shorten(said[0][0].partition("\n")[0] if said else "", _LABEL_WIDTH, placeholder=" …")
+        bars.append(StatusBar(status, MARKS.get(status, ""), len(own), text, status in FAILED))
     return tuple(bars)
 
 

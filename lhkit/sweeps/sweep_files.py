@@ -29,15 +29,6 @@ from lhkit.worker.user_folders import state_folder
 if TYPE_CHECKING:
     import pandas as pd
 
-# The records of a sweep as a pandas frame.
-
-
-def payloads_frame(result: SweepResult) -> pd.DataFrame:
-    """Return the table from payload to knobs; see `SweepResult.by_payload`."""
-    import pandas as pd
-
-    return pd.DataFrame(payload_rows(result))
-
 
 def frame_of_records(records: Iterable[SweepRecord]) -> pd.DataFrame:
     """Return a row a variant: a column a knob, status, times in ns, and what else a record holds.
@@ -100,20 +91,7 @@ def _stem(source: str) -> str:
 
 def store_frame(path: PathLike) -> pd.DataFrame:
     """Return the records of a store as a pandas frame, a row a variant."""
-    return frame_of_records(_read(path).records())
-
-
-def export_store(path: PathLike, target: PathLike) -> None:
-    """Write the records of a store as a table: CSV, or Parquet where the name ends in ``.parquet``."""
-    check_table(target)
-    _write_frame(store_frame(path), Path(target))
-
-
-def save_result(result: SweepResult, path: PathLike) -> Path:
-    """Write a row a variant; see `SweepResult.save`."""
-    check_table(path)
-    _write_frame(result.to_frame(), Path(path))
-    return Path(path)
+    return frame_of_records(Store(path, read_only=True).records())
 
 
 def check_table(path: PathLike) -> None:
@@ -126,7 +104,10 @@ def check_table(path: PathLike) -> None:
         raise usage_error("Parquet needs pyarrow, which is not installed", advice)
 
 
-def _write_frame(frame: pd.DataFrame, target: Path) -> None:
+def save_frame(frame: pd.DataFrame, path: PathLike) -> Path:
+    """Write a frame as CSV, or as Parquet where the name ends in ``.parquet``."""
+    check_table(path)
+    target = Path(path)
     try:
         if target.suffix == ".csv":
             frame.to_csv(target, index=False)
@@ -134,6 +115,7 @@ def _write_frame(frame: pd.DataFrame, target: Path) -> None:
             frame.to_parquet(target, index=False)
     except OSError as error:
         raise usage_error(f"{target} cannot be written: {error.strerror or error}") from None
+    return target
 
 
 def save_by_payload(result: SweepResult, path: PathLike) -> Path:
@@ -169,15 +151,11 @@ def load_records(path: PathLike) -> list[SweepRecord]:
     with contextlib.suppress(OSError):
         content = read_bytes(path)
     if not content.startswith(b"["):
-        return _read(path).records()
+        return Store(path, read_only=True).records()
     try:
         return [record_from_json(each) for each in parse_json(content)]
     except ValueError as error:
         raise usage_error(f"{path} is a damaged file of records: {error}") from None
-
-
-def _read(path: PathLike) -> Store:
-    return Store(path, read_only=True)
 
 
 # The normal quantile of a 99 % interval, as in `lhkit.bench.run_comparison`.

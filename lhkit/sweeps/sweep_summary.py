@@ -6,10 +6,10 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue
+from lhkit.sweeps.axes import PAYLOAD_AXIS
 from lhkit.sweeps.confirmation import Knobs
 from lhkit.sweeps.variant_record import (
     SWEEP_STATUSES,
@@ -23,39 +23,8 @@ from lhkit.sweeps.variant_record import (
     originals,
 )
 
-# The axis of a sweep whose values are payloads.
-PAYLOAD_AXIS = "payload"
 # From here on a status says how a variant failed.
 FAILED: tuple[SweepStatus, ...] = SWEEP_STATUSES[SWEEP_STATUSES.index("invalid-config") :]
-
-
-@dataclass(frozen=True, slots=True)
-class BestSoFar:
-    """The state of a sweep after one of its variants.
-
-    Attributes:
-        seconds: Time since the first one was started.
-    """
-
-    tried: int
-    seconds: float
-    record: SweepRecord
-    time_ns: int | None
-    best: SweepRecord | None
-    best_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class StatusCount:
-    """The number of variants with a status.
-
-    Attributes:
-        messages: What they said, each message once with its count, the most frequent first.
-    """
-
-    status: SweepStatus
-    count: int
-    messages: tuple[tuple[str, int], ...]
 
 
 def median_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> dict[str, int]:
@@ -86,41 +55,6 @@ def best_by_payload(records: Sequence[SweepRecord]) -> dict[KnobValue | None, tu
     return found
 
 
-def best_so_far(records: Sequence[SweepRecord]) -> tuple[BestSoFar, ...]:
-    """Return the state of a sweep after each of its variants, in the order in which they were tried."""
-    from datetime import datetime
-
-    times = median_times(records)
-    found: list[BestSoFar] = []
-    best: SweepRecord | None = None
-    ordered = sorted(records, key=lambda r: r.started)
-    starts = [datetime.fromisoformat(r.started) for r in ordered]
-    for i, record in enumerate(ordered):
-        time_ns = times.get(record.key)
-        if time_ns is not None and (best is None or time_ns < times[best.key]):
-            best = record
-        seconds = (starts[i] - starts[0]).total_seconds()
-        best_ns = times[best.key] if best else None
-        found.append(BestSoFar(i + 1, seconds, record, time_ns, best, best_ns))
-    return tuple(found)
-
-
-def count_statuses(records: Sequence[SweepRecord]) -> tuple[StatusCount, ...]:
-    """Return how many variants had each status that occurred, in the order of the contract."""
-    messages: dict[SweepStatus, dict[str, int]] = {}
-    counts: dict[SweepStatus, int] = defaultdict(int)
-    for record in records:
-        counts[record.status] += 1
-        said = messages.setdefault(record.status, {})
-        if record.message:
-            said[record.message] = said.get(record.message, 0) + 1
-    return tuple(
-        StatusCount(status, counts[status], tuple(sorted(messages[status].items(), key=lambda m: -m[1])))
-        for status in SWEEP_STATUSES
-        if status in counts
-    )
-
-
 def knob_values(records: Sequence[SweepRecord]) -> dict[str, tuple[KnobValue, ...]]:
     """Return the values of each knob that occur: numbers in order, others as they came."""
     found: dict[str, list[KnobValue]] = {}
@@ -145,19 +79,17 @@ def varied_knobs(records: Sequence[SweepRecord]) -> tuple[str, ...]:
 # Sweeps over several payloads: the best for each, one choice for all, and its regret.
 
 
-def best_per_payload(
-    records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS
-) -> dict[KnobValue, tuple[Knobs, int]]:
+def best_per_payload(records: Sequence[SweepRecord]) -> dict[KnobValue, tuple[Knobs, int]]:
     """Return for each payload the knobs of its best variant, and its median time in ns."""
     return {
         payload: min(choices.items(), key=lambda choice: choice[1])
-        for payload, choices in _times(records, axis).items()
+        for payload, choices in _times(records).items()
     }
 
 
-def rank_choices(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) -> tuple[Choice, ...]:
+def rank_choices(records: Sequence[SweepRecord]) -> tuple[Choice, ...]:
     """Return the choices that were timed on every payload, the least mean regret first."""
-    times = _times(records, axis)
+    times = _times(records)
     best = {payload: min(choices.values()) for payload, choices in times.items()}
     common = [k for k in next(iter(times.values())) if all(k in choices for choices in times.values())]
     if not common:
@@ -170,11 +102,6 @@ def rank_choices(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) ->
         regrets = tuple((payload, ratio - 1) for payload, ratio in ratios.items())
         ranked.append(Choice(knobs, tuple(own.items()), regrets, mean - 1))
     return tuple(sorted(ranked, key=lambda c: c.mean_regret))
-
-
-def choices_of(result: SweepResult) -> tuple[Choice, ...]:
-    """Return the choices of a sweep; see `SweepResult.choices`."""
-    return rank_choices(result.records)
 
 
 def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None]]:
@@ -193,7 +120,7 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     signatures = dict(result.signatures)
     knobs_of = {r.key: tuple(k for k in r.knobs if k[0] != PAYLOAD_AXIS) for r in records}
     rows: list[dict[str, KnobValue | float | None]] = []
-    times = _times(records, PAYLOAD_AXIS)
+    times = _times(records)
     for payload, (knobs, _) in best_per_payload(records).items():
         confirmation = found.get(str(payload))
         is_settled = confirmation is not None and (confirmation.winner_key or confirmation.is_settled)
@@ -211,16 +138,17 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     return rows
 
 
-def _times(records: Sequence[SweepRecord], axis: str) -> dict[KnobValue, dict[Knobs, int]]:
+def _times(records: Sequence[SweepRecord]) -> dict[KnobValue, dict[Knobs, int]]:
     """Return the median time of each choice, by payload."""
     times = median_times(records)
     found: dict[KnobValue, dict[Knobs, int]] = defaultdict(dict)
     for record in records:
         values = record.values
-        if axis in values and record.key in times:
-            found[values[axis]][tuple(k for k in record.knobs if k[0] != axis)] = times[record.key]
+        if PAYLOAD_AXIS in values and record.key in times:
+            knobs = tuple(k for k in record.knobs if k[0] != PAYLOAD_AXIS)
+            found[values[PAYLOAD_AXIS]][knobs] = times[record.key]
     if not found:
-        raise usage_error(f"no variant that was timed has an axis {axis!r}")
+        raise usage_error(f"no variant that was timed has an axis {PAYLOAD_AXIS!r}")
     return dict(found)
 
 

@@ -10,6 +10,7 @@ from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.model.errors import UsageError
+from lhkit.sweeps.axes import PAYLOAD_AXIS
 from lhkit.sweeps.confirmation import Confirmation, describe_confirmation
 from lhkit.sweeps.sweep_charts import (
     can_be_mapped,
@@ -22,7 +23,7 @@ from lhkit.sweeps.sweep_charts import (
     status_bars,
     sweep_history,
 )
-from lhkit.sweeps.sweep_summary import PAYLOAD_AXIS, choices_of, payload_rows, varied_knobs
+from lhkit.sweeps.sweep_summary import payload_rows, rank_choices, varied_knobs
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult, best_of
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _payload_table(result: SweepResult) -> Table:
 def _choice_lines(result: SweepResult) -> list[str]:
     """Return which one choice is best for several payloads, and what it costs."""
     try:
-        choice = choices_of(result)[0]
+        choice = rank_choices(result.records)[0]
     except UsageError:
         return []
     knobs = ", ".join(f"{name} = {value}" for name, value in choice.knobs)

@@ -178,9 +178,9 @@ class SweepResult(Printable):
         Raises:
             UsageError: A name that ends otherwise, no pyarrow for Parquet, or a file that cannot be written.
         """
-        from lhkit.sweeps.sweep_files import save_result
+        from lhkit.sweeps.sweep_files import save_frame
 
-        return save_result(self, path)
+        return save_frame(self.to_frame(), path)
 
     @public
     def choices(self) -> tuple[Choice, ...]:
@@ -203,9 +203,11 @@ class SweepResult(Printable):
         Raises:
             UsageError: There were not several payloads, or no variant was timed.
         """
-        from lhkit.sweeps.sweep_files import payloads_frame
+        import pandas as pd
 
-        return payloads_frame(self)
+        from lhkit.sweeps.sweep_summary import payload_rows
+
+        return pd.DataFrame(payload_rows(self))
 
     @public
     def save_by_payload(self, path: str | os.PathLike[str]) -> Path:
