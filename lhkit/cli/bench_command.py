@@ -44,10 +44,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Options of ``lhkit bench`` that apply to the suite too.
-_SHARED = frozenset(
-    ("payload", "schedules", "json_file", "target", "rounds", "seconds", "seed", "timeout", "memory")
-)
-_OWN = frozenset(("is_suite", "rivals", "is_quick", "html_file", "table_file"))
+_SHARED = ("payload", "schedules", "json_file", "target", "rounds", "seconds", "seed", "timeout", "memory")
+# Options of the suite alone: whether it is asked for, then the fields of `SuiteAsked`.
+_OWN = ("is_suite", "rivals", "is_quick", "html_file", "table_file")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,19 +81,12 @@ def suite_options(function: F) -> F:
     @click.option("--html", "html_file", metavar="FILE", help="Save a page with the plots (with --suite).")
     @click.option("--table", "table_file", metavar="FILE", help="Your own families, as TOML (with --suite).")
     @functools.wraps(function)
-    def with_suite(
-        *args: Any,
-        is_suite: bool,
-        rivals: tuple[str, ...],
-        is_quick: bool,
-        html_file: str | None,
-        table_file: str | None,
-        **options: Any,
-    ) -> Any:
+    def with_suite(*args: Any, **options: Any) -> Any:
         given = _given_options()
-        if not is_suite and given & _OWN:
+        is_suite, rivals, is_quick, html_file, table_file = (options.pop(name) for name in _OWN)
+        if not is_suite and given.intersection(_OWN):
             raise usage_error("--rival, --quick, --html and --table go with --suite")
-        if is_suite and (others := given - _OWN - _SHARED):
+        if is_suite and (others := given.difference(_OWN, _SHARED)):
             raise usage_error(f"--suite does not go with {', '.join(sorted(map(_spelled, others)))}")
         seconds = options["seconds"] if "seconds" in given else None
         asked = SuiteAsked(rivals, is_quick, html_file, table_file, seconds) if is_suite else None
@@ -113,48 +105,6 @@ def _given_options() -> frozenset[str]:
 def _spelled(name: str) -> str:
     command = click.get_current_context().command
     return next((p.opts[-1] for p in command.params if p.name == name and p.opts), name)
-
-
-def measuring_options(function: F) -> F:
-    """Add the options that `lhkit.measure` takes under the same names."""
-    for option in (
-        click.option(
-            "--seed", type=SEED, default=0, show_default=True, help="Seed of the order and the arguments."
-        ),
-        click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core."),
-        click.option(
-            "--alignment",
-            "alignment_bytes",
-            type=click.IntRange(min=1),
-            default=64,
-            show_default=True,
-            metavar="BYTES",
-            help="Start buffers at odd multiples of this power of two (4 is misaligned for vectors).",
-        ),
-        click.option(
-            "--cache",
-            type=click.Choice(["warm", "cold"]),
-            default="warm",
-            show_default=True,
-            help="Find data in the caches, or empty them before each call.",
-        ),
-        click.option(
-            "--seconds",
-            type=POSITIVE_NUMBER,
-            default=DEFAULT_SECONDS,
-            show_default=True,
-            help="Sampling time, shared by the entries.",
-        ),
-        click.option(
-            "--rounds",
-            type=click.IntRange(min=1),
-            default=DEFAULT_ROUNDS,
-            show_default=True,
-            help="Limit on the samples of each entry.",
-        ),
-    ):
-        function = option(function)
-    return function
 
 
 def measure_with_bar(kernels: Mapping[str, Kernel], *, rounds: int, **options: Any) -> Comparison:
@@ -185,13 +135,39 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
     "--threads",
     type=click.IntRange(min=1),
     default=1,
-    show_default=True,
     help="Threads of the reference's libraries; more than one needs --no-pin to be of use. Kernels have the"
     " knob threads of their schedules: --set threads=2.",
 )
 @json_option("all samples")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")
-@measuring_options
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=DEFAULT_ROUNDS,
+    help="Limit on the samples of each entry.",
+)
+@click.option(
+    "--seconds",
+    type=POSITIVE_NUMBER,
+    default=DEFAULT_SECONDS,
+    help="Sampling time, shared by the entries.",
+)
+@click.option(
+    "--cache",
+    type=click.Choice(["warm", "cold"]),
+    default="warm",
+    help="Find data in the caches, or empty them before each call.",
+)
+@click.option(
+    "--alignment",
+    "alignment_bytes",
+    type=click.IntRange(min=1),
+    default=64,
+    metavar="BYTES",
+    help="Start buffers at odd multiples of this power of two (4 is misaligned for vectors).",
+)
+@click.option("--pin/--no-pin", default=True, help="Stay on one core.")
+@click.option("--seed", type=SEED, default=0, help="Seed of the order and the arguments.")
 @schedule_options
 @microkernel_option
 @limit_options

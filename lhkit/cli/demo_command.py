@@ -55,14 +55,12 @@ _SUMMARY = (
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("demo"),
-    show_default=True,
     help="Folder for the CSV, the plots and the page.",
 )
 @click.option(
     "--rounds",
     type=click.IntRange(min=2),
     default=11,
-    show_default=True,
     help="Limit on the samples of each entry.",
 )
 @limit_options

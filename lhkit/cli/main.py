@@ -73,7 +73,7 @@ class _LazyGroup(click.Group):
             formatter.write_dl(sorted(_COMMANDS.items()))
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(package_name="lhkit")
 def program() -> None:
     """Explore schedules of MLIR's Transform dialect.

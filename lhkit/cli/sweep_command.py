@@ -132,7 +132,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     help="Sweep this payload too: best knobs for each, and one choice for all with its regret.",
 )
 @click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Skip variants that violate this.")
-@click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid", show_default=True)
+@click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid")
 @click.option(
     "--budget",
     type=click.IntRange(min=1),
@@ -147,24 +147,21 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     "--executor",
     metavar="WHERE",
     default="local",
-    show_default=True,
     help="Executor: local, dask (a cluster on this machine) or dask:ADDRESS (of a scheduler).",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the order and the arguments.")
+@click.option("--seed", type=SEED, default=0, help="Seed of the order and the arguments.")
 @function_option
-@click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core.")
+@click.option("--pin/--no-pin", default=True, help="Stay on one core.")
 @click.option(
     "--confirm/--no-confirm",
     "is_confirmed",
     default=True,
-    show_default=True,
     help="Time the best few again, side by side in fresh processes, until one wins or there is no difference.",
 )
 @click.option(
     "--confirm-seconds",
     type=POSITIVE_NUMBER,
     default=CONFIRM_SECONDS,
-    show_default=True,
     help="Time limit of the confirmation.",
 )
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")

@@ -120,14 +120,11 @@ def heat_map(
     for value in known[by] if by else (None,):
         chosen = [r for r in records if not by or r.values[by] == value]
         cells = [
-            _cell(
-                r,
+            Cell(
                 _place(known, y, r),
                 _place(known, x, r),
+                *_shown(r, tried[r.key], ratios, worst),
                 r.key in framed,
-                tried[r.key],
-                ratios.get(r.key),
-                worst,
             )
             for r in chosen
         ]
@@ -151,21 +148,16 @@ def _place(known: Mapping[str, Sequence[KnobValue]], name: str, record: SweepRec
     return list(known[name]).index(record.values[name]) if name else 0
 
 
-def _cell(
-    record: SweepRecord,
-    row: int,
-    column: int,
-    framed: bool,
-    tried: SweepRecord,
-    ratio: float | None,
-    worst: float,
-) -> Cell:
-    if ratio is None:  # a program equal to one that failed fails alike
-        return Cell(row, column, tried.status, MARKS.get(tried.status, "?"), None, framed)
+def _shown(
+    record: SweepRecord, tried: SweepRecord, ratios: Mapping[str, float], worst: float
+) -> tuple[SweepStatus, str, float | None]:
+    """Return status, text and level of a cell."""
+    if record.key not in ratios:  # a program equal to one that failed fails alike
+        return tried.status, MARKS.get(tried.status, "?"), None
+    ratio = ratios[record.key]
     # A hopeless one was run once: its number is rough.
     text = f"≈{_number(ratio)}" if record.status == "stopped-early" else _number(ratio)
-    level = min(max(1 - math.log(ratio) / (math.log(worst) or 1.0), 0.0), 1.0)
-    return Cell(row, column, record.status, text, level, framed)
+    return record.status, text, min(max(1 - math.log(ratio) / (math.log(worst) or 1.0), 0.0), 1.0)
 
 
 def _number(ratio: float) -> str:
