@@ -96,7 +96,6 @@ def suite_options(function: F) -> F:
 
 
 def _given_options() -> frozenset[str]:
-    """Return the names of the options that were given explicitly."""
     context = click.get_current_context()
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return frozenset(name for name, source in sources.items() if source is ParameterSource.COMMANDLINE)

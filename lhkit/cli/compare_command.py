@@ -55,7 +55,6 @@ def command(first: str, second: str, fail_below: float | None, across_environmen
 
 
 def _are_suites(first: str, second: str) -> bool:
-    """Return whether both files are runs of the suite."""
     if is_sweep_file(Path(first)) or is_sweep_file(Path(second)):
         return False  # load_bench reports what is wrong
     are_suites = []

@@ -115,9 +115,8 @@ def _write(
     heat = draw_knobs(found)
     write_text(out / "sweep.svg", figure_svg(heat))
     write_file(out / "sweep.png", figure_png(heat))
-    swept = ("sweep.jsonl", "sweep.csv", "sweep.svg", "sweep.png")
-    pages = [file for _, file in traces]
-    return [out / name for name in ("samples.csv", "speed.svg", "speed.png", *swept, "index.html", *pages)]
+    names = ["samples.csv", "speed.svg", "speed.png", "sweep.jsonl", "sweep.csv", "sweep.svg", "sweep.png"]
+    return [out / name for name in (*names, "index.html", *(file for _, file in traces))]
 
 
 def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
@@ -162,7 +161,6 @@ def _swept_words(found: SweepResult) -> str:
 
 
 def _longer_sweep(out: Path, found: SweepResult) -> str:
-    """Return the command that resumes the demo's sweep."""
     knobs = [f"--knob {name}={','.join(map(str, values))}" for name, values in found.axes]
     store = shlex.quote(str(out / "sweep.jsonl"))
     words = ["lhkit sweep", _PAYLOAD, _SCHEDULES[_SWEPT], *knobs, "--store", store]

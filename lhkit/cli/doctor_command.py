@@ -52,7 +52,6 @@ class Finding:
 
 
 def _tried(what: str, attempt: Callable[[], Finding], mend: str = "") -> Finding:
-    """Return what an attempt found, or the failure that it raised."""
     try:
         return attempt()
     except LhkitError as error:
@@ -185,7 +184,6 @@ def _bindings() -> list[Finding]:
 
 
 def _age(version: str) -> list[Finding]:
-    """Return a warning for bindings newer than the tested ones."""
     if not newer_than_tried(version):
         return []
     said = f"newer than {NEWEST_TRIED}, the newest that lhkit was tried with: results may differ"
@@ -193,7 +191,6 @@ def _age(version: str) -> list[Finding]:
 
 
 def _sandbox() -> list[Finding]:
-    """Return what the sandbox forbids, as the worker measured it."""
     try:
         answer = shared_worker().request("defences", {}).header
     except LhkitError as error:
@@ -209,7 +206,6 @@ def _sandbox() -> list[Finding]:
 
 
 def _openmp(library: str | None) -> Finding:
-    """Return the thread counts of kernels."""
     if library is None:
         return Finding("threads of a kernel", "1", None, "pip install 'lhkit[openmp]'")
     return Finding("threads of a kernel", f"up to {available_cores()}, by the knob {THREADS_KNOB} ({library})")

@@ -154,7 +154,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
 @click.option("--pin/--no-pin", default=True, help="Stay on one core.")
 @click.option(
     "--confirm/--no-confirm",
-    "is_confirmed",
+    "confirm",
     default=True,
     help="Time the best few again, side by side in fresh processes, until one wins or there is no difference.",
 )
@@ -178,13 +178,7 @@ def command(
     schedule: str,
     narrowed: tuple[str, ...],
     also: tuple[str, ...],
-    constraints: tuple[str, ...],
-    budget: int | None,
-    seconds: float | None,
-    known: tuple[str, ...],
     fresh: bool,
-    is_confirmed: bool,
-    confirm_seconds: float,
     best_file: str | None,
     table: str | None,
     by_payload: str | None,
@@ -206,11 +200,14 @@ def command(
     try:
         loaded = _load_payloads((payload, *also), worker, by_payload)
         scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
-        variant_limits = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
-        asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
-        asked |= {"seconds": seconds, "resume": not fresh, "known": known}
-        asked |= {"confirm": is_confirmed, "confirm_seconds": confirm_seconds}
-        found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)
+        most = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
+        asked: dict[str, Any] = {
+            "knobs": knobs,
+            "worker": worker,
+            "limits": most,
+            "resume": not fresh,
+        }
+        found = prepare_sweep(loaded, scheduled, **asked, **options)
         say(f"lhkit: records are kept in {found.store_path}", err=True)
         if options["store"] is None and (note := homeless_note()):
             say(f"lhkit: {note}", err=True)
@@ -239,7 +236,6 @@ def command(
 def _load_payloads(
     paths: Sequence[str], worker: Worker, by_payload: str | None
 ) -> Payload | dict[str, Payload]:
-    """Return the payload, or several by the stems of their files."""
     if by_payload is not None and (len(paths) == 1 or PurePath(by_payload).suffix not in (".csv", ".json")):
         raise usage_error(
             f"--by-payload {by_payload}", "It needs --also, and a name that ends in .csv or .json."

@@ -25,7 +25,6 @@
 - ``strategy_replay``: Replay of strategies on a stored grid, without running a variant.
 - ``sweep_table``: The result of a sweep as tables and lines of text.
 - ``sweep_board``: Live board of a running sweep in a notebook: progress, best so far, heat map, stop button.
-- ``best_schedule``: The winner of a sweep, its confirmation, and its schedule as portable text.
 - ``strategies/``: Strategies: in which order the points of a space are tried.
 - ``sweep_charts``: Charts of a sweep: heat maps, parallel coordinates, history, and counts of outcomes.
 """

@@ -105,9 +105,6 @@ def payload_axis(payloads: Mapping[str, Payload], function: str | None) -> Axis:
     )
 
 
-# Axes of knobs: all values that a knob allows, or those of an argument.
-
-
 Narrowing = str | KnobValue | Sequence[KnobValue]
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"

@@ -69,19 +69,17 @@ def as_constraint(given: str | Predicate | Requirement | Constraint, known: Coll
     if isinstance(given, Constraint):
         return _checked(given, known)
     if isinstance(given, Requirement):
-        return from_expression(given.expression, at=given.at)
+        return from_expression(given.expression, given.at)
     if isinstance(given, str):
         at = Span("<constraint>", 1, 1)
         parsed = parse_expression(given, known, owner="the space", at=at, source=given)
-        return from_expression(parsed, at=at, text=given)
+        return from_expression(parsed, at, given)
     if callable(given):
         return _checked(_from_function(given, known), known)
     raise usage_error(f"{given!r} is no constraint", "Give an expression as text, or a function of knobs.")
 
 
-def from_expression(
-    expression: Expression, *, sentence: str | None = None, at: Span | None = None, text: str = ""
-) -> Constraint:
+def from_expression(expression: Expression, at: Span | None, text: str = "") -> Constraint:
     """Return the constraint that an expression is true."""
 
     def predicate(**values: KnobValue) -> bool:
@@ -90,7 +88,7 @@ def from_expression(
         except ValueError as error:
             raise _NoValueError(str(error)) from None
 
-    return Constraint(sentence or expression.text, expression.names, predicate, at, text)
+    return Constraint(expression.text, expression.names, predicate, at, text)
 
 
 def _from_function(function: Predicate, known: Collection[str]) -> Constraint:

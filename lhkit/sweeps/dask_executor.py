@@ -34,9 +34,6 @@ from lhkit.worker.framing import Question
 from lhkit.worker.limits import Limits
 from lhkit.worker.temp_folders import temporary_folder
 
-# The Dask cluster of a sweep: connection or start, version check, and probing of its machines.
-
-
 _START_SECONDS = 60
 _CONNECT_SECONDS = 10
 _END_SECONDS = 20
@@ -60,12 +57,6 @@ class DaskCluster:
 
     Without an address the cluster is in this process and speaks to no other: Dask has no authentication, so
     anyone who reaches a port of its scheduler or workers can run code there.
-
-    Args:
-        address: Of the scheduler, or None.
-
-    Attributes:
-        client: Dask's client.
     """
 
     def __init__(self, address: str | None) -> None:
@@ -236,8 +227,6 @@ class DaskExecutor:
 
     Attributes:
         environment: Hash of the machines that take part: this one if the cluster has such, else the most.
-        capacity: How many machines take part.
-        is_like_here: Whether this machine is of their kind.
     """
 
     def __init__(
@@ -353,8 +342,6 @@ def _described(trial: Trial, answer: Answer, subject: Subject) -> Trial:
     write_places(subject, answer.results)
     return replace(trial, message=subject.difference(answer.shapes))
 
-
-# Executors by name: ``local``, ``dask`` and ``dask:ADDRESS``.
 
 _LOCAL, _DASK = "local", "dask"
 

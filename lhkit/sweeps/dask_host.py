@@ -24,8 +24,6 @@ from lhkit.worker.shared_arrays import dtype_named
 from lhkit.worker.temp_folders import wait_for_lock
 from lhkit.worker.user_folders import machine_folder, open_private
 
-# Serialization of payloads for other machines, with the files of their arrays.
-
 
 @dataclass(frozen=True, slots=True)
 class PackedSubject:
@@ -117,9 +115,6 @@ class Setup:
 
     Attributes:
         sweep: Tells this sweep from others.
-        preparation: What the process of lhkit is asked first; see `Worker`.
-        describe: Returns the hash of machine, toolchain and pipeline.
-        limits: What one variant may take.
     """
 
     sweep: str
@@ -133,11 +128,8 @@ class Answer:
     """The answer of a machine.
 
     Attributes:
-        environment: Hash of the machine, its toolchain and pipeline.
         trial: What came of the variant, or None if it was not tried.
         failure: Why nothing can be tried there, or None.
-        shapes: Of a wrong result.
-        results: The bytes of a wrong result.
     """
 
     environment: str
@@ -202,16 +194,7 @@ def try_here(
     best_ns: float | None,
     known: frozenset[str] | None,
 ) -> Answer:
-    """Try a variant, if this machine is one whose times may be compared with those of the sweep.
-
-    Args:
-        setup: The sweep.
-        environment: Hash of what the machine has to be.
-        packed: The payload.
-        values: The value of every knob.
-        best_ns: Median time of the best variant so far.
-        known: Hashes of programs that need not be tried again; None: try every one.
-    """
+    """Try a variant, if this machine is one whose times may be compared with those of the sweep."""
     try:
         with _one_at_a_time():
             state = _host_state(setup)

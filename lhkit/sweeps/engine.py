@@ -150,7 +150,6 @@ class _Run:
                 await trial
 
     async def _fill(self, stop: asyncio.Event) -> None:
-        """Begin to try points until the executor has enough; known ones are done at once."""
         done_at_once = 0
         while len(self.trying) < self.executor.capacity and not stop.is_set():
             point = self.strategy.ask()

@@ -40,11 +40,6 @@ class Trial:
 
     Attributes:
         status: A status of records; ``same``: its program was tried before.
-        message: Why it failed, or None.
-        time_ns: Its times, or None.
-        compile_ns: Time from text to machine code, or None.
-        max_abs_error: The largest difference from the reference, or None.
-        ir_sha256: Hash of the scheduled payload, or None.
         spent_ns: How long each part took: ``apply``, ``compile``, ``verify``, ``time``.
     """
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import functools
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -20,13 +19,12 @@ from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
 from lhkit.sweeps.axes import PAYLOAD_AXIS, Narrowing
-from lhkit.sweeps.best_schedule import ConfirmationRun, Confirmer
 from lhkit.sweeps.confirmation import Confirmation, ConfirmingEvent
-from lhkit.sweeps.confirmation_run import confirm
+from lhkit.sweeps.confirmation_run import ConfirmationRun, Confirming, choose_contenders, confirm
 from lhkit.sweeps.dask_executor import check_executor, prepare_with_executor
 from lhkit.sweeps.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
 from lhkit.sweeps.executors import Executor, LocalExecutor
-from lhkit.sweeps.record_store import Store, merge_stores
+from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
 from lhkit.sweeps.space import Space, space_of
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.strategy import Strategy
@@ -80,15 +78,18 @@ class Sweep(Showable):
         self._winner: SweepRecord | None = None
         self._is_over = False
         self._is_of_this_machine = True
-        questions = None if options.worker is None else options.worker.preparation
-        self._confirmer = Confirmer(payloads, payload_axis, schedule, options, path, questions)
+        # What each process of a confirmation is asked first; None: what the session loaded.
+        self._preparation = None if options.worker is None else options.worker.preparation
 
     def start(self) -> None:
         """Begin; `lhkit.sweep` has done that."""
         others = [Store(path, read_only=True) for path in self._options.known]
         store = Store(self.store_path, sync=self._options.sync)
-        with _closed_on_error(store):
+        try:
             merge_stores(store, others)
+        except BaseException:
+            store.close()
+            raise
         run = self._run(store)
         try:
             loop = asyncio.get_running_loop()
@@ -152,7 +153,7 @@ class Sweep(Showable):
         try:
             if not self._is_of_this_machine:
                 raise usage_error("variants were tried on machines of another kind than this one")
-            names = [name for name in self._payloads if self._confirmer.contenders(self.records, name)]
+            names = [name for name in self._payloads if self._contenders(name)]
             for i, name in enumerate(names):
                 if stop.is_set():
                     break
@@ -174,7 +175,7 @@ class Sweep(Showable):
             loop.call_soon_threadsafe(self._send_confirming, event)
 
         resume = self._options.resume
-        confirming = self._confirmer.prepare(self.records, name, resume=resume, seconds=seconds, on_event=tell)
+        confirming = self._confirming(name, resume=resume, seconds=seconds, on_event=tell)
         self._take_confirmation(name, await confirm(confirming, stop))
 
     def _send_confirming(self, event: ConfirmingEvent) -> None:
@@ -241,6 +242,7 @@ class Sweep(Showable):
         if self._task is not None and self._task.done() and not self._task.cancelled():
             self._task.result()
         axes = tuple((axis.name, axis.values) for axis in self.space.axes)
+        functions = {name: p.function(self._options.function) for name, p in self._payloads.items()}
         return SweepResult(
             payloads=tuple(p.source for p in self._payloads.values()),
             schedule=self.schedule,
@@ -253,14 +255,7 @@ class Sweep(Showable):
             store=str(self.store_path),
             confirmations=tuple(self.confirmations.items()),
             unconfirmed=self.confirming_failure.message if self.confirming_failure else None,
-            signatures=self._signatures(),
-        )
-
-    def _signatures(self) -> tuple[tuple[str, str], ...]:
-        """Return what each payload takes."""
-        functions = {name: p.function(self._options.function) for name, p in self._payloads.items()}
-        return tuple(
-            (name, ", ".join(t.describe() for t in function.arguments)) for name, function in functions.items()
+            signatures=tuple((n, ", ".join(t.describe() for t in f.arguments)) for n, f in functions.items()),
         )
 
     def confirm(self, *, payload: str | None = None, resume: bool = False, **options: Any) -> ConfirmationRun:
@@ -285,10 +280,35 @@ class Sweep(Showable):
         if name is None or name not in self._payloads:
             advice = f"Say which: payload={', '.join(map(repr, self._payloads))}."
             raise usage_error("what is best for one payload may not be for another", advice)
-        confirming = self._confirmer.prepare(self.records, name, resume=resume, **options)
+        confirming = self._confirming(name, resume=resume, **options)
         run = ConfirmationRun(confirming, functools.partial(self._take_confirmation, name))
         run.start()
         return run
+
+    def _contenders(self, name: str) -> tuple[SweepRecord, ...]:
+        axis = self._payload_axis
+        return choose_contenders([r for r in self.records if axis is None or r.values[axis] == name])
+
+    def _confirming(self, name: str, **options: Any) -> Confirming:
+        how, contenders = self._options, self._contenders(name)
+        log = ConfirmationLog(log_path(self.store_path)) if contenders else None
+        try:
+            return Confirming(
+                self._payloads[name],
+                self.schedule,
+                contenders,
+                seed=how.seed,
+                arguments=how.arguments,
+                compiling={n: getattr(how, n) for n in ("function", "opt_level", "target", "microkernels")},
+                measuring={"pin": how.pin},
+                log=log,
+                preparation=self._preparation,
+                **options,
+            )
+        except BaseException:
+            if log is not None:
+                log.close()
+            raise
 
     def _take_confirmation(self, name: str, found: Confirmation) -> None:
         self.confirmations[name] = found
@@ -324,15 +344,6 @@ class Sweep(Showable):
 def _shown(record: SweepRecord) -> str:
     values = " ".join(f"{name}={value}" for name, value in record.knobs)
     return f"{values} at {record.time_ns.median / 1e3:.4g} µs" if record.time_ns else values
-
-
-@contextlib.contextmanager
-def _closed_on_error(store: Store) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        store.close()
-        raise
 
 
 async def _unless(stop: asyncio.Event, work: asyncio.Future[Any], executor: Executor) -> Any:

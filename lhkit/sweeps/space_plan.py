@@ -237,7 +237,6 @@ def _limited(fits: Fits) -> Fits:
 
 
 def _connected(count: int, scopes: Sequence[set[int]]) -> list[Places]:
-    """Return the connected components of axes, in the order of their first axes."""
     groups = [{i} for i in range(count)]
     for scope in scopes:
         joined = [g for g in groups if g & scope]
@@ -246,7 +245,6 @@ def _connected(count: int, scopes: Sequence[set[int]]) -> list[Places]:
 
 
 def _domains(axes: Sequence[Axis], alone: Sequence[Check]) -> tuple[Places, ...]:
-    """Return what constraints on one axis leave of each."""
     places = [UNBOUND] * len(axes)
     domains = []
     for i, axis in enumerate(axes):

@@ -217,5 +217,4 @@ def _ratio(name: str, before: SweepTime, after: SweepTime) -> RunRatio:
 
 
 def _error(time: SweepTime) -> float:
-    """Return the relative standard error of a median."""
     return _ERROR_OF_MEDIAN * time.mad / max(time.median, 1) / math.sqrt(time.runs)

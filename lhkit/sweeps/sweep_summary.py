@@ -76,9 +76,6 @@ def varied_knobs(records: Sequence[SweepRecord]) -> tuple[str, ...]:
     return tuple(name for name, values in knob_values(records).items() if len(values) > 1)
 
 
-# Sweeps over several payloads: the best for each, one choice for all, and its regret.
-
-
 def best_per_payload(records: Sequence[SweepRecord]) -> dict[KnobValue, tuple[Knobs, int]]:
     """Return for each payload the knobs of its best variant, and its median time in ns."""
     return {
@@ -179,7 +176,6 @@ def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
 
 
 def _is_grid(timed: Sequence[SweepRecord]) -> bool:
-    """Return whether every combination of values was timed, once."""
     names = varied_knobs(timed)
     values = knob_values(timed)
     points = {tuple(r.values[n] for n in names) for r in timed}
@@ -187,7 +183,6 @@ def _is_grid(timed: Sequence[SweepRecord]) -> bool:
 
 
 def _between(levels: Sequence[float], groups: Sequence[Sequence[int]]) -> float:
-    """Return the sum of squares between groups."""
     mean = statistics.fmean(levels)
     return sum(len(g) * (statistics.fmean(levels[i] for i in g) - mean) ** 2 for g in groups)
 
@@ -205,9 +200,6 @@ def _ranks(values: Sequence[float]) -> list[float]:
             ranks[i] = (start + end) / 2 + 1
         start = end + 1
     return ranks
-
-
-# Knobs that made no difference in a sweep.
 
 
 def knobs_without_effect(result: SweepResult) -> tuple[str, ...]:

@@ -83,7 +83,6 @@ def _payload_table(result: SweepResult) -> Table:
 
 
 def _choice_lines(result: SweepResult) -> list[str]:
-    """Return which one choice is best for several payloads, and what it costs."""
     try:
         choice = rank_choices(result.records)[0]
     except UsageError:
@@ -147,9 +146,6 @@ def _time_lines(result: SweepResult) -> list[str]:
 
 def _shown(record: SweepRecord) -> str:
     return " ".join(f"{name}={value}" for name, value in record.knobs) or "the only variant"
-
-
-# The result of a sweep as a MIME bundle: the table of the best, and the drawing that fits its knobs.
 
 
 def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from lhkit.model.errors import public
+from lhkit.model.errors import public, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Printable
@@ -167,9 +168,10 @@ class SweepResult(Printable):
         Raises:
             UsageError: No variant is ok, or something prevents the export.
         """
-        from lhkit.sweeps.best_schedule import best_schedule
-
-        return best_schedule(self)
+        if self.best is None:
+            raise usage_error("the sweep has no best variant", "No variant is ok; look at its failures.")
+        names = {knob.name for knob in self.schedule.knobs}
+        return self.schedule.with_knobs({n: v for n, v in self.best.knobs if n in names}).portable_text()
 
     @public
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -237,10 +239,7 @@ def record_to_json(record: SweepRecord) -> dict[str, Any]:
     """Return a record as JSON can hold it."""
     time = record.time_ns
     data = {name: getattr(record, name) for name in _FIELDS}
-    data["knobs"] = dict(record.knobs)
-    if time is not None:
-        data["time_ns"] = {"median": time.median, "min": time.min, "mad": time.mad, "runs": time.runs}
-    return data
+    return {**data, "knobs": dict(record.knobs), "time_ns": None if time is None else dataclasses.asdict(time)}
 
 
 def record_to_line(record: SweepRecord) -> str:

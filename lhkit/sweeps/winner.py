@@ -188,7 +188,6 @@ def _names(run: Comparison) -> set[str]:
 
 
 def _fastest(runs: Sequence[Comparison], alive: Sequence[str]) -> str:
-    """Return the fastest of those that are still sampled; of equal ones the first."""
     first = alive[0]
     return max(alive, key=lambda name: ratio_over_processes(runs, name, first).middle)
 

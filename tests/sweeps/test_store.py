@@ -78,7 +78,7 @@ def test_what_is_appended_is_there_when_opened_again(path):
     content = fill(path, 1, 2)
     assert content.count(b"\n") == 2
     with Store(path) as store:
-        assert len(store) == 2 and store.find("0" * 64) is None
+        assert len(store) == 2 and store.get("0" * 64) is None
         assert store.records() == [make_record(1), make_record(2)]
         store.append(make_record(2, status="stopped-early"))
         assert len(store) == 2

@@ -79,6 +79,11 @@ class Proposer(ABC):
     def learn(self, places: Places, cost: float | None) -> None:  # noqa: B027 - some orders need no costs
         """Take note of what a point costs; None where it failed."""
 
+    def start(self) -> Places | None:
+        """Return the point nearest to the defaults, or None if there is none or finding it takes too long."""
+        near = self.space.nearest()
+        return None if near is None else self.space.places_of(near)
+
     def is_new(self, places: Places) -> bool:
         """Return whether a point is valid and was not seen."""
         return places not in self.seen and self.space.plan.holds(places)
@@ -115,18 +120,12 @@ class Grid(Proposer):
         return next((places for places in self._points if places not in self.seen), None)
 
 
-# Random points without replacement, each set of them as likely as any other.
-
-
 class RandomOrder(Proposer):
     """Random points without replacement."""
 
     def propose(self) -> Places | None:
         """Return a random point."""
         return self.draw()
-
-
-# Latin hypercubes: the values of every axis are taken equally often.
 
 
 # So many combinations of the remaining values are tried.
