@@ -27,9 +27,6 @@ class ConfirmingEvent:
 
     Attributes:
         processes: How many are done, those of an interrupted run among them.
-        most: How many there will be at most.
-        contenders: Who is still in the race.
-        seconds: How long it may take, or None.
     """
 
     processes: int
@@ -51,17 +48,9 @@ class Confirmation(Printable):
     """The best few of a sweep and the baseline, timed again side by side in fresh processes.
 
     Attributes:
-        verdict: The winner, or that there is none.
-        knobs: The knobs of each contender, by its name.
-        keys: The key of each contender's record, by its name.
         speed_ups: How much faster the leader is than the baseline and the NumPy reference, where they are.
-        gflops: The leader's throughput, or None if its operations are not counted.
         of_peak: Its share of the core's FMA peak, as the same processes measured it, or None.
-        hot_loops: What bounds the leader, or None if it is not known.
-        end: How the run ended.
-        seconds: How long it took.
         runs: What was measured, a comparison a process.
-        problem: Why processes failed, or None.
         known: How many of the processes an earlier run, in whole or in part, had measured.
     """
 

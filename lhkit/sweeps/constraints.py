@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import itertools
 import math
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +27,6 @@ class Constraint:
 
     Attributes:
         sentence: What it demands, for messages: ``tile_m divides 512``.
-        predicate: Called with the values by name; true where they are allowed.
     """
 
     sentence: str
@@ -147,12 +148,7 @@ def divides(tile: Size, extent: Size) -> Constraint:
         tile: The knob.
         extent: The dimension's extent, a number or a name.
     """
-
-    def predicate(**values: int) -> bool:
-        size, whole = _value(tile, values), _value(extent, values)
-        return size == 0 or whole % size == 0
-
-    return Constraint(f"{tile} divides {extent}", _names(tile, extent), predicate)
+    return _of_sizes(f"{tile} divides {extent}", (tile, extent), lambda t, e: t == 0 or e % t == 0)
 
 
 def at_most(tile: Size, extent: Size) -> Constraint:
@@ -162,11 +158,7 @@ def at_most(tile: Size, extent: Size) -> Constraint:
         tile: The knob.
         extent: The dimension's extent, a number or a name.
     """
-
-    def predicate(**values: int) -> bool:
-        return _value(tile, values) <= _value(extent, values)
-
-    return Constraint(f"{tile} is at most {extent}", _names(tile, extent), predicate)
+    return _of_sizes(f"{tile} is at most {extent}", (tile, extent), operator.le)
 
 
 def fits_registers(
@@ -193,12 +185,12 @@ def fits_registers(
         raise usage_error(f"a vector of {vector_bits} bits holds no element of {element_bits} bits")
     there = registers if registers is not None else (32 if vector_bits >= 512 else 16)
 
-    def predicate(**values: int) -> bool:
-        vectors = -(-_value(columns, values) // lanes)
-        return _value(rows, values) * vectors + vectors + 1 <= there
+    def fits(height: int, width: int) -> bool:
+        vectors = -(-width // lanes)
+        return height * vectors + vectors + 1 <= there
 
     sentence = f"a tile of {rows}×{columns} with {lanes} elements a vector fits {there} vector registers"
-    return Constraint(sentence, _names(rows, columns), predicate)
+    return _of_sizes(sentence, (rows, columns), fits)
 
 
 def fits_cache(
@@ -221,31 +213,32 @@ def fits_cache(
     """
     if not parts:
         raise usage_error("a working set without parts fits every cache", "Give the extents of each array.")
-    capacity = capacity_bytes if capacity_bytes is not None else _capacity_bytes(level)
+    capacity = capacity_bytes
+    if capacity is None:
+        capacity = next((c.size_bytes for c in cache_levels() if c.name == f"L{level}"), None)
     if capacity is None:
         raise usage_error(
             f"this machine does not say how large its level {level} cache is", "Give capacity_bytes=…."
         )
 
-    def predicate(**values: int) -> bool:
-        elements = sum(math.prod(_value(size, values) for size in part) for part in parts)
+    def fits(*sizes: int) -> bool:
+        left = iter(sizes)
+        elements = sum(math.prod(itertools.islice(left, len(part))) for part in parts)
         return elements * element_bytes <= capacity
 
     shown = " + ".join("×".join(map(str, part)) for part in parts)
     sentence = f"({shown}) × {element_bytes} bytes fit the level {level} cache of {_in_units(capacity)}"
-    return Constraint(sentence, _names(*(size for part in parts for size in part)), predicate)
+    return _of_sizes(sentence, tuple(itertools.chain(*parts)), fits)
 
 
-def _capacity_bytes(level: int) -> int | None:
-    return next((c.size_bytes for c in cache_levels() if c.name == f"L{level}"), None)
+def _of_sizes(sentence: str, sizes: Sequence[Size], test: Callable[..., bool]) -> Constraint:
+    """Return the constraint that a test of some sizes is true; those that are text are names."""
+    names = tuple(dict.fromkeys(s for s in sizes if isinstance(s, str)))
 
+    def predicate(**values: int) -> bool:
+        return test(*(values[s] if isinstance(s, str) else s for s in sizes))
 
-def _names(*sizes: Size) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(s for s in sizes if isinstance(s, str)))
-
-
-def _value(size: Size, values: dict[str, int]) -> int:
-    return values[size] if isinstance(size, str) else size
+    return Constraint(sentence, names, predicate)
 
 
 def _in_units(count: int) -> str:

@@ -33,10 +33,6 @@ class SweepEvent:
     Attributes:
         record: The record of the variant; None in other events.
         is_known: True if it was in the store before.
-        done: How many variants are done.
-        total: How many there will be at most, or None.
-        best: The best variant so far, or None.
-        end: How the sweep ended; None before.
         confirming: How far the confirmation has come, in events of that.
     """
 

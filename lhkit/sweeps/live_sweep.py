@@ -29,7 +29,7 @@ from lhkit.sweeps.space import Space, space_of
 from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.strategy import Strategy
 from lhkit.sweeps.sweep_files import default_store
-from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, first_values, prepare_task
+from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, prepare_task
 from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult, best_of
 from lhkit.worker.client import Worker, own_worker
 from lhkit.worker.reproducer import typed_error
@@ -185,7 +185,7 @@ class Sweep(Showable):
             self._send(SweepEvent(None, False, done, self.total, self.best, confirming=event))
 
     def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, Executor | None]:
-        first = first_values(dict(next(self.space.points())), self._payload_axis)
+        first = {name: value for name, value in next(self.space.points()) if name != self._payload_axis}
         options = self._options
         what = (self._payloads, self.schedule, first, self._payload_axis, options, worker)
         target = code_target(options.target, self.schedule)
@@ -441,26 +441,16 @@ def prepare_sweep(
     except TypeError as error:
         raise usage_error(f"sweep: {error}") from None
     check_executor(how.executor)
-    payloads, axis = _payloads(payload, how.worker)
+    axis = PAYLOAD_AXIS if isinstance(payload, Mapping) else None
+    given = payload if isinstance(payload, Mapping) else {"": payload}
+    payloads = {name: as_payload(each, how.worker) for name, each in given.items()}
     loaded = as_schedule(schedule, how.worker, target=how.target)
     one_or_many = {"payloads": payloads} if axis else {"payload": payloads[""]}
     space = space_of(loaded, knobs=knobs, constraints=constraints, function=how.function, **one_or_many)
     if isinstance(strategy, str):
         strategy = make_strategy(strategy, space, seed=how.seed, budget=budget)
     path = Path(store) if store is not None else default_store(payloads, loaded)
-    return Sweep(payloads, axis, loaded, space, strategy, how, path=path, total=_total(space, budget))
-
-
-def _payloads(
-    given: PayloadLike | Mapping[str, PayloadLike], worker: Worker | None
-) -> tuple[dict[str, Payload], str | None]:
-    if not isinstance(given, Mapping):
-        return {"": as_payload(given, worker)}, None
-    return {name: as_payload(each, worker) for name, each in given.items()}, PAYLOAD_AXIS
-
-
-def _total(space: Space, budget: int | None) -> int | None:
     count = space.count()
-    if not count.is_exact:
-        return budget
-    return int(count) if budget is None else min(budget, int(count))
+    if count.is_exact:
+        budget = int(count) if budget is None else min(budget, int(count))
+    return Sweep(payloads, axis, loaded, space, strategy, how, path=path, total=budget)

@@ -30,13 +30,9 @@ class ReplayRow:
     """The result of replaying one strategy.
 
     Attributes:
-        strategy: Its name.
         median: How many variants it tries until one is close to the best, median of the seeds; None: more than
             the budget.
-        low: The lower quartile of the same.
-        high: The upper quartile of the same.
         reached: With how many seeds it came close within the budget.
-        seeds: How many seeds there were.
         share: The median as a share of the grid, or None.
         missing: Why it was not replayed and what adds it, or None.
     """

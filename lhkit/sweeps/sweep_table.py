@@ -161,7 +161,7 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
         bundle["image/png"] = base64.b64encode(figure_png(figure)).decode()
     more = "<pre>" + escaped("\n".join(course_lines(result))) + "</pre>"
     if result.records:
-        more += figure_svg(_draw_history(result)) + figure_svg(_draw_outcomes(result))
+        more += "".join(figure_svg(SWEEP_FIGURES[kind](result)) for kind in ("history", "outcomes"))
     course = f"<details><summary>course and outcomes of the sweep</summary>{more}</details>"
     return {"text/html": f"<div>{shown}{course}</div>", **bundle}
 
@@ -182,19 +182,11 @@ def draw_knobs(result: SweepResult) -> Figure:
     return draw_parallel_coordinates(parallel_coordinates(result.records, winners=winners))
 
 
-def _draw_history(result: SweepResult) -> Figure:
-    return draw_history(sweep_history(result.records))
-
-
-def _draw_outcomes(result: SweepResult) -> Figure:
-    return draw_statuses(status_bars(result.records))
-
-
 SweepFigure = Literal["knobs", "history", "outcomes"]
 SWEEP_FIGURES: Mapping[SweepFigure, Callable[[SweepResult], Figure]] = {
     "knobs": draw_knobs,
-    "history": _draw_history,
-    "outcomes": _draw_outcomes,
+    "history": lambda result: draw_history(sweep_history(result.records)),
+    "outcomes": lambda result: draw_statuses(status_bars(result.records)),
 }
 
 

@@ -342,8 +342,3 @@ def _difference(
         return f"differs from {against}: {verdict.difference}"
 
     return difference
-
-
-def first_values(values: Mapping[str, KnobValue], payload_axis: str | None) -> dict[str, KnobValue]:
-    """Return the knobs of a point, without the axis of payloads."""
-    return {name: value for name, value in values.items() if name != payload_axis}

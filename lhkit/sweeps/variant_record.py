@@ -43,8 +43,6 @@ class SweepTime:
 
     Attributes:
         median: Median time of a call in ns.
-        min: The shortest one.
-        mad: Median absolute deviation from the median.
         runs: How many runs there were; a run is a call, or the mean of a batch of short ones.
     """
 
@@ -59,22 +57,16 @@ class SweepRecord:
     """What became of one variant; ``schemas/sweep-1.json`` says the same of its line in a store.
 
     Attributes:
-        schema: ``lhkit.sweep/1``.
         key: Hash of payload, schedule, knobs, toolchain, machine and pipeline: what decides the rest.
-        knobs: The value of every knob.
         status: ``ok``; ``same-as`` another variant, as a program; ``stopped-early``, being much slower than
             the best; or how it failed.
-        message: Why it failed, or None.
         same_as: The key of the variant that is the same program, or None.
         time_ns: Its times, or None where it was not timed; of one stopped early those of its only run.
-        compile_ns: Time from text to machine code, or None.
         gflops: 10^9 floating-point operations a second, or None if they are not counted.
         max_abs_error: The largest difference from the reference, or None where it did not run, or where
             only one of both is finite.
         hot_loops: What bounds its loops, or None if nobody looked.
-        ir_sha256: Hash of the scheduled payload, or None if the schedule did not apply.
         environment: Hash of machine, toolchain and pipeline; times of different ones do not mix.
-        started: When it was tried, in ISO 8601.
     """
 
     schema: Literal["lhkit.sweep/1"]
@@ -315,8 +307,6 @@ class Choice:
     """One choice of knobs, on all payloads.
 
     Attributes:
-        knobs: The choice.
-        times_ns: Its median time for each payload.
         regrets: For each payload how much longer it takes than the best there (0.1 is 10 %).
         mean_regret: The geometric mean over payloads, less one.
     """
@@ -340,10 +330,8 @@ class Importance:
     """How much one knob explains.
 
     Attributes:
-        knob: Its name.
         share: The share of the variance that lies between its values, from 0 to 1.
         gain: The median time at its worst value as a multiple of that at its best.
-        best: The value with the shortest median time.
     """
 
     knob: str
@@ -357,13 +345,11 @@ class KnobImportance:
     """How much each knob explains.
 
     Attributes:
-        knobs: The knobs with more than one value, the most important first.
         method: What the shares are of. ``variance of log time`` where every combination of values was timed:
             an analysis of variance, whose main effects and interactions add up to 1. ``variance of ranks``
             where combinations are missing: the same of ranks (the effect size of Kruskal and Wallis), which
             outliers cannot rule; knobs that were not varied independently then share what they explain.
         interactions: What no knob explains alone; None for ranks, whose shares need not add up.
-        variants: How many variants it rests on.
     """
 
     knobs: tuple[Importance, ...]

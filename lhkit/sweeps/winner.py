@@ -51,11 +51,8 @@ class Standing:
     """The current estimate for one contender.
 
     Attributes:
-        name: The contender.
         state: ``leader``: the fastest so far; ``slower``: beyond the margin, and no longer sampled; ``equal``:
             the leader is faster by next to nothing; ``open``: not known.
-        processes: In how many processes it was sampled.
-        median_ns: Median over processes of its median time of a call.
         lead: The leader's speed as a multiple of its own, with the interval that decided.
     """
 
@@ -74,9 +71,6 @@ class Verdict:
         outcome: ``winner``: the first standing is; ``no difference``: the fastest cannot be told from others;
             ``open``: more processes are needed.
         standings: The contenders: the leader first, then the others by speed.
-        processes: How many processes were looked at.
-        confidence: How certain each interval is.
-        reason: Why, in a sentence.
     """
 
     outcome: Outcome
