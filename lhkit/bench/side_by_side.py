@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.kernels.argument_marshalling import pack_arguments
+from lhkit.kernels.argument_marshalling import pack_arguments, result_places
 from lhkit.kernels.kernel import Kernel
 from lhkit.kernels.verification import payload_work, verify
 from lhkit.load.environment import describe_environment
@@ -22,6 +22,7 @@ from lhkit.model.measurement import CacheState, Comparison, CoreLimits, Measurem
 from lhkit.model.sample_statistics import median_interval
 from lhkit.model.signature import Function
 from lhkit.worker.client import Worker
+from lhkit.worker.kernel_requests import CallSetup, PrepareTiming, ReleaseTiming, TimeRound, WarmUp
 from lhkit.worker.limits import Limits
 from lhkit.worker.shared_arrays import Packing, dtype_named
 
@@ -54,6 +55,17 @@ class Outsider(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Conditions:
+    """What calls are timed under; see `lhkit.measure` and `PrepareTiming`."""
+
+    alignment_bytes: int
+    pin: bool
+    vector_bits: int
+    has_fma: bool
+    cache: CacheState = "warm"
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """At most so many rounds and seconds."""
 
@@ -80,7 +92,7 @@ class Sampling:
     stable: list[bool] = field(default_factory=list)
     samples: list[list[tuple[int, float]]] = field(default_factory=list)
     disturbed: list[int] = field(default_factory=list)
-    _limit_samples: list[dict[str, float]] = field(default_factory=list)
+    _limit_samples: list[Mapping[str, float]] = field(default_factory=list)
     _timing: int = 0
     _generation: int = -1
 
@@ -88,15 +100,15 @@ class Sampling:
         self,
         kernels: Mapping[str, Kernel],
         inputs: Sequence[NDArray[Any]],
-        asked: dict[str, Any],
         *,
+        conditions: Conditions,
         batch_ns: int,
         budget: Budget,
         order: random.Random,
         progress: Progress | None = None,
     ) -> None:
         """Take all samples, from preparation to the last round; then the worker forgets the calls."""
-        self._prepare(kernels, inputs, asked)
+        self._prepare(kernels, inputs, conditions)
         try:
             self._warm_up(batch_ns)
             self._run(budget, order, progress)
@@ -104,23 +116,34 @@ class Sampling:
             self._release()
 
     def _prepare(
-        self, kernels: Mapping[str, Kernel], inputs: Sequence[NDArray[Any]], asked: dict[str, Any]
+        self, kernels: Mapping[str, Kernel], inputs: Sequence[NDArray[Any]], conditions: Conditions
     ) -> None:
         """Have the worker set up all calls."""
-        function = next(iter(kernels.values())).function
+        first = next(iter(kernels.values()))
+        types, reference = first.function.arguments, first.payload.reference or ""
         for _ in range(2):
             numbers = {name: kernel.build() for name, kernel in kernels.items()}
             packing = Packing(self.worker.files)
             try:
-                fields = {**asked, **_entries(kernels, self.names[: self._inside], numbers)}
-                packed = pack_arguments(packing, inputs, function.arguments)
-                fields["arguments"] = [descriptor for descriptor, _ in packed]
-                fields["written"] = [t.kind == "memref" for t in function.arguments]
-                answer = self._ask("prepare_timing", fields, packing.body).header
+                setup = CallSetup(
+                    tuple(place for place, _ in pack_arguments(packing, inputs, types)),
+                    result_places(first.function.results),
+                    tuple(t.kind == "memref" for t in types),
+                    conditions.alignment_bytes,
+                )
+                request = PrepareTiming(
+                    tuple(numbers.get(name, reference) for name in self.names[: self._inside]),
+                    setup,
+                    conditions.cache,
+                    conditions.pin,
+                    conditions.vector_bits,
+                    conditions.has_fma,
+                )
+                answer = self.worker.ask(request, limits=self.limits)
             finally:
                 packing.release()
-            if "gone" not in answer:
-                self._timing, self.core = int(answer["timing"]), answer["core"]
+            if not answer.is_gone:
+                self._timing, self.core = answer.timing, answer.core
                 self._generation = self.worker.generation
                 return
             for kernel in kernels.values():
@@ -131,10 +154,9 @@ class Sampling:
     def _warm_up(self, batch_ns: int) -> None:
         """Calibrate and warm up every entry, a request each."""
         for index in range(self._inside):
-            fields = {"timing": self._timing, "entry": index, "batch_ns": batch_ns}
-            answer = self._ask("warm_up", fields).header
-            self.calls.append(int(answer["calls"]))
-            self.stable.append(bool(answer["stable"]))
+            answer = self.worker.ask(WarmUp(self._timing, index, batch_ns), limits=self.limits)
+            self.calls.append(answer.calls)
+            self.stable.append(answer.stable)
         for outsider in self.outsiders:
             calls, is_stable = outsider.warm_up(batch_ns, self.core)
             self.calls.append(calls)
@@ -168,12 +190,12 @@ class Sampling:
                 progress(number + 1, budget.rounds)
 
     def _sample_inside(self, indices: Sequence[int], number: int) -> None:
-        fields = {"timing": self._timing, "order": indices, "round": number, "names": self.names}
-        answer = self._ask("time_round", fields).header
-        for index, value in answer["samples_ns"]:
-            self.samples[index].append((number, float(value)))
-        self._limit_samples.append(answer["limits"])
-        if answer["is_disturbed"]:
+        request = TimeRound(self._timing, tuple(indices), number, tuple(self.names))
+        answer = self.worker.ask(request, limits=self.limits)
+        for index, value in answer.samples_ns:
+            self.samples[index].append((number, value))
+        self._limit_samples.append(answer.limits)
+        if answer.is_disturbed:
             self.disturbed.append(number)
 
     def _sample_outsiders(self, indices: Sequence[int], number: int) -> None:
@@ -205,20 +227,7 @@ class Sampling:
     def _release(self) -> None:
         """Let the worker forget the calls, if it still is the same process."""
         if self.worker.pid is not None and self._generation == self.worker.generation:
-            self._ask("release_timing", {"timing": self._timing})
-
-    def _ask(self, name: str, fields: dict[str, Any], body: bytes = b"") -> Any:
-        return self.worker.request(name, fields, body, limits=self.limits)
-
-
-def _entries(kernels: Mapping[str, Kernel], names: Sequence[str], numbers: Mapping[str, int]) -> dict[str, Any]:
-    """Return what a request says about entries and results."""
-    first = next(iter(kernels.values()))
-    reference = {"function": first.payload.reference}
-    return {
-        "entries": [{"kernel": numbers[name]} if name in numbers else reference for name in names],
-        "results": [{"shape": list(t.shape), "dtype": t.dtype} for t in first.function.results],
-    }
+            self.worker.ask(ReleaseTiming(self._timing), limits=self.limits)
 
 
 REFERENCE_NAME = "NumPy"
@@ -281,11 +290,19 @@ def measure(
     verdicts = {name: verify(kernel, inputs) for name, kernel in kernels.items()}
     names = [*([REFERENCE_NAME] if first.payload.reference is not None else []), *kernels]
     names += [outsider.name for outsider in outsiders]
-    asked = {"cache": cache, "alignment_bytes": alignment_bytes, "pin": pin, **_arithmetic(kernels)}
+    conditions = Conditions(alignment_bytes, pin, *_arithmetic(kernels), cache)
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
     budget, order = Budget(rounds, seconds), random.Random(seed)
-    sampling.take(kernels, inputs, asked, batch_ns=_BATCH_NS, budget=budget, order=order, progress=progress)
+    sampling.take(
+        kernels,
+        inputs,
+        conditions=conditions,
+        batch_ns=_BATCH_NS,
+        budget=budget,
+        order=order,
+        progress=progress,
+    )
     inside = len(names) - len(outsiders)
     measurements = tuple(_measurement(i, kernels, verdicts, sampling, cache) for i in range(inside))
     measurements += tuple(
@@ -321,9 +338,9 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     first = _checked(kernels)
     inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
     sampling = Sampling(first.worker, list(kernels), None)
-    asked = {"cache": "warm", "alignment_bytes": 64, "pin": True, **_arithmetic(kernels)}
+    conditions = Conditions(64, True, *_arithmetic(kernels))
     budget, order = Budget(rounds, DEFAULT_SECONDS), random.Random(seed)
-    sampling.take(kernels, inputs, asked, batch_ns=_SHORT_BATCH_NS, budget=budget, order=order)
+    sampling.take(kernels, inputs, conditions=conditions, batch_ns=_SHORT_BATCH_NS, budget=budget, order=order)
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
 
 
@@ -350,10 +367,10 @@ def _measurement(
     )
 
 
-def _arithmetic(kernels: Mapping[str, Kernel]) -> dict[str, Any]:
+def _arithmetic(kernels: Mapping[str, Kernel]) -> tuple[int, bool]:
     """Return the widest vectors that a kernel computes with, and whether one has fused multiply-adds."""
     targets = {kernel.target for kernel in kernels.values()}
-    return {"vector_bits": max(map(code_vector_bits, targets)), "has_fma": any(map(code_has_fma, targets))}
+    return max(map(code_vector_bits, targets)), any(map(code_has_fma, targets))
 
 
 def _checked(kernels: Mapping[str, Kernel]) -> Kernel:
