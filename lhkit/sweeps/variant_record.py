@@ -6,7 +6,9 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import msgspec
 
 from lhkit.model.errors import public, usage_error
 from lhkit.model.knob import KnobValue
@@ -34,6 +36,9 @@ SweepStatus = Literal[
     "timeout",
     "out-of-memory",
 ]
+# What a file may hold: a record with a negative time would be the best of its sweep.
+_Natural = Annotated[int, msgspec.Meta(ge=0)]
+_Positive = Annotated[float, msgspec.Meta(ge=0)]
 SWEEP_STATUSES: tuple[SweepStatus, ...] = get_args(SweepStatus)
 
 
@@ -46,10 +51,10 @@ class SweepTime:
         runs: How many runs there were; a run is a call, or the mean of a batch of short ones.
     """
 
-    median: int
-    min: int
-    mad: int
-    runs: int
+    median: _Natural
+    min: _Natural
+    mad: _Natural
+    runs: Annotated[int, msgspec.Meta(gt=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +81,9 @@ class SweepRecord:
     message: str | None
     same_as: str | None
     time_ns: SweepTime | None
-    compile_ns: int | None
-    gflops: float | None
-    max_abs_error: float | None
+    compile_ns: _Natural | None
+    gflops: _Positive | None
+    max_abs_error: _Positive | None
     hot_loops: Mapping[str, Any] | None
     ir_sha256: str | None
     environment: str
@@ -240,34 +245,21 @@ def record_to_line(record: SweepRecord) -> str:
 
 
 def record_from_json(data: Any) -> SweepRecord:
-    """Return the record that a line holds, decoded.
-
-    Written out by hand because stores have a hundred thousand lines.
-    """
-    if not isinstance(data, dict) or data.keys() != _NAMES or data["schema"] != SCHEMA:
+    """Return the record that a line holds, decoded; a `ValueError` names the field that does not fit."""
+    if not isinstance(data, dict) or data.keys() != _NAMES:
         raise ValueError(f"it is no record of {SCHEMA}")
-    for name, (types, is_optional) in _TYPES.items():
-        value = data[name]
-        if not (isinstance(value, types) or (value is None and is_optional)) or isinstance(value, bool):
-            raise ValueError(f"{name} is {value!r}")
     knobs, time, status = data["knobs"], data["time_ns"], data["status"]
-    if status not in SWEEP_STATUSES or (data["same_as"] is None) == (status == "same-as"):
-        raise ValueError(f"same_as is {data['same_as']!r} where the status is {status!r}")
-    if not all(isinstance(v, int | float | str) for v in knobs.values()):
+    if not isinstance(knobs, dict):
         raise ValueError(f"knobs is {knobs!r}")
-    if time is not None and not (time.keys() == _TIME_NAMES and _is_time(**time)):
+    if isinstance(time, dict) and time.keys() != _TIME_NAMES:
         raise ValueError(f"time_ns is {time!r}")
-    if any(data[name] is not None and data[name] < 0 for name in ("compile_ns", "gflops", "max_abs_error")):
-        raise ValueError("compile_ns, gflops or max_abs_error is negative")
-    return SweepRecord(
-        **{**data, "knobs": tuple(knobs.items()), "time_ns": None if time is None else SweepTime(**time)}
-    )
-
-
-def _is_time(median: object, min: object, mad: object, runs: object) -> bool:
-    """Return whether values are times of runs: a record with other ones would be the best of its sweep."""
-    values = (median, min, mad, runs)
-    return all(type(v) is int and v >= 0 for v in values) and runs != 0
+    try:
+        record = msgspec.convert({**data, "knobs": tuple(knobs.items())}, SweepRecord)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+    if (data["same_as"] is None) == (status == "same-as"):
+        raise ValueError(f"same_as is {data['same_as']!r} where the status is {status!r}")
+    return record
 
 
 def originals(records: Iterable[SweepRecord]) -> dict[str, SweepRecord]:
@@ -284,22 +276,6 @@ def best_of(records: Iterable[SweepRecord]) -> SweepRecord | None:
 
 _FIELDS = tuple(SweepRecord.__dataclass_fields__)
 _NAMES, _TIME_NAMES = frozenset(_FIELDS), frozenset(SweepTime.__dataclass_fields__)
-# What each field is, and whether it may be null; booleans are none of these.
-_TYPES: Mapping[str, tuple[type | tuple[type, ...], bool]] = {
-    "key": (str, False),
-    "knobs": (dict, False),
-    "status": (str, False),
-    "message": (str, True),
-    "same_as": (str, True),
-    "time_ns": (dict, True),
-    "compile_ns": (int, True),
-    "gflops": ((int, float), True),
-    "max_abs_error": ((int, float), True),
-    "hot_loops": (dict, True),
-    "ir_sha256": (str, True),
-    "environment": (str, False),
-    "started": (str, False),
-}
 
 
 @dataclass(frozen=True, slots=True)
