@@ -65,14 +65,6 @@ class Conditions:
     cache: CacheState = "warm"
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """At most so many rounds and seconds."""
-
-    rounds: int
-    seconds: float
-
-
 @dataclass(slots=True)
 class Sampling:
     """One set of calls in a worker, from preparation to the last sample.
@@ -103,7 +95,8 @@ class Sampling:
         *,
         conditions: Conditions,
         batch_ns: int,
-        budget: Budget,
+        rounds: int,
+        seconds: float,
         order: random.Random,
         progress: Progress | None = None,
     ) -> None:
@@ -111,7 +104,7 @@ class Sampling:
         self._prepare(kernels, inputs, conditions)
         try:
             self._warm_up(batch_ns)
-            self._run(budget, order, progress)
+            self._run(rounds, seconds, order, progress)
         finally:
             self._release()
 
@@ -168,14 +161,14 @@ class Sampling:
         """The number of entries that the worker samples."""
         return len(self.names) - len(self.outsiders)
 
-    def _run(self, budget: Budget, order: random.Random, progress: Progress | None) -> None:
+    def _run(self, rounds: int, seconds: float, order: random.Random, progress: Progress | None) -> None:
         """Sample in rounds, a request each, until ratios are narrow or the budget is used up.
 
         Every entry has the same share of the seconds, and sits out when it has used it and was sampled a few
         times: a slow one must not leave the others with too few samples.
         """
-        share_ns = 1e9 * budget.seconds / len(self.names)
-        for number in range(max(budget.rounds, 1)):
+        share_ns = 1e9 * seconds / len(self.names)
+        for number in range(max(rounds, 1)):
             active = [i for i, _ in enumerate(self.names) if self._goes_on(i, share_ns)]
             if not active or (number >= _FEW_ROUNDS and self._are_narrow(active)):
                 return
@@ -187,7 +180,7 @@ class Sampling:
             self._sample_inside([i for i in indices if i < self._inside], number)
             self._sample_outsiders(outside[turn:], number)
             if progress is not None:
-                progress(number + 1, budget.rounds)
+                progress(number + 1, rounds)
 
     def _sample_inside(self, indices: Sequence[int], number: int) -> None:
         request = TimeRound(self._timing, tuple(indices), number, tuple(self.names))
@@ -293,14 +286,14 @@ def measure(
     conditions = Conditions(alignment_bytes, pin, *_arithmetic(kernels), cache)
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
-    budget, order = Budget(rounds, seconds), random.Random(seed)
     sampling.take(
         kernels,
         inputs,
         conditions=conditions,
         batch_ns=_BATCH_NS,
-        budget=budget,
-        order=order,
+        rounds=rounds,
+        seconds=seconds,
+        order=random.Random(seed),
         progress=progress,
     )
     inside = len(names) - len(outsiders)
@@ -339,8 +332,8 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
     sampling = Sampling(first.worker, list(kernels), None)
     conditions = Conditions(64, True, *_arithmetic(kernels))
-    budget, order = Budget(rounds, DEFAULT_SECONDS), random.Random(seed)
-    sampling.take(kernels, inputs, conditions=conditions, batch_ns=_SHORT_BATCH_NS, budget=budget, order=order)
+    budget: dict[str, Any] = {"batch_ns": _SHORT_BATCH_NS, "rounds": rounds, "seconds": DEFAULT_SECONDS}
+    sampling.take(kernels, inputs, conditions=conditions, **budget, order=random.Random(seed))
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
 
 

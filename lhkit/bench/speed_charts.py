@@ -136,16 +136,14 @@ def throughput_plot(comparisons: Mapping[float, Comparison]) -> ThroughputPlot:
     return ThroughputPlot(tuple(Line(n, tuple(p)) for n, p in points.items()), tuple(peaks))
 
 
+def _rates(point: Point | RooflinePoint) -> tuple[str, str]:
+    return f"{point.gflops:.3g}", f"{point.low:.3g} – {point.high:.3g}"
+
+
 def throughput_table(plot: ThroughputPlot, size_label: str = "size") -> Table:
     """Return GFLOP/s as a table, a row an entry and size."""
     rows = tuple(
-        (
-            line.label,
-            f"{p.size:g}",
-            f"{p.gflops:.3g}",
-            f"{p.low:.3g} – {p.high:.3g}",
-            "" if p.of_peak is None else format_share(p.of_peak),
-        )
+        (line.label, f"{p.size:g}", *_rates(p), "" if p.of_peak is None else format_share(p.of_peak))
         for line in plot.lines
         for p in line.points
     )
@@ -276,16 +274,7 @@ def _points(comparison: Comparison, name: str, peak: float, copy: float) -> list
 
 def roofline_table(plot: Roofline) -> Table:
     """Return a roofline as a table, a row an entry."""
-    rows = tuple(
-        (
-            p.label,
-            f"{p.intensity:.3g}",
-            f"{p.gflops:.3g}",
-            f"{p.low:.3g} – {p.high:.3g}",
-            format_share(p.of_roof),
-        )
-        for p in plot.points
-    )
+    rows = tuple((p.label, f"{p.intensity:.3g}", *_rates(p), format_share(p.of_roof)) for p in plot.points)
     return Table(("", "operations a byte", "GFLOP/s", "95 % interval", "of the roof"), rows)
 
 

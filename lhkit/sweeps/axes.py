@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,6 @@ from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.signature import ArrayType
 from lhkit.model.span import Span
 
 # The axis of a sweep whose values are payloads.
@@ -40,9 +40,8 @@ class Axis:
     def is_ordered(self) -> bool:
         """True if the values are numbers that ascend or descend, so that neighbours are alike."""
         numbers = _numbers(self.values)
-        return len(numbers) == len(self.values) and (
-            numbers == sorted(numbers) or numbers == sorted(numbers, reverse=True)
-        )
+        orders = (sorted(numbers), sorted(numbers, reverse=True))
+        return len(numbers) == len(self.values) and numbers in orders
 
     def index_of(self, value: KnobValue) -> int | None:
         """Return the place of a value, from 0, or None; ``True`` is not 1."""
@@ -80,14 +79,11 @@ def payload_facts(payload: Payload, function: str | None = None) -> Facts:
         of the arguments and results of its function.
     """
     chosen = payload.function(function)
-    return (*_facts_of("arg", chosen.arguments), *_facts_of("result", chosen.results))
-
-
-def _facts_of(role: str, types: tuple[ArrayType, ...]) -> Facts:
     found: list[tuple[str, KnobValue]] = []
-    for i, type_ in enumerate(types):
-        found += [(f"{role}{i}_dim{d}", n) for d, n in enumerate(type_.shape) if n is not None]
-        found.append((f"{role}{i}_dtype", type_.dtype))
+    for role, types in (("arg", chosen.arguments), ("result", chosen.results)):
+        for i, type_ in enumerate(types):
+            found += [(f"{role}{i}_dim{d}", n) for d, n in enumerate(type_.shape) if n is not None]
+            found.append((f"{role}{i}_dtype", type_.dtype))
     return tuple(found)
 
 
@@ -198,7 +194,7 @@ def _read(knob: Knob, part: str) -> Iterator[KnobValue]:
         return
     step = _number(match[4]) if match[3] else 1
     for value in _steps(knob, part, first, last, match[3] or "+", step):
-        if _allows(knob, value):
+        with contextlib.suppress(UsageError):
             yield knob.check(value)
 
 
@@ -220,11 +216,3 @@ def _steps(knob: Knob, part: str, first: float, last: float, kind: str, step: fl
         yield value
         # Counted from the first value: sums of fractions would miss the last one.
         value = first * step**i if kind == "*" else first + i * step
-
-
-def _allows(knob: Knob, value: KnobValue) -> bool:
-    try:
-        knob.check(value)
-    except UsageError:
-        return False
-    return True

@@ -117,7 +117,8 @@ def find_throughput(runs: Sequence[Comparison], leader: str) -> tuple[float | No
 def describe_confirmation(confirmation: Confirmation) -> list[str]:
     """Return the outcome in lines: verdict, choice, speed-ups, throughput, bound, and how it was found."""
     verdict = confirmation.verdict
-    choice = _knobs_text(dict(confirmation.knobs)[verdict.leader.name])
+    knobs = dict(confirmation.knobs)[verdict.leader.name]
+    choice = ", ".join(f"{name} = {value}" for name, value in knobs) or "no knobs"
     lines = [f"{_headline(confirmation)}: {verdict.reason}"]
     lines.append(f"{_CHOICES[_headline(confirmation)]} {choice}")
     for s in confirmation.speed_ups:
@@ -160,7 +161,3 @@ _CHOICES = {
 
 def _multiple(value: float) -> str:
     return f"{value:.3f}" if value < 10 else f"{value:.4g}"
-
-
-def _knobs_text(knobs: Knobs) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in knobs) or "no knobs"

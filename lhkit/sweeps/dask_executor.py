@@ -28,7 +28,7 @@ from lhkit.sweeps.dask_host import (
     write_places,
 )
 from lhkit.sweeps.executors import Programs, Trial
-from lhkit.sweeps.sweep_task import Subject, Task, Variant
+from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import LoadOps
@@ -343,34 +343,10 @@ def _described(trial: Trial, answer: Answer, subject: Subject) -> Trial:
     return replace(trial, message=subject.difference(answer.shapes))
 
 
-_LOCAL, _DASK = "local", "dask"
+LOCAL, _DASK = "local", "dask"
 
 
 def check_executor(name: str) -> None:
     """Refuse a name that is of no executor."""
-    if name not in (_LOCAL, _DASK) and not name.startswith(f"{_DASK}:"):
+    if name not in (LOCAL, _DASK) and not name.startswith(f"{_DASK}:"):
         raise usage_error(f"there is no executor {name!r}", "There are local, dask and dask:ADDRESS.")
-
-
-def prepare_with_executor(
-    name: str,
-    worker: Worker,
-    limits: Limits,
-    environment: Callable[[Worker], str],
-    prepare: Callable[[str], Task],
-    is_stopped: Callable[[], bool],
-) -> tuple[Task, DaskExecutor | None]:
-    """Return the task of a sweep, and what tries it if that is not the worker itself."""
-    here = environment(worker)
-    if name == _LOCAL:
-        return prepare(here), None
-    address = name.partition(":")[2] or None
-    executor = DaskExecutor(address, limits, preparation=worker.preparation, describe=environment, here=here)
-    try:
-        task = prepare(executor.environment)
-    except BaseException:
-        executor.end()
-        raise
-    if is_stopped():
-        executor.end()
-    return task, executor

@@ -121,12 +121,7 @@ class LocalExecutor:
             learned = self._new_programs(name, known)
             request = TryVariant(name, variant.values, best_ns, known is not None, learned)
             try:
-                answer = self._worker.ask(
-                    request,
-                    limits=self._limits,
-                    before=before,
-                    on_progress=notes.append,
-                )
+                answer = self._worker.ask(request, limits=self._limits, before=before, on_progress=notes.append)
             except LhkitError as error:
                 if error.failure.request == "start":
                     raise
@@ -134,12 +129,7 @@ class LocalExecutor:
                     is_again = True
                     continue
                 program = next((n.ir_sha256 for n in reversed(notes) if n.ir_sha256), None)
-                status = error.failure.reaction.variant
-                return Trial(
-                    status,
-                    _in_a_line(error.failure),
-                    ir_sha256=program,
-                )
+                return Trial(error.failure.reaction.variant, _in_a_line(error.failure), ir_sha256=program)
             if answer.status != "gone":
                 self._told[name].add(answer.ir_sha256)
                 return _trial(answer, subject)

@@ -21,7 +21,7 @@ from lhkit.model.showable import Showable
 from lhkit.sweeps.axes import PAYLOAD_AXIS, Narrowing
 from lhkit.sweeps.confirmation import Confirmation, ConfirmingEvent
 from lhkit.sweeps.confirmation_run import ConfirmationRun, Confirming, choose_contenders, confirm
-from lhkit.sweeps.dask_executor import check_executor, prepare_with_executor
+from lhkit.sweeps.dask_executor import LOCAL, DaskExecutor, check_executor
 from lhkit.sweeps.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
 from lhkit.sweeps.executors import Executor, LocalExecutor
 from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
@@ -184,14 +184,29 @@ class Sweep(Showable):
             done = len(self._progress.records)
             self._send(SweepEvent(None, False, done, self.total, self.best, confirming=event))
 
-    def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, Executor | None]:
+    def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, DaskExecutor | None]:
+        """Return the task, and what tries it if that is not the worker itself."""
         first = {name: value for name, value in next(self.space.points()) if name != self._payload_axis}
-        options = self._options
-        what = (self._payloads, self.schedule, first, self._payload_axis, options, worker)
+        options, elsewhere = self._options, None
         target = code_target(options.target, self.schedule)
-        environment = functools.partial(environment_hash, opt_level=options.opt_level, target=target)
-        prepare = functools.partial(prepare_task, *what)
-        return prepare_with_executor(options.executor, worker, options.limits, environment, prepare, is_stopped)
+        describe = functools.partial(environment_hash, opt_level=options.opt_level, target=target)
+        environment = describe(worker)
+        if options.executor != LOCAL:
+            address, asked = options.executor.partition(":")[2] or None, worker.preparation
+            elsewhere = DaskExecutor(
+                address, options.limits, preparation=asked, describe=describe, here=environment
+            )
+            environment = elsewhere.environment
+        try:
+            what = (self._payloads, self.schedule, first, self._payload_axis, options, worker, environment)
+            task = prepare_task(*what)
+        except BaseException:
+            if elsewhere is not None:
+                elsewhere.end()
+            raise
+        if elsewhere is not None and is_stopped():
+            elsewhere.end()
+        return task, elsewhere
 
     def _send(self, event: SweepEvent) -> None:
         for callback in tuple(self._callbacks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 import weakref
 from collections.abc import Sequence
@@ -55,10 +56,7 @@ def _confirming(sweep: Sweep) -> dict[str, Any] | None:
 
 def _heat(sweep: Sweep) -> HeatMap | None:
     varied = {axis.name: axis.values for axis in sweep.space.axes if len(axis.values) > 1}
-    cells = 1
-    for values in varied.values():
-        cells *= len(values)
-    if not 0 < len(varied) <= MOST_KNOBS or cells > _MOST_CELLS:
+    if not 0 < len(varied) <= MOST_KNOBS or math.prod(map(len, varied.values())) > _MOST_CELLS:
         return None
     return heat_map(sweep.records, values=varied)
 

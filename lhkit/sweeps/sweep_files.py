@@ -74,7 +74,8 @@ PathLike = str | os.PathLike[str]
 def default_store(payloads: Mapping[str, Payload], schedule: Schedule) -> Path:
     """Return where the records of a sweep go if no store is named: always the same file for the same sweep."""
     decides = {"payloads": [p.sha256 for p in payloads.values()], "schedule": schedule_facts(schedule)}
-    names = [_stem(next(iter(payloads.values())).source), _stem(schedule.source)]
+    sources = (next(iter(payloads.values())).source, schedule.source)
+    names = [re.sub(r"[^\w.-]+", "", PurePath(source).stem)[:40] or "unnamed" for source in sources]
     try:
         folder = state_folder("sweeps")
     except OSError as error:
@@ -83,10 +84,6 @@ def default_store(payloads: Mapping[str, Payload], schedule: Schedule) -> Path:
             "Name one (--store FILE, or store=…), or set LHKIT_STATE_DIR to another folder.",
         ) from None
     return folder / f"{'-'.join(names)}-{sha256_of(decides)[:12]}.jsonl"
-
-
-def _stem(source: str) -> str:
-    return re.sub(r"[^\w.-]+", "", PurePath(source).stem)[:40] or "unnamed"
 
 
 def store_frame(path: PathLike) -> pd.DataFrame:
