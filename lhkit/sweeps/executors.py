@@ -71,16 +71,8 @@ class LocalExecutor:
 
     capacity = 1
 
-    def __init__(
-        self,
-        worker: Worker,
-        limits: Limits,
-        *,
-        prepare_limits: Limits | None = None,
-        close_worker: bool = True,
-    ) -> None:
+    def __init__(self, worker: Worker, limits: Limits, *, close_worker: bool = True) -> None:
         self._worker, self._limits = worker, limits
-        self._prepare_limits = prepare_limits
         self._close_worker = close_worker
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lhkit-sweep")
         self._names: dict[str, tuple[str, int]] = {}
@@ -140,7 +132,7 @@ class LocalExecutor:
         name, generation = self._names.get(subject.scope, ("", -1))
         if generation != self._worker.generation:
             name = f"{subject.scope[:12]}-{next(_NUMBERS)}"
-            self._worker.ask(*_preparations(subject, name, known), limits=self._prepare_limits)
+            self._worker.ask(*_preparations(subject, name, known))
             self._names[subject.scope] = (name, self._worker.generation)
             self._told[name] = set(known or ())
         return name

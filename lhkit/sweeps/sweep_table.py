@@ -41,7 +41,7 @@ _PARTS = {
 }
 
 
-def sweep_table(result: SweepResult, *, most_rows: int = _MOST_ROWS) -> Table:
+def sweep_table(result: SweepResult) -> Table:
     """Return the best variants: knobs that were swept, time, spread, speed against the best, throughput.
 
     Of several payloads it is the table from payload to best knobs.
@@ -53,7 +53,7 @@ def sweep_table(result: SweepResult, *, most_rows: int = _MOST_ROWS) -> Table:
     swept = [name for name, values in result.axes if len(values) > 1] or [name for name, _ in result.axes]
     has_gflops = any(r.gflops is not None for _, r in timed)
     rows = []
-    for time, record in timed[:most_rows]:
+    for time, record in timed[:_MOST_ROWS]:
         values = record.values
         rows.append(
             (
