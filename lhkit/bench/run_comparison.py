@@ -22,11 +22,7 @@ Difference = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class RunRatio:
-    """A common entry of two runs.
-
-    Attributes:
-        speed: Its speed in the second run as a multiple of that in the first, with an interval of about 99 %.
-    """
+    """A common entry of two runs: speed in the second as a multiple of that in the first, at 99 %."""
 
     name: str
     speed: Interval
@@ -41,12 +37,7 @@ class RunRatio:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Common entries of two runs, and differences between the runs.
-
-    Attributes:
-        relative_to: The anchor whose speed is 1 in both runs, or None where raw times are compared.
-        not_compared: Common entries that cannot be compared, with the reason.
-    """
+    """Common entries of two runs; ``relative_to`` is the anchor whose speed is 1, or None for raw times."""
 
     ratios: tuple[RunRatio, ...]
     relative_to: str | None

@@ -35,11 +35,7 @@ Progress = Callable[[int, int], None]
 
 
 class Outsider(Protocol):
-    """An entry that is sampled beside kernels in a process of its own.
-
-    Attributes:
-        failure: Why it could not be sampled to the end, or None.
-    """
+    """An entry sampled beside kernels in a process of its own; ``failure`` says why it ended early."""
 
     name: str
     failure: Failure | None

@@ -188,12 +188,7 @@ _LONGEST_LABEL = 34
 
 @dataclass(frozen=True, slots=True)
 class RooflinePoint:
-    """An entry.
-
-    Attributes:
-        intensity: Operations for each byte of compulsory traffic.
-        of_roof: Share of the roof above it; over 1 where data comes from caches faster than it can be copied.
-    """
+    """An entry: operations for each byte of compulsory traffic, speed, and its share of the roof."""
 
     label: str
     intensity: float
@@ -205,12 +200,7 @@ class RooflinePoint:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """The roofline plot.
-
-    Attributes:
-        peak_gflops: The flat roof: fused multiply-adds of the element type in registers.
-        copy_gbytes: The slope: a copy from memory to memory, read and written bytes counted.
-    """
+    """The plot: the flat roof is the FMA peak in registers, the slope a copy (read and written bytes)."""
 
     points: tuple[RooflinePoint, ...]
     peak_gflops: float

@@ -53,11 +53,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class SuiteAsked:
-    """What the options of the suite ask for.
-
-    Attributes:
-        seconds: How long to sample a row, or None: as the table says.
-    """
+    """What the options of the suite ask for; ``seconds`` is None where the table decides."""
 
     rivals: tuple[str, ...]
     is_quick: bool

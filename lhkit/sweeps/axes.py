@@ -24,12 +24,7 @@ Facts = tuple[tuple[str, KnobValue], ...]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One choice of a space.
-
-    Attributes:
-        default: Where a search begins; None: at the first value.
-        facts: For each value what constraints may name beside it (extents and dtypes of payloads), or empty.
-    """
+    """One choice of a space; ``facts`` holds for each value what constraints may name beside it."""
 
     name: str
     values: tuple[KnobValue, ...]

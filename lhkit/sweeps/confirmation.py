@@ -23,11 +23,7 @@ Knobs = tuple[tuple[str, KnobValue], ...]
 
 @dataclass(frozen=True, slots=True)
 class ConfirmingEvent:
-    """Progress of a confirmation: at its beginning, and after each process.
-
-    Attributes:
-        processes: How many are done, those of an interrupted run among them.
-    """
+    """Progress of a confirmation; processes of an interrupted run count too."""
 
     processes: int
     most: int

@@ -23,11 +23,7 @@ Predicate = Callable[..., object]
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A condition on the values of some names.
-
-    Attributes:
-        sentence: What it demands, for messages: ``tile_m divides 512``.
-    """
+    """A condition on the values of some names; the sentence (``tile_m divides 512``) is for messages."""
 
     sentence: str
     names: tuple[str, ...]

@@ -30,13 +30,7 @@ from lhkit.worker.user_folders import machine_folder, open_private
 
 @dataclass(frozen=True, slots=True)
 class PackedSubject:
-    """A payload that is ready for variants, without anything that belongs to this machine.
-
-    Attributes:
-        scope: Of the subject.
-        preparation: Of the subject.
-        files: The contents of the files that its arrays are in, by their names here.
-    """
+    """A payload that is ready for variants, with its files by name, without anything of this machine."""
 
     scope: str
     preparation: PrepareSweep
@@ -111,11 +105,7 @@ _OTHER_FOLDER = "Set LHKIT_STATE_DIR to another folder on that machine."
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The settings of a sweep that every machine shares.
-
-    Attributes:
-        sweep: Tells this sweep from others.
-    """
+    """Settings of a sweep that every machine shares; ``describe`` hashes machine and toolchain."""
 
     sweep: str
     preparation: tuple[LoadOps, ...]
@@ -125,12 +115,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a machine.
-
-    Attributes:
-        trial: What came of the variant, or None if it was not tried.
-        failure: Why nothing can be tried there, or None.
-    """
+    """The answer of a machine: its environment, a trial if there was one, why nothing can be tried."""
 
     environment: str
     trial: Trial | None = None

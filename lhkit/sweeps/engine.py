@@ -98,12 +98,7 @@ async def run_sweep(
 
 @dataclass(slots=True)
 class _Run:
-    """The state of one run of a sweep.
-
-    Attributes:
-        programs: For each payload which variant each program was first seen as.
-        best: The best variant of each payload.
-    """
+    """The state of one run of a sweep; programs and best variants are by scope of their payload."""
 
     task: Task
     strategy: Strategy

@@ -30,12 +30,7 @@ _NUMBERS = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The outcome of one trial of a variant.
-
-    Attributes:
-        status: A status of records; ``same``: its program was tried before.
-        spent_ns: How long each part took: ``apply``, ``compile``, ``verify``, ``time``.
-    """
+    """The outcome of one trial of a variant; status ``same``: its program was tried before."""
 
     status: TrialStatus
     message: str | None = None

@@ -262,12 +262,7 @@ class ParallelLine:
 
 @dataclass(frozen=True, slots=True)
 class ParallelCoordinates:
-    """The plot of parallel coordinates.
-
-    Attributes:
-        lines: The variants: the failed first, then from the slowest to the best, which thus lies on top.
-        middle: The median time, in the same unit.
-    """
+    """The plot: axes by importance; lines of failures first, then from the slowest to the best."""
 
     axes: tuple[ParallelAxis, ...]
     lines: tuple[ParallelLine, ...]
@@ -415,12 +410,7 @@ _MARKED = (2, 3, 5, 20, 30, 50)
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The plot of the course of a sweep; times are multiples of the final best.
-
-    Attributes:
-        best: The best so far after each variant, as (variants tried, multiple), from the first that was timed.
-        timed: Variants, as (number, multiple).
-    """
+    """The course of a sweep; times are multiples of the final best, as (variants tried, multiple)."""
 
     best: tuple[tuple[int, float], ...]
     timed: tuple[tuple[int, float], ...]

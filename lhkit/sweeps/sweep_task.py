@@ -107,12 +107,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A point of a sweep as it is tried.
-
-    Attributes:
-        recorded: What its record calls its knobs: the values, and which payload it was if there are several.
-        refusal: Why it cannot be tried, or None.
-    """
+    """A point of a sweep as it is tried; ``recorded`` is what its record calls its knobs."""
 
     point: Point
     subject: Subject
@@ -124,12 +119,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A schedule whose variants are tried.
-
-    Attributes:
-        subjects: The payloads, by the value of their axis; a single one without axis by ``""``.
-        environment: Hash of machine, toolchain and pipeline.
-    """
+    """A schedule whose variants are tried on payloads by the values of their axis; a single one by ``""``."""
 
     schedule: Schedule
     requirements: tuple[Requirement, ...]

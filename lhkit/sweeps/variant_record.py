@@ -44,12 +44,7 @@ SWEEP_STATUSES: tuple[SweepStatus, ...] = get_args(SweepStatus)
 
 @dataclass(frozen=True, slots=True)
 class SweepTime:
-    """The times of one variant.
-
-    Attributes:
-        median: Median time of a call in ns.
-        runs: How many runs there were; a run is a call, or the mean of a batch of short ones.
-    """
+    """Times of one variant in ns; a run is a call, or the mean of a batch of short ones."""
 
     median: _Natural
     min: _Natural
@@ -280,12 +275,7 @@ _NAMES, _TIME_NAMES = frozenset(_FIELDS), frozenset(SweepTime.__dataclass_fields
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One choice of knobs, on all payloads.
-
-    Attributes:
-        regrets: For each payload how much longer it takes than the best there (0.1 is 10 %).
-        mean_regret: The geometric mean over payloads, less one.
-    """
+    """One choice of knobs on all payloads; a regret of 0.1 is 10 % more time than the best there."""
 
     knobs: Knobs
     times_ns: tuple[tuple[KnobValue, int], ...]
@@ -303,12 +293,7 @@ ImportanceMethod = Literal["variance of log time", "variance of ranks"]
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """How much one knob explains.
-
-    Attributes:
-        share: The share of the variance that lies between its values, from 0 to 1.
-        gain: The median time at its worst value as a multiple of that at its best.
-    """
+    """The share of a knob in the variance (0 to 1), and how much longer its worst value takes than its best."""
 
     knob: str
     share: float
