@@ -221,13 +221,7 @@ _MOST_MOVES = 10
 
 
 class DaskExecutor:
-    """Tries variants on the machines of a Dask cluster, which places them and tries again what it loses.
-
-    Only machines of one kind take part: times of different ones cannot be compared.
-
-    Attributes:
-        environment: Hash of the machines that take part: this one if the cluster has such, else the most.
-    """
+    """Tries variants on those machines of a Dask cluster that are of one kind: this one's, else the most."""
 
     def __init__(
         self,

@@ -28,13 +28,7 @@ WORKER_PARTS = ("apply", "compile", "verify", "time")
 
 @dataclass(frozen=True, slots=True)
 class SweepEvent:
-    """A variant that is done, a step of the confirmation, or the end of the sweep.
-
-    Attributes:
-        record: The record of the variant; None in other events.
-        is_known: True if it was in the store before.
-        confirming: How far the confirmation has come, in events of that.
-    """
+    """A variant that is done, or without a record a step of the confirmation or the end of the sweep."""
 
     record: SweepRecord | None
     is_known: bool
@@ -47,13 +41,7 @@ class SweepEvent:
 
 @dataclass(slots=True)
 class SweepProgress:
-    """Progress of a sweep.
-
-    Attributes:
-        known: How many of them were in the store before.
-        spent_ns: Time by what it was spent on: ``apply``, ``compile``, ``verify`` and ``time`` in the worker,
-            ``engine`` on everything beside them.
-    """
+    """Progress of a sweep; ``spent_ns`` is by part: those of the worker, and ``engine`` for all else."""
 
     records: list[SweepRecord] = field(default_factory=list)
     known: int = 0

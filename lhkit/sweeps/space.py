@@ -88,11 +88,7 @@ class Space:
         return tuple(i for i in found if i is not None) if None not in found else None
 
     def nearest(self, values: Mapping[str, KnobValue] | None = None) -> Point | None:
-        """Return a point near to some values: for each axis in turn the nearest one that the others allow.
-
-        Returns:
-            None if the space is empty, or if finding one takes too long.
-        """
+        """Return the point nearest to values by axis, else to defaults; None if there is none or it takes long."""
         wanted = {axis.name: axis.values[0] if axis.default is None else axis.default for axis in self.axes}
         wanted |= values or {}
         places = self.plan.nearest([axis.nearest_first(wanted[axis.name]) for axis in self.axes])

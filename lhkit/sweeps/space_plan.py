@@ -182,11 +182,7 @@ class Plan:
         return self._ordered(self.domains, self._fits)
 
     def nearest(self, preferences: Sequence[Sequence[int]]) -> Places | None:
-        """Return the point that takes for each axis in turn the first value that the others allow.
-
-        Returns:
-            None if there is no point, or if the walk to it exceeds the effort.
-        """
+        """Return the point with the first allowed value of each axis in turn; None as for `Space.nearest`."""
         allowed = [set(domain) for domain in self.domains]
         orders = [[v for v in each if v in own] for each, own in zip(preferences, allowed, strict=True)]
         try:

@@ -98,14 +98,7 @@ class Verdict:
 def contest(
     sample: Callable[[tuple[str, ...]], Comparison | None], contenders: Sequence[str], rule: Rule | None = None
 ) -> tuple[Verdict, tuple[Comparison, ...]]:
-    """Sample process after process until a winner is named or none can be.
-
-    Args:
-        sample: Measures the named contenders in a fresh process; those that are out are no longer named. None
-            ends the contest, because time is up or it was stopped.
-        contenders: The names.
-        rule: When a winner is named.
-    """
+    """Sample process after process until a winner is named or none can be, or ``sample`` returns None."""
     rule = rule or Rule()
     runs: list[Comparison] = []
     alive = tuple(contenders)
