@@ -67,7 +67,7 @@ def _numbers(values: Sequence[KnobValue]) -> list[int | float]:
 
 
 def payload_facts(payload: Payload, function: str | None = None) -> Facts:
-    """Return what constraints may name of a payload: known extents (``arg0_dim0``) and dtypes (``arg0_dtype``)."""
+    """Return what constraints may name of a payload: extents (``arg0_dim0``) and dtypes (``arg0_dtype``)."""
     chosen = payload.function(function)
     found: list[tuple[str, KnobValue]] = []
     for role, types in (("arg", chosen.arguments), ("result", chosen.results)):

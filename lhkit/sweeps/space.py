@@ -88,7 +88,7 @@ class Space:
         return tuple(i for i in found if i is not None) if None not in found else None
 
     def nearest(self, values: Mapping[str, KnobValue] | None = None) -> Point | None:
-        """Return the point nearest to values by axis, else to defaults; None if there is none or it takes long."""
+        """Return the point nearest to values by axis, or defaults; None if there is none or it takes long."""
         wanted = {axis.name: axis.values[0] if axis.default is None else axis.default for axis in self.axes}
         wanted |= values or {}
         places = self.plan.nearest([axis.nearest_first(wanted[axis.name]) for axis in self.axes])

@@ -154,11 +154,13 @@ def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
 
     Where there are several payloads, times are multiples of the best of the same one.
     """
+    import pandas as pd
+
     times = relative_times(records, hopeless=True)
     timed = [r for r in records if r.key in times]
     is_grid = _is_grid(timed)
     logs = [math.log(times[r.key]) for r in timed]
-    levels = logs if is_grid else _ranks(logs)
+    levels = logs if is_grid else pd.Series(logs, dtype=float).rank().tolist()  # equal ones share the mean
     total = sum((v - statistics.fmean(levels)) ** 2 for v in levels) if levels else 0.0
     found = []
     for knob in varied_knobs(timed):
@@ -185,21 +187,6 @@ def _is_grid(timed: Sequence[SweepRecord]) -> bool:
 def _between(levels: Sequence[float], groups: Sequence[Sequence[int]]) -> float:
     mean = statistics.fmean(levels)
     return sum(len(g) * (statistics.fmean(levels[i] for i in g) - mean) ** 2 for g in groups)
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """Return the rank of each value from 1; equal ones share the mean of theirs."""
-    order = sorted(range(len(values)), key=lambda i: values[i])
-    ranks = [0.0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
-            end += 1
-        for i in order[start : end + 1]:
-            ranks[i] = (start + end) / 2 + 1
-        start = end + 1
-    return ranks
 
 
 def knobs_without_effect(result: SweepResult) -> tuple[str, ...]:

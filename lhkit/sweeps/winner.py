@@ -127,7 +127,7 @@ def judge(
         return Verdict("winner", (standing,), len(runs), 1.0, f"{contenders[0]} is the only contender")
     confidence = rule.confidence(len(contenders))
     alive = [c for c in contenders if c in _names(runs[-1])]
-    leader = _fastest(runs, alive)
+    leader = max(alive, key=lambda name: ratio_over_processes(runs, name, alive[0]).middle)
     standings = [_standing(runs, leader, leader, Interval(1.0, 1.0, 1.0), "leader")]
     for name in contenders:
         if name != leader:
@@ -172,11 +172,6 @@ def _check(runs: Sequence[Comparison], contenders: Sequence[str]) -> None:
 
 def _names(run: Comparison) -> set[str]:
     return {m.name for m in run.measurements}
-
-
-def _fastest(runs: Sequence[Comparison], alive: Sequence[str]) -> str:
-    first = alive[0]
-    return max(alive, key=lambda name: ratio_over_processes(runs, name, first).middle)
 
 
 def _standing(runs: Sequence[Comparison], leader: str, name: str, lead: Interval, state: State) -> Standing:
