@@ -16,8 +16,8 @@ from benchmarks.suite_results import judge_goals
 from benchmarks.suite_run import SuiteOptions, SuiteRun
 from benchmarks.suite_table import choose_families, choose_rivals, load_table, with_rivals_of
 from benchmarks.suite_tables import family_table, goal_table, result_lines, rival_lines, row_line
-from lhkit.bench.sampler import Progress
-from lhkit.cli.suite_command import SuiteAsked
+from lhkit.bench.side_by_side import Progress
+from lhkit.cli.bench_command import SuiteAsked
 from lhkit.cli.terminal import check_single_stdout, say, show_progress, write_text
 from lhkit.draw.tables import table_text
 from lhkit.load.target_choice import find_target

@@ -26,8 +26,7 @@ from benchmarks.suite import (
     SuiteTable,
 )
 from benchmarks.suite_table import find_schedule
-from lhkit.bench.sampler import Progress
-from lhkit.bench.side_by_side import measure
+from lhkit.bench.side_by_side import Progress, measure
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.kernels.verification import compare_results, expected_results, payload_work
 from lhkit.load.loader import load_schedule

@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from lhkit.model.schedule import Schedule
     from lhkit.model.trace_json import load_trace
     from lhkit.model.trace_record import Trace
-    from lhkit.sweeps.live_sweep import Sweep
+    from lhkit.sweeps.live_sweep import Sweep, sweep
     from lhkit.sweeps.strategy_replay import replay_strategies
-    from lhkit.sweeps.sweep_options import sweep
     from lhkit.sweeps.sweep_task import SweepOptions
     from lhkit.sweeps.variant_record import SweepResult
     from lhkit.traces.record.trace_run import trace_schedule as trace
@@ -137,9 +136,8 @@ def __getattr__(name: str) -> Any:
             from lhkit.bench.side_by_side import measure
         case "Sweep" | "SweepOptions" | "SweepResult" | "constraints" | "replay_strategies" | "sweep":
             import lhkit.sweeps.constraints as constraints
-            from lhkit.sweeps.live_sweep import Sweep
+            from lhkit.sweeps.live_sweep import Sweep, sweep
             from lhkit.sweeps.strategy_replay import replay_strategies
-            from lhkit.sweeps.sweep_options import sweep
             from lhkit.sweeps.sweep_task import SweepOptions
             from lhkit.sweeps.variant_record import SweepResult
         case "Session" | "build" | "try_ops":

@@ -28,3 +28,14 @@ def make_schedule(*knobs, text="", settings=(), sequences=(), entry="__transform
     main = NamedSequence("__transform_main", (), 1)
     made = tuple(Knob(k, *rest, line=1) if isinstance(k, str) else k for k, *rest in knobs)
     return Schedule("s.mlir", text, (main, *sequences), made, entry, settings)
+
+
+def sample(space, rng, count):
+    """Return some points in random order."""
+    return tuple(map(space.point_of, itertools.islice(space.shuffled(rng), count)))
+
+
+def contains(space, point):
+    """Return whether a point is one of a space."""
+    places = space.places_of(point)
+    return places is not None and space.plan.holds(places)

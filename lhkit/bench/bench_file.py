@@ -100,8 +100,7 @@ def bench_to_json(comparison: Comparison) -> dict[str, Any]:
 
 def failed_bench_to_json(payload: str, seed: int, failure: Failure) -> dict[str, Any]:
     """Return the file of a benchmark that came to nothing."""
-    file = BenchFile(SCHEMA, payload, seed, 0, None, None, {}, None, None, failure, ())
-    return dict(to_json(file))
+    return dict(to_json(BenchFile(SCHEMA, payload, seed, 0, None, None, {}, None, None, failure, ())))
 
 
 def _entry(comparison: Comparison, m: Measurement, s: Summary, place: int) -> BenchEntry:
@@ -161,17 +160,17 @@ def _check_schema(data: Any, source: str) -> None:
 
 
 def _with_infinite_errors(data: dict[str, Any]) -> dict[str, Any]:
+    """Undo `_with_finite_errors` in a copy, as far as the data has its form."""
     entries = data.get("entries")
     if not isinstance(entries, list):
         return data
-    return {**data, "entries": [_with_infinite_error(e) for e in entries]}
-
-
-def _with_infinite_error(entry: Any) -> Any:
-    verdict = entry.get("verify") if isinstance(entry, dict) else None
-    if isinstance(verdict, dict) and verdict.get("max_abs_error", 0) is None:
-        return {**entry, "verify": {**verdict, "max_abs_error": math.inf}}
-    return entry
+    read = []
+    for entry in entries:
+        verdict = entry.get("verify") if isinstance(entry, dict) else None
+        if isinstance(verdict, dict) and verdict.get("max_abs_error", 0) is None:
+            entry = {**entry, "verify": {**verdict, "max_abs_error": math.inf}}  # noqa: PLW2901
+        read.append(entry)
+    return {**data, "entries": read}
 
 
 def _comparison(file: BenchFile, source: str) -> Comparison:
@@ -190,7 +189,6 @@ def _comparison(file: BenchFile, source: str) -> Comparison:
 
 
 def _check(file: BenchFile, comparison: Comparison, source: str) -> None:
-    """Raise for what no run can have written."""
     names = [e.name for e in file.entries]
     if len(set(names)) != len(names):
         raise _damaged(source, "two entries have the same name")
@@ -215,14 +213,7 @@ def _damaged(source: str, what: str) -> UsageError:
 
 
 def load_bench(path: str | os.PathLike[str]) -> Comparison:
-    """Return the comparison that ``lhkit bench --json`` wrote.
-
-    Args:
-        path: The file.
-
-    Raises:
-        UsageError: No such file, not JSON, not of this schema and version, or damaged.
-    """
+    """Return the comparison that ``lhkit bench --json`` wrote."""
     return bench_from_json(read_json(Path(path)), str(path))
 
 

@@ -22,14 +22,7 @@ Difference = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class RunRatio:
-    """A common entry of two runs.
-
-    Attributes:
-        name: The entry.
-        speed: Its speed in the second run as a multiple of that in the first, with an interval of about 99 %.
-        medians_ns: Its median time in the first run and in the second.
-        note: What else changed, or "".
-    """
+    """A common entry of two runs: speed in the second as a multiple of that in the first, at 99 %."""
 
     name: str
     speed: Interval
@@ -44,16 +37,7 @@ class RunRatio:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Common entries of two runs, and differences between the runs.
-
-    Attributes:
-        ratios: The common entries; the anchor is not among them where ratios are relative to it.
-        relative_to: The anchor whose speed is 1 in both runs, or None where raw times are compared.
-        only_first: Entries that the second run lacks.
-        only_second: Entries that the first run lacks.
-        differences: Differences of the environments, as (name, in the first, in the second).
-        not_compared: Common entries that cannot be compared, with the reason.
-    """
+    """Common entries of two runs; ``relative_to`` is the anchor whose speed is 1, or None for raw times."""
 
     ratios: tuple[RunRatio, ...]
     relative_to: str | None

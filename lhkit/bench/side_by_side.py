@@ -1,25 +1,223 @@
-"""Measuring kernels side by side: one worker, one core, rounds in random order."""
+"""Measuring kernels side by side: one worker, one core, rounds in random order until a budget is spent."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.bench.sampler import Budget, Conditions, Outsider, Progress, Sampling
+from lhkit.kernels.argument_marshalling import pack_arguments, result_places
 from lhkit.kernels.kernel import Kernel
 from lhkit.kernels.verification import payload_work, verify
 from lhkit.load.environment import describe_environment
 from lhkit.load.random_inputs import default_arguments
 from lhkit.load.target_choice import code_has_fma, code_vector_bits
-from lhkit.model.errors import public, usage_error
-from lhkit.model.measurement import CacheState, Comparison, Measurement, Verification
+from lhkit.model.errors import CrashError, Failure, public, usage_error
+from lhkit.model.measurement import CacheState, Comparison, CoreLimits, Measurement, Verification
+from lhkit.model.sample_statistics import median_interval
 from lhkit.model.signature import Function
+from lhkit.worker.client import Worker
+from lhkit.worker.kernel_requests import CallSetup, PrepareTiming, ReleaseTiming, TimeRound, WarmUp
 from lhkit.worker.limits import Limits
-from lhkit.worker.shared_arrays import dtype_named
+from lhkit.worker.shared_arrays import Packing, dtype_named
+
+# The widths of intervals are not checked before so many rounds; a budget may end it earlier.
+_FEW_ROUNDS = 11
+_LEAST_ROUNDS = 5
+_NARROW = 0.01
+
+Progress = Callable[[int, int], None]
+
+
+class Outsider(Protocol):
+    """An entry sampled beside kernels in a process of its own; ``failure`` says why it ended early."""
+
+    name: str
+    failure: Failure | None
+
+    def warm_up(self, batch_ns: int, core: int | None) -> tuple[int, bool]:
+        """Return how many calls make a batch, and whether times settled."""
+
+    def sample(self, number: int) -> float | None:
+        """Return the time of one call in ns in the round of that number; None if there is none any more."""
+
+    def measurement(self, samples_ns: Sequence[tuple[int, float]], calls: int, is_stable: bool) -> Measurement:
+        """Return the entry of a comparison that these samples make."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What calls are timed under; see `lhkit.measure` and `PrepareTiming`."""
+
+    alignment_bytes: int
+    pin: bool
+    vector_bits: int
+    has_fma: bool
+    cache: CacheState = "warm"
+
+
+@dataclass(slots=True)
+class Sampling:
+    """One set of calls in a worker, from preparation to the last sample.
+
+    Attributes:
+        calls: How many calls make a batch of each entry.
+        samples: The samples of each entry as (round, ns).
+        disturbed: The rounds in which another process was timing on this machine.
+    """
+
+    worker: Worker
+    names: list[str]
+    limits: Limits | None
+    outsiders: Sequence[Outsider] = ()
+    core: int | None = None
+    calls: list[int] = field(default_factory=list)
+    stable: list[bool] = field(default_factory=list)
+    samples: list[list[tuple[int, float]]] = field(default_factory=list)
+    disturbed: list[int] = field(default_factory=list)
+    _limit_samples: list[Mapping[str, float]] = field(default_factory=list)
+    _timing: int = 0
+    _generation: int = -1
+
+    def take(
+        self,
+        kernels: Mapping[str, Kernel],
+        inputs: Sequence[NDArray[Any]],
+        *,
+        conditions: Conditions,
+        batch_ns: int,
+        rounds: int,
+        seconds: float,
+        order: random.Random,
+        progress: Progress | None = None,
+    ) -> None:
+        """Take all samples, from preparation to the last round; then the worker forgets the calls."""
+        self._prepare(kernels, inputs, conditions)
+        try:
+            self._warm_up(batch_ns)
+            self._run(rounds, seconds, order, progress)
+        finally:
+            self._release()
+
+    def _prepare(
+        self, kernels: Mapping[str, Kernel], inputs: Sequence[NDArray[Any]], conditions: Conditions
+    ) -> None:
+        """Have the worker set up all calls."""
+        first = next(iter(kernels.values()))
+        types, reference = first.function.arguments, first.payload.reference or ""
+        for _ in range(2):
+            numbers = {name: kernel.build() for name, kernel in kernels.items()}
+            packing = Packing(self.worker.files)
+            try:
+                setup = CallSetup(
+                    tuple(place for place, _ in pack_arguments(packing, inputs, types)),
+                    result_places(first.function.results),
+                    tuple(t.kind == "memref" for t in types),
+                    conditions.alignment_bytes,
+                )
+                request = PrepareTiming(
+                    tuple(numbers.get(name, reference) for name in self.names[: self._inside]),
+                    setup,
+                    conditions.cache,
+                    conditions.pin,
+                    conditions.vector_bits,
+                    conditions.has_fma,
+                )
+                answer = self.worker.ask(request, limits=self.limits)
+            finally:
+                packing.release()
+            if not answer.is_gone:
+                self._timing, self.core = answer.timing, answer.core
+                self._generation = self.worker.generation
+                return
+            for kernel in kernels.values():
+                kernel.forget()
+        message = f"the worker does not hold {len(kernels)} kernels at once"
+        raise CrashError(Failure(kind="crash", message=message, advice="Measure fewer of them side by side."))
+
+    def _warm_up(self, batch_ns: int) -> None:
+        """Calibrate and warm up every entry, a request each."""
+        for index in range(self._inside):
+            answer = self.worker.ask(WarmUp(self._timing, index, batch_ns), limits=self.limits)
+            self.calls.append(answer.calls)
+            self.stable.append(answer.stable)
+        for outsider in self.outsiders:
+            calls, is_stable = outsider.warm_up(batch_ns, self.core)
+            self.calls.append(calls)
+            self.stable.append(is_stable)
+        self.samples = [[] for _ in self.names]
+
+    @property
+    def _inside(self) -> int:
+        """The number of entries that the worker samples."""
+        return len(self.names) - len(self.outsiders)
+
+    def _run(self, rounds: int, seconds: float, order: random.Random, progress: Progress | None) -> None:
+        """Sample in rounds, a request each, until ratios are narrow or the budget is used up.
+
+        Every entry has the same share of the seconds, and sits out when it has used it and was sampled a few
+        times: a slow one must not leave the others with too few samples.
+        """
+        share_ns = 1e9 * seconds / len(self.names)
+        for number in range(max(rounds, 1)):
+            active = [i for i, _ in enumerate(self.names) if self._goes_on(i, share_ns)]
+            if not active or (number >= _FEW_ROUNDS and self._are_narrow(active)):
+                return
+            indices = order.sample(active, len(active))
+            outside = [i for i in indices if i >= self._inside]
+            # The worker has its turn among the other processes.
+            turn = order.randint(0, len(outside)) if outside else 0
+            self._sample_outsiders(outside[:turn], number)
+            self._sample_inside([i for i in indices if i < self._inside], number)
+            self._sample_outsiders(outside[turn:], number)
+            if progress is not None:
+                progress(number + 1, rounds)
+
+    def _sample_inside(self, indices: Sequence[int], number: int) -> None:
+        request = TimeRound(self._timing, tuple(indices), number, tuple(self.names))
+        answer = self.worker.ask(request, limits=self.limits)
+        for index, value in answer.samples_ns:
+            self.samples[index].append((number, value))
+        self._limit_samples.append(answer.limits)
+        if answer.is_disturbed:
+            self.disturbed.append(number)
+
+    def _sample_outsiders(self, indices: Sequence[int], number: int) -> None:
+        for index in indices:
+            value = self.outsiders[index - self._inside].sample(number)
+            if value is not None:
+                self.samples[index].append((number, value))
+
+    def _goes_on(self, index: int, share_ns: float) -> bool:
+        if index >= self._inside and self.outsiders[index - self._inside].failure is not None:
+            return False
+        values = [value for _, value in self.samples[index]]
+        return len(values) < _LEAST_ROUNDS or sum(values) * self.calls[index] < share_ns
+
+    def _are_narrow(self, active: Sequence[int]) -> bool:
+        anchor = dict(self.samples[0])
+        for index in active:
+            ratios = [anchor[n] / value for n, value in self.samples[index] if n in anchor]
+            ratio = median_interval(ratios)
+            if (ratio.high - ratio.low) / 2 > _NARROW * ratio.middle:
+                return False
+        return True
+
+    def core_limits(self) -> CoreLimits:
+        """Return the medians of the limits that were sampled in each round."""
+        names = ("fma_gflops", "fma_f64_gflops", "copy_gbytes")
+        return CoreLimits(*(statistics.median(s[name] for s in self._limit_samples) for name in names))
+
+    def _release(self) -> None:
+        """Let the worker forget the calls, if it still is the same process."""
+        if self.worker.pid is not None and self._generation == self.worker.generation:
+            self.worker.ask(ReleaseTiming(self._timing), limits=self.limits)
+
 
 REFERENCE_NAME = "NumPy"
 DEFAULT_ROUNDS = 40
@@ -84,14 +282,14 @@ def measure(
     conditions = Conditions(alignment_bytes, pin, *_arithmetic(kernels), cache)
     work = payload_work(first.payload, first.function.name, [a.shape for a in inputs], first.worker)
     sampling = Sampling(first.worker, names, limits, outsiders)
-    budget, order = Budget(rounds, seconds), random.Random(seed)
     sampling.take(
         kernels,
         inputs,
         conditions=conditions,
         batch_ns=_BATCH_NS,
-        budget=budget,
-        order=order,
+        rounds=rounds,
+        seconds=seconds,
+        order=random.Random(seed),
         progress=progress,
     )
     inside = len(names) - len(outsiders)
@@ -130,8 +328,8 @@ def fastest_ns(kernels: Mapping[str, Kernel], *, rounds: int = 40, seed: int = 0
     inputs = [np.asarray(a) for a in default_arguments(first.payload, first.function, seed)]
     sampling = Sampling(first.worker, list(kernels), None)
     conditions = Conditions(64, True, *_arithmetic(kernels))
-    budget, order = Budget(rounds, DEFAULT_SECONDS), random.Random(seed)
-    sampling.take(kernels, inputs, conditions=conditions, batch_ns=_SHORT_BATCH_NS, budget=budget, order=order)
+    budget: dict[str, Any] = {"batch_ns": _SHORT_BATCH_NS, "rounds": rounds, "seconds": DEFAULT_SECONDS}
+    sampling.take(kernels, inputs, conditions=conditions, **budget, order=random.Random(seed))
     return {name: min(ns for _, ns in sampling.samples[i]) for i, name in enumerate(kernels)}
 
 

@@ -3,7 +3,8 @@
 - ``main``: The program ``lhkit``: subcommands, exit codes and error reporting.
 - ``terminal``: Output of the command line: text, colours, progress and files, on standard output and error.
 - ``options``: Options that several subcommands share: schedules, microkernels and limits.
-- ``bench_command``: ``lhkit bench``: time a payload, unscheduled and with schedules, beside its reference.
+- ``bench_command``: ``lhkit bench``: time a payload beside its reference, or with ``--suite`` the benchmarks
+  of a checkout.
 - ``sweep_command``: ``lhkit sweep``: try the variants of a schedule's knobs.
 - ``compare_command``: ``lhkit compare``: two benchmarks or two sweeps, as ratios with intervals.
 - ``check_command``: ``lhkit check``: uses of invalid handles, found without a payload.
@@ -14,5 +15,4 @@
 - ``run_command``: ``lhkit run``: compile a payload, scheduled or not, and run it once.
 - ``trace_command``: ``lhkit trace``: apply a schedule step by step and report every handle.
 - ``upgrade_command``: ``lhkit upgrade``: old spellings rewritten, as a diff or in the file.
-- ``suite_command``: The options of ``lhkit bench --suite``, which runs the benchmarks of a checkout.
 """

@@ -1,22 +1,26 @@
-"""``lhkit bench``: time a payload, unscheduled and with schedules, beside its reference."""
+"""``lhkit bench``: time a payload beside its reference, or with ``--suite`` the benchmarks of a checkout."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from lhkit.bench.bar_chart import draw_speed_bars
 from lhkit.bench.bench_file import bench_to_json, failed_bench_to_json
 from lhkit.bench.side_by_side import DEFAULT_ROUNDS, DEFAULT_SECONDS, measure
+from lhkit.bench.speed_charts import draw_speed_bars
 from lhkit.cli.options import (
     NEED_A_SCHEDULE,
     POSITIVE_NUMBER,
     SCHEDULING,
     SEED,
+    benchmarks_module,
     function_option,
     json_option,
     limit_options,
@@ -24,7 +28,6 @@ from lhkit.cli.options import (
     microkernel_option,
     schedule_options,
 )
-from lhkit.cli.suite_command import SuiteAsked, benchmarks_module, suite_options
 from lhkit.cli.terminal import say, write_json, write_text
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import comparison_lines, comparison_table, samples_csv, table_text
@@ -40,49 +43,63 @@ from lhkit.worker.limits import Limits
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# Options of ``lhkit bench`` that apply to the suite too.
+_SHARED = ("payload", "schedules", "json_file", "target", "rounds", "seconds", "seed", "timeout", "memory")
+# Options of the suite alone: whether it is asked for, then the fields of `SuiteAsked`.
+_OWN = ("is_suite", "rivals", "is_quick", "html_file", "table_file")
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def measuring_options(function: F) -> F:
-    """Add the options that `lhkit.measure` takes under the same names."""
-    for option in (
-        click.option(
-            "--seed", type=SEED, default=0, show_default=True, help="Seed of the order and the arguments."
-        ),
-        click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core."),
-        click.option(
-            "--alignment",
-            "alignment_bytes",
-            type=click.IntRange(min=1),
-            default=64,
-            show_default=True,
-            metavar="BYTES",
-            help="Start buffers at odd multiples of this power of two (4 is misaligned for vectors).",
-        ),
-        click.option(
-            "--cache",
-            type=click.Choice(["warm", "cold"]),
-            default="warm",
-            show_default=True,
-            help="Find data in the caches, or empty them before each call.",
-        ),
-        click.option(
-            "--seconds",
-            type=POSITIVE_NUMBER,
-            default=DEFAULT_SECONDS,
-            show_default=True,
-            help="Sampling time, shared by the entries.",
-        ),
-        click.option(
-            "--rounds",
-            type=click.IntRange(min=1),
-            default=DEFAULT_ROUNDS,
-            show_default=True,
-            help="Limit on the samples of each entry.",
-        ),
-    ):
-        function = option(function)
-    return function
+@dataclass(frozen=True, slots=True)
+class SuiteAsked:
+    """What the options of the suite ask for; ``seconds`` is None where the table decides."""
+
+    rivals: tuple[str, ...]
+    is_quick: bool
+    html_file: str | None
+    table_file: str | None
+    seconds: float | None
+
+
+def suite_options(function: F) -> F:
+    """Add ``--suite`` and what goes with it; the command gets a `SuiteAsked` as ``suite``, or None."""
+
+    @click.option(
+        "--suite", "is_suite", is_flag=True, help="Time lhkit's families; arguments name some of them."
+    )
+    @click.option(
+        "--rival", "rivals", multiple=True, metavar="NAME", help="Compare with this rival only (with --suite)."
+    )
+    @click.option(
+        "--quick", "is_quick", is_flag=True, help="Small shapes only, as a smoke test (with --suite)."
+    )
+    @click.option("--html", "html_file", metavar="FILE", help="Save a page with the plots (with --suite).")
+    @click.option("--table", "table_file", metavar="FILE", help="Your own families, as TOML (with --suite).")
+    @functools.wraps(function)
+    def with_suite(*args: Any, **options: Any) -> Any:
+        given = _given_options()
+        is_suite, rivals, is_quick, html_file, table_file = (options.pop(name) for name in _OWN)
+        if not is_suite and given.intersection(_OWN):
+            raise usage_error("--rival, --quick, --html and --table go with --suite")
+        if is_suite and (others := given.difference(_OWN, _SHARED)):
+            raise usage_error(f"--suite does not go with {', '.join(sorted(map(_spelled, others)))}")
+        seconds = options["seconds"] if "seconds" in given else None
+        asked = SuiteAsked(rivals, is_quick, html_file, table_file, seconds) if is_suite else None
+        return function(*args, suite=asked, **options)
+
+    return with_suite  # type: ignore[return-value]
+
+
+def _given_options() -> frozenset[str]:
+    context = click.get_current_context()
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return frozenset(name for name, source in sources.items() if source is ParameterSource.COMMANDLINE)
+
+
+def _spelled(name: str) -> str:
+    command = click.get_current_context().command
+    return next((p.opts[-1] for p in command.params if p.name == name and p.opts), name)
 
 
 def measure_with_bar(kernels: Mapping[str, Kernel], *, rounds: int, **options: Any) -> Comparison:
@@ -113,13 +130,39 @@ _EXAMPLE = "lhkit bench data/fc_relu.mlir schedules/fc_relu_tile_fuse_vectorize.
     "--threads",
     type=click.IntRange(min=1),
     default=1,
-    show_default=True,
     help="Threads of the reference's libraries; more than one needs --no-pin to be of use. Kernels have the"
     " knob threads of their schedules: --set threads=2.",
 )
 @json_option("all samples")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for a CSV and plots.")
-@measuring_options
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=DEFAULT_ROUNDS,
+    help="Limit on the samples of each entry.",
+)
+@click.option(
+    "--seconds",
+    type=POSITIVE_NUMBER,
+    default=DEFAULT_SECONDS,
+    help="Sampling time, shared by the entries.",
+)
+@click.option(
+    "--cache",
+    type=click.Choice(["warm", "cold"]),
+    default="warm",
+    help="Find data in the caches, or empty them before each call.",
+)
+@click.option(
+    "--alignment",
+    "alignment_bytes",
+    type=click.IntRange(min=1),
+    default=64,
+    metavar="BYTES",
+    help="Start buffers at odd multiples of this power of two (4 is misaligned for vectors).",
+)
+@click.option("--pin/--no-pin", default=True, help="Stay on one core.")
+@click.option("--seed", type=SEED, default=0, help="Seed of the order and the arguments.")
 @schedule_options
 @microkernel_option
 @limit_options

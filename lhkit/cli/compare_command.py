@@ -8,13 +8,11 @@ import click
 
 from lhkit.bench.bench_file import load_bench, read_json
 from lhkit.bench.run_comparison import RunComparison, compare_runs
-from lhkit.cli.options import POSITIVE_NUMBER
-from lhkit.cli.suite_command import benchmarks_module
+from lhkit.cli.options import POSITIVE_NUMBER, benchmarks_module
 from lhkit.cli.terminal import say
 from lhkit.draw.tables import Table, format_ns, table_text
 from lhkit.model.errors import usage_error
-from lhkit.sweeps.store_comparison import compare_sweeps
-from lhkit.sweeps.sweep_files import is_sweep_file, load_records
+from lhkit.sweeps.sweep_files import compare_sweeps, is_sweep_file, load_records
 
 _MOST_ROWS = 20
 
@@ -57,11 +55,6 @@ def command(first: str, second: str, fail_below: float | None, across_environmen
 
 
 def _are_suites(first: str, second: str) -> bool:
-    """Return whether both files are runs of the suite.
-
-    Raises:
-        UsageError: One is and the other is not, or a file cannot be read.
-    """
     if is_sweep_file(Path(first)) or is_sweep_file(Path(second)):
         return False  # load_bench reports what is wrong
     are_suites = []

@@ -24,8 +24,8 @@ from lhkit.model.measurement import Comparison
 from lhkit.model.schedule import Schedule
 from lhkit.show.comparison_page import PageParts, render_page
 from lhkit.show.trace_view import page_facts, trace_page
-from lhkit.sweeps.sweep_files import export_store
-from lhkit.sweeps.sweep_options import prepare_sweep
+from lhkit.sweeps.live_sweep import prepare_sweep
+from lhkit.sweeps.sweep_files import save_frame, store_frame
 from lhkit.sweeps.sweep_table import draw_knobs, sweep_text
 from lhkit.sweeps.sweep_task import SweepOptions
 from lhkit.sweeps.variant_record import SweepResult
@@ -55,14 +55,12 @@ _SUMMARY = (
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("demo"),
-    show_default=True,
     help="Folder for the CSV, the plots and the page.",
 )
 @click.option(
     "--rounds",
     type=click.IntRange(min=2),
     default=11,
-    show_default=True,
     help="Limit on the samples of each entry.",
 )
 @limit_options
@@ -113,13 +111,12 @@ def _write(
     )
     save_comparison(out, comparison)
     write_text(out / "index.html", render_page(page))
-    export_store(found.store, out / "sweep.csv")
+    save_frame(store_frame(found.store), out / "sweep.csv")
     heat = draw_knobs(found)
     write_text(out / "sweep.svg", figure_svg(heat))
     write_file(out / "sweep.png", figure_png(heat))
-    swept = ("sweep.jsonl", "sweep.csv", "sweep.svg", "sweep.png")
-    pages = [file for _, file in traces]
-    return [out / name for name in ("samples.csv", "speed.svg", "speed.png", *swept, "index.html", *pages)]
+    names = ["samples.csv", "speed.svg", "speed.png", "sweep.jsonl", "sweep.csv", "sweep.svg", "sweep.png"]
+    return [out / name for name in (*names, "index.html", *(file for _, file in traces))]
 
 
 def _sweep(out: Path, kernel: Kernel, limits: Limits) -> SweepResult:
@@ -164,7 +161,6 @@ def _swept_words(found: SweepResult) -> str:
 
 
 def _longer_sweep(out: Path, found: SweepResult) -> str:
-    """Return the command that resumes the demo's sweep."""
     knobs = [f"--knob {name}={','.join(map(str, values))}" for name, values in found.axes]
     store = shlex.quote(str(out / "sweep.jsonl"))
     words = ["lhkit sweep", _PAYLOAD, _SCHEDULES[_SWEPT], *knobs, "--store", store]

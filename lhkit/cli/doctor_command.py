@@ -7,9 +7,8 @@ import importlib.util
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 
@@ -38,6 +37,7 @@ from lhkit.worker.sandbox import SANDBOX_VARIABLE
 from lhkit.worker.user_folders import homeless_note, state_folder
 
 _SCHEDULE = "fc_relu_tile_fuse_vectorize.mlir"
+_TRACED, _COMPILED, _WRITTEN = "a schedule is traced", "a kernel is compiled, and right", "files can be written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,48 +50,47 @@ class Finding:
     mend: str = ""
 
 
-def tried_findings() -> Iterator[Finding]:
-    """Try what a lesson needs: a trace, a correct kernel, writable folders, JupyterLab."""
-    yield _tried("a schedule is traced", _trace)
-    yield _tried("a kernel is compiled, and right", _verify)
-    yield _tried("files can be written", _write)
-    lab_is_there = importlib.util.find_spec("jupyterlab") is not None
-    yield _found("JupyterLab", "is there", lab_is_there, "pip install jupyterlab")
-    lessons = len(shipped_notebooks())
-    yield _found("lessons", f"{lessons} notebooks", lessons > 0, "install lhkit again")
-
-
-def _found(what: str, found: str, is_there: bool, mend: str) -> Finding:
-    return Finding(what, found if is_there else "not found", is_there, "" if is_there else mend)
-
-
-def _tried(what: str, attempt: Callable[[], tuple[str, bool]]) -> Finding:
+def _tried(what: str, attempt: Callable[[], Finding], mend: str = "") -> Finding:
     try:
-        return Finding(what, *attempt())
+        return attempt()
     except LhkitError as error:
-        return Finding(what, error.failure.message, False, error.failure.advice or "")
+        return Finding(what, error.failure.message, False, mend or error.failure.advice or "")
     except OSError as error:
         why = f"{error.filename}: {error.strerror}"
         return Finding(what, why, False, "set LHKIT_STATE_DIR to another folder")
 
 
-def _trace() -> tuple[str, bool]:
+def _lesson_findings() -> list[Finding]:
+    """Try what a lesson needs: a trace, a correct kernel, writable folders, JupyterLab."""
+    lessons = len(shipped_notebooks())
+    return [
+        _tried(_TRACED, _trace),
+        _tried(_COMPILED, _verify),
+        _tried(_WRITTEN, _write),
+        _found("JupyterLab", "is there", _is_there("jupyterlab"), "pip install jupyterlab"),
+        _found("lessons", f"{lessons} notebooks", lessons > 0, "install lhkit again"),
+    ]
+
+
+def _found(what: str, found: str, ok: bool, mend: str) -> Finding:
+    return Finding(what, found) if ok else Finding(what, "not found", False, mend)
+
+
+def _trace() -> Finding:
     trace = trace_schedule(fc_relu(64, 64, 64), load_schedule(_SCHEDULE))
-    return f"{counted(len(trace.step_records), 'step')}, {trace.outcome.status}", trace.outcome.status == "ok"
+    status = trace.outcome.status
+    return Finding(_TRACED, f"{counted(len(trace.step_records), 'step')}, {status}", status == "ok")
 
 
-def _verify() -> tuple[str, bool]:
-    kernel = compile_kernel(fc_relu(64, 64, 64), load_schedule(_SCHEDULE))
-    verdict = verify(kernel)
-    return verdict.difference or f"max error {verdict.max_abs_error:.1e}", verdict.ok
+def _verify() -> Finding:
+    verdict = verify(compile_kernel(fc_relu(64, 64, 64), load_schedule(_SCHEDULE)))
+    return Finding(_COMPILED, verdict.difference or f"max error {verdict.max_abs_error:.1e}", verdict.ok)
 
 
-def _write() -> tuple[str, bool]:
+def _write() -> Finding:
     folder = state_folder()
-    descriptor, path = tempfile.mkstemp(dir=folder)
-    os.close(descriptor)
-    Path(path).unlink()
-    return homeless_note() or str(folder), True
+    with tempfile.NamedTemporaryFile(dir=folder):
+        return Finding(_WRITTEN, homeless_note() or str(folder))
 
 
 SCHEMA = "lhkit.doctor/1"
@@ -125,9 +124,9 @@ def command(json_file: str | None, is_tried: bool) -> None:
     Exits with 1 if something that lhkit needs is missing. With --ready, a schedule is applied, compiled and
     checked, JupyterLab is looked for, and files are written where they will be.
     """
-    lines = [*_machine(), *_bindings(), *_sandbox(), *_binary(), *_optional()]
+    lines = [*_machine(), *_bindings(), *_sandbox(), _tried("compiler binary", _binary), *_optional()]
     if is_tried:
-        lines += tried_findings()
+        lines += _lesson_findings()
     if json_file is not None:
         findings = [{"what": x.what, "found": x.found, "ok": x.ok, "mend": x.mend or None} for x in lines]
         write_json(json_file, {"schema": SCHEMA, "findings": findings})
@@ -142,10 +141,10 @@ def command(json_file: str | None, is_tried: bool) -> None:
 
 
 def _left_aligned(table: Table) -> str:
-    widths = [max(len(row[i]) for row in (table.header, *table.rows)) for i in range(len(table.header))]
-    padded = tuple(tuple(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in table.rows)
-    header = tuple(c.ljust(w) for c, w in zip(table.header, widths, strict=True))
-    return table_text(Table(header, padded))
+    columns = zip(table.header, *table.rows, strict=True)
+    padded = zip(*([c.ljust(max(map(len, column))) for c in column] for column in columns), strict=True)
+    header, *rows = padded
+    return table_text(Table(header, tuple(rows)))
 
 
 def _machine() -> list[Finding]:
@@ -154,17 +153,14 @@ def _machine() -> list[Finding]:
         Finding("lhkit", f"{importlib.metadata.version('lhkit')} on Python {platform.python_version()}"),
         Finding("CPU", f"{cpu_name()} ({platform.machine()})"),
         Finding("vector extensions", extensions or "not reported by this system", True if extensions else None),
-        _target(),
+        _tried("target", _target),
         Finding("cores", f"{available_cores()} available"),
         Finding("memory limit of a worker", f"{default_memory_bytes() / (1 << 30):.1f} GiB"),
     ]
 
 
 def _target() -> Finding:
-    try:
-        target = find_target()
-    except LhkitError as error:
-        return Finding("target", error.failure.message, False, error.failure.advice or "")
+    target = find_target()
     vectors = f"{target.vector_registers} vector registers of {target.vector_bits} bits"
     caches = f"L1 {format_bytes(target.l1_bytes)}, L2 {format_bytes(target.l2_bytes)}"
     said = f", which {TARGET_VARIABLE} names" if os.environ.get(TARGET_VARIABLE) else ""
@@ -181,15 +177,12 @@ def _bindings() -> list[Finding]:
     lines = [Finding("MLIR bindings", f"{found.host} {found.version}"), *_age(found.version)]
     for name, meaning in _CAPABILITIES.items():
         works = bool(found.capabilities[name])
-        needed = name in _NEEDED
-        lines.append(
-            Finding(f"  {name}", meaning if works else f"no: {meaning}", works if needed else works or None)
-        )
+        ok = works or (False if name in _NEEDED else None)
+        lines.append(Finding(f"  {name}", meaning if works else f"no: {meaning}", ok))
     return [*lines, _openmp(found.openmp)]
 
 
 def _age(version: str) -> list[Finding]:
-    """Return a warning for bindings newer than the tested ones."""
     if not newer_than_tried(version):
         return []
     said = f"newer than {NEWEST_TRIED}, the newest that lhkit was tried with: results may differ"
@@ -197,7 +190,6 @@ def _age(version: str) -> list[Finding]:
 
 
 def _sandbox() -> list[Finding]:
-    """Return what the sandbox forbids, as the worker measured it."""
     try:
         answer = shared_worker().ask(TryDefences())
     except LhkitError as error:
@@ -213,31 +205,24 @@ def _sandbox() -> list[Finding]:
 
 
 def _openmp(library: str | None) -> Finding:
-    """Return the thread counts of kernels."""
     if library is None:
         return Finding("threads of a kernel", "1", None, "pip install 'lhkit[openmp]'")
     return Finding("threads of a kernel", f"up to {available_cores()}, by the knob {THREADS_KNOB} ({library})")
 
 
-def _binary() -> list[Finding]:
-    try:
-        host = opt_host()
-    except LhkitError as error:
-        return [Finding("compiler binary", error.failure.message, False, error.failure.advice or "")]
+def _binary() -> Finding:
+    host = opt_host()
     if host is None:
-        return [
-            Finding("compiler binary", f"none; {VARIABLE}=PROGRAM traces with an mlir-opt of your own", None)
-        ]
-    return [Finding("compiler binary", f"{host.name} {host.version}: lhkit trace uses it")]
+        return Finding("compiler binary", f"none; {VARIABLE}=PROGRAM traces with an mlir-opt of your own", None)
+    return Finding("compiler binary", f"{host.name} {host.version}: lhkit trace uses it")
 
 
 def _optional() -> list[Finding]:
-    lines = []
-    for extra, (module, purpose) in _EXTRAS.items():
-        there = _is_there(module)
-        mend = "" if there else f"pip install 'lhkit[{extra}]'"
-        lines.append(Finding(f"extra {extra}", purpose, True if there else None, mend))
-    return lines
+    missing = {extra: f"pip install 'lhkit[{extra}]'" for extra, (m, _) in _EXTRAS.items() if not _is_there(m)}
+    return [
+        Finding(f"extra {extra}", purpose, None if extra in missing else True, missing.get(extra, ""))
+        for extra, (_, purpose) in _EXTRAS.items()
+    ]
 
 
 def _is_there(module: str) -> bool:

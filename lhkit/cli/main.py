@@ -49,8 +49,6 @@ def _reader_watched() -> Iterator[None]:
 
 
 class _LazyGroup(click.Group):
-    """A group that imports a subcommand when it is asked for."""
-
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         with _reader_watched():
             return super().make_context(*args, **options)
@@ -73,7 +71,7 @@ class _LazyGroup(click.Group):
             formatter.write_dl(sorted(_COMMANDS.items()))
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(package_name="lhkit")
 def program() -> None:
     """Explore schedules of MLIR's Transform dialect.
@@ -139,7 +137,6 @@ def _say(line: str) -> None:
 
 
 def _show_warning(message: Warning | str, *_category_and_place: Any, **_source: Any) -> None:
-    """Write a warning without its place in the source."""
     _say(f"lhkit: warning: {message}")
 
 

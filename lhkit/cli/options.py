@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+import lhkit
 from lhkit.load.loader import load_schedule
 from lhkit.load.target_choice import CHOICES, VARIABLE
 from lhkit.load.user_code import load_own_ops
@@ -108,11 +111,15 @@ def microkernel_option(function: F) -> F:
     )
     @functools.wraps(function)
     def with_microkernels(*args: Any, given: tuple[str, ...], **options: Any) -> Any:
+        files: dict[str, str] = {}
         for pair in given:
-            if not all(pair.partition("=")):
+            name, _, file = pair.partition("=")
+            if not name or not file:
                 raise usage_error(f"--microkernel {pair}: expected NAME=FILE")
-        pairs = [pair.partition("=") for pair in given]
-        return function(*args, microkernels={name: file for name, _, file in pairs}, **options)
+            if name in files:
+                raise usage_error(f"--microkernel {pair}: {name} is given twice", "Give it one implementation.")
+            files[name] = file
+        return function(*args, microkernels=files, **options)
 
     return with_microkernels  # type: ignore[return-value]
 
@@ -124,7 +131,6 @@ def limit_options(function: F) -> F:
         "--timeout",
         type=POSITIVE_NUMBER,
         default=DEFAULT_SECONDS,
-        show_default=True,
         metavar="SECONDS",
         help="Time limit of a request to the compiler or a run of a kernel.",
     )
@@ -179,11 +185,10 @@ def load_all_scheduled(
     """Return several schedules with the shared options; each setting goes to those that have the knob."""
     if not paths and (settings or any(options[name] for name in SCHEDULING if name != "settings")):
         raise usage_error(NEED_A_SCHEDULE)
-    first = {**options}
     schedules = []
     for path in paths:
-        schedules.append(load_scheduled(path, settings=(), worker=worker, **first))
-        first["ops"] = ()  # loaded with the first schedule
+        schedules.append(load_scheduled(path, settings=(), worker=worker, **options))
+        options["ops"] = ()  # loaded with the first schedule
     known = {knob.name for schedule in schedules for knob in schedule.knobs}
     for setting in settings:
         if (name := setting.partition("=")[0]) not in known:
@@ -192,6 +197,19 @@ def load_all_scheduled(
     chosen = []
     for schedule in schedules:
         names = {knob.name for knob in schedule.knobs}
-        own = tuple(s for s in settings if s.partition("=")[0] in names)
+        own = [s for s in settings if s.partition("=")[0] in names]
         chosen.append(schedule.with_knobs(parse_settings(schedule.knobs, own)) if own else schedule)
     return chosen
+
+
+def benchmarks_module(name: str) -> Any:
+    """Import a module of ``benchmarks/``, which is in a checkout beside the package and in no wheel."""
+    checkout = Path(lhkit.__file__).parents[1]
+    if not (checkout / "benchmarks" / f"{name}.py").is_file():
+        raise usage_error(
+            "the suite is in no installed package: it needs a checkout of lhkit",
+            "Clone the repository, run install.py in it, and use its lhkit.",
+        )
+    if str(checkout) not in sys.path:
+        sys.path.append(str(checkout))
+    return importlib.import_module(f"benchmarks.{name}")

@@ -21,11 +21,10 @@ from lhkit.worker.temp_folders import temporary_place
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("site"),
-    show_default=True,
     help="Folder for the pages.",
 )
 @click.option("--execute", is_flag=True, help="Run each notebook first; the file stays as it is.")
-@click.option("--title", default="Notebooks", show_default=True, help="Heading of the page that lists them.")
+@click.option("--title", default="Notebooks", help="Heading of the page that lists them.")
 def command(notebooks: tuple[Path, ...], out: Path, execute: bool, title: str) -> None:
     """Turn NOTEBOOKS (default: those that come with lhkit) into HTML pages, with a page that lists them.
 

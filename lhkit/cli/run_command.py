@@ -64,11 +64,10 @@ class _Run:
     "--size",
     type=click.IntRange(min=0),
     default=DEFAULT_EXTENT,
-    show_default=True,
     metavar="N",
     help="Extent of every dynamic dimension of missing arguments.",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of missing arguments.")
+@click.option("--seed", type=SEED, default=0, help="Seed of missing arguments.")
 @click.option("--out", metavar="FILE.npz", help="Save results (result0, …) and written arguments (arg0, …).")
 @json_option("the outcome")
 @click.option(
@@ -83,16 +82,10 @@ class _Run:
 def command(
     payload: str,
     schedule: str | None,
-    function: str | None,
-    args: tuple[str, ...],
-    size: int,
-    seed: int,
     out: str | None,
     json_file: str | None,
     with_footprint: bool,
-    microkernels: dict[str, str],
-    limits: Limits,
-    **scheduling: Any,
+    **options: Any,
 ) -> None:
     """Compile PAYLOAD for this CPU, with SCHEDULE applied if given, and run it once.
 
@@ -101,7 +94,7 @@ def command(
     """
     check_single_stdout(out, json_file)
     try:
-        run = _run(payload, schedule, function, args, size, seed, microkernels, limits, scheduling)
+        run = _run(payload, schedule, **options)
         if run.verification is not None and not run.verification.ok:
             raise LhkitError(_wrong(run.verification))
     except LhkitError as error:
@@ -123,13 +116,14 @@ def command(
 def _run(
     payload_path: str,
     schedule_path: str | None,
+    *,
     function: str | None,
     args: tuple[str, ...],
     size: int,
     seed: int,
     microkernels: dict[str, str],
     limits: Limits,
-    scheduling: dict[str, Any],
+    **scheduling: Any,
 ) -> _Run:
     payload = load_payload(Path(payload_path), limits=limits)
     chosen = payload.function(function)
@@ -151,7 +145,6 @@ def _run(
 
 
 def _differ(one: Array, other: Array) -> bool:
-    """Return whether two arrays of one type differ bitwise."""
     first, second = (np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (one, other))
     return not np.array_equal(first, second)
 

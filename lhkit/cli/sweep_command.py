@@ -28,10 +28,9 @@ from lhkit.model.errors import Failure, FailureKind, error_for, usage_error
 from lhkit.model.payload import Payload
 from lhkit.sweeps.axes import split_narrowings
 from lhkit.sweeps.engine import SweepEvent
-from lhkit.sweeps.live_sweep import Sweep
+from lhkit.sweeps.live_sweep import Sweep, prepare_sweep
 from lhkit.sweeps.strategies import STRATEGIES
 from lhkit.sweeps.sweep_files import check_table
-from lhkit.sweeps.sweep_options import prepare_sweep
 from lhkit.sweeps.sweep_table import sweep_text
 from lhkit.sweeps.sweep_task import CONFIRM_SECONDS, VARIANT_LIMITS
 from lhkit.sweeps.variant_record import SweepResult, SweepStatus, record_to_json
@@ -133,7 +132,7 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     help="Sweep this payload too: best knobs for each, and one choice for all with its regret.",
 )
 @click.option("--where", "constraints", multiple=True, metavar="EXPR", help="Skip variants that violate this.")
-@click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid", show_default=True)
+@click.option("--strategy", type=click.Choice(sorted(STRATEGIES)), default="grid")
 @click.option(
     "--budget",
     type=click.IntRange(min=1),
@@ -148,24 +147,21 @@ _EXAMPLE = "lhkit sweep data/matmul.mlir schedules/matmul_tile_fuse_vectorize.ml
     "--executor",
     metavar="WHERE",
     default="local",
-    show_default=True,
     help="Executor: local, dask (a cluster on this machine) or dask:ADDRESS (of a scheduler).",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the order and the arguments.")
+@click.option("--seed", type=SEED, default=0, help="Seed of the order and the arguments.")
 @function_option
-@click.option("--pin/--no-pin", default=True, show_default=True, help="Stay on one core.")
+@click.option("--pin/--no-pin", default=True, help="Stay on one core.")
 @click.option(
     "--confirm/--no-confirm",
-    "is_confirmed",
+    "confirm",
     default=True,
-    show_default=True,
     help="Time the best few again, side by side in fresh processes, until one wins or there is no difference.",
 )
 @click.option(
     "--confirm-seconds",
     type=POSITIVE_NUMBER,
     default=CONFIRM_SECONDS,
-    show_default=True,
     help="Time limit of the confirmation.",
 )
 @click.option("--best", "best_file", metavar="FILE", help="Save the best schedule, knobs folded in.")
@@ -182,13 +178,7 @@ def command(
     schedule: str,
     narrowed: tuple[str, ...],
     also: tuple[str, ...],
-    constraints: tuple[str, ...],
-    budget: int | None,
-    seconds: float | None,
-    known: tuple[str, ...],
     fresh: bool,
-    is_confirmed: bool,
-    confirm_seconds: float,
     best_file: str | None,
     table: str | None,
     by_payload: str | None,
@@ -210,11 +200,14 @@ def command(
     try:
         loaded = _load_payloads((payload, *also), worker, by_payload)
         scheduled = load_scheduled(schedule, worker=worker, limits=limits, **scheduling)
-        variant_limits = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
-        asked: dict[str, Any] = {"knobs": knobs, "constraints": constraints, "budget": budget, "worker": worker}
-        asked |= {"seconds": seconds, "resume": not fresh, "known": known}
-        asked |= {"confirm": is_confirmed, "confirm_seconds": confirm_seconds}
-        found = prepare_sweep(loaded, scheduled, limits=variant_limits, **asked, **options)
+        most = Limits(min(limits.seconds, VARIANT_LIMITS.seconds), limits.bytes)
+        asked: dict[str, Any] = {
+            "knobs": knobs,
+            "worker": worker,
+            "limits": most,
+            "resume": not fresh,
+        }
+        found = prepare_sweep(loaded, scheduled, **asked, **options)
         say(f"lhkit: records are kept in {found.store_path}", err=True)
         if options["store"] is None and (note := homeless_note()):
             say(f"lhkit: {note}", err=True)
@@ -243,7 +236,6 @@ def command(
 def _load_payloads(
     paths: Sequence[str], worker: Worker, by_payload: str | None
 ) -> Payload | dict[str, Payload]:
-    """Return the payload, or several by the stems of their files."""
     if by_payload is not None and (len(paths) == 1 or PurePath(by_payload).suffix not in (".csv", ".json")):
         raise usage_error(
             f"--by-payload {by_payload}", "It needs --also, and a name that ends in .csv or .json."

@@ -189,7 +189,6 @@ def _write_page(path: str, trace: Trace) -> None:
 
 
 def _not_traced(payload: str, schedule: str, failure: Failure) -> Trace:
-    """Return the trace of a failure before the first step."""
     return Trace(
         payload=SourceRecord(payload, ""),
         schedule=ScheduleRecord(schedule, "", ""),

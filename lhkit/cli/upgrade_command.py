@@ -21,6 +21,7 @@ from lhkit.worker.limits import Limits
     "--elementwise",
     type=click.Choice(["any", "named", "elementwise"]),
     default="any",
+    show_default=False,
     help="How to write elementwise ops: linalg.add (named), linalg.elementwise (elementwise), or as they are,"
     " where the bindings take that (any; the default).",
 )

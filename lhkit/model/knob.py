@@ -153,6 +153,8 @@ def parse_settings(knobs: Sequence[Knob], settings: Sequence[str]) -> dict[str, 
         name, equals, text = setting.partition("=")
         if not equals:
             raise usage_error(f"--set {setting}: expected KNOB=VALUE")
+        if name in values:
+            raise usage_error(f"--set {setting}: {name} is set twice", "Give it one value.")
         values[name] = known[name].parse(text) if name in known else text
     return values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lhkit.bench.bar_chart import draw_speed_bars
+from lhkit.bench.speed_charts import draw_speed_bars
 from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.live_view import Drawing
 from lhkit.draw.svg import drawing_id, escaped

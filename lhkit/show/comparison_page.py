@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lhkit.bench.bar_chart import draw_speed_bars
+from lhkit.bench.speed_charts import draw_speed_bars
 from lhkit.draw.figures import figure_svg
 from lhkit.draw.svg import escaped, html_document
 from lhkit.draw.tables import Table, comparison_lines, comparison_table, table_html

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lhkit.bench.bar_chart import draw_speed_bars
-from lhkit.bench.roofline import draw_roofline, roofline_table
-from lhkit.bench.roofline import roofline as roofline_record
-from lhkit.bench.size_chart import draw_throughput, throughput_plot, throughput_table
+from lhkit.bench.speed_charts import (
+    draw_roofline,
+    draw_speed_bars,
+    draw_throughput,
+    roofline_table,
+    throughput_plot,
+    throughput_table,
+)
+from lhkit.bench.speed_charts import roofline as roofline_record
 from lhkit.draw.live_view import Drawing, figure_drawing
 from lhkit.draw.tables import comparison_table, table_text
 from lhkit.memory.kernel_memory import footprint_text

@@ -17,20 +17,14 @@
 - ``confirmation_run``: Confirmation of a sweep's winner: the best few and the baseline, side by side, in
   fresh processes.
 - ``winner``: Sequential test for the fastest of a few programs, with processes as the unit of sampling.
-- ``knob_importance``: Analysis of variance: the share of each knob in the variance of times.
-- ``sweep_files``: Stores of sweeps on disk: where they lie if nobody says, and what they hold for other
-  programs.
-- ``store_comparison``: Two stores of sweeps against each other, matched by the knobs of their variants.
-- ``sweep_summary``: Summaries of the records of a sweep: outcomes, relative times, best choices per payload.
-- ``live_sweep``: The `Sweep` object: state, events, stopping, and confirmation, while it runs and afterwards.
-- ``sweep_options``: ``lhkit.sweep``: tries the values of a schedule's knobs, in the background of a notebook
-  or to the end.
+- ``sweep_files``: Stores of sweeps on disk: default path, export as tables, comparison of two stores by
+  knobs.
+- ``sweep_summary``: Summaries of the records of a sweep: outcomes, times, choices per payload, analysis of
+  variance by knob.
+- ``live_sweep``: ``lhkit.sweep`` and the `Sweep` object: state, events, stopping, confirmation.
 - ``strategy_replay``: Replay of strategies on a stored grid, without running a variant.
-- ``sweep_heat``: Heat maps of a sweep over two or three knobs: values and drawing.
-- ``sweep_parallel``: Parallel coordinates of a sweep over many knobs, with the importance of each.
-- ``sweep_history``: Course of a sweep: best time after each variant, and counts of outcomes.
 - ``sweep_table``: The result of a sweep as tables and lines of text.
 - ``sweep_board``: Live board of a running sweep in a notebook: progress, best so far, heat map, stop button.
-- ``best_schedule``: The winner of a sweep, its confirmation, and its schedule as portable text.
 - ``strategies/``: Strategies: in which order the points of a space are tried.
+- ``sweep_charts``: Charts of a sweep: heat maps, parallel coordinates, history, and counts of outcomes.
 """

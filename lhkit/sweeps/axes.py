@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,9 +12,10 @@ from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.model.signature import ArrayType
 from lhkit.model.span import Span
 
+# The axis of a sweep whose values are payloads.
+PAYLOAD_AXIS = "payload"
 # A value for every axis, in the order of the axes.
 Point = tuple[tuple[str, KnobValue], ...]
 # What constraints may name about one value of an axis.
@@ -22,29 +24,19 @@ Facts = tuple[tuple[str, KnobValue], ...]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One choice of a space.
-
-    Attributes:
-        name: The knob's name, or what the choice of a payload is called.
-        values: The values, none twice, in the order in which a grid takes them.
-        default: Where a search begins; None: at the first value.
-        facts: For each value what constraints may name beside it (extents and dtypes of payloads), or empty.
-        payloads: For each value the payload that it names, or empty.
-    """
+    """One choice of a space; ``facts`` holds for each value what constraints may name beside it."""
 
     name: str
     values: tuple[KnobValue, ...]
     default: KnobValue | None = None
     facts: tuple[Facts, ...] = ()
-    payloads: tuple[Payload, ...] = ()
 
     @property
     def is_ordered(self) -> bool:
         """True if the values are numbers that ascend or descend, so that neighbours are alike."""
         numbers = _numbers(self.values)
-        return len(numbers) == len(self.values) and (
-            numbers == sorted(numbers) or numbers == sorted(numbers, reverse=True)
-        )
+        orders = (sorted(numbers), sorted(numbers, reverse=True))
+        return len(numbers) == len(self.values) and numbers in orders
 
     def index_of(self, value: KnobValue) -> int | None:
         """Return the place of a value, from 0, or None; ``True`` is not 1."""
@@ -69,59 +61,34 @@ class Axis:
             found[name] = tuple(dict(facts)[name] for facts in self.facts)
         return found
 
-    def payload(self, value: KnobValue) -> Payload | None:
-        """Return the payload that a value names, or None on an axis of a knob."""
-        place = self.index_of(value)
-        return self.payloads[place] if self.payloads and place is not None else None
-
 
 def _numbers(values: Sequence[KnobValue]) -> list[int | float]:
     return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
 def payload_facts(payload: Payload, function: str | None = None) -> Facts:
-    """Return what constraints may name about a payload.
-
-    Returns:
-        ``arg0_dim0``, ``arg0_dtype``, ``result0_dim1`` and so on: the extents that are known, and the dtypes,
-        of the arguments and results of its function.
-    """
+    """Return what constraints may name of a payload: extents (``arg0_dim0``) and dtypes (``arg0_dtype``)."""
     chosen = payload.function(function)
-    return (*_facts_of("arg", chosen.arguments), *_facts_of("result", chosen.results))
-
-
-def _facts_of(role: str, types: tuple[ArrayType, ...]) -> Facts:
     found: list[tuple[str, KnobValue]] = []
-    for i, type_ in enumerate(types):
-        found += [(f"{role}{i}_dim{d}", n) for d, n in enumerate(type_.shape) if n is not None]
-        found.append((f"{role}{i}_dtype", type_.dtype))
+    for role, types in (("arg", chosen.arguments), ("result", chosen.results)):
+        for i, type_ in enumerate(types):
+            found += [(f"{role}{i}_dim{d}", n) for d, n in enumerate(type_.shape) if n is not None]
+            found.append((f"{role}{i}_dtype", type_.dtype))
     return tuple(found)
 
 
-def payload_axis(
-    payloads: Mapping[str, Payload], *, name: str = "payload", function: str | None = None
-) -> Axis:
-    """Return the axis whose values are payloads by name: of several shapes, or dtypes.
-
-    Args:
-        payloads: The payloads by their names in the results.
-        name: What the axis is called.
-        function: The function that constraints may name extents of, where there are several.
-    """
+def payload_axis(payloads: Mapping[str, Payload], function: str | None) -> Axis:
+    """Return the axis whose values are payloads by name: of several shapes, or dtypes."""
     if not payloads:
-        raise usage_error(f"the axis {name!r} has no payloads", "Give a dictionary of names and payloads.")
+        raise usage_error("the axis 'payload' has no payloads", "Give a dictionary of names and payloads.")
     each = [dict(payload_facts(p, function)) for p in payloads.values()]
     # An extent that only some of them have is no name that a constraint could use.
     common = [n for n in each[0] if all(n in facts for facts in each)]
     return Axis(
-        name,
+        PAYLOAD_AXIS,
         tuple(payloads),
         facts=tuple(tuple((n, facts[n]) for n in common) for facts in each),
-        payloads=tuple(payloads.values()),
     )
-
-
-# Axes of knobs: all values that a knob allows, or those of an argument.
 
 
 Narrowing = str | KnobValue | Sequence[KnobValue]
@@ -217,7 +184,7 @@ def _read(knob: Knob, part: str) -> Iterator[KnobValue]:
         return
     step = _number(match[4]) if match[3] else 1
     for value in _steps(knob, part, first, last, match[3] or "+", step):
-        if _allows(knob, value):
+        with contextlib.suppress(UsageError):
             yield knob.check(value)
 
 
@@ -239,11 +206,3 @@ def _steps(knob: Knob, part: str, first: float, last: float, kind: str, step: fl
         yield value
         # Counted from the first value: sums of fractions would miss the last one.
         value = first * step**i if kind == "*" else first + i * step
-
-
-def _allows(knob: Knob, value: KnobValue) -> bool:
-    try:
-        knob.check(value)
-    except UsageError:
-        return False
-    return True

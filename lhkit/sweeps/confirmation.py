@@ -23,14 +23,7 @@ Knobs = tuple[tuple[str, KnobValue], ...]
 
 @dataclass(frozen=True, slots=True)
 class ConfirmingEvent:
-    """Progress of a confirmation: at its beginning, and after each process.
-
-    Attributes:
-        processes: How many are done, those of an interrupted run among them.
-        most: How many there will be at most.
-        contenders: Who is still in the race.
-        seconds: How long it may take, or None.
-    """
+    """Progress of a confirmation; processes of an interrupted run count too."""
 
     processes: int
     most: int
@@ -51,17 +44,9 @@ class Confirmation(Printable):
     """The best few of a sweep and the baseline, timed again side by side in fresh processes.
 
     Attributes:
-        verdict: The winner, or that there is none.
-        knobs: The knobs of each contender, by its name.
-        keys: The key of each contender's record, by its name.
         speed_ups: How much faster the leader is than the baseline and the NumPy reference, where they are.
-        gflops: The leader's throughput, or None if its operations are not counted.
         of_peak: Its share of the core's FMA peak, as the same processes measured it, or None.
-        hot_loops: What bounds the leader, or None if it is not known.
-        end: How the run ended.
-        seconds: How long it took.
         runs: What was measured, a comparison a process.
-        problem: Why processes failed, or None.
         known: How many of the processes an earlier run, in whole or in part, had measured.
     """
 
@@ -128,7 +113,8 @@ def find_throughput(runs: Sequence[Comparison], leader: str) -> tuple[float | No
 def describe_confirmation(confirmation: Confirmation) -> list[str]:
     """Return the outcome in lines: verdict, choice, speed-ups, throughput, bound, and how it was found."""
     verdict = confirmation.verdict
-    choice = _knobs_text(dict(confirmation.knobs)[verdict.leader.name])
+    knobs = dict(confirmation.knobs)[verdict.leader.name]
+    choice = ", ".join(f"{name} = {value}" for name, value in knobs) or "no knobs"
     lines = [f"{_headline(confirmation)}: {verdict.reason}"]
     lines.append(f"{_CHOICES[_headline(confirmation)]} {choice}")
     for s in confirmation.speed_ups:
@@ -171,7 +157,3 @@ _CHOICES = {
 
 def _multiple(value: float) -> str:
     return f"{value:.3f}" if value < 10 else f"{value:.4g}"
-
-
-def _knobs_text(knobs: Knobs) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in knobs) or "no knobs"

@@ -8,7 +8,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -51,23 +51,13 @@ class Confirming:
     depends on it. The baseline is sampled in the first few processes only.
 
     Args:
-        payload: The payload.
-        schedule: The schedule whose knobs were swept.
-        contenders: The records of the best few, all of this payload.
         rule: When a winner is named.
-        seconds: How long it may take, or None; after the first process none is begun that would take longer.
         rounds: Samples of each program in a process.
-        seed: What orders, and arguments that are not given, are drawn from.
-        arguments: What to run on.
-        limits: Time and memory for each request.
         on_event: Called at the beginning and after each process, in the thread that runs.
         log: Where what processes measure is kept; closed at the end.
         resume: Whether processes that the log knows of the same contest count.
         preparation: Requests that a process begins with, such as those that load user-defined ops; those of
             the session if not given.
-        compiling: More arguments of ``lhkit.compile``: ``function``, ``opt_level``, ``target``,
-            ``microkernels``.
-        measuring: More arguments of ``lhkit.measure``: ``pin``.
     """
 
     def __init__(
@@ -89,7 +79,8 @@ class Confirming:
         compiling: Mapping[str, Any] | None = None,
         measuring: Mapping[str, Any] | None = None,
     ) -> None:
-        require_contenders(contenders)
+        if not contenders:
+            raise usage_error("there is nothing to confirm", "No variant was timed; look at the failures.")
         self._payload, self._limits, self._on_event = payload, limits, on_event
         self._rule, self._seconds, self._rounds = rule or Rule(), seconds, rounds
         self._arguments, self._compiling, self._measuring = arguments, compiling or {}, measuring or {}
@@ -245,7 +236,6 @@ class Confirming:
         return time.monotonic() - self._started + self._longest_s >= self._seconds
 
     def _process(self, alive: tuple[str, ...]) -> Comparison:
-        """Measure contenders, and at first the baseline, in a fresh process."""
         names = list(alive)
         if self._baseline not in (None, *names) and len(self._runs) < self._rule.looks[0]:
             names.append(str(self._baseline))
@@ -277,7 +267,6 @@ class Confirming:
         return worker
 
     def _close_worker(self) -> None:
-        """End the last process, if there is one."""
         worker, self._worker = self._worker, None
         self._kernels = {}
         if worker is not None:
@@ -290,7 +279,6 @@ class Confirming:
         return compile_kernel(self._payload, self._schedules[name], **options)
 
     def _find_hot_loops(self, name: str) -> HotLoops | None:
-        """Return what bounds a contender, or None if it is not known."""
         if self._is_stopped:
             return None
         if self._log is not None and (known := self._log.hot_loops(self._contest, name)) is not None:
@@ -327,12 +315,6 @@ class Confirming:
         raise error_for(Failure(kind="cancelled", message=what))
 
 
-def require_contenders(contenders: Sequence[SweepRecord]) -> None:
-    """Refuse to confirm nothing."""
-    if not contenders:
-        raise usage_error("there is nothing to confirm", "No variant was timed; look at the failures.")
-
-
 def _name(record: SweepRecord, contenders: Sequence[SweepRecord]) -> str:
     """Return a contender's name: its knobs, those left out that all have in common."""
     shown = [f"{n}={v}" for n, v in record.knobs if any(dict(c.knobs).get(n) != v for c in contenders)]
@@ -358,12 +340,60 @@ async def confirm(confirming: Confirming, stop: asyncio.Event | None = None) -> 
             running.add_done_callback(lambda r: r.cancelled() or r.exception())
 
 
-# Contenders: the variants that the times of the sweep itself do not rule out as the best.
+class ConfirmationRun:
+    """A confirmation: in the background of a notebook, or done in a script; ``await`` gives what it found."""
+
+    def __init__(self, confirming: Confirming, on_end: Callable[[Confirmation], None]) -> None:
+        self._confirming, self._on_end = confirming, on_end
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[Confirmation] | None = None
+        self._found: Confirmation | None = None
+
+    def start(self) -> None:
+        """Begin: in the background where an event loop is running, else to the end."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._finish(self._confirming.run())
+            return
+        self._task = loop.create_task(confirm(self._confirming, self._stop))
+        self._task.add_done_callback(self._take)
+
+    def _take(self, task: asyncio.Task[Confirmation]) -> None:
+        if not task.cancelled() and task.exception() is None:
+            self._finish(task.result())
+
+    def _finish(self, found: Confirmation) -> None:
+        self._found = found
+        self._on_end(found)
+
+    def stop(self) -> None:
+        """End it within half a second; what is known is its result."""
+        self._stop.set()
+
+    def result(self) -> Confirmation:
+        """Return what is known so far.
+
+        Raises:
+            LhkitError: Nothing is, since no process came to its end.
+        """
+        if self._task is not None and self._task.done() and not self._task.cancelled():
+            return self._task.result()
+        return self._found if self._found is not None else self._confirming.confirmation()
+
+    def __await__(self) -> Generator[Any, None, Confirmation]:
+        if self._task is not None:
+            yield from self._task
+        return self.result()
+
+    def __repr__(self) -> str:
+        of = f"{self._confirming.processes} of at most {self._confirming.most_processes} processes"
+        return f"ConfirmationRun({of}, {'running' if self._found is None else 'done'})"
 
 
-MOST_CONTENDERS = 5
+_MOST_CONTENDERS = 5
 # However clear the times of a sweep look: a disturbance may have hit the best one alone.
-LEAST_CONTENDERS = 3
+_LEAST_CONTENDERS = 3
 # A sweep times its variants one after the other: between two of them clock and memory placement move times.
 _DRIFT = 0.05
 # Standard errors on each side, and the standard deviation of a normal distribution as a multiple of its MAD.
@@ -372,9 +402,7 @@ _ERRORS, _MADS = 3.0, 1.4826
 _MEDIAN = math.sqrt(math.pi / 2)
 
 
-def choose_contenders(
-    records: Sequence[SweepRecord], *, most: int = MOST_CONTENDERS
-) -> tuple[SweepRecord, ...]:
+def choose_contenders(records: Sequence[SweepRecord]) -> tuple[SweepRecord, ...]:
     """Return the variants that may be the best one, the best by the sweep's own times first.
 
     These are the variants whose times, with three standard errors and 5 % for what drifts between two of them,
@@ -386,9 +414,9 @@ def choose_contenders(
     chosen = [
         record
         for place, (time, record) in enumerate(timed)
-        if place < LEAST_CONTENDERS or _low(time) <= _high(timed[0][0])
+        if place < _LEAST_CONTENDERS or _low(time) <= _high(timed[0][0])
     ]
-    return tuple(chosen[:most])
+    return tuple(chosen[:_MOST_CONTENDERS])
 
 
 def _error(time: SweepTime) -> float:

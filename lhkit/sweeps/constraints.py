@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import itertools
 import math
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,15 +23,7 @@ Predicate = Callable[..., object]
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A condition on the values of some names.
-
-    Attributes:
-        sentence: What it demands, for messages: ``tile_m divides 512``.
-        names: What it reads: axes, facts of payloads.
-        predicate: Called with the values by name; true where they are allowed.
-        at: Where it is written, or None.
-        text: The source that ``at`` points into.
-    """
+    """A condition on the values of some names; the sentence (``tile_m divides 512``) is for messages."""
 
     sentence: str
     names: tuple[str, ...]
@@ -38,14 +32,7 @@ class Constraint:
     text: str = ""
 
     def holds(self, values: Mapping[str, KnobValue]) -> bool:
-        """Return whether the values are allowed.
-
-        Args:
-            values: A value for each of its names.
-
-        Raises:
-            UsageError: The predicate raised; the message says which, for which values, and what.
-        """
+        """Return whether the values are allowed."""
         try:
             return bool(self.predicate(**values))
         except Exception as error:
@@ -72,40 +59,25 @@ class _NoValueError(ValueError):
 
 
 def as_constraint(given: str | Predicate | Requirement | Constraint, known: Collection[str]) -> Constraint:
-    """Return the constraint that is meant.
+    """Return the constraint that is meant, checked to use known names only.
 
-    Args:
-        given: An expression as text, a Python function of knobs by name, a requirement of a schedule, or a
-            constraint. Parameters with defaults that are no knobs keep their defaults; ``**values`` takes all.
-        known: The names that it may use, in order.
-
-    Raises:
-        UsageError: It is no expression, uses an unknown name, or is no function of named parameters.
+    Parameters of a function with defaults that are no knobs keep their defaults; ``**values`` takes all.
     """
     if isinstance(given, Constraint):
         return _checked(given, known)
     if isinstance(given, Requirement):
-        return from_expression(given.expression, at=given.at)
+        return from_expression(given.expression, given.at)
     if isinstance(given, str):
         at = Span("<constraint>", 1, 1)
         parsed = parse_expression(given, known, owner="the space", at=at, source=given)
-        return from_expression(parsed, at=at, text=given)
+        return from_expression(parsed, at, given)
     if callable(given):
         return _checked(_from_function(given, known), known)
     raise usage_error(f"{given!r} is no constraint", "Give an expression as text, or a function of knobs.")
 
 
-def from_expression(
-    expression: Expression, *, sentence: str | None = None, at: Span | None = None, text: str = ""
-) -> Constraint:
-    """Return the constraint that an expression is true.
-
-    Args:
-        expression: The expression.
-        sentence: What it demands; without one the expression itself.
-        at: Where it is written.
-        text: The source that ``at`` points into.
-    """
+def from_expression(expression: Expression, at: Span | None, text: str = "") -> Constraint:
+    """Return the constraint that an expression is true."""
 
     def predicate(**values: KnobValue) -> bool:
         try:
@@ -113,7 +85,7 @@ def from_expression(
         except ValueError as error:
             raise _NoValueError(str(error)) from None
 
-    return Constraint(sentence or expression.text, expression.names, predicate, at, text)
+    return Constraint(expression.text, expression.names, predicate, at, text)
 
 
 def _from_function(function: Predicate, known: Collection[str]) -> Constraint:
@@ -172,12 +144,7 @@ def divides(tile: Size, extent: Size) -> Constraint:
         tile: The knob.
         extent: The dimension's extent, a number or a name.
     """
-
-    def predicate(**values: int) -> bool:
-        size, whole = _value(tile, values), _value(extent, values)
-        return size == 0 or whole % size == 0
-
-    return Constraint(f"{tile} divides {extent}", _names(tile, extent), predicate)
+    return _of_sizes(f"{tile} divides {extent}", (tile, extent), lambda t, e: t == 0 or e % t == 0)
 
 
 def at_most(tile: Size, extent: Size) -> Constraint:
@@ -187,11 +154,7 @@ def at_most(tile: Size, extent: Size) -> Constraint:
         tile: The knob.
         extent: The dimension's extent, a number or a name.
     """
-
-    def predicate(**values: int) -> bool:
-        return _value(tile, values) <= _value(extent, values)
-
-    return Constraint(f"{tile} is at most {extent}", _names(tile, extent), predicate)
+    return _of_sizes(f"{tile} is at most {extent}", (tile, extent), operator.le)
 
 
 def fits_registers(
@@ -218,12 +181,12 @@ def fits_registers(
         raise usage_error(f"a vector of {vector_bits} bits holds no element of {element_bits} bits")
     there = registers if registers is not None else (32 if vector_bits >= 512 else 16)
 
-    def predicate(**values: int) -> bool:
-        vectors = -(-_value(columns, values) // lanes)
-        return _value(rows, values) * vectors + vectors + 1 <= there
+    def fits(height: int, width: int) -> bool:
+        vectors = -(-width // lanes)
+        return height * vectors + vectors + 1 <= there
 
     sentence = f"a tile of {rows}×{columns} with {lanes} elements a vector fits {there} vector registers"
-    return Constraint(sentence, _names(rows, columns), predicate)
+    return _of_sizes(sentence, (rows, columns), fits)
 
 
 def fits_cache(
@@ -246,31 +209,32 @@ def fits_cache(
     """
     if not parts:
         raise usage_error("a working set without parts fits every cache", "Give the extents of each array.")
-    capacity = capacity_bytes if capacity_bytes is not None else _capacity_bytes(level)
+    capacity = capacity_bytes
+    if capacity is None:
+        capacity = next((c.size_bytes for c in cache_levels() if c.name == f"L{level}"), None)
     if capacity is None:
         raise usage_error(
             f"this machine does not say how large its level {level} cache is", "Give capacity_bytes=…."
         )
 
-    def predicate(**values: int) -> bool:
-        elements = sum(math.prod(_value(size, values) for size in part) for part in parts)
+    def fits(*sizes: int) -> bool:
+        left = iter(sizes)
+        elements = sum(math.prod(itertools.islice(left, len(part))) for part in parts)
         return elements * element_bytes <= capacity
 
     shown = " + ".join("×".join(map(str, part)) for part in parts)
     sentence = f"({shown}) × {element_bytes} bytes fit the level {level} cache of {_in_units(capacity)}"
-    return Constraint(sentence, _names(*(size for part in parts for size in part)), predicate)
+    return _of_sizes(sentence, tuple(itertools.chain(*parts)), fits)
 
 
-def _capacity_bytes(level: int) -> int | None:
-    return next((c.size_bytes for c in cache_levels() if c.name == f"L{level}"), None)
+def _of_sizes(sentence: str, sizes: Sequence[Size], test: Callable[..., bool]) -> Constraint:
+    """Return the constraint that a test of some sizes is true; those that are text are names."""
+    names = tuple(dict.fromkeys(s for s in sizes if isinstance(s, str)))
 
+    def predicate(**values: int) -> bool:
+        return test(*(values[s] if isinstance(s, str) else s for s in sizes))
 
-def _names(*sizes: Size) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(s for s in sizes if isinstance(s, str)))
-
-
-def _value(size: Size, values: dict[str, int]) -> int:
-    return values[size] if isinstance(size, str) else size
+    return Constraint(sentence, names, predicate)
 
 
 def _in_units(count: int) -> str:

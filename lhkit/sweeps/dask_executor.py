@@ -28,14 +28,11 @@ from lhkit.sweeps.dask_host import (
     write_places,
 )
 from lhkit.sweeps.executors import Programs, Trial
-from lhkit.sweeps.sweep_task import Subject, Task, Variant
+from lhkit.sweeps.sweep_task import Subject, Variant
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import LoadOps
 from lhkit.worker.temp_folders import temporary_folder
-
-# The Dask cluster of a sweep: connection or start, version check, and probing of its machines.
-
 
 _START_SECONDS = 60
 _CONNECT_SECONDS = 10
@@ -60,12 +57,6 @@ class DaskCluster:
 
     Without an address the cluster is in this process and speaks to no other: Dask has no authentication, so
     anyone who reaches a port of its scheduler or workers can run code there.
-
-    Args:
-        address: Of the scheduler, or None.
-
-    Attributes:
-        client: Dask's client.
     """
 
     def __init__(self, address: str | None) -> None:
@@ -230,15 +221,7 @@ _MOST_MOVES = 10
 
 
 class DaskExecutor:
-    """Tries variants on the machines of a Dask cluster, which places them and tries again what it loses.
-
-    Only machines of one kind take part: times of different ones cannot be compared.
-
-    Attributes:
-        environment: Hash of the machines that take part: this one if the cluster has such, else the most.
-        capacity: How many machines take part.
-        is_like_here: Whether this machine is of their kind.
-    """
+    """Tries variants on those machines of a Dask cluster that are of one kind: this one's, else the most."""
 
     def __init__(
         self,
@@ -354,36 +337,10 @@ def _described(trial: Trial, answer: Answer, subject: Subject) -> Trial:
     return replace(trial, message=subject.difference(answer.shapes))
 
 
-# Executors by name: ``local``, ``dask`` and ``dask:ADDRESS``.
-
-_LOCAL, _DASK = "local", "dask"
+LOCAL, _DASK = "local", "dask"
 
 
 def check_executor(name: str) -> None:
     """Refuse a name that is of no executor."""
-    if name not in (_LOCAL, _DASK) and not name.startswith(f"{_DASK}:"):
+    if name not in (LOCAL, _DASK) and not name.startswith(f"{_DASK}:"):
         raise usage_error(f"there is no executor {name!r}", "There are local, dask and dask:ADDRESS.")
-
-
-def prepare_with_executor(
-    name: str,
-    worker: Worker,
-    limits: Limits,
-    environment: Callable[[Worker], str],
-    prepare: Callable[[str], Task],
-    is_stopped: Callable[[], bool],
-) -> tuple[Task, DaskExecutor | None]:
-    """Return the task of a sweep, and what tries it if that is not the worker itself."""
-    here = environment(worker)
-    if name == _LOCAL:
-        return prepare(here), None
-    address = name.partition(":")[2] or None
-    executor = DaskExecutor(address, limits, preparation=worker.preparation, describe=environment, here=here)
-    try:
-        task = prepare(executor.environment)
-    except BaseException:
-        executor.end()
-        raise
-    if is_stopped():
-        executor.end()
-    return task, executor

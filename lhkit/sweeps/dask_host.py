@@ -27,18 +27,10 @@ from lhkit.worker.shared_arrays import ArrayPlace, dtype_named
 from lhkit.worker.temp_folders import wait_for_lock
 from lhkit.worker.user_folders import machine_folder, open_private
 
-# Serialization of payloads for other machines, with the files of their arrays.
-
 
 @dataclass(frozen=True, slots=True)
 class PackedSubject:
-    """A payload that is ready for variants, without anything that belongs to this machine.
-
-    Attributes:
-        scope: Of the subject.
-        preparation: Of the subject.
-        files: The contents of the files that its arrays are in, by their names here.
-    """
+    """A payload that is ready for variants, with its files by name, without anything of this machine."""
 
     scope: str
     preparation: PrepareSweep
@@ -113,14 +105,7 @@ _OTHER_FOLDER = "Set LHKIT_STATE_DIR to another folder on that machine."
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The settings of a sweep that every machine shares.
-
-    Attributes:
-        sweep: Tells this sweep from others.
-        preparation: What the process of lhkit is asked first; see `Worker`.
-        describe: Returns the hash of machine, toolchain and pipeline.
-        limits: What one variant may take.
-    """
+    """Settings of a sweep that every machine shares; ``describe`` hashes machine and toolchain."""
 
     sweep: str
     preparation: tuple[LoadOps, ...]
@@ -130,15 +115,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a machine.
-
-    Attributes:
-        environment: Hash of the machine, its toolchain and pipeline.
-        trial: What came of the variant, or None if it was not tried.
-        failure: Why nothing can be tried there, or None.
-        shapes: Of a wrong result.
-        results: The bytes of a wrong result.
-    """
+    """The answer of a machine: its environment, a trial if there was one, why nothing can be tried."""
 
     environment: str
     trial: Trial | None = None
@@ -202,16 +179,7 @@ def try_here(
     best_ns: float | None,
     known: frozenset[str] | None,
 ) -> Answer:
-    """Try a variant, if this machine is one whose times may be compared with those of the sweep.
-
-    Args:
-        setup: The sweep.
-        environment: Hash of what the machine has to be.
-        packed: The payload.
-        values: The value of every knob.
-        best_ns: Median time of the best variant so far.
-        known: Hashes of programs that need not be tried again; None: try every one.
-    """
+    """Try a variant, if this machine is one whose times may be compared with those of the sweep."""
     try:
         with _one_at_a_time():
             state = _host_state(setup)

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import datetime
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
@@ -28,17 +28,7 @@ WORKER_PARTS = ("apply", "compile", "verify", "time")
 
 @dataclass(frozen=True, slots=True)
 class SweepEvent:
-    """A variant that is done, a step of the confirmation, or the end of the sweep.
-
-    Attributes:
-        record: The record of the variant; None in other events.
-        is_known: True if it was in the store before.
-        done: How many variants are done.
-        total: How many there will be at most, or None.
-        best: The best variant so far, or None.
-        end: How the sweep ended; None before.
-        confirming: How far the confirmation has come, in events of that.
-    """
+    """A variant that is done, or without a record a step of the confirmation or the end of the sweep."""
 
     record: SweepRecord | None
     is_known: bool
@@ -51,16 +41,7 @@ class SweepEvent:
 
 @dataclass(slots=True)
 class SweepProgress:
-    """Progress of a sweep.
-
-    Attributes:
-        records: Of the variants asked for, in that order.
-        known: How many of them were in the store before.
-        best: The best variant so far, or None.
-        spent_ns: Time by what it was spent on: ``apply``, ``compile``, ``verify`` and ``time`` in the worker,
-            ``engine`` on everything beside them.
-        end: How it ended, or None while it runs.
-    """
+    """Progress of a sweep; ``spent_ns`` is by part: those of the worker, and ``engine`` for all else."""
 
     records: list[SweepRecord] = field(default_factory=list)
     known: int = 0
@@ -88,22 +69,13 @@ async def run_sweep(
     """Try the points of a strategy until it has no more, its time is up, or it is stopped.
 
     What the store knows is not tried again. Each record is in the store before the next variant is begun.
-
-    Args:
-        task: What is tried.
-        strategy: Which points, in which order.
-        store: Where records are kept.
-        executor: What tries them; it is closed at the end.
-        progress: Is filled as the sweep goes on.
-        stop: Set to stop it.
-        seconds: The time it may take.
-        total: How many variants there will be, for events.
-        resume: Whether to use what the store knows already.
-        on_event: Called after every variant.
     """
     started = time.perf_counter_ns()
     deadline = None if seconds is None else time.monotonic() + seconds
-    run = _Run(task, strategy, store, executor, progress, resume, total, on_event)
+    run = _Run(task, strategy, store, executor, progress, total, on_event)
+    if resume:
+        for record in task.own(store.records()):
+            run.learn(record)
     try:
         progress.end = await run.run(stop, deadline)
     finally:
@@ -112,107 +84,94 @@ async def run_sweep(
         progress.spent_ns["engine"] = max(time.perf_counter_ns() - started - in_worker, 0)
 
 
+@dataclass(slots=True)
 class _Run:
-    """The state of one run of a sweep."""
+    """The state of one run of a sweep; programs and best variants are by scope of their payload."""
 
-    def __init__(
-        self,
-        task: Task,
-        strategy: Strategy,
-        store: Store,
-        executor: Executor,
-        progress: SweepProgress,
-        resume: bool,
-        total: int | None,
-        on_event: OnEvent | None,
-    ) -> None:
-        self._task, self._strategy, self._store, self._executor = task, strategy, store, executor
-        self._progress, self._total, self._on_event = progress, total, on_event
-        self._found: dict[str, SweepRecord] = {}
-        # Of each payload: which variant each program was first seen as, and the best one.
-        self._programs: dict[str, dict[str, str]] = {s.scope: {} for s in task.subjects.values()}
-        self._best: dict[str, SweepRecord] = {}
-        self._trying: dict[asyncio.Task[Trial], tuple[Variant, str]] = {}
-        if resume:
-            for record in task.own(store.records()):
-                self._learn(record)
+    task: Task
+    strategy: Strategy
+    store: Store
+    executor: Executor
+    progress: SweepProgress
+    total: int | None
+    on_event: OnEvent | None
+    found: dict[str, SweepRecord] = field(default_factory=dict)
+    programs: defaultdict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    best: dict[str, SweepRecord] = field(default_factory=dict)
+    trying: dict[asyncio.Task[Trial], tuple[Variant, str]] = field(default_factory=dict)
 
     async def run(self, stop: asyncio.Event, deadline: float | None) -> SweepEnd:
         """Try points until there is a reason to end."""
         stopping = asyncio.ensure_future(stop.wait())
         try:
-            while not stop.is_set() and not _is_over(deadline):
+            while not stop.is_set() and (deadline is None or time.monotonic() < deadline):
                 await self._fill(stop)
-                if not self._trying:
+                if not self.trying:
                     return "stopped" if stop.is_set() else "finished"
                 left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-                waiting = {*self._trying, stopping}
+                waiting = {*self.trying, stopping}
                 done, _ = await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
                 self._collect(done)
-            if self._trying:
-                self._collect((await asyncio.wait(self._trying, timeout=_GRACE_SECONDS))[0])
+            if self.trying:
+                self._collect((await asyncio.wait(self.trying, timeout=_GRACE_SECONDS))[0])
             return "stopped" if stop.is_set() else "out of time"
         finally:
             stopping.cancel()
 
     async def end(self) -> None:
         """End what is still running; it leaves no record."""
-        waiting = [trial for trial in self._trying if not trial.done()]
+        waiting = [trial for trial in self.trying if not trial.done()]
         for trial in waiting:
             trial.cancel()
-        await self._executor.close()
+        await self.executor.close()
         for trial in waiting:
             with contextlib.suppress(asyncio.CancelledError):
                 await trial
 
     async def _fill(self, stop: asyncio.Event) -> None:
-        """Begin to try points until the executor has enough; known ones are done at once."""
         done_at_once = 0
-        while len(self._trying) < self._executor.capacity and not stop.is_set():
-            point = self._strategy.ask()
+        while len(self.trying) < self.executor.capacity and not stop.is_set():
+            point = self.strategy.ask()
             if point is None:
                 return
-            variant = self._task.variant(point)
-            record = self._found.get(variant.key)
-            if record is not None or variant.refusal is not None:
-                self._reuse(variant, record)
-                done_at_once += 1
-                if done_at_once % _KNOWN_AT_A_TIME == 0:
-                    await asyncio.sleep(0)
+            variant = self.task.variant(point)
+            record = self.found.get(variant.key)
+            if record is not None:
+                self.progress.known += 1
+                self._done(variant.point, record, is_known=True)
+            elif variant.refusal is not None:
+                self._keep(variant, Trial("invalid-config", variant.refusal), _now())
+            else:
+                self._try(variant)
                 continue
-            self._try(variant)
-
-    def _reuse(self, variant: Variant, record: SweepRecord | None) -> None:
-        if record is not None:
-            self._progress.known += 1
-            self._done(variant.point, record, is_known=True)
-        else:
-            self._keep(variant, Trial("invalid-config", variant.refusal), _now())
+            done_at_once += 1
+            if done_at_once % _KNOWN_AT_A_TIME == 0:
+                await asyncio.sleep(0)
 
     def _try(self, variant: Variant) -> None:
         scope = variant.subject.scope
-        best = self._best.get(scope)
+        best = self.best.get(scope)
         best_ns = None if best is None or best.time_ns is None else float(best.time_ns.median)
-        known = self._programs[scope].keys() if self._task.deduplicate else None
-        trial = self._executor.try_variant(variant, best_ns, known)
-        self._trying[asyncio.ensure_future(trial)] = (variant, _now())
+        known = self.programs[scope].keys() if self.task.deduplicate else None
+        trial = self.executor.try_variant(variant, best_ns, known)
+        self.trying[asyncio.ensure_future(trial)] = (variant, _now())
 
     def _collect(self, done: Collection[object]) -> None:
-        for trial in [t for t in self._trying if t in done]:
-            variant, started = self._trying.pop(trial)
+        for trial in [t for t in self.trying if t in done]:
+            variant, started = self.trying.pop(trial)
             self._keep(variant, trial.result(), started)
 
     def _keep(self, variant: Variant, trial: Trial, started: str) -> None:
         record = self._record(variant, trial, started)
-        self._store.append(record)
-        self._progress.spent_ns.update(trial.spent_ns)
-        self._learn(record)
+        self.store.append(record)
+        self.progress.spent_ns.update(trial.spent_ns)
+        self.learn(record)
         self._done(variant.point, record, is_known=False)
 
     def _record(self, variant: Variant, trial: Trial, started: str) -> SweepRecord:
         first = None
         if trial.status == "same" and trial.ir_sha256 is not None:
-            first = self._programs[variant.subject.scope][trial.ir_sha256]
+            first = self.programs[variant.subject.scope][trial.ir_sha256]
         flops, times = variant.subject.flops, trial.time_ns
         return SweepRecord(
             schema=SCHEMA,
@@ -227,36 +186,32 @@ class _Run:
             max_abs_error=trial.max_abs_error,
             hot_loops=None,
             ir_sha256=trial.ir_sha256,
-            environment=self._task.environment,
+            environment=self.task.environment,
             started=started,
         )
 
-    def _learn(self, record: SweepRecord) -> None:
+    def learn(self, record: SweepRecord) -> None:
         """Take note of a record for the variants to come."""
-        self._found[record.key] = record
-        scope = self._task.scope_of(record)
+        self.found[record.key] = record
+        scope = self.task.scope_of(record)
         if scope is None:
             return
         if record.ir_sha256 is not None and record.same_as is None:
-            self._programs[scope].setdefault(record.ir_sha256, record.key)
-        better = best_of(filter(None, (self._best.get(scope), record)))
+            self.programs[scope].setdefault(record.ir_sha256, record.key)
+        better = best_of(filter(None, (self.best.get(scope), record)))
         if better is not None:
-            self._best[scope] = better
+            self.best[scope] = better
 
     def _done(self, point: Point, record: SweepRecord, *, is_known: bool) -> None:
-        progress = self._progress
+        progress = self.progress
         progress.records.append(record)
-        tried = record if record.same_as is None else self._found.get(record.same_as, record)
+        tried = record if record.same_as is None else self.found.get(record.same_as, record)
         cost = tried.time_ns.median if tried.time_ns is not None else None
-        self._strategy.tell(point, cost)
+        self.strategy.tell(point, cost)
         progress.best = best_of(filter(None, (progress.best, record)))
-        if self._on_event is not None:
+        if self.on_event is not None:
             done = len(progress.records)
-            self._on_event(SweepEvent(record, is_known, done, self._total, progress.best))
-
-
-def _is_over(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() >= deadline
+            self.on_event(SweepEvent(record, is_known, done, self.total, progress.best))
 
 
 def _now() -> str:

@@ -30,17 +30,7 @@ _NUMBERS = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The outcome of one trial of a variant.
-
-    Attributes:
-        status: A status of records; ``same``: its program was tried before.
-        message: Why it failed, or None.
-        time_ns: Its times, or None.
-        compile_ns: Time from text to machine code, or None.
-        max_abs_error: The largest difference from the reference, or None.
-        ir_sha256: Hash of the scheduled payload, or None.
-        spent_ns: How long each part took: ``apply``, ``compile``, ``verify``, ``time``.
-    """
+    """The outcome of one trial of a variant; status ``same``: its program was tried before."""
 
     status: TrialStatus
     message: str | None = None
@@ -76,16 +66,8 @@ class LocalExecutor:
 
     capacity = 1
 
-    def __init__(
-        self,
-        worker: Worker,
-        limits: Limits,
-        *,
-        prepare_limits: Limits | None = None,
-        close_worker: bool = True,
-    ) -> None:
+    def __init__(self, worker: Worker, limits: Limits, *, close_worker: bool = True) -> None:
         self._worker, self._limits = worker, limits
-        self._prepare_limits = prepare_limits
         self._close_worker = close_worker
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="lhkit-sweep")
         self._names: dict[str, tuple[str, int]] = {}
@@ -126,12 +108,7 @@ class LocalExecutor:
             learned = self._new_programs(name, known)
             request = TryVariant(name, variant.values, best_ns, known is not None, learned)
             try:
-                answer = self._worker.ask(
-                    request,
-                    limits=self._limits,
-                    before=before,
-                    on_progress=notes.append,
-                )
+                answer = self._worker.ask(request, limits=self._limits, before=before, on_progress=notes.append)
             except LhkitError as error:
                 if error.failure.request == "start":
                     raise
@@ -139,12 +116,7 @@ class LocalExecutor:
                     is_again = True
                     continue
                 program = next((n.ir_sha256 for n in reversed(notes) if n.ir_sha256), None)
-                status = error.failure.reaction.variant
-                return Trial(
-                    status,
-                    _in_a_line(error.failure),
-                    ir_sha256=program,
-                )
+                return Trial(error.failure.reaction.variant, _in_a_line(error.failure), ir_sha256=program)
             if answer.status != "gone":
                 self._told[name].add(answer.ir_sha256)
                 return _trial(answer, subject)
@@ -155,7 +127,7 @@ class LocalExecutor:
         name, generation = self._names.get(subject.scope, ("", -1))
         if generation != self._worker.generation:
             name = f"{subject.scope[:12]}-{next(_NUMBERS)}"
-            self._worker.ask(*_preparations(subject, name, known), limits=self._prepare_limits)
+            self._worker.ask(*_preparations(subject, name, known))
             self._names[subject.scope] = (name, self._worker.generation)
             self._told[name] = set(known or ())
         return name

@@ -1,31 +1,35 @@
-"""The `Sweep` object: state, events, stopping, and confirmation, while it runs and afterwards."""
+"""``lhkit.sweep`` and the `Sweep` object: state, events, stopping, confirmation."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import dataclasses
 import functools
+import os
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
+from lhkit.load.loader import as_payload, as_schedule
 from lhkit.load.target_choice import code_target
-from lhkit.model.errors import Failure, LhkitError, usage_error
+from lhkit.model.errors import Failure, LhkitError, public, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.sweeps.best_schedule import ConfirmationRun, Confirmer
+from lhkit.sweeps.axes import PAYLOAD_AXIS, Narrowing
 from lhkit.sweeps.confirmation import Confirmation, ConfirmingEvent
-from lhkit.sweeps.confirmation_run import confirm
-from lhkit.sweeps.dask_executor import prepare_with_executor
+from lhkit.sweeps.confirmation_run import ConfirmationRun, Confirming, choose_contenders, confirm
+from lhkit.sweeps.dask_executor import LOCAL, DaskExecutor, check_executor
 from lhkit.sweeps.engine import OnEvent, SweepEvent, SweepProgress, run_sweep
 from lhkit.sweeps.executors import Executor, LocalExecutor
-from lhkit.sweeps.record_store import Store, merge_stores
-from lhkit.sweeps.space import Space
+from lhkit.sweeps.record_store import ConfirmationLog, Store, log_path, merge_stores
+from lhkit.sweeps.space import Space, space_of
+from lhkit.sweeps.strategies import make_strategy
 from lhkit.sweeps.strategies.strategy import Strategy
-from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, first_values, prepare_task
+from lhkit.sweeps.sweep_files import default_store
+from lhkit.sweeps.sweep_task import SweepOptions, Task, environment_hash, prepare_task
 from lhkit.sweeps.variant_record import SweepEnd, SweepRecord, SweepResult, best_of
 from lhkit.worker.client import Worker, own_worker
 from lhkit.worker.reproducer import typed_error
@@ -74,15 +78,18 @@ class Sweep(Showable):
         self._winner: SweepRecord | None = None
         self._is_over = False
         self._is_of_this_machine = True
-        questions = None if options.worker is None else options.worker.preparation
-        self._confirmer = Confirmer(payloads, payload_axis, schedule, options, path, questions)
+        # What each process of a confirmation is asked first; None: what the session loaded.
+        self._preparation = None if options.worker is None else options.worker.preparation
 
     def start(self) -> None:
         """Begin; `lhkit.sweep` has done that."""
         others = [Store(path, read_only=True) for path in self._options.known]
         store = Store(self.store_path, sync=self._options.sync)
-        with _closed_on_error(store):
+        try:
             merge_stores(store, others)
+        except BaseException:
+            store.close()
+            raise
         run = self._run(store)
         try:
             loop = asyncio.get_running_loop()
@@ -146,7 +153,7 @@ class Sweep(Showable):
         try:
             if not self._is_of_this_machine:
                 raise usage_error("variants were tried on machines of another kind than this one")
-            names = [name for name in self._payloads if self._confirmer.contenders(self.records, name)]
+            names = [name for name in self._payloads if self._contenders(name)]
             for i, name in enumerate(names):
                 if stop.is_set():
                     break
@@ -168,7 +175,7 @@ class Sweep(Showable):
             loop.call_soon_threadsafe(self._send_confirming, event)
 
         resume = self._options.resume
-        confirming = self._confirmer.prepare(self.records, name, resume=resume, seconds=seconds, on_event=tell)
+        confirming = self._confirming(name, resume=resume, seconds=seconds, on_event=tell)
         self._take_confirmation(name, await confirm(confirming, stop))
 
     def _send_confirming(self, event: ConfirmingEvent) -> None:
@@ -177,14 +184,29 @@ class Sweep(Showable):
             done = len(self._progress.records)
             self._send(SweepEvent(None, False, done, self.total, self.best, confirming=event))
 
-    def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, Executor | None]:
-        first = first_values(dict(next(self.space.points())), self._payload_axis)
-        options = self._options
-        what = (self._payloads, self.schedule, first, self._payload_axis, options, worker)
+    def _prepare(self, worker: Worker, is_stopped: Callable[[], bool]) -> tuple[Task, DaskExecutor | None]:
+        """Return the task, and what tries it if that is not the worker itself."""
+        first = {name: value for name, value in next(self.space.points()) if name != self._payload_axis}
+        options, elsewhere = self._options, None
         target = code_target(options.target, self.schedule)
-        environment = functools.partial(environment_hash, opt_level=options.opt_level, target=target)
-        prepare = functools.partial(prepare_task, *what)
-        return prepare_with_executor(options.executor, worker, options.limits, environment, prepare, is_stopped)
+        describe = functools.partial(environment_hash, opt_level=options.opt_level, target=target)
+        environment = describe(worker)
+        if options.executor != LOCAL:
+            address, asked = options.executor.partition(":")[2] or None, worker.preparation
+            elsewhere = DaskExecutor(
+                address, options.limits, preparation=asked, describe=describe, here=environment
+            )
+            environment = elsewhere.environment
+        try:
+            what = (self._payloads, self.schedule, first, self._payload_axis, options, worker, environment)
+            task = prepare_task(*what)
+        except BaseException:
+            if elsewhere is not None:
+                elsewhere.end()
+            raise
+        if elsewhere is not None and is_stopped():
+            elsewhere.end()
+        return task, elsewhere
 
     def _send(self, event: SweepEvent) -> None:
         for callback in tuple(self._callbacks):
@@ -235,6 +257,7 @@ class Sweep(Showable):
         if self._task is not None and self._task.done() and not self._task.cancelled():
             self._task.result()
         axes = tuple((axis.name, axis.values) for axis in self.space.axes)
+        functions = {name: p.function(self._options.function) for name, p in self._payloads.items()}
         return SweepResult(
             payloads=tuple(p.source for p in self._payloads.values()),
             schedule=self.schedule,
@@ -247,14 +270,7 @@ class Sweep(Showable):
             store=str(self.store_path),
             confirmations=tuple(self.confirmations.items()),
             unconfirmed=self.confirming_failure.message if self.confirming_failure else None,
-            signatures=self._signatures(),
-        )
-
-    def _signatures(self) -> tuple[tuple[str, str], ...]:
-        """Return what each payload takes."""
-        functions = {name: p.function(self._options.function) for name, p in self._payloads.items()}
-        return tuple(
-            (name, ", ".join(t.describe() for t in function.arguments)) for name, function in functions.items()
+            signatures=tuple((n, ", ".join(t.describe() for t in f.arguments)) for n, f in functions.items()),
         )
 
     def confirm(self, *, payload: str | None = None, resume: bool = False, **options: Any) -> ConfirmationRun:
@@ -279,10 +295,35 @@ class Sweep(Showable):
         if name is None or name not in self._payloads:
             advice = f"Say which: payload={', '.join(map(repr, self._payloads))}."
             raise usage_error("what is best for one payload may not be for another", advice)
-        confirming = self._confirmer.prepare(self.records, name, resume=resume, **options)
+        confirming = self._confirming(name, resume=resume, **options)
         run = ConfirmationRun(confirming, functools.partial(self._take_confirmation, name))
         run.start()
         return run
+
+    def _contenders(self, name: str) -> tuple[SweepRecord, ...]:
+        axis = self._payload_axis
+        return choose_contenders([r for r in self.records if axis is None or r.values[axis] == name])
+
+    def _confirming(self, name: str, **options: Any) -> Confirming:
+        how, contenders = self._options, self._contenders(name)
+        log = ConfirmationLog(log_path(self.store_path)) if contenders else None
+        try:
+            return Confirming(
+                self._payloads[name],
+                self.schedule,
+                contenders,
+                seed=how.seed,
+                arguments=how.arguments,
+                compiling={n: getattr(how, n) for n in ("function", "opt_level", "target", "microkernels")},
+                measuring={"pin": how.pin},
+                log=log,
+                preparation=self._preparation,
+                **options,
+            )
+        except BaseException:
+            if log is not None:
+                log.close()
+            raise
 
     def _take_confirmation(self, name: str, found: Confirmation) -> None:
         self.confirmations[name] = found
@@ -320,15 +361,6 @@ def _shown(record: SweepRecord) -> str:
     return f"{values} at {record.time_ns.median / 1e3:.4g} µs" if record.time_ns else values
 
 
-@contextlib.contextmanager
-def _closed_on_error(store: Store) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        store.close()
-        raise
-
-
 async def _unless(stop: asyncio.Event, work: asyncio.Future[Any], executor: Executor) -> Any:
     """Return what comes of some work, or None if it is stopped before; then the executor is closed."""
     stopping = asyncio.ensure_future(stop.wait())
@@ -340,3 +372,100 @@ async def _unless(stop: asyncio.Event, work: asyncio.Future[Any], executor: Exec
         if not work.done() or work.cancelled() or work.exception() is not None:
             work.cancel()
             await executor.close()
+
+
+PayloadLike = Payload | str | os.PathLike[str]
+
+
+@public
+def sweep(
+    payload: PayloadLike | Mapping[str, PayloadLike],
+    schedule: Schedule | str | os.PathLike[str],
+    *,
+    knobs: Mapping[str, Narrowing] | None = None,
+    constraints: Sequence[Any] = (),
+    strategy: str | Strategy = "grid",
+    budget: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    on_event: OnEvent | None = None,
+    options: SweepOptions | None = None,
+    **changes: Any,
+) -> Sweep:
+    """Try the variants of a schedule's knobs: each is compiled, verified and timed, and kept in a store.
+
+    Where an event loop is running (in a notebook) it returns at once and the sweep goes on in the background;
+    in a script it runs to the end. A variant that is in the store is not tried again, so an interrupted sweep
+    resumes where it left off. Equal programs are compiled and timed once. Each is verified against the
+    payload's NumPy reference, else against the unscheduled payload.
+
+    In the end the best few and the schedule as it was given are timed again, side by side in fresh processes,
+    until one wins or they are declared equal: a sweep of noisy times has a first place even among equals. These
+    measurements are kept beside the store, and an interrupted confirmation resumes where it left off.
+
+    Args:
+        payload: The payload, loaded or a path; several by name make ``payload`` the first axis.
+        schedule: The schedule, loaded or a path; knobs that are set keep their values unless they are narrowed.
+        knobs: The values to try, by knob: lists, or texts such as ``4,8,16``, ``1..64``, ``8..256*2``.
+        constraints: What a variant has to meet beside what the schedule requires: texts, functions of knobs.
+        strategy: ``grid``, ``random``, ``latin-hypercube``, ``coordinate-descent``, ``tpe``, or a `Strategy`.
+        budget: How many variants, those that are known among them.
+        store: The file of the records; without one it is the same file for the same payload and schedule.
+        on_event: Called with a `SweepEvent` after every variant and at the end.
+        options: Limits, executor, confirmation, and how variants are compiled.
+        **changes: Fields of `SweepOptions` that replace those of ``options``.
+
+    Returns:
+        The sweep; live where a loop is running, else at its end.
+
+    Raises:
+        UsageError: A knob, value, constraint, strategy, option or store that cannot be used.
+        LhkitError: In a script: nothing can be tried, or a record cannot be kept.
+    """
+    found = prepare_sweep(
+        payload,
+        schedule,
+        knobs=knobs,
+        constraints=constraints,
+        strategy=strategy,
+        budget=budget,
+        store=store,
+        options=options,
+        **changes,
+    )
+    if on_event is not None:
+        found.subscribe(on_event)
+    found.start()
+    return found
+
+
+def prepare_sweep(
+    payload: PayloadLike | Mapping[str, PayloadLike],
+    schedule: Schedule | str | os.PathLike[str],
+    *,
+    knobs: Mapping[str, Narrowing] | None = None,
+    constraints: Sequence[Any] = (),
+    strategy: str | Strategy = "grid",
+    budget: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    options: SweepOptions | None = None,
+    **changes: Any,
+) -> Sweep:
+    """Return a sweep that has not begun; the arguments are those of `sweep`."""
+    try:
+        how = dataclasses.replace(options or SweepOptions(), **changes)
+    except TypeError as error:
+        raise usage_error(f"sweep: {error}") from None
+    check_executor(how.executor)
+    axis = PAYLOAD_AXIS if isinstance(payload, Mapping) else None
+    given = payload if isinstance(payload, Mapping) else {"": payload}
+    payloads = {name: as_payload(each, how.worker) for name, each in given.items()}
+    loaded = as_schedule(schedule, how.worker, target=how.target)
+    one_or_many = {"payloads": payloads} if axis else {"payload": payloads[""]}
+    space = space_of(loaded, knobs=knobs, constraints=constraints, function=how.function, **one_or_many)
+    if isinstance(strategy, str):
+        strategy = make_strategy(strategy, space, seed=how.seed, budget=budget)
+    path = Path(store) if store is not None else default_store(payloads, loaded)
+    count = space.count()
+    if count.is_exact:
+        budget = int(count) if budget is None else min(budget, int(count))
+    return Sweep(payloads, axis, loaded, space, strategy, how, path=path, total=budget)

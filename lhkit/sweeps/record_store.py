@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from lhkit.bench.bench_file import bench_from_json, bench_to_json
@@ -19,9 +18,6 @@ from lhkit.model.measurement import Comparison
 from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, record_from_json, record_to_line
 from lhkit.worker.temp_folders import is_locked_by_another, lock_file
 
-# Append-only files of lines: whole lines or nothing, and one writer at a time.
-
-
 # Some millions of lines.
 _MOST_BYTES = 4 << 30
 
@@ -30,11 +26,7 @@ Learn = Callable[[bytes], None]
 
 
 class LineFile:
-    """An open file that lines are added to; locked until it is closed or its process ends, however it ends.
-
-    Attributes:
-        path: The file.
-    """
+    """An open file that lines are added to; locked until it is closed or its process ends, however it ends."""
 
     def __init__(
         self,
@@ -103,16 +95,12 @@ class LineFile:
         """Add a line, its line break included, or nothing."""
         if self._descriptor is None:
             raise usage_error(f"{self.path} is not open for writing")
-        self._write(self._descriptor, line, os.fstat(self._descriptor).st_size)
-
-    def _write(self, descriptor: int, data: bytes, size: int) -> None:
-        """Write behind the file's end, which is at ``size``."""
+        size, written = os.fstat(self._descriptor).st_size, 0
         try:
-            written = 0
-            while written < len(data):
-                written += os.write(descriptor, data[written:])
+            while written < len(line):
+                written += os.write(self._descriptor, line[written:])
             if self._sync:
-                os.fsync(descriptor)
+                os.fsync(self._descriptor)
         except OSError as error:
             self._undo(size)
             raise usage_error(
@@ -124,10 +112,8 @@ class LineFile:
             raise
 
     def _undo(self, size: int) -> None:
-        try:
+        with contextlib.suppress(OSError):  # the next opening cuts it off
             self.cut(size)
-        except OSError:
-            return  # the next opening cuts it off
 
     def cut(self, size: int) -> None:
         """Leave so many bytes of it; a file that is open for reading alone stays as it is."""
@@ -164,23 +150,17 @@ class Store(Mapping[str, SweepRecord]):
     A store that is opened for writing is locked until it is closed or its process ends, however it ends. What
     was cut off in the middle of the last line, by a process that was killed, is removed then. Lines are decoded
     when they are looked at.
-
-    Attributes:
-        path: The file.
-        is_read_only: Whether it was opened for reading alone; then it is neither locked nor repaired.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False, sync: bool = False) -> None:
         """Open a store, or begin one."""
         self.path = Path(path)
-        self.is_read_only = read_only
         self._lines: dict[str, bytes] = {}
         self._decoded: dict[str, SweepRecord] = {}
         self._file = LineFile(path, read_only=read_only, sync=sync, kept=lambda: f", {len(self)} variants,")
         self._file.read(SCHEMA, _START, self._learn, self._learn_decoded)
 
     def _learn(self, line: bytes) -> None:
-        """Take in a line."""
         if line.startswith(_START) and line.endswith(b"}"):
             key = line[len(_START) : len(_START) + _KEY_LENGTH].decode("ascii", "replace")
             self._lines[key] = line
@@ -197,10 +177,6 @@ class Store(Mapping[str, SweepRecord]):
         self._file.append(line + b"\n")
         self._lines[record.key] = line
         self._decoded[record.key] = record
-
-    def find(self, key: str) -> SweepRecord | None:
-        """Return the record of a key, or None."""
-        return self[key] if key in self._lines else None
 
     def records(self) -> list[SweepRecord]:
         """Return all records, those of other machines and toolchains too."""
@@ -228,9 +204,7 @@ class Store(Mapping[str, SweepRecord]):
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
 
@@ -243,9 +217,6 @@ def merge_stores(target: Store, sources: Iterable[Store]) -> int:
                 target.append(source[key])
                 added += 1
     return added
-
-
-# Samples of confirmations, kept beside a store so that an interrupted confirmation resumes.
 
 
 CONFIRMATION_SCHEMA: Literal["lhkit.confirmation/1"] = "lhkit.confirmation/1"
@@ -275,7 +246,6 @@ class ConfirmationLog:
         self._file.read(CONFIRMATION_SCHEMA, _CONFIRMATION_START, self._learn)
 
     def _learn(self, encoded: bytes) -> None:
-        """Take in a line."""
         line = parse_json(encoded)
         if not isinstance(line, dict) or line.keys() != _FIELDS or line["schema"] != CONFIRMATION_SCHEMA:
             raise ValueError("it is something else")

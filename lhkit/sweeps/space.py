@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -19,6 +18,7 @@ from lhkit.text.knob_text import requirements_of
 
 # After so many draws in a row without a new point, sampling by rejection walks the points in order.
 _MOST_MISSES = 2_000
+_MOST_LISTED = 8
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,6 @@ class Space:
     """The points that a sweep may try.
 
     Its points are listed once and kept, so a space is best made once; hence no ``__slots__``.
-
-    Attributes:
-        axes: The choices.
-        constraints: What a point has to meet.
-
-    Raises:
-        UsageError: Two axes have a name in common, or an axis has no values.
     """
 
     axes: tuple[Axis, ...]
@@ -54,34 +47,19 @@ class Space:
         return Plan(self.axes, self.constraints)
 
     def count(self) -> Count:
-        """Return how many points there are; exactly if ``is_exact``, else as an estimate with its interval.
-
-        Raises:
-            UsageError: A constraint raised.
-        """
+        """Return how many points there are; exactly if ``is_exact``, else as an estimate with its interval."""
         return self.plan.count
 
     def points(self) -> Iterator[Point]:
-        """Yield every point, in the order of a grid: the last axis changes first.
-
-        Raises:
-            UsageError: A constraint raised.
-        """
+        """Yield every point, in the order of a grid: the last axis changes first."""
         return map(self.point_of, self.plan.points())
 
-    def sample(self, rng: Random, count: int) -> tuple[Point, ...]:
-        """Return different points, each set of them as likely as any other; all where there are fewer.
+    def shuffled(self, rng: Random) -> Iterator[Places]:
+        """Yield every point once, in random order, as the places of values on their axes.
 
         Where points take too long to list, combinations are drawn and rejected; if next to none meets the
         constraints, the rest is taken in the order of a grid.
-
-        Raises:
-            UsageError: A constraint raised.
         """
-        return tuple(map(self.point_of, itertools.islice(self.shuffled(rng), count)))
-
-    def shuffled(self, rng: Random) -> Iterator[Places]:
-        """Yield every point once, in random order, as the places of values on their axes; see ``sample``."""
         plan, total = self.plan, self.plan.total
         if plan.is_listed:
             yield from map(plan.candidate, _permuted(total, rng))
@@ -98,15 +76,6 @@ class Space:
             yield places
         yield from (places for places in plan.points() if places not in seen)
 
-    def contains(self, point: Point) -> bool:
-        """Return whether a point has the axes of the space in their order, and meets its constraints.
-
-        Raises:
-            UsageError: A constraint raised.
-        """
-        places = self.places_of(point)
-        return places is not None and self.plan.holds(places)
-
     def point_of(self, places: Places) -> Point:
         """Return the point of the places of values on their axes."""
         return tuple((axis.name, axis.values[i]) for axis, i in zip(self.axes, places, strict=True))
@@ -119,14 +88,7 @@ class Space:
         return tuple(i for i in found if i is not None) if None not in found else None
 
     def nearest(self, values: Mapping[str, KnobValue] | None = None) -> Point | None:
-        """Return a point near to some values: for each axis in turn the nearest one that the others allow.
-
-        Args:
-            values: Values by the names of axes; for the others, and without it, the defaults.
-
-        Returns:
-            None if the space is empty, or if finding one takes too long.
-        """
+        """Return the point nearest to values by axis, or defaults; None if there is none or it takes long."""
         wanted = {axis.name: axis.values[0] if axis.default is None else axis.default for axis in self.axes}
         wanted |= values or {}
         places = self.plan.nearest([axis.nearest_first(wanted[axis.name]) for axis in self.axes])
@@ -140,39 +102,22 @@ class Space:
         core = list(self.constraints)
         for constraint in self.constraints:
             fewer = [c for c in core if c is not constraint]
-            if self._without(fewer) == 0:
+            left = Space(self.axes, tuple(fewer)).count()
+            if left.is_exact and not left:
                 core = fewer
         if len(core) == 1:
             return f"no point meets {core[0].sentence!r}"
         listed = ", ".join(repr(c.sentence) for c in core[:-1]) + f" and {core[-1].sentence!r}"
         return f"no point meets {listed} together"
 
-    def _without(self, fewer: Sequence[Constraint]) -> int:
-        """Return how many points fewer constraints leave; not 0 where that is not known."""
-        count = Space(self.axes, tuple(fewer)).count()
-        return int(count) if count.is_exact else max(1, int(count))
-
     def require_points(self) -> None:
-        """Check that there are points.
-
-        Raises:
-            UsageError: There are none; the message names the constraints that leave none.
-        """
+        """Check that there are points."""
         why = self.why_empty()
         if why is not None:
             given = ", ".join(f"{axis.name}: {_listed(axis.values)}" for axis in self.axes)
             raise usage_error(
                 f"the space is empty: {why}", f"Its axes: {given}. Widen one, or drop a constraint."
             )
-
-    def describe(self) -> str:
-        """Return how many points it has, of how many combinations, and its axes."""
-        combinations = 1
-        for axis in self.axes:
-            combinations *= len(axis.values)
-        lines = [f"{self.count().describe()} of {combinations:,} combinations"]
-        lines += [f"  {axis.name}: {_listed(axis.values)}" for axis in self.axes]
-        return "\n".join([*lines, *(f"  requires {c.sentence}" for c in self.constraints)])
 
 
 def space_of(
@@ -184,26 +129,16 @@ def space_of(
     payloads: Mapping[str, Payload] | None = None,
     function: str | None = None,
 ) -> Space:
-    """Return the space of a schedule's knobs.
+    """Return the space of a schedule's knobs; knobs that are set keep their values unless narrowed.
 
-    Args:
-        schedule: Its applied knobs are axes; those that are set keep their values unless narrowed.
-        knobs: What is left of knobs, by name: a list, or a text such as ``4,8,16``, ``1..64``, ``8..256*2``.
-        constraints: Beside what the schedule itself requires: expressions as text, Python functions of knobs
-            by name, and constraints of ``lhkit.sweeps.constraints``.
-        payload: The payload whose extents and dtypes constraints may name: ``arg0_dim0``, ``arg0_dtype``.
-        payloads: Several, by their names in the results: an axis of its own, before the knobs.
-        function: The function of the payloads that is meant, where they have several.
-
-    Raises:
-        UsageError: No such knob or value, a constraint that cannot be read or that raised, both kinds of
-            payload, or constraints that leave no point.
+    ``knobs`` narrows them: by a list, or a text such as ``4,8,16``, ``1..64``, ``8..256*2``. Constraints
+    may name extents and dtypes of ``payload`` (``arg0_dim0``, ``arg0_dtype``); ``payloads`` are an axis.
     """
     if payload is not None and payloads is not None:
         raise usage_error("payload and payloads exclude one another", "Give payloads={NAME: PAYLOAD, …} alone.")
     axes = knob_axes(schedule, knobs or {})
     if payloads is not None:
-        axes = (payload_axis(payloads, function=function), *axes)
+        axes = (payload_axis(payloads, function), *axes)
     columns = [name for axis in axes for name in axis.columns()]
     constants = dict(payload_facts(payload, function)) if payload is not None else {}
     fixed = {name: value for name, value in constants.items() if name not in columns}
@@ -231,6 +166,6 @@ def _permuted(total: int, rng: Random) -> Iterator[int]:
             moved[i] = last
 
 
-def _listed(values: Sequence[KnobValue], most: int = 8) -> str:
-    shown = ", ".join(map(str, values[:most]))
-    return shown if len(values) <= most else f"{shown}, … ({len(values):,} values)"
+def _listed(values: Sequence[KnobValue]) -> str:
+    shown = ", ".join(map(str, values[:_MOST_LISTED]))
+    return shown if len(values) <= _MOST_LISTED else f"{shown}, … ({len(values):,} values)"

@@ -60,8 +60,6 @@ class Component:
     """Axes that constraints connect.
 
     Attributes:
-        axes: The axes, ascending.
-        checks: The constraints between them.
         points: Their assignments in lexicographic order, or None if the walk exceeds the effort.
         size: How many there are; without ``points`` how many combinations.
     """
@@ -133,7 +131,6 @@ class Plan:
     Attributes:
         domains: For every axis the indices of the values that the constraints on it alone allow.
         total: How many candidates `candidate` numbers.
-        is_listed: Whether every candidate is a point.
     """
 
     def __init__(self, axes: Sequence[Axis], constraints: Sequence[Constraint]) -> None:
@@ -185,11 +182,7 @@ class Plan:
         return self._ordered(self.domains, self._fits)
 
     def nearest(self, preferences: Sequence[Sequence[int]]) -> Places | None:
-        """Return the point that takes for each axis in turn the first value that the others allow.
-
-        Returns:
-            None if there is no point, or if the walk to it exceeds the effort.
-        """
+        """Return the point with the first allowed value of each axis in turn; None as for `Space.nearest`."""
         allowed = [set(domain) for domain in self.domains]
         orders = [[v for v in each if v in own] for each, own in zip(preferences, allowed, strict=True)]
         try:
@@ -240,7 +233,6 @@ def _limited(fits: Fits) -> Fits:
 
 
 def _connected(count: int, scopes: Sequence[set[int]]) -> list[Places]:
-    """Return the connected components of axes, in the order of their first axes."""
     groups = [{i} for i in range(count)]
     for scope in scopes:
         joined = [g for g in groups if g & scope]
@@ -249,7 +241,6 @@ def _connected(count: int, scopes: Sequence[set[int]]) -> list[Places]:
 
 
 def _domains(axes: Sequence[Axis], alone: Sequence[Check]) -> tuple[Places, ...]:
-    """Return what constraints on one axis leave of each."""
     places = [UNBOUND] * len(axes)
     domains = []
     for i, axis in enumerate(axes):

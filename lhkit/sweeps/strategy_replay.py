@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SEEDS = 50
+_NEVER = 1e300
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,9 @@ class ReplayRow:
     """The result of replaying one strategy.
 
     Attributes:
-        strategy: Its name.
         median: How many variants it tries until one is close to the best, median of the seeds; None: more than
             the budget.
-        low: The lower quartile of the same.
-        high: The upper quartile of the same.
         reached: With how many seeds it came close within the budget.
-        seeds: How many seeds there were.
         share: The median as a share of the grid, or None.
         missing: Why it was not replayed and what adds it, or None.
     """
@@ -87,27 +84,8 @@ def replay(
     seeds: int = SEEDS,
     within: float = 0.05,
     budget: int | None = None,
-    space: Space | None = None,
-    defaults: Mapping[str, KnobValue] | None = None,
 ) -> tuple[ReplayRow, ...]:
-    """Return for each strategy how many variants it tries until one is close to the best of a grid.
-
-    Args:
-        costs: The cost of every point, None where it failed.
-        strategies: Their names.
-        seeds: Each is run with the seeds from 0 below this.
-        within: How much more than the best a variant may cost to count as close to it.
-        budget: How many variants a strategy may try; None: all.
-        space: The space of the grid; without it the one that has just its points.
-        defaults: Where searches begin, if no space is given; without it at the first values.
-
-    Returns:
-        One row for each strategy, in the order of their names here; one that is not installed says so.
-
-    Raises:
-        UsageError: The grid is empty, no point of it has a cost, it lacks a point of the space, its points
-            do not have the same names, or there is no such strategy.
-    """
+    """Return for each strategy how many variants it tries until one is close to the best of a grid."""
     if seeds < 1:
         raise usage_error(f"a replay with {seeds} seeds", "Give at least one.")
     known = [cost for cost in costs.values() if cost is not None]
@@ -115,7 +93,7 @@ def replay(
         raise usage_error(
             "the grid has no point with a cost", "Replay a grid of which at least one variant ran."
         )
-    ground = grid_space(costs, defaults) if space is None else space
+    ground = grid_space(costs)
     goal = min(known) * (1 + within)
     rows = []
     for name in strategies:
@@ -127,16 +105,8 @@ def replay(
     return tuple(rows)
 
 
-def grid_space(points: Iterable[Point], defaults: Mapping[str, KnobValue] | None = None) -> Space:
-    """Return the space that has just some points; numbers in ascending order, other values as they come.
-
-    Args:
-        points: The points, all with the same names in the same order.
-        defaults: Where searches begin, by name; without it at the first values.
-
-    Raises:
-        UsageError: There are no points, or their names differ.
-    """
+def grid_space(points: Iterable[Point]) -> Space:
+    """Return the space that has just some points; numbers in ascending order, other values as they come."""
     every = list(points)
     if not every:
         raise usage_error("a grid without points")
@@ -147,7 +117,7 @@ def grid_space(points: Iterable[Point], defaults: Mapping[str, KnobValue] | None
             raise usage_error(f"the points of the grid have different names: {', '.join(names)}, and {other}")
     rows = [tuple(value for _, value in point) for point in every]
     axes = tuple(
-        _axis(name, list(dict.fromkeys(column)), (defaults or {}).get(name))
+        Axis(name, _ascending(list(dict.fromkeys(column))))
         for name, column in zip(names, zip(*rows, strict=True), strict=True)
     )
     if math.prod(len(axis.values) for axis in axes) == len(set(rows)):
@@ -163,9 +133,9 @@ def replay_frame(rows: Sequence[ReplayRow]) -> pd.DataFrame:
     return pd.DataFrame([[getattr(row, name) for name in columns] for row in rows], columns=columns)
 
 
-def _axis(name: str, values: list[KnobValue], default: KnobValue | None) -> Axis:
+def _ascending(values: list[KnobValue]) -> tuple[KnobValue, ...]:
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
-    return Axis(name, tuple(sorted(numbers) if len(numbers) == len(values) else values), default)
+    return tuple(sorted(numbers) if len(numbers) == len(values) else values)
 
 
 def _begins(names: Sequence[str], rows: Sequence[tuple[KnobValue, ...]]) -> Constraint:
@@ -186,11 +156,6 @@ def _variants(
     tried = 0
     while (point := strategy.ask()) is not None:
         tried += 1
-        if point not in costs:
-            shown = ", ".join(f"{knob}={value}" for knob, value in point)
-            raise usage_error(
-                f"the grid has no cost for {shown}", "Replay a full grid, or leave the space out."
-            )
         cost = costs[point]
         if cost is not None and cost <= goal:
             return tried
@@ -199,17 +164,9 @@ def _variants(
 
 
 def _row(name: str, tried: Sequence[float], points: int) -> ReplayRow:
-    finite = [n for n in tried if n < math.inf]
-    # Of two seeds or more; infinities stand for themselves, and so does what lies between one and a number.
-    low, median, high = _quartiles(tried)
-    return ReplayRow(
-        name, median, low, high, len(finite), len(tried), None if median is None else median / points
-    )
-
-
-def _quartiles(tried: Sequence[float]) -> list[float | None]:
-    # A large number instead of infinity: differences of infinities are no numbers.
-    most = 1e300
-    values = [min(n, most) for n in tried]
+    # Quantiles of large numbers instead of infinities, whose differences are no numbers.
+    values = [min(n, _NEVER) for n in tried]
     found = quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
-    return [None if n > most / 1e6 else n for n in found]
+    low, median, high = (None if n > _NEVER / 1e6 else n for n in found)
+    share = None if median is None else median / points
+    return ReplayRow(name, median, low, high, sum(n < math.inf for n in tried), len(tried), share)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 import weakref
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from lhkit.draw.live_view import is_live
 from lhkit.draw.tables import format_ns
 from lhkit.sweeps.engine import SweepEvent
 from lhkit.sweeps.live_sweep import Sweep
-from lhkit.sweeps.sweep_heat import MOST_KNOBS, HeatMap, heat_map
+from lhkit.sweeps.sweep_charts import MOST_KNOBS, HeatMap, heat_map
 from lhkit.sweeps.sweep_summary import FAILED
 from lhkit.sweeps.variant_record import SweepRecord
 
@@ -55,10 +56,7 @@ def _confirming(sweep: Sweep) -> dict[str, Any] | None:
 
 def _heat(sweep: Sweep) -> HeatMap | None:
     varied = {axis.name: axis.values for axis in sweep.space.axes if len(axis.values) > 1}
-    cells = 1
-    for values in varied.values():
-        cells *= len(values)
-    if not 0 < len(varied) <= MOST_KNOBS or cells > _MOST_CELLS:
+    if not 0 < len(varied) <= MOST_KNOBS or math.prod(map(len, varied.values())) > _MOST_CELLS:
         return None
     return heat_map(sweep.records, values=varied)
 
@@ -75,9 +73,6 @@ class SweepBoard(anywidget.AnyWidget):
     """Live view of a running sweep, with a button that stops it; the kernel stays free.
 
     ``SweepBoard(lhkit.sweep(…))`` at the end of a cell shows it, as does the sweep itself while it runs.
-
-    Attributes:
-        state: What is shown; see `board_state`.
     """
 
     _esm = _STATIC / "sweep_board.js"

@@ -1,4 +1,4 @@
-"""Stores of sweeps on disk: where they lie if nobody says, and what they hold for other programs."""
+"""Stores of sweeps on disk: default path, export as tables, comparison of two stores by knobs."""
 
 from __future__ import annotations
 
@@ -7,34 +7,27 @@ import csv
 import importlib.util
 import io
 import json
+import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from lhkit.bench.run_comparison import RunComparison, RunRatio, compare_entries
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import open_input, parse_json, read_bytes, write_file
 from lhkit.model.payload import Payload
+from lhkit.model.sample_statistics import Interval
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.record_store import Store
 from lhkit.sweeps.sweep_summary import payload_rows
 from lhkit.sweeps.sweep_task import schedule_facts, sha256_of
-from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepResult, originals, record_from_json
+from lhkit.sweeps.variant_record import SCHEMA, SweepRecord, SweepResult, SweepTime, originals, record_from_json
 from lhkit.worker.user_folders import state_folder
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# The records of a sweep as a pandas frame.
-
-
-def payloads_frame(result: SweepResult) -> pd.DataFrame:
-    """Return the table from payload to knobs; see `SweepResult.by_payload`."""
-    import pandas as pd
-
-    return pd.DataFrame(payload_rows(result))
 
 
 def frame_of_records(records: Iterable[SweepRecord]) -> pd.DataFrame:
@@ -79,13 +72,10 @@ PathLike = str | os.PathLike[str]
 
 
 def default_store(payloads: Mapping[str, Payload], schedule: Schedule) -> Path:
-    """Return where the records of a sweep go if no store is named: always the same file for the same sweep.
-
-    Raises:
-        UsageError: There is no place for it.
-    """
+    """Return where the records of a sweep go if no store is named: always the same file for the same sweep."""
     decides = {"payloads": [p.sha256 for p in payloads.values()], "schedule": schedule_facts(schedule)}
-    names = [_stem(next(iter(payloads.values())).source), _stem(schedule.source)]
+    sources = (next(iter(payloads.values())).source, schedule.source)
+    names = [re.sub(r"[^\w.-]+", "", PurePath(source).stem)[:40] or "unnamed" for source in sources]
     try:
         folder = state_folder("sweeps")
     except OSError as error:
@@ -96,42 +86,13 @@ def default_store(payloads: Mapping[str, Payload], schedule: Schedule) -> Path:
     return folder / f"{'-'.join(names)}-{sha256_of(decides)[:12]}.jsonl"
 
 
-def _stem(source: str) -> str:
-    return re.sub(r"[^\w.-]+", "", PurePath(source).stem)[:40] or "unnamed"
-
-
 def store_frame(path: PathLike) -> pd.DataFrame:
-    """Return the records of a store as a pandas frame, a row a variant.
-
-    Raises:
-        UsageError: No such file, or it is no store.
-    """
-    return frame_of_records(_read(path).records())
-
-
-def export_store(path: PathLike, target: PathLike) -> None:
-    """Write the records of a store as a table: CSV, or Parquet where the name ends in ``.parquet``.
-
-    Raises:
-        UsageError: No such store, a name that ends otherwise, no pyarrow for Parquet, or a full disk.
-    """
-    check_table(target)
-    _write_frame(store_frame(path), Path(target))
-
-
-def save_result(result: SweepResult, path: PathLike) -> Path:
-    """Write a row a variant; see `SweepResult.save`."""
-    check_table(path)
-    _write_frame(result.to_frame(), Path(path))
-    return Path(path)
+    """Return the records of a store as a pandas frame, a row a variant."""
+    return frame_of_records(Store(path, read_only=True).records())
 
 
 def check_table(path: PathLike) -> None:
-    """Refuse the name of a table that cannot be written.
-
-    Raises:
-        UsageError: It ends neither in ``.csv`` nor in ``.parquet``, or the latter needs pyarrow.
-    """
+    """Refuse the name of a table that cannot be written."""
     target = Path(path)
     if target.suffix not in (".csv", ".parquet"):
         raise usage_error(f"{target} is no table that is known", "Name it FILE.csv or FILE.parquet.")
@@ -140,7 +101,10 @@ def check_table(path: PathLike) -> None:
         raise usage_error("Parquet needs pyarrow, which is not installed", advice)
 
 
-def _write_frame(frame: pd.DataFrame, target: Path) -> None:
+def save_frame(frame: pd.DataFrame, path: PathLike) -> Path:
+    """Write a frame as CSV, or as Parquet where the name ends in ``.parquet``."""
+    check_table(path)
+    target = Path(path)
     try:
         if target.suffix == ".csv":
             frame.to_csv(target, index=False)
@@ -148,6 +112,7 @@ def _write_frame(frame: pd.DataFrame, target: Path) -> None:
             frame.to_parquet(target, index=False)
     except OSError as error:
         raise usage_error(f"{target} cannot be written: {error.strerror or error}") from None
+    return target
 
 
 def save_by_payload(result: SweepResult, path: PathLike) -> Path:
@@ -178,21 +143,75 @@ def is_sweep_file(path: Path) -> bool:
 
 
 def load_records(path: PathLike) -> list[SweepRecord]:
-    """Return the records of a store, or of what ``lhkit sweep --json`` wrote.
-
-    Raises:
-        UsageError: No such file, or it is neither.
-    """
+    """Return the records of a store, or of what ``lhkit sweep --json`` wrote."""
     content = b""
     with contextlib.suppress(OSError):
         content = read_bytes(path)
     if not content.startswith(b"["):
-        return _read(path).records()
+        return Store(path, read_only=True).records()
     try:
         return [record_from_json(each) for each in parse_json(content)]
     except ValueError as error:
         raise usage_error(f"{path} is a damaged file of records: {error}") from None
 
 
-def _read(path: PathLike) -> Store:
-    return Store(path, read_only=True)
+# The normal quantile of a 99 % interval, as in `lhkit.bench.run_comparison`.
+_DEVIATIONS = 2.58
+# The standard error of a median from the median absolute deviation, for normally distributed samples.
+_ERROR_OF_MEDIAN = 1.2533 * 1.4826
+
+
+def compare_sweeps(
+    first: Sequence[SweepRecord], second: Sequence[SweepRecord], *, across_environments: bool = False
+) -> RunComparison:
+    """Return how much faster the variants of a second sweep are than those of a first, fastest first.
+
+    Variants are the same if their knobs are; a sweep has no anchor, so these are raw times.
+    """
+    environments = [_environment(records, name) for records, name in ((first, "first"), (second, "second"))]
+    is_same = environments[0] == environments[1]
+    if not is_same and not across_environments:
+        raise usage_error(
+            "the sweeps are of different machines, toolchains or pipelines: ratios say nothing of the code",
+            "If it is wanted all the same: --across-environments.",
+        )
+    ours, theirs = _timed(first, "first"), _timed(second, "second")
+    if not ours.keys() & theirs.keys():
+        raise usage_error("the sweeps have no variant in common that both timed")
+    by_speed = dict(sorted(ours.items(), key=lambda item: theirs[item[0]].median if item[0] in theirs else 0))
+    differences = () if is_same else (("environment", environments[0], environments[1]),)
+    return compare_entries(by_speed, theirs, _ratio, differences=differences)
+
+
+def _environment(records: Iterable[SweepRecord], name: str) -> str:
+    found = sorted({record.environment for record in records})
+    if len(found) != 1:
+        what = f"the {name} store holds records of {len(found)} environments"
+        raise usage_error(what, "Compare stores of one machine and toolchain each.")
+    return found[0]
+
+
+def _timed(records: Sequence[SweepRecord], name: str) -> dict[str, SweepTime]:
+    """Return the times of variants, their own or those of the same program, by their sorted knobs."""
+    tried = originals(records)
+    found: dict[str, SweepTime] = {}
+    keys: dict[str, str] = {}
+    for record in records:
+        knobs = " ".join(f"{knob}={value}" for knob, value in sorted(record.knobs)) or "the only variant"
+        if keys.setdefault(knobs, record.key) != record.key:
+            what = f"the {name} store holds sweeps of several payloads or schedules"
+            raise usage_error(what, "Compare stores of one sweep each.")
+        source = tried[record.key]
+        if source.status == "ok" and source.time_ns is not None:
+            found[knobs] = source.time_ns
+    return found
+
+
+def _ratio(name: str, before: SweepTime, after: SweepTime) -> RunRatio:
+    middle = before.median / max(after.median, 1)
+    spread = math.exp(_DEVIATIONS * math.hypot(_error(before), _error(after)))
+    return RunRatio(name, Interval(middle / spread, middle, middle * spread), (before.median, after.median))
+
+
+def _error(time: SweepTime) -> float:
+    return _ERROR_OF_MEDIAN * time.mad / max(time.median, 1) / math.sqrt(time.runs)

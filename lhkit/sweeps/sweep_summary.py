@@ -1,57 +1,30 @@
-"""Summaries of the records of a sweep: outcomes, relative times, best choices per payload."""
+"""Summaries of the records of a sweep: outcomes, times, choices per payload, analysis of variance by knob."""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue
+from lhkit.sweeps.axes import PAYLOAD_AXIS
 from lhkit.sweeps.confirmation import Knobs
-from lhkit.sweeps.variant_record import SWEEP_STATUSES, Choice, SweepRecord, SweepResult, SweepStatus, originals
+from lhkit.sweeps.variant_record import (
+    SWEEP_STATUSES,
+    Choice,
+    Importance,
+    ImportanceMethod,
+    KnobImportance,
+    SweepRecord,
+    SweepResult,
+    SweepStatus,
+    originals,
+)
 
-# The axis of a sweep whose values are payloads.
-PAYLOAD_AXIS = "payload"
 # From here on a status says how a variant failed.
 FAILED: tuple[SweepStatus, ...] = SWEEP_STATUSES[SWEEP_STATUSES.index("invalid-config") :]
-
-
-@dataclass(frozen=True, slots=True)
-class BestSoFar:
-    """The state of a sweep after one of its variants.
-
-    Attributes:
-        tried: How many variants were tried until then, this one included.
-        seconds: Time since the first one was started.
-        record: The variant.
-        time_ns: Its own median time, or None where it has none.
-        best: The best until then, or None.
-        best_ns: Its median time, or None.
-    """
-
-    tried: int
-    seconds: float
-    record: SweepRecord
-    time_ns: int | None
-    best: SweepRecord | None
-    best_ns: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class StatusCount:
-    """The number of variants with a status.
-
-    Attributes:
-        status: The status.
-        count: How many variants.
-        messages: What they said, each message once with its count, the most frequent first.
-    """
-
-    status: SweepStatus
-    count: int
-    messages: tuple[tuple[str, int], ...]
 
 
 def median_times(records: Sequence[SweepRecord], *, hopeless: bool = False) -> dict[str, int]:
@@ -82,41 +55,6 @@ def best_by_payload(records: Sequence[SweepRecord]) -> dict[KnobValue | None, tu
     return found
 
 
-def best_so_far(records: Sequence[SweepRecord]) -> tuple[BestSoFar, ...]:
-    """Return the state of a sweep after each of its variants, in the order in which they were tried."""
-    from datetime import datetime
-
-    times = median_times(records)
-    found: list[BestSoFar] = []
-    best: SweepRecord | None = None
-    ordered = sorted(records, key=lambda r: r.started)
-    starts = [datetime.fromisoformat(r.started) for r in ordered]
-    for i, record in enumerate(ordered):
-        time_ns = times.get(record.key)
-        if time_ns is not None and (best is None or time_ns < times[best.key]):
-            best = record
-        seconds = (starts[i] - starts[0]).total_seconds()
-        best_ns = times[best.key] if best else None
-        found.append(BestSoFar(i + 1, seconds, record, time_ns, best, best_ns))
-    return tuple(found)
-
-
-def count_statuses(records: Sequence[SweepRecord]) -> tuple[StatusCount, ...]:
-    """Return how many variants had each status that occurred, in the order of the contract."""
-    messages: dict[SweepStatus, dict[str, int]] = {}
-    counts: dict[SweepStatus, int] = defaultdict(int)
-    for record in records:
-        counts[record.status] += 1
-        said = messages.setdefault(record.status, {})
-        if record.message:
-            said[record.message] = said.get(record.message, 0) + 1
-    return tuple(
-        StatusCount(status, counts[status], tuple(sorted(messages[status].items(), key=lambda m: -m[1])))
-        for status in SWEEP_STATUSES
-        if status in counts
-    )
-
-
 def knob_values(records: Sequence[SweepRecord]) -> dict[str, tuple[KnobValue, ...]]:
     """Return the values of each knob that occur: numbers in order, others as they came."""
     found: dict[str, list[KnobValue]] = {}
@@ -138,22 +76,17 @@ def varied_knobs(records: Sequence[SweepRecord]) -> tuple[str, ...]:
     return tuple(name for name, values in knob_values(records).items() if len(values) > 1)
 
 
-# Sweeps over several payloads: the best for each, one choice for all, and its regret.
-
-
-def best_per_payload(
-    records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS
-) -> dict[KnobValue, tuple[Knobs, int]]:
+def best_per_payload(records: Sequence[SweepRecord]) -> dict[KnobValue, tuple[Knobs, int]]:
     """Return for each payload the knobs of its best variant, and its median time in ns."""
     return {
         payload: min(choices.items(), key=lambda choice: choice[1])
-        for payload, choices in _times(records, axis).items()
+        for payload, choices in _times(records).items()
     }
 
 
-def rank_choices(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) -> tuple[Choice, ...]:
+def rank_choices(records: Sequence[SweepRecord]) -> tuple[Choice, ...]:
     """Return the choices that were timed on every payload, the least mean regret first."""
-    times = _times(records, axis)
+    times = _times(records)
     best = {payload: min(choices.values()) for payload, choices in times.items()}
     common = [k for k in next(iter(times.values())) if all(k in choices for choices in times.values())]
     if not common:
@@ -166,11 +99,6 @@ def rank_choices(records: Sequence[SweepRecord], *, axis: str = PAYLOAD_AXIS) ->
         regrets = tuple((payload, ratio - 1) for payload, ratio in ratios.items())
         ranked.append(Choice(knobs, tuple(own.items()), regrets, mean - 1))
     return tuple(sorted(ranked, key=lambda c: c.mean_regret))
-
-
-def choices_of(result: SweepResult) -> tuple[Choice, ...]:
-    """Return the choices of a sweep; see `SweepResult.choices`."""
-    return rank_choices(result.records)
 
 
 def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None]]:
@@ -189,7 +117,7 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     signatures = dict(result.signatures)
     knobs_of = {r.key: tuple(k for k in r.knobs if k[0] != PAYLOAD_AXIS) for r in records}
     rows: list[dict[str, KnobValue | float | None]] = []
-    times = _times(records, PAYLOAD_AXIS)
+    times = _times(records)
     for payload, (knobs, _) in best_per_payload(records).items():
         confirmation = found.get(str(payload))
         is_settled = confirmation is not None and (confirmation.winner_key or confirmation.is_settled)
@@ -207,14 +135,74 @@ def payload_rows(result: SweepResult) -> list[dict[str, KnobValue | float | None
     return rows
 
 
-def _times(records: Sequence[SweepRecord], axis: str) -> dict[KnobValue, dict[Knobs, int]]:
+def _times(records: Sequence[SweepRecord]) -> dict[KnobValue, dict[Knobs, int]]:
     """Return the median time of each choice, by payload."""
     times = median_times(records)
     found: dict[KnobValue, dict[Knobs, int]] = defaultdict(dict)
     for record in records:
         values = record.values
-        if axis in values and record.key in times:
-            found[values[axis]][tuple(k for k in record.knobs if k[0] != axis)] = times[record.key]
+        if PAYLOAD_AXIS in values and record.key in times:
+            knobs = tuple(k for k in record.knobs if k[0] != PAYLOAD_AXIS)
+            found[values[PAYLOAD_AXIS]][knobs] = times[record.key]
     if not found:
-        raise usage_error(f"no variant that was timed has an axis {axis!r}")
+        raise usage_error(f"no variant that was timed has an axis {PAYLOAD_AXIS!r}")
     return dict(found)
+
+
+def knob_importance(records: Sequence[SweepRecord]) -> KnobImportance:
+    """Return how much each knob explains of the times of a sweep; those that failed count nowhere.
+
+    Where there are several payloads, times are multiples of the best of the same one.
+    """
+    import pandas as pd
+
+    times = relative_times(records, hopeless=True)
+    timed = [r for r in records if r.key in times]
+    is_grid = _is_grid(timed)
+    logs = [math.log(times[r.key]) for r in timed]
+    levels = logs if is_grid else pd.Series(logs, dtype=float).rank().tolist()  # equal ones share the mean
+    total = sum((v - statistics.fmean(levels)) ** 2 for v in levels) if levels else 0.0
+    found = []
+    for knob in varied_knobs(timed):
+        groups: dict[KnobValue, list[int]] = defaultdict(list)
+        for i, record in enumerate(timed):
+            groups[record.values[knob]].append(i)
+        middles = {value: statistics.median(logs[i] for i in members) for value, members in groups.items()}
+        best = min(middles, key=lambda value: middles[value])
+        share = _between(levels, list(groups.values())) / total if total else 0.0
+        found.append(Importance(knob, share, math.exp(max(middles.values()) - middles[best]), best))
+    found.sort(key=lambda i: -i.share)
+    method: ImportanceMethod = "variance of log time" if is_grid else "variance of ranks"
+    rest = max(0.0, 1 - sum(i.share for i in found)) if is_grid and total else None
+    return KnobImportance(tuple(found), method, rest, len(timed))
+
+
+def _is_grid(timed: Sequence[SweepRecord]) -> bool:
+    names = varied_knobs(timed)
+    values = knob_values(timed)
+    points = {tuple(r.values[n] for n in names) for r in timed}
+    return len(points) == len(timed) == math.prod(len(values[n]) for n in names)
+
+
+def _between(levels: Sequence[float], groups: Sequence[Sequence[int]]) -> float:
+    mean = statistics.fmean(levels)
+    return sum(len(g) * (statistics.fmean(levels[i] for i in g) - mean) ** 2 for g in groups)
+
+
+def knobs_without_effect(result: SweepResult) -> tuple[str, ...]:
+    """Return the knobs that made no difference.
+
+    Of such a knob several values were tried, some with the others as they were, and every two variants that
+    differ in it alone are the same program, as the hashes of their scheduled payloads say.
+    """
+    found = []
+    for name, _ in result.axes:
+        by_others: dict[tuple[tuple[str, KnobValue], ...], list[str]] = {}
+        for record in result.records:
+            if record.ir_sha256 is not None:
+                others = tuple(pair for pair in record.knobs if pair[0] != name)
+                by_others.setdefault(others, []).append(record.ir_sha256)
+        groups = [hashes for hashes in by_others.values() if len(hashes) > 1]
+        if groups and all(len(set(hashes)) == 1 for hashes in groups):
+            found.append(name)
+    return tuple(found)

@@ -10,11 +10,20 @@ from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.svg import escaped
 from lhkit.draw.tables import Table, format_ns, format_share, table_html, table_text
 from lhkit.model.errors import UsageError
+from lhkit.sweeps.axes import PAYLOAD_AXIS
 from lhkit.sweeps.confirmation import Confirmation, describe_confirmation
-from lhkit.sweeps.sweep_heat import can_be_mapped, draw_heat_map, heat_map
-from lhkit.sweeps.sweep_history import draw_history, draw_statuses, status_bars, sweep_history
-from lhkit.sweeps.sweep_parallel import draw_parallel_coordinates, parallel_coordinates
-from lhkit.sweeps.sweep_summary import PAYLOAD_AXIS, choices_of, payload_rows, varied_knobs
+from lhkit.sweeps.sweep_charts import (
+    can_be_mapped,
+    draw_heat_map,
+    draw_history,
+    draw_parallel_coordinates,
+    draw_statuses,
+    heat_map,
+    parallel_coordinates,
+    status_bars,
+    sweep_history,
+)
+from lhkit.sweeps.sweep_summary import payload_rows, rank_choices, varied_knobs
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult, best_of
 
 if TYPE_CHECKING:
@@ -32,7 +41,7 @@ _PARTS = {
 }
 
 
-def sweep_table(result: SweepResult, *, most_rows: int = _MOST_ROWS) -> Table:
+def sweep_table(result: SweepResult) -> Table:
     """Return the best variants: knobs that were swept, time, spread, speed against the best, throughput.
 
     Of several payloads it is the table from payload to best knobs.
@@ -44,7 +53,7 @@ def sweep_table(result: SweepResult, *, most_rows: int = _MOST_ROWS) -> Table:
     swept = [name for name, values in result.axes if len(values) > 1] or [name for name, _ in result.axes]
     has_gflops = any(r.gflops is not None for _, r in timed)
     rows = []
-    for time, record in timed[:most_rows]:
+    for time, record in timed[:_MOST_ROWS]:
         values = record.values
         rows.append(
             (
@@ -74,9 +83,8 @@ def _payload_table(result: SweepResult) -> Table:
 
 
 def _choice_lines(result: SweepResult) -> list[str]:
-    """Return which one choice is best for several payloads, and what it costs."""
     try:
-        choice = choices_of(result)[0]
+        choice = rank_choices(result.records)[0]
     except UsageError:
         return []
     knobs = ", ".join(f"{name} = {value}" for name, value in choice.knobs)
@@ -140,9 +148,6 @@ def _shown(record: SweepRecord) -> str:
     return " ".join(f"{name}={value}" for name, value in record.knobs) or "the only variant"
 
 
-# The result of a sweep as a MIME bundle: the table of the best, and the drawing that fits its knobs.
-
-
 def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
     """Return the result of a sweep as table and drawing, and below them its course and what failed."""
     table = sweep_table(result)
@@ -156,7 +161,7 @@ def sweep_result_bundle(result: SweepResult) -> dict[str, Any]:
         bundle["image/png"] = base64.b64encode(figure_png(figure)).decode()
     more = "<pre>" + escaped("\n".join(course_lines(result))) + "</pre>"
     if result.records:
-        more += figure_svg(_draw_history(result)) + figure_svg(_draw_outcomes(result))
+        more += "".join(figure_svg(SWEEP_FIGURES[kind](result)) for kind in ("history", "outcomes"))
     course = f"<details><summary>course and outcomes of the sweep</summary>{more}</details>"
     return {"text/html": f"<div>{shown}{course}</div>", **bundle}
 
@@ -177,19 +182,11 @@ def draw_knobs(result: SweepResult) -> Figure:
     return draw_parallel_coordinates(parallel_coordinates(result.records, winners=winners))
 
 
-def _draw_history(result: SweepResult) -> Figure:
-    return draw_history(sweep_history(result.records))
-
-
-def _draw_outcomes(result: SweepResult) -> Figure:
-    return draw_statuses(status_bars(result.records))
-
-
 SweepFigure = Literal["knobs", "history", "outcomes"]
 SWEEP_FIGURES: Mapping[SweepFigure, Callable[[SweepResult], Figure]] = {
     "knobs": draw_knobs,
-    "history": _draw_history,
-    "outcomes": _draw_outcomes,
+    "history": lambda result: draw_history(sweep_history(result.records)),
+    "outcomes": lambda result: draw_statuses(status_bars(result.records)),
 }
 
 

@@ -38,8 +38,6 @@ from lhkit.worker.shared_arrays import Packing
 VARIANT_LIMITS = Limits(seconds=20.0)
 CONFIRM_SECONDS = 30.0
 
-# Store keys of variants: hashes that are equal in every process and ignore trivia of the text.
-
 
 _KNOB, _SELECTED = "transform.tune.knob", "selected_region"
 
@@ -109,16 +107,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A point of a sweep as it is tried.
-
-    Attributes:
-        point: As the strategy gave it.
-        subject: The payload.
-        values: The value of every knob of the schedule.
-        recorded: What its record calls its knobs: the values, and which payload it was if there are several.
-        key: Of its record.
-        refusal: Why it cannot be tried, or None.
-    """
+    """A point of a sweep as it is tried; ``recorded`` is what its record calls its knobs."""
 
     point: Point
     subject: Subject
@@ -130,16 +119,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A schedule whose variants are tried.
-
-    Attributes:
-        schedule: The schedule.
-        requirements: What it requires of its knobs.
-        subjects: The payloads, by the value of their axis; a single one without axis by ``""``.
-        environment: Hash of machine, toolchain and pipeline.
-        payload_axis: The axis whose values are payloads, or None.
-        deduplicate: Whether equal programs are compiled and timed once.
-    """
+    """A schedule whose variants are tried on payloads by the values of their axis; a single one by ``""``."""
 
     schedule: Schedule
     requirements: tuple[Requirement, ...]
@@ -194,9 +174,6 @@ class Task:
         subject = self.subjects.get(name)
         is_own = subject is not None and variant_key(subject.scope, values) == record.key
         return subject.scope if subject is not None and is_own else None
-
-
-# Preparation before the first variant: arguments, expected results, and facts for the keys.
 
 
 Array = NDArray[Any]
@@ -261,17 +238,7 @@ def prepare_task(
     worker: Worker,
     environment: str,
 ) -> Task:
-    """Return the task of a sweep.
-
-    Args:
-        payloads: By the values of their axis; a single one by ``""``.
-        schedule: The schedule.
-        first: Values of knobs that it takes.
-        payload_axis: The axis whose values are payloads, or None.
-        how: How variants are tried.
-        worker: What computes the reference.
-        environment: Of the machines that try them; see `environment_hash`.
-    """
+    """Return the task of a sweep."""
     facts = {
         "environment": environment,
         "schedule": schedule_facts(schedule),
@@ -356,8 +323,3 @@ def _difference(
         return f"differs from {against}: {verdict.difference}"
 
     return difference
-
-
-def first_values(values: Mapping[str, KnobValue], payload_axis: str | None) -> dict[str, KnobValue]:
-    """Return the knobs of a point, without the axis of payloads."""
-    return {name: value for name, value in values.items() if name != payload_axis}

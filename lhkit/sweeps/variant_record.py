@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from lhkit.model.errors import public
+import msgspec
+
+from lhkit.model.errors import public, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Printable
@@ -33,24 +36,20 @@ SweepStatus = Literal[
     "timeout",
     "out-of-memory",
 ]
+# What a file may hold: a record with a negative time would be the best of its sweep.
+_Natural = Annotated[int, msgspec.Meta(ge=0)]
+_Positive = Annotated[float, msgspec.Meta(ge=0)]
 SWEEP_STATUSES: tuple[SweepStatus, ...] = get_args(SweepStatus)
 
 
 @dataclass(frozen=True, slots=True)
 class SweepTime:
-    """The times of one variant.
+    """Times of one variant in ns; a run is a call, or the mean of a batch of short ones."""
 
-    Attributes:
-        median: Median time of a call in ns.
-        min: The shortest one.
-        mad: Median absolute deviation from the median.
-        runs: How many runs there were; a run is a call, or the mean of a batch of short ones.
-    """
-
-    median: int
-    min: int
-    mad: int
-    runs: int
+    median: _Natural
+    min: _Natural
+    mad: _Natural
+    runs: Annotated[int, msgspec.Meta(gt=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +57,16 @@ class SweepRecord:
     """What became of one variant; ``schemas/sweep-1.json`` says the same of its line in a store.
 
     Attributes:
-        schema: ``lhkit.sweep/1``.
         key: Hash of payload, schedule, knobs, toolchain, machine and pipeline: what decides the rest.
-        knobs: The value of every knob.
         status: ``ok``; ``same-as`` another variant, as a program; ``stopped-early``, being much slower than
             the best; or how it failed.
-        message: Why it failed, or None.
         same_as: The key of the variant that is the same program, or None.
         time_ns: Its times, or None where it was not timed; of one stopped early those of its only run.
-        compile_ns: Time from text to machine code, or None.
         gflops: 10^9 floating-point operations a second, or None if they are not counted.
         max_abs_error: The largest difference from the reference, or None where it did not run, or where
             only one of both is finite.
         hot_loops: What bounds its loops, or None if nobody looked.
-        ir_sha256: Hash of the scheduled payload, or None if the schedule did not apply.
         environment: Hash of machine, toolchain and pipeline; times of different ones do not mix.
-        started: When it was tried, in ISO 8601.
     """
 
     schema: Literal["lhkit.sweep/1"]
@@ -83,9 +76,9 @@ class SweepRecord:
     message: str | None
     same_as: str | None
     time_ns: SweepTime | None
-    compile_ns: int | None
-    gflops: float | None
-    max_abs_error: float | None
+    compile_ns: _Natural | None
+    gflops: _Positive | None
+    max_abs_error: _Positive | None
     hot_loops: Mapping[str, Any] | None
     ir_sha256: str | None
     environment: str
@@ -149,14 +142,14 @@ class SweepResult(Printable):
     @property
     def knobs_without_effect(self) -> tuple[str, ...]:
         """The knobs that made no difference: every two variants that differ in one alone are one program."""
-        from lhkit.sweeps.knob_importance import knobs_without_effect
+        from lhkit.sweeps.sweep_summary import knobs_without_effect
 
         return knobs_without_effect(self)
 
     @public
     def knob_importance(self) -> KnobImportance:
         """Return how much of the variance of the times each knob explains, the most important first."""
-        from lhkit.sweeps.knob_importance import knob_importance
+        from lhkit.sweeps.sweep_summary import knob_importance
 
         return knob_importance(self.records)
 
@@ -167,9 +160,10 @@ class SweepResult(Printable):
         Raises:
             UsageError: No variant is ok, or something prevents the export.
         """
-        from lhkit.sweeps.best_schedule import best_schedule
-
-        return best_schedule(self)
+        if self.best is None:
+            raise usage_error("the sweep has no best variant", "No variant is ok; look at its failures.")
+        names = {knob.name for knob in self.schedule.knobs}
+        return self.schedule.with_knobs({n: v for n, v in self.best.knobs if n in names}).portable_text()
 
     @public
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -178,9 +172,9 @@ class SweepResult(Printable):
         Raises:
             UsageError: A name that ends otherwise, no pyarrow for Parquet, or a file that cannot be written.
         """
-        from lhkit.sweeps.sweep_files import save_result
+        from lhkit.sweeps.sweep_files import save_frame
 
-        return save_result(self, path)
+        return save_frame(self.to_frame(), path)
 
     @public
     def choices(self) -> tuple[Choice, ...]:
@@ -203,9 +197,11 @@ class SweepResult(Printable):
         Raises:
             UsageError: There were not several payloads, or no variant was timed.
         """
-        from lhkit.sweeps.sweep_files import payloads_frame
+        import pandas as pd
 
-        return payloads_frame(self)
+        from lhkit.sweeps.sweep_summary import payload_rows
+
+        return pd.DataFrame(payload_rows(self))
 
     @public
     def save_by_payload(self, path: str | os.PathLike[str]) -> Path:
@@ -235,10 +231,7 @@ def record_to_json(record: SweepRecord) -> dict[str, Any]:
     """Return a record as JSON can hold it."""
     time = record.time_ns
     data = {name: getattr(record, name) for name in _FIELDS}
-    data["knobs"] = dict(record.knobs)
-    if time is not None:
-        data["time_ns"] = {"median": time.median, "min": time.min, "mad": time.mad, "runs": time.runs}
-    return data
+    return {**data, "knobs": dict(record.knobs), "time_ns": None if time is None else dataclasses.asdict(time)}
 
 
 def record_to_line(record: SweepRecord) -> str:
@@ -247,37 +240,21 @@ def record_to_line(record: SweepRecord) -> str:
 
 
 def record_from_json(data: Any) -> SweepRecord:
-    """Return the record that a line holds, decoded.
-
-    Written out by hand because stores have a hundred thousand lines.
-
-    Raises:
-        ValueError: It is something else; the message names the field.
-    """
-    if not isinstance(data, dict) or data.keys() != _NAMES or data["schema"] != SCHEMA:
+    """Return the record that a line holds, decoded; a `ValueError` names the field that does not fit."""
+    if not isinstance(data, dict) or data.keys() != _NAMES:
         raise ValueError(f"it is no record of {SCHEMA}")
-    for name, (types, is_optional) in _TYPES.items():
-        value = data[name]
-        if not (isinstance(value, types) or (value is None and is_optional)) or isinstance(value, bool):
-            raise ValueError(f"{name} is {value!r}")
     knobs, time, status = data["knobs"], data["time_ns"], data["status"]
-    if status not in SWEEP_STATUSES or (data["same_as"] is None) == (status == "same-as"):
-        raise ValueError(f"same_as is {data['same_as']!r} where the status is {status!r}")
-    if not all(isinstance(v, int | float | str) for v in knobs.values()):
+    if not isinstance(knobs, dict):
         raise ValueError(f"knobs is {knobs!r}")
-    if time is not None and not (time.keys() == _TIME_NAMES and _is_time(**time)):
+    if isinstance(time, dict) and time.keys() != _TIME_NAMES:
         raise ValueError(f"time_ns is {time!r}")
-    if any(data[name] is not None and data[name] < 0 for name in ("compile_ns", "gflops", "max_abs_error")):
-        raise ValueError("compile_ns, gflops or max_abs_error is negative")
-    return SweepRecord(
-        **{**data, "knobs": tuple(knobs.items()), "time_ns": None if time is None else SweepTime(**time)}
-    )
-
-
-def _is_time(median: object, min: object, mad: object, runs: object) -> bool:
-    """Return whether values are times of runs: a record with other ones would be the best of its sweep."""
-    values = (median, min, mad, runs)
-    return all(type(v) is int and v >= 0 for v in values) and runs != 0
+    try:
+        record = msgspec.convert({**data, "knobs": tuple(knobs.items())}, SweepRecord)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+    if (data["same_as"] is None) == (status == "same-as"):
+        raise ValueError(f"same_as is {data['same_as']!r} where the status is {status!r}")
+    return record
 
 
 def originals(records: Iterable[SweepRecord]) -> dict[str, SweepRecord]:
@@ -294,34 +271,11 @@ def best_of(records: Iterable[SweepRecord]) -> SweepRecord | None:
 
 _FIELDS = tuple(SweepRecord.__dataclass_fields__)
 _NAMES, _TIME_NAMES = frozenset(_FIELDS), frozenset(SweepTime.__dataclass_fields__)
-# What each field is, and whether it may be null; booleans are none of these.
-_TYPES: Mapping[str, tuple[type | tuple[type, ...], bool]] = {
-    "key": (str, False),
-    "knobs": (dict, False),
-    "status": (str, False),
-    "message": (str, True),
-    "same_as": (str, True),
-    "time_ns": (dict, True),
-    "compile_ns": (int, True),
-    "gflops": ((int, float), True),
-    "max_abs_error": ((int, float), True),
-    "hot_loops": (dict, True),
-    "ir_sha256": (str, True),
-    "environment": (str, False),
-    "started": (str, False),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One choice of knobs, on all payloads.
-
-    Attributes:
-        knobs: The choice.
-        times_ns: Its median time for each payload.
-        regrets: For each payload how much longer it takes than the best there (0.1 is 10 %).
-        mean_regret: The geometric mean over payloads, less one.
-    """
+    """One choice of knobs on all payloads; a regret of 0.1 is 10 % more time than the best there."""
 
     knobs: Knobs
     times_ns: tuple[tuple[KnobValue, int], ...]
@@ -339,14 +293,7 @@ ImportanceMethod = Literal["variance of log time", "variance of ranks"]
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """How much one knob explains.
-
-    Attributes:
-        knob: Its name.
-        share: The share of the variance that lies between its values, from 0 to 1.
-        gain: The median time at its worst value as a multiple of that at its best.
-        best: The value with the shortest median time.
-    """
+    """The share of a knob in the variance (0 to 1), and how much longer its worst value takes than its best."""
 
     knob: str
     share: float
@@ -359,13 +306,11 @@ class KnobImportance:
     """How much each knob explains.
 
     Attributes:
-        knobs: The knobs with more than one value, the most important first.
         method: What the shares are of. ``variance of log time`` where every combination of values was timed:
             an analysis of variance, whose main effects and interactions add up to 1. ``variance of ranks``
             where combinations are missing: the same of ranks (the effect size of Kruskal and Wallis), which
             outliers cannot rule; knobs that were not varied independently then share what they explain.
         interactions: What no knob explains alone; None for ranks, whose shares need not add up.
-        variants: How many variants it rests on.
     """
 
     knobs: tuple[Importance, ...]

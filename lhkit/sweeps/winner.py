@@ -51,11 +51,8 @@ class Standing:
     """The current estimate for one contender.
 
     Attributes:
-        name: The contender.
         state: ``leader``: the fastest so far; ``slower``: beyond the margin, and no longer sampled; ``equal``:
             the leader is faster by next to nothing; ``open``: not known.
-        processes: In how many processes it was sampled.
-        median_ns: Median over processes of its median time of a call.
         lead: The leader's speed as a multiple of its own, with the interval that decided.
     """
 
@@ -74,9 +71,6 @@ class Verdict:
         outcome: ``winner``: the first standing is; ``no difference``: the fastest cannot be told from others;
             ``open``: more processes are needed.
         standings: The contenders: the leader first, then the others by speed.
-        processes: How many processes were looked at.
-        confidence: How certain each interval is.
-        reason: Why, in a sentence.
     """
 
     outcome: Outcome
@@ -104,14 +98,7 @@ class Verdict:
 def contest(
     sample: Callable[[tuple[str, ...]], Comparison | None], contenders: Sequence[str], rule: Rule | None = None
 ) -> tuple[Verdict, tuple[Comparison, ...]]:
-    """Sample process after process until a winner is named or none can be.
-
-    Args:
-        sample: Measures the named contenders in a fresh process; those that are out are no longer named. None
-            ends the contest, because time is up or it was stopped.
-        contenders: The names.
-        rule: When a winner is named.
-    """
+    """Sample process after process until a winner is named or none can be, or ``sample`` returns None."""
     rule = rule or Rule()
     runs: list[Comparison] = []
     alive = tuple(contenders)
@@ -140,7 +127,7 @@ def judge(
         return Verdict("winner", (standing,), len(runs), 1.0, f"{contenders[0]} is the only contender")
     confidence = rule.confidence(len(contenders))
     alive = [c for c in contenders if c in _names(runs[-1])]
-    leader = _fastest(runs, alive)
+    leader = max(alive, key=lambda name: ratio_over_processes(runs, name, alive[0]).middle)
     standings = [_standing(runs, leader, leader, Interval(1.0, 1.0, 1.0), "leader")]
     for name in contenders:
         if name != leader:
@@ -185,12 +172,6 @@ def _check(runs: Sequence[Comparison], contenders: Sequence[str]) -> None:
 
 def _names(run: Comparison) -> set[str]:
     return {m.name for m in run.measurements}
-
-
-def _fastest(runs: Sequence[Comparison], alive: Sequence[str]) -> str:
-    """Return the fastest of those that are still sampled; of equal ones the first."""
-    first = alive[0]
-    return max(alive, key=lambda name: ratio_over_processes(runs, name, first).middle)
 
 
 def _standing(runs: Sequence[Comparison], leader: str, name: str, lead: Interval, state: State) -> Standing:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lhkit.bench.bar_chart import speed_bars
 from lhkit.bench.side_by_side import measure
+from lhkit.bench.speed_charts import speed_bars
 from lhkit.compose.session import Session
 from lhkit.draw.tables import format_ns
 from lhkit.kernels.kernel import compile_kernel
@@ -20,7 +20,7 @@ from lhkit.model.measurement import Comparison, Verification
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.engine import SweepEvent
-from lhkit.sweeps.sweep_options import prepare_sweep
+from lhkit.sweeps.live_sweep import prepare_sweep
 from lhkit.sweeps.variant_record import SweepRecord, SweepResult
 from lhkit.workbench.jobs import Jobs
 from lhkit.workbench.run_results import (

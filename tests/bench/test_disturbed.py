@@ -6,8 +6,8 @@ import sys
 from contextlib import closing
 
 import lhkit
-from lhkit.bench.bar_chart import draw_speed_bars, speed_bars
 from lhkit.bench.bench_file import bench_from_json, bench_to_json
+from lhkit.bench.speed_charts import draw_speed_bars, speed_bars
 from lhkit.show.value_views import measurement_svg, measurement_words
 from lhkit.worker.client import Worker
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lhkit
-from lhkit.bench.roofline import draw_roofline, label_places, roofline, speed_range
+from lhkit.bench.speed_charts import draw_roofline, label_places, roofline, speed_range
 from lhkit.draw.figures import figure_svg, spaced
 from lhkit.model.measurement import Comparison, CoreLimits, Measurement
 

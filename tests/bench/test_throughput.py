@@ -2,8 +2,7 @@
 
 import pytest
 
-from lhkit.bench.bar_chart import draw_speed_bars, speed_bars
-from lhkit.bench.size_chart import draw_throughput, throughput_plot
+from lhkit.bench.speed_charts import draw_speed_bars, draw_throughput, speed_bars, throughput_plot
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.draw.tables import comparison_lines, comparison_table, format_share
 from lhkit.model.errors import UsageError

@@ -19,7 +19,7 @@ from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.pass_policy import ALLOWED_PASSES, REFUSED_PASSES, refusal_of
 from lhkit.model.schedule import Schedule
-from lhkit.sweeps.sweep_options import prepare_sweep
+from lhkit.sweeps.live_sweep import prepare_sweep
 from lhkit.sweeps.sweep_task import schedule_facts
 from lhkit.traces.opt.opt_binary import opt_host
 from lhkit.traces.opt.opt_runs import refused_in

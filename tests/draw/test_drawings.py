@@ -3,7 +3,7 @@
 import dataclasses
 
 import lhkit
-from lhkit.bench.bar_chart import draw_speed_bars, speed_bars
+from lhkit.bench.speed_charts import draw_speed_bars, speed_bars
 from lhkit.draw.figures import figure_png, figure_svg
 from lhkit.draw.tables import comparison_table, format_ns, samples_csv, table_html, table_text
 from lhkit.model.measurement import Comparison, Measurement, Verification

@@ -17,7 +17,7 @@ from lhkit.load.target_choice import code_target
 from lhkit.model import target as model_target
 from lhkit.model.errors import UsageError
 from lhkit.model.target import INSTRUCTION_SETS, VECTORS
-from lhkit.sweeps.sweep_options import prepare_sweep
+from lhkit.sweeps.live_sweep import prepare_sweep
 from lhkit.sweeps.sweep_task import environment_hash
 
 pytestmark = pytest.mark.skipif(

@@ -8,8 +8,8 @@ from sweep_records import comparison, record
 
 import lhkit
 from lhkit.model.errors import Failure, LhkitError, UsageError, error_for
-from lhkit.sweeps import best_schedule as winning
 from lhkit.sweeps import confirmation_run as module
+from lhkit.sweeps import live_sweep as winning
 from lhkit.sweeps.confirmation import describe_confirmation
 from lhkit.sweeps.confirmation_run import Confirming, confirm
 from lhkit.sweeps.record_store import ConfirmationLog

@@ -4,7 +4,7 @@ import functools
 import operator
 
 import pytest
-from sweeping_spaces import make_space
+from sweeping_spaces import contains, make_space
 
 from lhkit.model.errors import UsageError
 from lhkit.model.target import CacheLevel
@@ -95,7 +95,7 @@ def test_an_unknown_name_is_shown_at_its_place():
 )
 def test_a_predicate_that_raises_is_named(given, message):
     space = make_space(AXES, given)
-    for ask in (space.count, lambda: list(space.points()), lambda: space.contains((("m", 1), ("n", 3)))):
+    for ask in (space.count, lambda: list(space.points()), lambda: contains(space, (("m", 1), ("n", 3)))):
         with pytest.raises(UsageError, match=message) as raised:
             ask()
         assert "has to be true or false for every combination" in raised.value.failure.advice

@@ -5,11 +5,9 @@ import sys
 from statistics import median
 
 import pytest
-from sweeping_spaces import make_space
 
 from lhkit.model.errors import UsageError
 from lhkit.sweeps.axes import Axis
-from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies import STRATEGIES, make_strategy
 from lhkit.sweeps.strategy_replay import grid_space, replay, replay_frame
 
@@ -27,8 +25,8 @@ def grid():
 
 
 def test_the_space_of_a_grid_has_its_points():
-    space = grid_space(grid(), {"m": 16})
-    assert space.axes[0] == Axis("m", TILES, 16) and space.axes[2] == Axis("unrolled", (False, True))
+    space = grid_space(grid())
+    assert space.axes[0] == Axis("m", TILES) and space.axes[2] == Axis("unrolled", (False, True))
     assert sorted(space.points()) == sorted(grid()) and space.count() == 26
     assert grid_space([(("a", x), ("b", y)) for x in (1, 2) for y in (1, 2)]).constraints == ()
     assert list(grid_space([()]).points()) == [()]
@@ -60,16 +58,6 @@ def test_within_and_budget_are_kept():
     assert (never.median, never.low, never.high, never.share, never.reached) == (None, None, None, None, 0)
     (half,) = replay(costs, strategies=["random"], budget=10, seeds=50)
     assert 5 < half.reached < 35 and half.low is not None and half.high is None
-
-
-def test_a_replay_in_a_space_of_ones_own():
-    space = make_space(
-        [Axis("m", TILES, 64), Axis("n", TILES, 8), Axis("unrolled", (True, False))], "m * n <= 1024"
-    )
-    (row,) = replay(grid(), strategies=["coordinate-descent"], seeds=5, space=space)
-    assert row.median <= 8 and row.reached == 5
-    with pytest.raises(UsageError, match="the grid has no cost for m=32, n=64, unrolled=True"):
-        replay(grid(), strategies=["grid"], seeds=1, within=-0.5, space=Space(space.axes))
 
 
 def test_a_replay_is_a_table():

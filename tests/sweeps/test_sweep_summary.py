@@ -6,12 +6,10 @@ import pytest
 from sweep_records import grid, record, result_of
 
 from lhkit.model.errors import UsageError
-from lhkit.sweeps.knob_importance import knob_importance
-from lhkit.sweeps.sweep_heat import heat_map
+from lhkit.sweeps.sweep_charts import heat_map, status_bars, sweep_history
 from lhkit.sweeps.sweep_summary import (
     best_per_payload,
-    best_so_far,
-    count_statuses,
+    knob_importance,
     knob_values,
     median_times,
     rank_choices,
@@ -21,16 +19,14 @@ from lhkit.sweeps.sweep_summary import (
 
 def test_the_best_so_far_falls_and_never_rises():
     times = [500, "crashed", 300, 400, 200]
-    steps = best_so_far(grid(lambda i: times[i], i=range(5)))
-    assert [s.best_ns for s in steps] == [500, 500, 300, 300, 200]
-    assert [s.time_ns for s in steps] == [500, None, 300, 400, 200]
-    assert [s.seconds for s in steps] == [0, 1, 2, 3, 4]
-    assert steps[-1].best.values == {"i": 4} and steps[-1].tried == 5
-    assert best_so_far([]) == ()
+    history = sweep_history(grid(lambda i: times[i], i=range(5)))
+    assert [ns for _, ns in history.best] == [2.5, 2.5, 1.5, 1.5, 1]
+    assert history.timed == ((1, 2.5), (3, 1.5), (4, 2), (5, 1)) and history.best_ns == 200
 
 
 def test_nothing_is_best_before_anything_ran():
-    assert [s.best for s in best_so_far([record({"i": 1}, status="timeout")])] == [None]
+    history = sweep_history([record({"i": 1}, status="timeout"), record({"i": 2}, 50, number=1)])
+    assert (history.best, history.failed) == (((2, 1.0),), (1,))
 
 
 def test_same_programs_have_the_times_of_the_one_that_was_timed():
@@ -49,9 +45,8 @@ def test_failures_are_counted_by_kind_with_what_they_said():
         record({"i": 3}, status="crashed", number=3, message="signal 6"),
         record({"i": 4}, status="crashed", number=4, message="signal 6"),
     ]
-    found = {s.status: s for s in count_statuses(records)}
-    assert {name: s.count for name, s in found.items()} == {"ok": 1, "schedule-failed": 1, "crashed": 3}
-    assert found["crashed"].messages == (("signal 6", 2), ("signal 11", 1))
+    bars = [(bar.status, bar.count, bar.text) for bar in status_bars(records)]
+    assert bars == [("ok", 1, ""), ("schedule-failed", 1, "no tiling"), ("crashed", 3, "signal 6")]
 
 
 def test_values_of_knobs_are_in_order():

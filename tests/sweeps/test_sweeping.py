@@ -13,8 +13,7 @@ import pytest
 import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.sweeps.record_store import Store, merge_stores
-from lhkit.sweeps.store_comparison import compare_sweeps
-from lhkit.sweeps.sweep_files import export_store, load_records, store_frame
+from lhkit.sweeps.sweep_files import compare_sweeps, load_records, save_frame, store_frame
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import Ping
@@ -132,13 +131,13 @@ def test_other_options_in_the_text_use_what_is_known(everything, payload, own, t
 def test_frames_tables_merging_and_comparing(everything, tmp_path, monkeypatch):
     frame = store_frame(everything.store_path)
     assert {"way", "idle", "status", "median_ns", "key"} <= set(frame.columns)
-    export_store(everything.store_path, tmp_path / "s.csv")
+    save_frame(frame, tmp_path / "s.csv")
     assert (tmp_path / "s.csv").read_text().count("\n") >= len(frame)
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(UsageError, match="Parquet needs pyarrow"):
-        export_store(everything.store_path, tmp_path / "s.parquet")
+        save_frame(frame, tmp_path / "s.parquet")
     with pytest.raises(UsageError, match="no table that is known"):
-        export_store(everything.store_path, tmp_path / "s.xlsx")
+        save_frame(frame, tmp_path / "s.xlsx")
     with Store(tmp_path / "other.jsonl") as other:
         other.append(make_record(1))
     others = [Store(path, read_only=True) for path in (everything.store_path, tmp_path / "other.jsonl")]

@@ -5,9 +5,18 @@ from sweep_records import grid, record, result_of
 
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
 from lhkit.model.errors import UsageError
-from lhkit.sweeps.sweep_heat import MARKS, can_be_mapped, draw_heat_map, heat_map
-from lhkit.sweeps.sweep_history import draw_history, draw_statuses, status_bars, sweep_history
-from lhkit.sweeps.sweep_parallel import draw_parallel_coordinates, parallel_coordinates
+from lhkit.sweeps.sweep_charts import (
+    MARKS,
+    can_be_mapped,
+    draw_heat_map,
+    draw_history,
+    draw_parallel_coordinates,
+    draw_statuses,
+    heat_map,
+    parallel_coordinates,
+    status_bars,
+    sweep_history,
+)
 
 
 def cost(m, n, **others):
@@ -95,7 +104,7 @@ def test_the_history_holds_the_best_so_far_and_what_failed():
     history = sweep_history(two())
     assert history.timed[0] == (1, 2.0) and history.failed == (2,)
     assert history.best == ((1, 2.0), (2, 2.0), (3, 1.0), (4, 1.0), (5, 1.0), (6, 1.0))
-    assert (history.best_ns, history.seconds) == (100, 5.0)
+    assert history.best_ns == 100
     assert sweep_history([]).best_ns is None
 
 

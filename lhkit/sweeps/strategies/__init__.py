@@ -1,7 +1,7 @@
 """Strategies: in which order the points of a space are tried.
 
-- ``strategy``: The strategy protocol, and the base class with budget and deduplication of points.
-- ``fixed_orders``: Grid, random and Latin-hypercube orders.
+- ``strategy``: The strategy protocol, the base class of strategies, and grid, random and Latin-hypercube
+  orders.
 - ``coordinate_descent``: Coordinate descent: one axis after another, from the defaults, then again from
   random points.
 - ``tpe``: Tree-structured Parzen estimators, by Optuna.
@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.sweeps.space import Space
 from lhkit.sweeps.strategies.coordinate_descent import CoordinateDescent
-from lhkit.sweeps.strategies.fixed_orders import Grid, LatinHypercube, RandomOrder
-from lhkit.sweeps.strategies.strategy import Proposer, Strategy
+from lhkit.sweeps.strategies.strategy import Grid, LatinHypercube, Proposer, RandomOrder, Strategy
 from lhkit.sweeps.strategies.tpe import Tpe
 
 STRATEGIES: Mapping[str, type[Proposer]] = {
@@ -37,18 +36,7 @@ def why_missing(name: str) -> str | None:
 
 
 def make_strategy(name: str, space: Space, *, seed: int = 0, budget: int | None = None) -> Strategy:
-    """Return a strategy by its name.
-
-    Args:
-        name: One of ``STRATEGIES``.
-        space: The points.
-        seed: What its random choices follow from; the same seed gives the same order in every process.
-        budget: How many points it proposes at most; None: all.
-
-    Raises:
-        UsageError: No such strategy, a budget that is not positive, an extra that is not installed, or a
-            constraint that raised.
-    """
+    """Return a strategy by its name."""
     if name not in STRATEGIES:
         raise usage_error(f"there is no strategy {name!r}", f"There are {', '.join(STRATEGIES)}.")
     return STRATEGIES[name](space, seed=seed, budget=budget)

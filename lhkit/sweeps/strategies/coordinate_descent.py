@@ -55,17 +55,13 @@ class CoordinateDescent(Proposer):
             self._advance()
 
     def _start(self) -> Places | None:
-        start = None
-        if not self._started:
-            near = self.space.nearest()
-            start = None if near is None else self.space.places_of(near)
+        start = None if self._started else self.start()
         self._started = True
         self._here = self.draw() if start is None else start
         self._line, self._axis, self._unchanged = (), 0, 0
         return self._here
 
     def _advance(self) -> None:
-        """Go to the best point of the line, and on to the next axis."""
         here = self._here
         if here is None:
             return

@@ -47,16 +47,13 @@ class Tpe(Proposer):
     def _make_distributions(self) -> dict[str, Any]:
         """Return for every axis with a choice the places in its domain, near ones alike if it has an order."""
         made = self._optuna.distributions
-        found = {}
-        for axis, domain in zip(self.space.axes, self.space.plan.domains, strict=True):
-            if len(domain) > 1:
-                ordered = axis.is_ordered
-                found[axis.name] = (
-                    made.IntDistribution(0, len(domain) - 1)
-                    if ordered
-                    else made.CategoricalDistribution(range(len(domain)))
-                )
-        return found
+        return {
+            axis.name: made.IntDistribution(0, len(domain) - 1)
+            if axis.is_ordered
+            else made.CategoricalDistribution(range(len(domain)))
+            for axis, domain in zip(self.space.axes, self.space.plan.domains, strict=True)
+            if len(domain) > 1
+        }
 
     def learn(self, places: Places, cost: float | None) -> None:
         """Hand a cost to the estimates; a failure counts as worse than all that ran."""
@@ -78,8 +75,7 @@ class Tpe(Proposer):
         """Return the defaults, then random points, then what the estimates suggest."""
         if self._first:
             self._first = False
-            near = self.space.nearest()
-            start = None if near is None else self.space.places_of(near)
+            start = self.start()
             if start is not None and start not in self.seen:
                 return start
         if self._random or not self._distributions:

@@ -1,4 +1,4 @@
-"""Roofline charts: speed against arithmetic intensity, below the limits of the core."""
+"""Charts of measurements: speed bars, GFLOP/s against size, rooflines."""
 
 from __future__ import annotations
 
@@ -8,16 +8,174 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lhkit.draw.figures import spaced
-from lhkit.draw.tables import Table, format_share
+from lhkit.draw.figures import new_axes, spaced
+from lhkit.draw.tables import Table, format_ns, format_share
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison
-from lhkit.model.sample_statistics import median_interval, values_ns
+from lhkit.model.sample_statistics import Summary, median_interval, summarize, values_ns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_LABEL_WIDTH = 28
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: its label, length, interval, and the text at its end; all in multiples of the anchor's speed."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    text: str
+    is_anchor: bool
+    is_disturbed: bool = False
+
+
+def speed_bars(comparison: Comparison) -> tuple[Bar, ...]:
+    """Return what to draw: the speed of each entry, and its share of the limit that it is nearer to."""
+    return tuple(
+        Bar(
+            label=s.name,
+            value=s.speed.middle,
+            low=s.speed.low,
+            high=s.speed.high,
+            text=f"{s.speed.middle:.3g}×  ({format_ns(s.median_ns)}{_share_of_limit(s)})",
+            is_anchor=s.name == comparison.anchor,
+            is_disturbed=m.is_disturbed,
+        )
+        for s, m in zip(summarize(comparison), comparison.measurements, strict=True)
+    )
+
+
+def _share_of_limit(summary: Summary) -> str:
+    """Return the larger share of the core's limits, in words; it is the one that binds."""
+    of_peak, of_copy = summary.of_peak or 0.0, summary.of_copy or 0.0
+    if not of_peak and not of_copy:
+        return ""
+    share, limit = (of_peak, "FMA peak") if of_peak >= of_copy else (of_copy, "copy bandwidth")
+    return f", {format_share(share)} of {limit}"
+
+
+def draw_speed_bars(comparison: Comparison) -> Figure:
+    """Return a figure of speeds with 95 % intervals; the anchor is hatched and marked by a line."""
+    bars = speed_bars(comparison)
+    figure, axes = new_axes(7.2, 0.9 + 0.5 * len(bars))
+    for row, bar in enumerate(bars):
+        hatch = "//" if bar.is_anchor else None
+        color = GREY if bar.is_anchor else BLUE
+        axes.barh(row, bar.value, height=0.62, color="none" if hatch else color, edgecolor=color, hatch=hatch)
+        spread = [[bar.value - bar.low], [bar.high - bar.value]]
+        axes.errorbar(bar.value, row, xerr=spread, color="black", capsize=4, linewidth=1.2)
+    axes.axvline(1.0, color=GREY, linewidth=1, linestyle="--", zorder=0)
+    axes.set_yticks(range(len(bars)), [textwrap.fill(b.label, _LABEL_WIDTH) for b in bars])
+    axes.set_xlim(0, max(b.high for b in bars) * 1.05)
+    _say_beside(axes, bars)
+    disturbed = "\n≈ disturbed: other timings ran on this machine" if any(b.is_disturbed for b in bars) else ""
+    axes.set_xlabel(f"speed as a multiple of {comparison.anchor} (median and 95 % interval){disturbed}")
+    return figure
+
+
+def _say_beside(axes: Axes, bars: tuple[Bar, ...]) -> None:
+    """Write the texts in a column at the right, as tick labels: the layout leaves room for those."""
+    beside = axes.twinx()
+    for each in (axes, beside):
+        each.set_ylim(len(bars) - 0.5, -0.5)
+    beside.set_yticks(range(len(bars)), [f"≈ {b.text}" if b.is_disturbed else b.text for b in bars], fontsize=9)
+    beside.tick_params(axis="y", length=0)
+    beside.patch.set_alpha(0)
+    beside.spines[["top", "right", "left", "bottom"]].set_visible(False)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The throughput at a size: GFLOP/s with a 95 % interval, and the share of the peak if it is known."""
+
+    size: float
+    gflops: float
+    low: float
+    high: float
+    of_peak: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An entry at all sizes that it was measured at, in order."""
+
+    label: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughputPlot:
+    """The plot: one line per entry, and the peak at each size as (size, GFLOP/s)."""
+
+    lines: tuple[Line, ...]
+    peak: tuple[tuple[float, float], ...]
+
+
+def throughput_plot(comparisons: Mapping[float, Comparison]) -> ThroughputPlot:
+    """Return what to draw."""
+    if not comparisons:
+        raise usage_error("there is no comparison to draw")
+    points: dict[str, list[Point]] = {}
+    peaks = []
+    for size, comparison in sorted(comparisons.items()):
+        if comparison.flops is None:
+            raise usage_error(f"the operations of {comparison.payload} cannot be counted")
+        peak = comparison.limits.peak_gflops(comparison.element_type) if comparison.limits else None
+        if peak is not None:
+            peaks.append((size, peak))
+        for m in comparison.measurements:
+            rate = median_interval([comparison.flops / value for value in values_ns(m)])
+            of_peak = rate.middle / peak if peak else None
+            points.setdefault(m.name, []).append(Point(size, rate.middle, rate.low, rate.high, of_peak))
+    return ThroughputPlot(tuple(Line(n, tuple(p)) for n, p in points.items()), tuple(peaks))
+
+
+def _rates(point: Point | RooflinePoint) -> tuple[str, str]:
+    return f"{point.gflops:.3g}", f"{point.low:.3g} – {point.high:.3g}"
+
+
+def throughput_table(plot: ThroughputPlot, size_label: str = "size") -> Table:
+    """Return GFLOP/s as a table, a row an entry and size."""
+    rows = tuple(
+        (line.label, f"{p.size:g}", *_rates(p), "" if p.of_peak is None else format_share(p.of_peak))
+        for line in plot.lines
+        for p in line.points
+    )
+    return Table(("", size_label, "GFLOP/s", "95 % interval", "of the peak"), rows)
+
+
+def draw_throughput(comparisons: Mapping[float, Comparison], *, size_label: str = "size") -> Figure:
+    """Return a figure of GFLOP/s against size, the peak dashed."""
+    plot = throughput_plot(comparisons)
+    figure, axes = new_axes(7.2, 4.2)
+    for i, line in enumerate(plot.lines):
+        sizes, rates = [p.size for p in line.points], [p.gflops for p in line.points]
+        spread = [[p.gflops - p.low for p in line.points], [p.high - p.gflops for p in line.points]]
+        axes.errorbar(
+            sizes,
+            rates,
+            yerr=spread,
+            label=line.label,
+            color=_COLORS[i % len(_COLORS)],
+            marker=_MARKERS[i % len(_MARKERS)],
+            capsize=3,
+            linewidth=1.6,
+        )
+    if plot.peak:
+        axes.plot(*zip(*plot.peak, strict=True), color=GREY, linestyle="--", label="FMA peak of the core")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(size_label)
+    axes.set_ylabel("GFLOP/s (median and 95 % interval)")
+    # Above the axes, where no line runs.
+    figure.legend(loc="outside upper left", ncols=min(len(plot.lines) + bool(plot.peak), 4), frameon=False)
+    return figure
+
 
 _COLORS = (BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE)
 _MARKERS = "osD^vP"
@@ -30,16 +188,7 @@ _LONGEST_LABEL = 34
 
 @dataclass(frozen=True, slots=True)
 class RooflinePoint:
-    """An entry.
-
-    Attributes:
-        label: Its name, and its payload's where there are several.
-        intensity: Operations for each byte of compulsory traffic.
-        gflops: 10^9 operations a second, the median.
-        low: Lower end of the 95 % interval.
-        high: Upper end of the 95 % interval.
-        of_roof: Share of the roof above it; over 1 where data comes from caches faster than it can be copied.
-    """
+    """An entry: operations for each byte of compulsory traffic, speed, and its share of the roof."""
 
     label: str
     intensity: float
@@ -51,15 +200,7 @@ class RooflinePoint:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """The roofline plot.
-
-    Attributes:
-        points: One an entry.
-        peak_gflops: The flat roof: fused multiply-adds of the element type in registers.
-        copy_gbytes: The slope: a copy from memory to memory, read and written bytes counted.
-        element_type: What the operations are on.
-        note: What the intensity counts, and what it does not.
-    """
+    """The plot: the flat roof is the FMA peak in registers, the slope a copy (read and written bytes)."""
 
     points: tuple[RooflinePoint, ...]
     peak_gflops: float
@@ -123,16 +264,7 @@ def _points(comparison: Comparison, name: str, peak: float, copy: float) -> list
 
 def roofline_table(plot: Roofline) -> Table:
     """Return a roofline as a table, a row an entry."""
-    rows = tuple(
-        (
-            p.label,
-            f"{p.intensity:.3g}",
-            f"{p.gflops:.3g}",
-            f"{p.low:.3g} – {p.high:.3g}",
-            format_share(p.of_roof),
-        )
-        for p in plot.points
-    )
+    rows = tuple((p.label, f"{p.intensity:.3g}", *_rates(p), format_share(p.of_roof)) for p in plot.points)
     return Table(("", "operations a byte", "GFLOP/s", "95 % interval", "of the roof"), rows)
 
 

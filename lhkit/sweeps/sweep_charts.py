@@ -1,0 +1,511 @@
+"""Charts of a sweep: heat maps, parallel coordinates, history, and counts of outcomes."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import statistics
+import textwrap
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lhkit.draw.figures import new_axes
+from lhkit.draw.tables import format_ns
+from lhkit.draw.theme import BLUE, GREY, VERMILION
+from lhkit.model.errors import usage_error
+from lhkit.model.knob import KnobValue
+from lhkit.sweeps.axes import PAYLOAD_AXIS
+from lhkit.sweeps.sweep_summary import (
+    FAILED,
+    best_by_payload,
+    knob_importance,
+    knob_values,
+    median_times,
+    relative_times,
+    varied_knobs,
+)
+from lhkit.sweeps.variant_record import SWEEP_STATUSES, KnobImportance, SweepRecord, SweepStatus, originals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# The mark in the cell of a variant that failed; never colour alone.
+MARKS: Mapping[SweepStatus, str] = {
+    "invalid-config": "∅",
+    "schedule-failed": "✕",
+    "compile-failed": "▲",
+    "wrong-result": "≠",
+    "crashed": "†",
+    "timeout": "◔",
+    "out-of-memory": "▣",
+}
+MOST_KNOBS = 3
+_MAP = "cividis"
+# Cells of larger maps are too small for numbers.
+_MOST_PRINTED = 24
+_DARK_BELOW = 0.55
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One variant of a heat map.
+
+    Attributes:
+        text: Its time as a multiple of the best, or the mark of its failure.
+        level: Its speed, on a logarithmic scale from the slowest (0) to the best (1); None where it has none.
+        is_framed: Whether it is the winner, or the best where there is none.
+    """
+
+    row: int
+    column: int
+    status: SweepStatus
+    text: str
+    level: float | None
+    is_framed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """One map: the value of the third knob, in words, and its cells; untried places have none."""
+
+    label: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """The plot of heat maps.
+
+    Attributes:
+        best_ns: The time of the best in ns, that the others are multiples of; None if there is none, or one
+            of each payload.
+        worst: The largest of these multiples.
+        is_confirmed: Whether what is framed was ahead when the best few were timed again.
+    """
+
+    x_name: str
+    x_values: tuple[str, ...]
+    y_name: str
+    y_values: tuple[str, ...]
+    facets: tuple[Facet, ...]
+    best_ns: int | None
+    worst: float
+    legend: tuple[tuple[str, str], ...]
+    is_timed: bool
+    is_confirmed: bool
+
+
+def heat_map(
+    records: Sequence[SweepRecord],
+    *,
+    values: Mapping[str, Sequence[KnobValue]] | None = None,
+    winners: Collection[str] = (),
+) -> HeatMap:
+    """Return what to draw of a sweep over at most three knobs, one of which may be the payload."""
+    known = dict(values) if values is not None else knob_values(records)
+    names = [n for n in known if len(known[n]) > 1] or list(known)[:1]
+    if len(names) > MOST_KNOBS:
+        advice = "Draw parallel coordinates, or choose the records of one value."
+        raise usage_error(f"a heat map has two or three knobs, not {len(names)}: {', '.join(names)}", advice)
+    # The payload, or else the knob with the fewest values, is the facet.
+    names.sort(key=lambda n: (n == PAYLOAD_AXIS, -len(known[n])))
+    x, y, by = (*names, *[""] * MOST_KNOBS)[:MOST_KNOBS]
+    best, ratios = best_by_payload(records), relative_times(records, hopeless=True)
+    worst = max(ratios.values(), default=1.0)
+    framed, tried = winners or {key for key, _ in best.values()}, originals(records)
+    facets = []
+    for value in known[by] if by else (None,):
+        chosen = [r for r in records if not by or r.values[by] == value]
+        cells = [
+            Cell(
+                _place(known, y, r),
+                _place(known, x, r),
+                *_shown(r, tried[r.key], ratios, worst),
+                r.key in framed,
+            )
+            for r in chosen
+        ]
+        facets.append(Facet(f"{by} = {value}" if by else "", tuple(cells)))
+    shown = {c.status for f in facets for c in f.cells}
+    return HeatMap(
+        x_name=x,
+        x_values=tuple(map(str, known.get(x, ("",)))),
+        y_name=y,
+        y_values=tuple(map(str, known.get(y, ("",)))),
+        facets=tuple(facets),
+        best_ns=next(iter(best.values()))[1] if len(best) == 1 else None,
+        worst=worst,
+        legend=tuple((mark, status) for status, mark in MARKS.items() if status in shown),
+        is_timed=bool(best),
+        is_confirmed=bool(winners),
+    )
+
+
+def _place(known: Mapping[str, Sequence[KnobValue]], name: str, record: SweepRecord) -> int:
+    return list(known[name]).index(record.values[name]) if name else 0
+
+
+def _shown(
+    record: SweepRecord, tried: SweepRecord, ratios: Mapping[str, float], worst: float
+) -> tuple[SweepStatus, str, float | None]:
+    """Return status, text and level of a cell."""
+    if record.key not in ratios:  # a program equal to one that failed fails alike
+        return tried.status, MARKS.get(tried.status, "?"), None
+    ratio = ratios[record.key]
+    # A hopeless one was run once: its number is rough.
+    text = f"≈{_number(ratio)}" if record.status == "stopped-early" else _number(ratio)
+    return record.status, text, min(max(1 - math.log(ratio) / (math.log(worst) or 1.0), 0.0), 1.0)
+
+
+def _number(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+
+
+def draw_heat_map(heat: HeatMap) -> Figure:
+    """Return a figure of heat maps side by side, values in the cells, failures as marks, the winner framed."""
+    from matplotlib.figure import Figure
+
+    columns, rows, count = len(heat.x_values), len(heat.y_values), len(heat.facets)
+    across = min(count, max(1, 12 // max(columns, 3)))
+    down = -(-count // across)
+    size = 0.55 if max(columns, rows) <= _MOST_PRINTED else 0.16
+    width = max(4.2, across * (columns * size * 1.25 + 0.5) + 1.6)
+    figure = Figure(figsize=(width, down * (rows * size + 0.9) + 1.0), layout="constrained")
+    figure.patch.set_alpha(0)
+    grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+    for axes in grid.flat[count:]:
+        axes.set_visible(False)
+    for facet, axes in zip(heat.facets, grid.flat, strict=False):
+        _draw_facet(axes, heat, facet)
+    for axes in grid[:, 0]:
+        axes.set_ylabel(heat.y_name)
+    for axes in grid.flat[max(count - across, 0) : count]:
+        axes.set_xlabel(heat.x_name)
+        axes.tick_params(labelbottom=True)
+    figure.suptitle(_title(heat), fontsize=10)
+    if heat.legend:
+        figure.supxlabel("   ".join(f"{mark} {words}" for mark, words in heat.legend), fontsize=9)
+    return figure
+
+
+def _title(heat: HeatMap) -> str:
+    if not heat.is_timed:
+        return "no variant was timed"
+    best = "the best of each payload" if heat.best_ns is None else f"the best, {format_ns(heat.best_ns)}"
+    framed = "ahead when timed again" if heat.is_confirmed else "the best"
+    return f"time as a multiple of {best} (framed: {framed})"
+
+
+def _draw_facet(axes: Axes, heat: HeatMap, facet: Facet) -> None:
+    import matplotlib as mpl
+    from matplotlib.patches import Rectangle
+
+    colors = mpl.colormaps[_MAP]
+    is_printed = max(len(heat.x_values), len(heat.y_values)) <= _MOST_PRINTED
+    for cell in facet.cells:
+        x, y = cell.column - 0.5, cell.row - 0.5
+        fill = colors(cell.level) if cell.level is not None else "none"
+        axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor="#8a8f98", linewidth=0.6))
+        if is_printed or cell.level is None:
+            ink = "black" if cell.level is None else ("#ffffff" if cell.level < _DARK_BELOW else "#101014")
+            axes.text(cell.column, cell.row, cell.text, ha="center", va="center", color=ink, fontsize=8)
+    for cell in facet.cells:
+        if cell.is_framed:
+            corner = (cell.column - 0.5, cell.row - 0.5)
+            frame = Rectangle(corner, 1, 1, facecolor="none", edgecolor=VERMILION, linewidth=2.4, zorder=3)
+            axes.add_patch(frame)
+    axes.patch.set_alpha(0)
+    axes.set_xlim(-0.55, len(heat.x_values) - 0.45)
+    axes.set_ylim(-0.55, len(heat.y_values) - 0.45)
+    axes.set_xticks(range(len(heat.x_values)), heat.x_values, rotation=0 if len(heat.x_values) < 12 else 90)
+    axes.set_yticks(range(len(heat.y_values)), heat.y_values)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    if facet.label:
+        axes.set_title(facet.label, fontsize=9)
+
+
+def can_be_mapped(records: Sequence[SweepRecord]) -> bool:
+    """Return whether few enough knobs were varied for heat maps."""
+    return len(varied_knobs(records)) <= MOST_KNOBS
+
+
+_MOST_LINES = 1500
+_MOST_LABELS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelAxis:
+    """A vertical axis: a knob and its values in words, from below."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelLine:
+    """One variant.
+
+    Attributes:
+        level: Its place by speed, from the slowest (0) to the best (1): half of the lines are brighter than a
+            half, however slow the slowest is; None where it failed.
+        is_best: Whether it is the winner, or the best where there is none.
+    """
+
+    places: tuple[int, ...]
+    level: float | None
+    is_best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelCoordinates:
+    """The plot: axes by importance; lines of failures first, then from the slowest to the best."""
+
+    axes: tuple[ParallelAxis, ...]
+    lines: tuple[ParallelLine, ...]
+    worst: float
+    middle: float
+    left_out: int
+    importance: KnobImportance
+
+
+def parallel_coordinates(
+    records: Sequence[SweepRecord], *, winners: Collection[str] = ()
+) -> ParallelCoordinates:
+    """Return what to draw of a sweep."""
+    importance = knob_importance(records)
+    values = {name: own for name, own in knob_values(records).items() if len(own) > 1}
+    if not values:
+        raise usage_error("no knob was varied, so there is nothing to draw against one another")
+    ranked = [i.knob for i in importance.knobs]
+    names = sorted(values, key=lambda n: ranked.index(n) if n in ranked else len(ranked))
+    times = relative_times(records, hopeless=True)
+    framed = winners or {key for key, _ in best_by_payload(records).values()}
+    ordered = sorted(times.values())
+    worst, middle = max(ordered, default=1.0), statistics.median(ordered) if ordered else 1.0
+    lines = []
+    for record in records:
+        ratio = times.get(record.key)
+        level = None if ratio is None else 1 - bisect.bisect_left(ordered, ratio) / max(len(ordered) - 1, 1)
+        own = record.values
+        places = tuple(list(values[n]).index(own[n]) for n in names)
+        lines.append(ParallelLine(places, level, record.key in framed))
+    lines.sort(key=lambda line: (line.is_best, -1.0 if line.level is None else line.level))
+    kept = _thinned(lines)
+    axes = tuple(ParallelAxis(n, tuple(map(str, values[n]))) for n in names)
+    return ParallelCoordinates(axes, tuple(kept), worst, middle, len(lines) - len(kept), importance)
+
+
+def _thinned(lines: list[ParallelLine]) -> list[ParallelLine]:
+    """Return the best of too many lines, and of the others every so many."""
+    if len(lines) <= _MOST_LINES:
+        return lines
+    half = _MOST_LINES // 2
+    others = lines[:-half]
+    return others[:: -(-len(others) // half)] + lines[-half:]
+
+
+def draw_parallel_coordinates(plot: ParallelCoordinates) -> Figure:
+    """Return a figure: one line per variant, bright where it is fast, and bars of importance beside it."""
+    from matplotlib.figure import Figure
+
+    count = len(plot.axes)
+    figure = Figure(figsize=(max(7.2, 1.3 * count + 4.2), 4.2), layout="constrained")
+    figure.patch.set_alpha(0)
+    left, right = figure.subplots(1, 2, width_ratios=(max(count, 3), 2))
+    _draw_lines(left, plot)
+    _draw_importance(right, plot.importance)
+    title = "every variant; thick: the best"
+    if plot.left_out:
+        title += f" ({plot.left_out:,} in the middle left out)"
+    left.set_title(title, fontsize=9)
+    _add_scale(figure, left, plot)
+    return figure
+
+
+def _draw_lines(axes: Axes, plot: ParallelCoordinates) -> None:
+    import matplotlib as mpl
+
+    axes.patch.set_alpha(0)
+    colors = mpl.colormaps[_MAP]
+    across = range(len(plot.axes))
+    for number, line in enumerate(plot.lines):
+        heights = [_height(line.places[i], len(axis.values), number) for i, axis in enumerate(plot.axes)]
+        if line.is_best:
+            axes.plot(across, heights, color=VERMILION, linewidth=3, marker="o", zorder=4)
+        elif line.level is None:
+            axes.plot(across, heights, color=GREY, linewidth=0.7, linestyle=":", alpha=0.7, zorder=1)
+        else:
+            axes.plot(across, heights, color=colors(line.level), linewidth=1.1, alpha=0.8, zorder=2)
+    for i, axis in enumerate(plot.axes):
+        axes.axvline(i, color="black", linewidth=0.8, zorder=3)
+        every = -(-len(axis.values) // _MOST_LABELS)
+        for place, text in enumerate(axis.values[::every]):
+            at = (i + 0.03, _middle(place * every, len(axis.values)))
+            box = {"boxstyle": "round,pad=0.1", "facecolor": "#ffffff", "edgecolor": "none", "alpha": 0.75}
+            axes.text(*at, text, fontsize=8, va="center", zorder=5, color="#1b1b1f", bbox=box)
+    axes.set_xticks(
+        across, [_lines_of(axis.name) for axis in plot.axes], rotation=0 if len(plot.axes) < 6 else 20
+    )
+    axes.set_yticks([])
+    axes.set_xlim(-0.15, len(plot.axes) - 0.6)
+    axes.spines[:].set_visible(False)
+
+
+def _lines_of(name: str) -> str:
+    """Return a knob's name in a few lines: one of hundreds of letters would leave no room for the drawing."""
+    return textwrap.fill(name, 24, max_lines=3, placeholder=" …")
+
+
+def _middle(place: int, count: int) -> float:
+    return place / max(count - 1, 1)
+
+
+def _height(place: int, count: int, number: int) -> float:
+    """Return where a line crosses an axis: lines of one value lie a little apart, always in the same way."""
+    spread = ((number * 0.618034) % 1.0 - 0.5) * 0.5 / max(count - 1, 1)
+    return _middle(place, count) + spread
+
+
+def _add_scale(figure: Figure, axes: Axes, plot: ParallelCoordinates) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    bar = figure.colorbar(ScalarMappable(Normalize(0, 1), _MAP), ax=axes, fraction=0.04, pad=0.01)
+    bar.set_ticks([0, 0.5, 1], labels=[f"{plot.worst:.3g}×", f"{plot.middle:.3g}×", "best"])
+    bar.outline.set_visible(False)
+
+
+def _draw_importance(axes: Axes, importance: KnobImportance) -> None:
+    axes.patch.set_alpha(0)
+    bars = [(i.knob, i.share, f"{100 * i.share:.0f} %, up to {i.gain:.3g}×") for i in importance.knobs]
+    if importance.interactions is not None:
+        bars.append(("together", importance.interactions, f"{100 * importance.interactions:.0f} %"))
+    for row, (name, share, text) in enumerate(bars):
+        is_rest = name == "together" and row == len(bars) - 1 and importance.interactions is not None
+        axes.barh(
+            row,
+            share,
+            height=0.6,
+            color="none" if is_rest else BLUE,
+            edgecolor=BLUE,
+            hatch="//" if is_rest else None,
+        )
+        axes.text(0.02, row - 0.42, text, fontsize=8, va="center")
+    axes.set_yticks(range(len(bars)), [_lines_of(b[0]) for b in bars])
+    axes.set_ylim(len(bars) - 0.4, -0.7)
+    axes.set_xlim(0, 1)
+    axes.set_xticks([0, 0.5, 1], ["0", "50 %", "100 %"])
+    axes.set_xlabel(f"share of the {importance.method}", fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+_LABEL_WIDTH = 60
+# Between powers of ten.
+_MARKED = (2, 3, 5, 20, 30, 50)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The course of a sweep; times are multiples of the final best, as (variants tried, multiple)."""
+
+    best: tuple[tuple[int, float], ...]
+    timed: tuple[tuple[int, float], ...]
+    failed: tuple[int, ...]
+    best_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StatusBar:
+    """One bar: a status, its mark, its count, and the most frequent message."""
+
+    status: SweepStatus
+    mark: str
+    count: int
+    text: str
+    is_failure: bool
+
+
+def sweep_history(records: Sequence[SweepRecord]) -> History:
+    """Return what to draw of the course of a sweep, in the order in which variants were started."""
+    times, tried = median_times(records), originals(records)
+    ordered = sorted(records, key=lambda r: r.started)
+    timed: list[tuple[int, int]] = []
+    best: list[tuple[int, int]] = []
+    for number, record in enumerate(ordered, 1):
+        if (time := times.get(record.key)) is not None:
+            timed.append((number, time))
+        if timed:
+            best.append((number, min(ns for _, ns in (timed[-1], *best[-1:]))))
+    least = best[-1][1] if best else 1
+    return History(
+        best=tuple((i, ns / least) for i, ns in best),
+        timed=tuple((i, ns / least) for i, ns in timed),
+        failed=tuple(i for i, r in enumerate(ordered, 1) if tried[r.key].status in FAILED),
+        best_ns=least if best else None,
+    )
+
+
+def draw_history(history: History) -> Figure:
+    """Return a figure: a dot a variant, a step line for the best so far, marks at the top for failures."""
+    figure, axes = new_axes(7.2, 3.2)
+    if history.timed:
+        numbers, times = zip(*history.timed, strict=True)
+        axes.scatter(numbers, times, s=12, color=GREY, label="variants")
+        axes.step(*zip(*history.best, strict=True), where="post", color=BLUE, linewidth=2, label="best so far")
+        axes.set_yscale("log")
+    if history.failed:
+        top = axes.get_xaxis_transform()
+        axes.scatter(
+            history.failed,
+            [1.03] * len(history.failed),
+            marker="x",
+            s=16,
+            color=VERMILION,
+            transform=top,
+            clip_on=False,
+            label="failed",
+        )
+    axes.set_xlabel("variants tried")
+    axes.set_ylabel("time, multiple of the best")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if value in _MARKED else "")
+    if history.best_ns is not None:
+        axes.set_title(f"best: {format_ns(history.best_ns)}", fontsize=9, pad=14)
+    if history.timed or history.failed:
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def status_bars(records: Sequence[SweepRecord]) -> tuple[StatusBar, ...]:
+    """Return how many variants had each status that occurred, with their most frequent message."""
+    bars = []
+    for status in SWEEP_STATUSES:
+        own = [r for r in records if r.status == status]
+        if not own:
+            continue
+        said = Counter(r.message for r in own if r.message).most_common(1)
+        text = textwrap.shorten(said[0][0].partition("\n")[0] if said else "", _LABEL_WIDTH, placeholder=" …")
+        bars.append(StatusBar(status, MARKS.get(status, ""), len(own), text, status in FAILED))
+    return tuple(bars)
+
+
+def draw_statuses(bars: Sequence[StatusBar]) -> Figure:
+    """Return a figure of the counts, failures hatched, each with its most frequent message."""
+    from matplotlib.ticker import MaxNLocator
+
+    figure, axes = new_axes(7.2, 0.8 + 0.5 * max(len(bars), 1))
+    for row, bar in enumerate(bars):
+        color = VERMILION if bar.is_failure else BLUE
+        hatch = "//" if bar.is_failure else None
+        axes.barh(row, bar.count, height=0.5, color="none" if hatch else color, edgecolor=color, hatch=hatch)
+        axes.text(0, row - 0.36, f"{bar.count}   {bar.text}", fontsize=8, va="center")
+    axes.set_yticks(range(len(bars)), [f"{b.status} {b.mark}".strip() for b in bars])
+    axes.set_ylim(len(bars) - 0.6, -0.7)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("variants")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
