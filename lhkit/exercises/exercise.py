@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lhkit.draw.svg import escaped
 from lhkit.exercises.answer_checks import look_at
-from lhkit.exercises.attempt import Attempt, Problem
+from lhkit.exercises.attempt import Attempt, Note, Problem, Verdict, picture_of
 from lhkit.exercises.task import names, read_task
-from lhkit.exercises.verdict import Note, Verdict, picture_of
 from lhkit.lessons.lesson_list import solved_exercises
 from lhkit.model.file_io import write_whole
 from lhkit.model.showable import Showable
@@ -20,7 +19,7 @@ from lhkit.worker.user_folders import state_folder
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lhkit.exercises.verdict import Bundle, Finding
+    from lhkit.exercises.attempt import Bundle, Finding
 
 
 SCHEMA = "lhkit.exercises/1"

@@ -13,8 +13,15 @@ from collections.abc import Iterator
 from lhkit.model.explanation import RepairKind
 from lhkit.repairs.empty_matches import other_roots
 from lhkit.repairs.other_handles import Wanted, unused_handles, wanted_by
-from lhkit.repairs.repair_context import Candidate, Located, RepairContext, candidate, dedented, own_lines
-from lhkit.repairs.repair_edits import moved_before
+from lhkit.repairs.repair_context import (
+    Candidate,
+    Located,
+    RepairContext,
+    candidate,
+    dedented,
+    moved_before,
+    own_lines,
+)
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import with_names
 from lhkit.traces.record.handle_history import deaths
