@@ -124,7 +124,6 @@ class OpFacts:
     """Facts about an op.
 
     Attributes:
-        results: Facts about the first results; the last entry holds for the others too.
         nests: True if its results but the first are loops, each directly in the one before it.
         from_end: True if the facts are those of the last results, and the first of them holds for any before.
         keeps: True if other payload ops stay in place and unchanged.

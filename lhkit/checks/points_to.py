@@ -44,11 +44,6 @@ class AbstractSet:
     Attributes:
         kinds: Names and interfaces of its ops, None if unknown.
         is_exact: False once an unknown op may have changed the kinds.
-        subset_of: Unions that contain all its ops.
-        subsets: The sets that are subsets of it alone.
-        nestings: What its ops are nested in.
-        may_aliases: Sets that may share ops with it.
-        disjoint: Sets that share no op with it.
         search: The match that found it, or None.
         near: The op that returned it as producers or consumers of other sets, and those sets.
     """

@@ -32,8 +32,6 @@ class Vertex:
     """A vertex of a layer: a node, a laid-out box, or a port of the enclosing box.
 
     Attributes:
-        width: In pixels.
-        height: What is drawn of it.
         below: Room for the labels of its ports.
         entries: Net → x at which it enters, from the left; other nets are spread over the top.
         exits: Net → x at which it leaves, from the left.
@@ -245,8 +243,6 @@ class Route:
     """A segment of the route of edges, usually from top to bottom.
 
     Attributes:
-        points: Its corners.
-        edges: Indices in the graph of the edges that share it.
         arrives: Whether the edges end here; else they continue behind the port of a box.
     """
 

@@ -21,10 +21,7 @@ class Layers:
 
     Attributes:
         ranks: The layer of each vertex; vertices from the given count on are bends.
-        order: The vertices of each layer from left to right.
-        arcs: The arcs between neighbouring layers.
         chains: For each given arc its vertices from top to bottom, below the bends shared with its net.
-        turned: For each given arc, whether it is reversed (goes up).
         cut: For each given arc, whether it is cut; it has no bends.
     """
 

@@ -158,10 +158,7 @@ class ViewWidget(anywidget.AnyWidget):
     ``lhkit.show`` needs no more than its own output: the widget takes that over where it finds it.
 
     Attributes:
-        content: The view as the script reads it.
         view_id: Pictures with this id become this view.
-        selection: What is selected, as `Selection.value`.
-        step: The step that is shown.
         shared: What all views of the trace have selected.
     """
 
@@ -224,8 +221,6 @@ class KnobView(ViewWidget):
     """A view with controls for knobs.
 
     Attributes:
-        controls: HTML of the controls, from `lhkit.draw.live_view`.
-        knobs: The value of every knob; setting it, or moving a slider, redraws the view.
         said: Why the view does not show these values; empty if it does.
     """
 
@@ -273,13 +268,7 @@ def knob_attributes(knob: Knob) -> dict[str, object]:
 
 
 def knob_control(knob: Knob, value: KnobValue | None, *, class_: str = "lh-knob") -> str:
-    """Return a control at a value, or at the first option; its input holds an index of the options.
-
-    Args:
-        knob: A knob with options.
-        value: Its value.
-        class_: Class of the label, and prefix of the class of the name.
-    """
+    """Return a control at a value, or at the first option; its input holds an index of the options."""
     options = list(knob.options)
     at = options.index(value) if value in options else 0
     values, attributes = json.dumps(options), knob_attributes(knob)

@@ -38,12 +38,7 @@ class Pane:
     """One drawing of a view.
 
     Attributes:
-        name: What it is called in the page.
-        title: Its heading; empty for none.
-        html: Its fragment, where it has no frames.
-        frames: Fragments to go through, in ascending order of ``at``.
         axis: What frames go by: ``step``, which all panes share, or something of its own, as ``iteration``.
-        folded: Whether it is closed until it is asked for.
         picture: An SVG without a style sheet, for readers that strip styles and inline SVG (a notebook that is
             not trusted); empty where the fragment is text.
     """
@@ -71,11 +66,6 @@ class View:
     """Drawings that share steps and a selection.
 
     Attributes:
-        key: What views of the same trace have in common; a selection travels between them.
-        panes: The drawings.
-        steps: Positions of the slider, in order; none for a picture without steps.
-        start: The step that is shown first.
-        names: Names of handles by id, for people.
         ends: At which position each step ended, as a step may contain others, by step.
         held: What handles point to, by handle: (position, ids of payload ops) wherever that changed.
     """
@@ -128,13 +118,7 @@ def _pane_content(pane: Pane) -> dict[str, Any]:
 
 
 def packed(text: str, *, least: int = _PACK_FROM, level: int = 9) -> str | Mapping[str, str]:
-    """Return a text as the script unpacks it: itself, or zlib in base64 if it is long.
-
-    Args:
-        text: The text.
-        least: Characters from which it is compressed.
-        level: zlib level.
-    """
+    """Return a text as the script unpacks it: itself, or zlib in base64 if it is long."""
     if len(text) < least:
         return text
     return {"z": base64.b64encode(zlib.compress(text.encode(), level)).decode()}
@@ -150,10 +134,6 @@ def view_html(view: View, *, id_: str | None = None) -> str:
     """Return a view as HTML that needs no script: each pane at the step that is shown first.
 
     It reads well where styles and inline SVG are stripped too, as notebooks do that are not trusted.
-
-    Args:
-        view: The view.
-        id_: What a live model knows it by; default what equal views have in common.
     """
     panes = "".join(_pane_html(pane, view.start) for pane in view.panes)
     style = element("style", view_style())
@@ -195,14 +175,7 @@ body { max-width: 110rem; } h1 { margin-bottom: .2em; overflow-wrap: anywhere; }
 
 
 def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str, str]]) -> str:
-    """Return a view as a page.
-
-    Args:
-        view: What it shows.
-        title: Its heading.
-        summary: A sentence under it.
-        facts: How it was made, as (name, value).
-    """
+    """Return a view as a page."""
     # A script element ends at "</script", whatever it holds; JSON may write "<" in another way.
     data = json.dumps({"content": view_content(view)}, separators=(",", ":")).replace("<", "\\u003c")
     made = element("div", table_html(Table(("", ""), tuple(facts))), class_="facts")

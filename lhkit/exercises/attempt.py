@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lhkit.bench.side_by_side import fastest_ns
 from lhkit.compose.builder.schedule_builder import ScheduleBuilder
 from lhkit.draw.live_view import Drawing
+from lhkit.draw.svg import escaped
 from lhkit.exercises.task import Task
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.kernels.verification import as_tuple, verify
@@ -48,12 +49,7 @@ _TAKEN: Mapping[AnswerKind, tuple[str, tuple[type, ...]]] = {
 
 
 class Problem:
-    """The task that answers are checked against: an exercise without its hints and verdicts.
-
-    Attributes:
-        name: The name for `lhkit.exercises.load`.
-        task: The content of its file.
-    """
+    """The task that answers are checked against: an exercise without its hints and verdicts."""
 
     def __init__(self, name: str, task: Task) -> None:
         self.name, self.task = name, task
@@ -65,11 +61,7 @@ class Problem:
 
     @functools.cached_property
     def schedule(self) -> Schedule:
-        """The schedule of the exercise.
-
-        Raises:
-            UsageError: The schedule is the answer.
-        """
+        """The schedule of the exercise."""
         if self.task.schedule is None:
             raise usage_error(f"{self.name} comes without a schedule", "Writing one is the exercise.")
         return self.task.schedule.schedule()
@@ -81,11 +73,7 @@ class Problem:
 
 
 class Attempt:
-    """An answer; derived values are computed on demand and cached.
-
-    Raises:
-        UsageError: The answer is of another kind than the exercise takes.
-    """
+    """An answer; derived values are computed on demand and cached."""
 
     def __init__(self, exercise: Problem, answer: Any) -> None:
         self.exercise, self.answer = exercise, answer
@@ -245,8 +233,6 @@ class Finding:
     """The outcome of one check.
 
     Attributes:
-        says: The requirement.
-        is_right: Whether the answer meets it.
         seen: The observation; may have several lines.
     """
 
@@ -287,9 +273,15 @@ class Verdict(Showable):
         return "\n".join([*lines, self.next_step])
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.exercises.exercise import verdict_bundle
-
-        return verdict_bundle(self)
+        picture = self.picture() if self.picture is not None else {"text/html": "", "text/plain": ""}
+        rows = "".join(map(_row, self.findings))
+        title = f"<b>{escaped(self.exercise)}: {'solved' if self.is_solved else 'not yet'}</b>"
+        table = f'<table style="text-align:left">{rows}</table>'
+        shown = f"<p>{title}</p>{table}<p>{escaped(self.next_step)}</p>"
+        return {
+            "text/html": f'<div class="lhkit-verdict">{shown}</div>{picture["text/html"]}',
+            "text/plain": "\n\n".join(filter(None, (self.describe(), picture["text/plain"]))),
+        }
 
     def __str__(self) -> str:
         return printable(self.describe())
@@ -302,15 +294,25 @@ class Note(Showable):
     markdown: str
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.exercises.exercise import note_bundle
-
-        return note_bundle(self)
+        return {"text/markdown": self.markdown, "text/plain": self.markdown}
 
     def __str__(self) -> str:
         return self.markdown
 
 
 _MOST_SHOWN = 6
+_GREEN, _RED = "var(--jp-success-color0, #087a56)", "var(--jp-warn-color0, #b04a00)"
+
+
+def _row(finding: Finding) -> str:
+    mark, color = ("✓ right", _GREEN) if finding.is_right else ("✗ not yet", _RED)
+    seen = f'<pre style="margin:0;white-space:pre-wrap">{escaped(finding.seen)}</pre>' if finding.seen else ""
+    cells = (
+        f'<td style="color:{color};white-space:nowrap"><b>{mark}</b></td>',
+        f"<td>{escaped(finding.says)}{seen}</td>",
+    )
+    left = 'style="text-align:left;vertical-align:top"'
+    return f"<tr>{''.join(cell.replace('<td>', f'<td {left}>') for cell in cells)}</tr>"
 
 
 def picture_of(attempt: Attempt, findings: Sequence[Finding]) -> Callable[[], Bundle] | None:

@@ -27,12 +27,7 @@ class Lesson:
 
     Attributes:
         path: Relative to the folder of notebooks, with forward slashes.
-        title: Its first heading.
-        idea: Its topic in a line.
         minutes: Estimated from its texts, cells and exercises.
-        state: State of the copy.
-        exercises: Names, as in ``lhkit.exercises``.
-        solved: The exercises that are solved.
     """
 
     path: str
@@ -50,7 +45,7 @@ class Lesson:
 
 
 WORDS_FILE = "lessons.json"
-_SOLVED_SCHEMA = "lhkit.exercises/1"
+SOLVED_SCHEMA = "lhkit.exercises/1"
 _EXERCISE = re.compile(r"""\bexercises\.load\(\s*["'](\w+)["']""")
 _WORDS_A_MINUTE, _MINUTES_A_CELL, _MINUTES_A_QUESTION, _MINUTES_AN_EXERCISE = 120, 0.7, 1.0, 5.0
 _STEP_MINUTES = 5
@@ -84,7 +79,7 @@ def solved_exercises() -> Mapping[str, str]:
         data = _json_of(state_folder() / "exercises.json")
     except OSError:  # there is no state folder
         return {}
-    if not isinstance(data, dict) or data.get("schema") != _SOLVED_SCHEMA:
+    if not isinstance(data, dict) or data.get("schema") != SOLVED_SCHEMA:
         return {}
     solved = data.get("solved")
     return {str(name): str(day) for name, day in solved.items()} if isinstance(solved, dict) else {}

@@ -24,12 +24,6 @@ def find_target(name: str | None = None) -> Target:
     """Return the target of a name, else the one that ``LHKIT_TARGET`` names, else this CPU.
 
     Only vectors and instructions are another target's: caches and cores are those of this machine.
-
-    Args:
-        name: ``avx512``, ``avx2``, ``neon``, ``sse``, or ``host`` for this CPU.
-
-    Raises:
-        UsageError: There is no such target.
     """
     chosen = _chosen(name)
     bits, registers = VECTORS[chosen]

@@ -31,12 +31,7 @@ _KEPT = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Something that a session was opened from and that is not trusted yet.
-
-    Attributes:
-        name: What it is called on screen.
-        content: What it holds, which is remembered when it is trusted.
-    """
+    """Something that a session was opened from and that is not trusted yet."""
 
     name: str
     content: bytes

@@ -35,13 +35,7 @@ _ONE = Range(1, 1)
 
 
 def predict_footprint(program: MemoryProgram, arguments: Sequence[tuple[int, ...] | int]) -> Prediction:
-    """Return what a call asks for.
-
-    Args:
-        program: The kernel, reduced to what decides about memory.
-        arguments: The shape of each buffer and the value of each integer that it takes; of those that are
-            left out at the end nothing is known.
-    """
+    """Return bounds on what a call allocates; nothing is known of trailing arguments that are left out."""
     machine = _Machine(program)
     entry = dict(program.functions)[program.entry]
     values = [machine.argument(a) for a in arguments]
@@ -409,7 +403,6 @@ class Heap:
 
     Attributes:
         live: Size of each buffer that lives; one that may live has 0 as its lowest size.
-        bytes: All of them together.
         peak: The most that lived until now.
     """
 

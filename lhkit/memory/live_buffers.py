@@ -46,10 +46,6 @@ class BufferBar:
     """A row: where a buffer is made, used last, and freed, as program points.
 
     Attributes:
-        label: The value that it holds.
-        size: Its size as text.
-        kind: ``heap``, ``returned`` or ``stack``.
-        first: Program point that makes it.
         last_use: Program point of its last use; the end for what the caller gets.
         held_to: Last program point that does something else while it is held unused; ``last_use`` if none does.
     """
@@ -77,13 +73,8 @@ class LiveBuffersPlot:
     """The plot of live buffers.
 
     Attributes:
-        title: The kernel and its peak.
-        bars: One row per buffer, in order of allocation.
         folded: What is said of buffers without a row, or "".
-        brackets: Loops.
-        live_bytes: The most heap bytes that live after each program point.
         peak: The program point where most live, and the bytes.
-        ticks: Program points that are named, with their names.
     """
 
     title: str

@@ -42,10 +42,7 @@ class Located:
     """A handle of a trace and its definition in the text.
 
     Attributes:
-        record: The handle.
-        definition: Its definition in the text.
         value: Its name in the text, ``%loops#1`` for one of several results.
-        type: Its type.
         payload: The names of the ops that it points to.
         ops: The ids of these ops.
     """

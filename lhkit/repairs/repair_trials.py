@@ -115,13 +115,8 @@ def judge_repair(
 ) -> Verdict:
     """Return the verdict on a repair: the step passes, and no other does worse.
 
-    Args:
-        context: The step to repair, with the trace before.
-        repaired: The trace with the repair.
-        script: The text with the repair.
-        ops: For the start of each op of the old text, its start in the new one.
-        same_payload: Whether the step should act on as many payload ops as its handles had while they were
-            live.
+    ``ops`` maps the start of each op of the old text to its start in the new one; with ``same_payload`` the
+    step should act on as many payload ops as its handles had while they were live.
     """
     if repaired.outcome.status in _DIED:
         return Verdict(False)
@@ -222,15 +217,6 @@ def find_repairs(
 
     Each was applied to a copy of the text and traced: the step passes, and no other does worse. Repairs after
     which the whole schedule passes come first, then those with the least doubt, then the smallest.
-
-    Args:
-        payload: The payload that the schedule is applied to.
-        schedule: The schedule; it is not changed.
-        trace: Its trace, if there is one already.
-        limit: Maximal number of repairs.
-        seconds: Time limit; repairs found until then are returned.
-        stop: Asked between two candidates; True cancels the search.
-        worker: Another worker than the session's.
     """
     search = _Search(payload, worker, _cancellation(seconds, stop))
     return _best(search.run(schedule, trace, limit, _MOST_TOGETHER), limit)

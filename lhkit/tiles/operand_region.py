@@ -24,7 +24,6 @@ class Footprint:
     """The touched elements of a value: the product of the points along each axis.
 
     Attributes:
-        axes: The points along each axis, ascending.
         is_exact: False if fewer elements than the product are touched, as on a diagonal.
     """
 
@@ -226,11 +225,7 @@ class LoopNest:
         return frozenset(found & set(self.loops[:at]))
 
     def range_of(self, loop: int, around: Mapping[int, int]) -> range:
-        """Return the values of a loop variable, given those of the loops around it.
-
-        Raises:
-            UsageError: A bound does not follow from sizes.
-        """
+        """Return the values of a loop variable, given those of the loops around it."""
         variable = self._variables[loop]
         bounds = [self._values.value(t, around) for t in (variable.lower, variable.upper, variable.step)]
         lower, upper, step = bounds
@@ -341,11 +336,7 @@ class RegionTracker:
         return found
 
     def at(self, iteration: Mapping[int, int]) -> Footprint:
-        """Return the elements that an iteration touches.
-
-        Raises:
-            UsageError: An offset or a size does not follow from sizes.
-        """
+        """Return the elements that an iteration touches."""
         extents = [self._values.value(e, iteration) for e in self._op.extents]
         known = [n for n in extents if n is not None]
         found = footprint(self._operand, known, self._values, iteration) if len(known) == len(extents) else None

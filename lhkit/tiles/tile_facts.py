@@ -37,19 +37,7 @@ def tile_picture(
     caches: Sequence[CacheLevel] = (),
     first: int = 0,
 ) -> TilePicture:
-    """Return the picture of a structured op.
-
-    Args:
-        tilings: The payload's structured ops.
-        op: One of them.
-        shapes: The shape of each argument of its function, ``()`` for a scalar; needed where they are dynamic.
-        argument_names: The names of the function's arguments in the source.
-        caches: The machine's caches, smallest first.
-        first: The iteration that a still picture shows, from 0.
-
-    Raises:
-        UsageError: An extent is not known, or there is no such iteration.
-    """
+    """Return the picture of a structured op; ``shapes`` of the arguments are needed where they are dynamic."""
     given = argument_shapes(tilings, op, shapes)
     values = TermValues(tilings.terms, given)
     nest = LoopNest(op.loops, tilings.loops, values)
@@ -126,11 +114,7 @@ def work_of(
 def argument_shapes(
     tilings: Tilings, op: StructuredOp, shapes: Sequence[Sequence[int]] | None
 ) -> tuple[Shape, ...]:
-    """Return the shapes of the arguments of an op's function: those given, else those of the types.
-
-    Raises:
-        UsageError: They do not match the types.
-    """
+    """Return the shapes of the arguments of an op's function: those given, else those of the types."""
     function = _function(tilings, op)
     if shapes is None:
         return tuple(a.shape for a in function.arguments)
