@@ -209,7 +209,6 @@ def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:
 
 
 def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
-    """Return the legend as a row, and its width."""
     drawn, x = [], 12.0
     for entry in entries:
         swatch: dict[str, object] = {"x": x, "y": 6.0, "width": 12.0, "height": 12.0, "rx": 2.0}

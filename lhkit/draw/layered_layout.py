@@ -122,7 +122,6 @@ class _Router:
         self._entries = self._spread_entries()
 
     def ways(self) -> tuple[tuple[Point, ...], ...]:
-        """Return the route of every arc, from its source to its target."""
         return tuple([self._way(i) for i in range(len(self._arcs))])
 
     def _way(self, arc: int) -> tuple[Point, ...]:

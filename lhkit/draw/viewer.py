@@ -7,19 +7,16 @@ share. `view_html` is the static picture without it.
 from __future__ import annotations
 
 import base64
-import functools
 import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from lhkit.draw.svg import drawing_id, element, escaped, html_document
 from lhkit.draw.tables import Table, table_html
-from lhkit.draw.theme import ir_style, theme_style
+from lhkit.draw.theme import ir_style, static_text, theme_style
 
-_PACKAGE = Path(__file__).parents[1]
 # Shorter texts are not compressed.
 _PACK_FROM = 2000
 
@@ -77,12 +74,6 @@ class View:
     names: tuple[tuple[str, str], ...] = ()
     ends: tuple[tuple[int, int], ...] = ()
     held: tuple[tuple[str, tuple[tuple[int, str], ...]], ...] = ()
-
-
-@functools.cache
-def static_text(name: str, room: str = "draw") -> str:
-    """Return a script or style sheet of a room."""
-    return (_PACKAGE / room / "static" / name).read_text(encoding="utf-8")
 
 
 def script(*names: str, room: str = "draw") -> str:

@@ -66,7 +66,6 @@ def _lies_right(printed: PrintedIr, op: PrintedOp, check: Check) -> bool:
 
 
 def _around(printed: PrintedIr, op: PrintedOp) -> set[str]:
-    """Return the names of the enclosing ops."""
     names, at = set(), op.parent
     while at >= 0:
         names.add(printed.ops[at].name)

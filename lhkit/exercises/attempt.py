@@ -347,7 +347,6 @@ def _static(drawing: Drawing) -> Bundle:
 
 
 def _numbers(attempt: Attempt) -> Bundle:
-    """Return a corner of the first result beside the expected one."""
     expected, given = _corner(attempt.expected[0]), _corner(attempt.given[0])
     text = f"asked for:\n{expected}\nyours:\n{given}"
     return {"text/html": f"<pre>{html.escape(text)}</pre>", "text/plain": text}

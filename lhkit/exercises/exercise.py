@@ -104,7 +104,6 @@ class Exercise(Problem, Showable):
         return Verdict(self.name, findings, next_step, picture_of(attempt, findings))
 
     def _offer(self) -> str:
-        """Return a sentence about the next hint."""
         left = len(self.task.hints) - self._opened
         if left == 0:
             return f"No hints are left: `{self.name}.solution()` shows one way to do it."

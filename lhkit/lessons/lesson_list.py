@@ -124,7 +124,6 @@ def _below(source: Path) -> str:
 
 
 def _free(path: Path) -> Path:
-    """Return an unused name beside a notebook."""
     for number in range(1, 1000):
         kept = path.with_name(f"{path.stem}.{_SPENT}-{number}.ipynb")
         if not kept.exists():

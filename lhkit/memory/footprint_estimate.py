@@ -131,7 +131,6 @@ class _Machine:
         self._ranges.allocated(instruction, made, size, self._heap.bytes)
 
     def _made(self, instruction: Instruction, env: Environment) -> tuple[Range, int]:
-        """Return size and number of a new buffer."""
         given = [number_of(env.get(v)) for v in instruction.operands]
         size = self._bytes(instruction.number, given)
         dynamic = iter(given)
@@ -168,7 +167,6 @@ class _Machine:
         self._ranges.used(instruction, used, self._heap.bytes)
 
     def _originals(self, numbers: frozenset[int]) -> frozenset[int]:
-        """Return the buffers of these numbers."""
         while found := numbers & self._merged.keys():
             numbers = (numbers - found).union(*(self._merged[n] for n in found))
         return numbers

@@ -176,7 +176,6 @@ def _finding_chain(context: RepairContext, dead: Located) -> tuple[str, str] | N
 
 
 def _renamed(context: RepairContext, op: OpSyntax, names: dict[str, str]) -> str:
-    """Return a copy of an op with new names for its results and for results of other copied ops."""
     lines = own_lines(context.script.text, op)
     uses = {use.name for use in op.operands} | {name.text for name in op.results}
     mapped = {name: names[name] for name in uses if name in names}
