@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from lhkit.bench.sampler import Budget, Conditions, Outsider, Progress, Sampling
 from lhkit.kernels.kernel import Kernel
 from lhkit.kernels.verification import payload_work, verify
-from lhkit.load.environment import describe_environment
 from lhkit.load.random_inputs import default_arguments
-from lhkit.load.target_choice import code_has_fma, code_vector_bits
+from lhkit.load.target_choice import code_has_fma, code_vector_bits, describe_environment
 from lhkit.model.errors import public, usage_error
 from lhkit.model.measurement import CacheState, Comparison, Measurement, Verification
 from lhkit.model.signature import Function

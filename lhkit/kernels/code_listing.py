@@ -10,8 +10,7 @@ from typing import Any, Literal
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.tables import Table, table_html, table_text
 from lhkit.draw.theme import mlir_html
-from lhkit.kernels.hot_loops import is_spill, loops_with_bodies
-from lhkit.kernels.instruction_sets import operation_of, stack_registers
+from lhkit.kernels.hot_loops import is_spill, loops_with_bodies, operation_of, stack_registers
 from lhkit.model.instructions import Architecture, HotLoop, HotLoops, Instruction, MachineCode
 
 Sort = Literal[

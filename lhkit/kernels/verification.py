@@ -15,7 +15,6 @@ from lhkit.load.random_inputs import default_arguments
 from lhkit.model.errors import public, usage_error
 from lhkit.model.measurement import Verification, Work
 from lhkit.model.payload import Payload
-from lhkit.model.signature import Function
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.kernel_requests import RunReference
 from lhkit.worker.requests import CountWork
@@ -156,22 +155,11 @@ def payload_work(
         worker: Another worker than the session's.
     """
     signature = payload.function(function)
-    if shapes is not None:
-        _check_shapes(signature, shapes)
+    if shapes is not None and (misfit := signature.misfit(shapes)):
+        raise usage_error(misfit)
     given = None if shapes is None else tuple(tuple(int(n) for n in shape) for shape in shapes)
     request = CountWork(payload_source(payload), signature.name, given)
     return (worker or shared_worker()).ask(request).work
-
-
-def _check_shapes(function: Function, shapes: Sequence[Sequence[int]]) -> None:
-    types = function.arguments
-    if len(shapes) != len(types):
-        raise usage_error(f"{len(shapes)} shapes given, {len(types)} arguments taken by {function.describe()}")
-    for i, (type_, shape) in enumerate(zip(types, shapes, strict=True)):
-        fits = len(shape) == len(type_.shape)
-        fits = fits and all(n in (None, m) for n, m in zip(type_.shape, shape, strict=True))
-        if not fits:
-            raise usage_error(f"shape {tuple(shape)} does not fit argument {i}, which is {type_.text}")
 
 
 @public

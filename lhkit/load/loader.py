@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from lhkit.load.old_spellings import as_bindings_spell, old_spellings_named, top_level_sequence
-from lhkit.load.resource_sections import MAGIC, split_resources
+from lhkit.load.resource_data import MAGIC, Weights, collect_blobs, split_resources, uses_of
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.source_texts import checked_content, read_libraries, read_module
 from lhkit.load.target_choice import schedule_for
-from lhkit.load.weight_files import Weights, collect_blobs, uses_of
 from lhkit.model.errors import UsageError, public, usage_error
 from lhkit.model.ir_outline import WrittenOp
 from lhkit.model.knob import KnobValue

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
-from lhkit.load.resource_sections import MAGIC
+from lhkit.load.resource_data import MAGIC
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import Failure, LhkitError, UsageError, error_for, usage_error
 from lhkit.model.fatal_attributes import ELEMENTWISE, ElementwiseSpelling

@@ -11,8 +11,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from lhkit.load.loader import application_of, payload_source
+from lhkit.load.resource_data import array_of, uses_of, write_npz
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.load.weight_files import array_of, uses_of, write_npz
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_whole
 from lhkit.model.payload import Payload

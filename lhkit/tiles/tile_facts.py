@@ -96,9 +96,7 @@ def work_of(
     """Return an op's arithmetic and its points, over all iterations; unknown extents count as 1."""
     function = _function(tilings, op)
     given = (
-        shapes
-        if shapes is not None and not _misfit(function, shapes)
-        else [a.shape for a in function.arguments]
+        shapes if shapes is not None and not function.misfit(shapes) else [a.shape for a in function.arguments]
     )
     values = TermValues(tilings.terms, given)
     nest = LoopNest(op.loops, tilings.loops, values)
@@ -118,20 +116,9 @@ def argument_shapes(
     function = _function(tilings, op)
     if shapes is None:
         return tuple(a.shape for a in function.arguments)
-    if misfit := _misfit(function, shapes):
+    if misfit := function.misfit(shapes):
         raise usage_error(misfit)
     return tuple(tuple(int(n) for n in shape) for shape in shapes)
-
-
-def _misfit(function: Function, shapes: Sequence[Sequence[int]]) -> str:
-    """Return why shapes do not match a function's arguments, or ""."""
-    if len(shapes) != len(function.arguments):
-        return f"{len(shapes)} shapes given, {len(function.arguments)} arguments taken by {function.describe()}"
-    for i, (type_, shape) in enumerate(zip(function.arguments, shapes, strict=True)):
-        fits = len(shape) == len(type_.shape)
-        if not fits or any(n not in (None, m) for n, m in zip(type_.shape, shape, strict=True)):
-            return f"shape {tuple(shape)} does not fit argument {i}, which is {type_.text}"
-    return ""
 
 
 def _function(tilings: Tilings, op: StructuredOp) -> Function:
