@@ -23,11 +23,7 @@ class ListedInstruction:
     """An instruction of a hot loop.
 
     Attributes:
-        instruction: The instruction.
         sort: What it does first of all.
-        is_scalar: True if it computes on a single element.
-        vector_bits: Width of the vectors it works on, 0 if none.
-        accesses_memory: True for one that computes with an operand in memory.
         line: Line of the IR that it comes from, from 1, or None.
     """
 
@@ -63,9 +59,6 @@ class CodeListing:
     """The innermost loops of a kernel, the heaviest first, beside the IR that they come from.
 
     Attributes:
-        architecture: Whose instructions they are.
-        function: The function in the machine code.
-        loops: The loops; a function without loops is one.
         ir: The bufferized IR; empty where no line of it is known.
     """
 

@@ -62,7 +62,6 @@ class Operation:
         kind: ``fma`` (multiplies and adds), other ``arithmetic``, ``division`` (and square root),
             ``shuffle``, ``move`` (of a vector), ``gather`` (or scatter), or ``other``.
         vector_bits: Width of the vectors it works on; 0 for one element.
-        flops: Operations on elements.
     """
 
     kind: Kind
@@ -261,9 +260,7 @@ class Loop:
 
     Attributes:
         head: Address of the block that every iteration passes first.
-        blocks: Addresses of its blocks, in order.
         depth: Nesting depth, from 1.
-        is_innermost: True if it contains no other loop.
     """
 
     head: int
@@ -381,10 +378,7 @@ _SPILL_SHARE = 10
 
 
 def find_hot_loops(code: MachineCode) -> HotLoops:
-    """Return the innermost loops of a function, the deepest and heaviest first.
-
-    A function without loops, such as a kernel that is unrolled completely, is one entry of depth 0.
-    """
+    """Return the innermost loops, deepest and heaviest first; a function without loops is one of depth 0."""
     return HotLoops(code.architecture, code.function, tuple(loop for loop, _ in loops_with_bodies(code)))
 
 

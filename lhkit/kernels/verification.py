@@ -51,13 +51,6 @@ def compare_results(
     Integers and truth values have to be equal. Floats may differ by ``8 eps sqrt(n)`` of the expected value, n
     the reduction length, or of the median magnitude of the expected values where the value is smaller than
     that (sums that cancel). NaN equals NaN, and an infinity equals one of the same sign.
-
-    Args:
-        results: What a kernel returned.
-        expected: What the reference returned, in the same order.
-        reduction_length: How many terms are summed for one element, at most.
-        against: What the reference is.
-        names: What to call each result in words; default ``result 0``, ….
     """
     if len(results) != len(expected):
         return _mismatch(f"{len(results)} results, {len(expected)} expected", against)
@@ -146,14 +139,7 @@ def payload_work(
     shapes: Sequence[Sequence[int]] | None = None,
     worker: Worker | None = None,
 ) -> Work:
-    """Return what one call of a payload's function has to do, as its ops say before they are scheduled.
-
-    Args:
-        payload: The payload.
-        function: Which of its functions; needed where it has several.
-        shapes: The shape of each argument, ``()`` for a scalar; needed where they are dynamic.
-        worker: Another worker than the session's.
-    """
+    """Return what one call of a payload's function has to do, as its ops say before they are scheduled."""
     signature = payload.function(function)
     if shapes is not None and (misfit := signature.misfit(shapes)):
         raise usage_error(misfit)

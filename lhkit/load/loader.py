@@ -246,11 +246,7 @@ def schedule_sources(schedule: Schedule) -> tuple[Source, ...]:
 
 
 def application_of(schedule: Schedule) -> Application:
-    """Return how a schedule is applied.
-
-    Raises:
-        UsageError: A knob without a value, or values that do not meet what the schedule requires of them.
-    """
+    """Return how a schedule is applied."""
     check_requirements(schedule)
     return Application(
         schedule_sources(schedule), schedule.entry, schedule.values, schedule.bind, schedule.allowed_passes

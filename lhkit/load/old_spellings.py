@@ -155,8 +155,5 @@ def as_bindings_spell(content: bytes, worker: Worker | None = None, limits: Limi
 
 
 def with_named_ops(text: str) -> str:
-    """Return a text with every elementwise op that has a name under that name, whatever the bindings take.
-
-    For counting ``linalg.add`` in what the bindings print.
-    """
+    """Return a text with every elementwise op under its own name, to count ``linalg.add`` in printed IR."""
     return respell_text(text, _ALL_NAMED, "named") if ELEMENTWISE in text else text

@@ -55,10 +55,9 @@ class _NotPlainError(Exception):
 
 
 def split_resources(text: Buffer) -> tuple[bytes, tuple[FoundBlob, ...]]:
-    """Return a text without the data of its resources, and that data.
+    """Return a text without the data of its resources, and that data; lines keep their numbers.
 
-    What is left has as many lines as before in front of everything that stays. A text whose resources are not
-    well formed comes back as it is.
+    A text whose resources are not well formed comes back as it is.
     """
     start = _section_start(text)
     if start is None:

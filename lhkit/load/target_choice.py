@@ -23,12 +23,7 @@ from lhkit.worker.timing_conditions import cache_levels
 def describe_environment(
     worker: Worker | None = None, targets: Collection[str] = ()
 ) -> tuple[tuple[str, str], ...]:
-    """Return the environment of measurements as (name, value) pairs; equal ones may be compared.
-
-    Args:
-        worker: That measures.
-        targets: What kernels were compiled for; empty names are this CPU.
-    """
+    """Return the environment of measurements as (name, value) pairs; runs with equal ones may be compared."""
     from lhkit import __version__
 
     worker = worker or shared_worker()
