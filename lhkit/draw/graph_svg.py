@@ -56,11 +56,8 @@ def _node(place: NodePlace) -> str:
 
 def _marks(node: FlowNode) -> dict[str, object]:
     label = f"{node.sign} {node.title}".strip() + (f", {node.quantity}" if node.quantity else "")
-    return marks(step=node.step, handles=node.handles, ops=node.ops, label=label if _stands_for(node) else "")
-
-
-def _stands_for(node: FlowNode) -> bool:
-    return node.step is not None or bool(node.handles or node.ops)
+    is_marked = node.step is not None or bool(node.handles or node.ops)
+    return marks(step=node.step, handles=node.handles, ops=node.ops, label=label if is_marked else "")
 
 
 def _outline(place: NodePlace, *, is_marked: bool = True) -> str:

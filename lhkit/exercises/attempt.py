@@ -28,7 +28,7 @@ from lhkit.model.payload import Payload
 from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
-from lhkit.model.trace_record import Cause, Trace
+from lhkit.model.trace_record import Cause, HandleChange, Trace
 from lhkit.show import diff, timeline
 from lhkit.sweeps.space import space_of
 from lhkit.traces.record.handle_history import deaths, display_names, states_at_end
@@ -173,28 +173,27 @@ Truth = Mapping[str, str]
 _WORDS = {"live": "live", "empty": "empty", "invalid": "dead"}
 
 
+def _by_handle(exercise: Problem, word: Callable[[str, HandleChange], str]) -> Truth:
+    """Map the name of each handle that a step defines, so not the root, to a word on its final state."""
+    trace, names = exercise.trace, display_names(exercise.trace)
+    states = states_at_end(trace).items()
+    return {names[h]: word(h, change) for h, change in states if trace.handle(h).defined_by >= 0}
+
+
 def state_of_handles(exercise: Problem) -> Truth:
-    """Return handle → final state (live, empty or dead), without the root."""
-    names = display_names(exercise.trace)
-    states = states_at_end(exercise.trace)
-    return {names[h]: _WORDS[change.state] for h, change in states.items() if _is_written(exercise, h)}
+    """Return handle → final state (live, empty or dead)."""
+    return _by_handle(exercise, lambda _, change: _WORDS[change.state])
 
 
 def cause_of_deaths(exercise: Problem) -> Truth:
-    """Return handle → cause of its invalidation or ``live``, without the root."""
-    names, died = display_names(exercise.trace), deaths(exercise.trace)
-    return {
-        names[h]: died[h].invalidation.cause if h in died else "live"
-        for h in states_at_end(exercise.trace)
-        if _is_written(exercise, h)
-    }
+    """Return handle → cause of its invalidation or ``live``."""
+    died = deaths(exercise.trace)
+    return _by_handle(exercise, lambda h, _: died[h].invalidation.cause if h in died else "live")
 
 
 def payload_counts(exercise: Problem) -> Truth:
-    """Return handle → number of payload ops at the end, without the root."""
-    names = display_names(exercise.trace)
-    states = states_at_end(exercise.trace)
-    return {names[h]: str(len(c.payload)) for h, c in states.items() if _is_written(exercise, h)}
+    """Return handle → number of payload ops at the end."""
+    return _by_handle(exercise, lambda _, change: str(len(change.payload)))
 
 
 def names_of_weights(exercise: Problem) -> Truth:
@@ -206,10 +205,6 @@ def names_of_weights(exercise: Problem) -> Truth:
 def allowed_points(schedule: Schedule, rule: str) -> list[dict[str, KnobValue]]:
     """Return the variants of a schedule's knobs that meet a rule, in the order of a grid."""
     return [dict(point) for point in space_of(schedule, constraints=[rule]).points()]
-
-
-def _is_written(exercise: Problem, handle: str) -> bool:
-    return exercise.trace.handle(handle).defined_by >= 0
 
 
 # The words among which a guess chooses.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -240,12 +241,12 @@ def _ir(listing: CodeListing, listed: ListedLoop) -> Iterable[str]:
     if not lines[-1]:
         lines.pop()
     shown = {n + d for n in used for d in range(-_LINES_AROUND, _LINES_AROUND + 1)}
-    for run in _runs(range(1, len(lines) + 1), shown):
+    for is_shown, run in itertools.groupby(range(1, len(lines) + 1), shown.__contains__):
         made = [_ir_line(n, lines[n - 1], used.get(n, 0)) for n in run]
-        if run[0] in shown or len(run) < 3:
+        if is_shown or len(made) < 3:
             yield from made
         else:
-            yield f"<details><summary><span>⋯ {len(run)} other lines</span></summary>{''.join(made)}</details>"
+            yield f"<details><summary><span>⋯ {len(made)} other lines</span></summary>{''.join(made)}</details>"
 
 
 def _ir_line(number: int, text: str, count: int) -> str:
@@ -253,17 +254,6 @@ def _ir_line(number: int, text: str, count: int) -> str:
         return f'<pre class="l z" data-n={number}>{mlir_html(text)}</pre>'
     many = "instruction" if count == 1 else "instructions"
     return f'<pre class="l" data-n={number} data-ir="{number}" title="{count} {many}">{mlir_html(text)}</pre>'
-
-
-def _runs(numbers: Iterable[int], shown: set[int]) -> Iterable[list[int]]:
-    run: list[int] = []
-    for number in numbers:
-        if run and (number in shown) != (run[-1] in shown):
-            yield run
-            run = []
-        run.append(number)
-    if run:
-        yield run
 
 
 def _lighting(name: str, lines: Sequence[int]) -> str:

@@ -60,7 +60,8 @@ def remember(contents: Iterable[bytes]) -> None:
             return
         lines = "".join(f"{digest}\n" for digest in new).encode()
         if len(known) + len(new) > _MOST_KNOWN:
-            _replace(_folder() / _KNOWN, "".join(f"{d}\n" for d in [*known][-_KEPT:]).encode() + lines)
+            path = _folder() / _KNOWN
+            _written_beside(path, "".join(f"{d}\n" for d in [*known][-_KEPT:]).encode() + lines).replace(path)
             return
         descriptor = open_private(_folder() / _KNOWN, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with os.fdopen(descriptor, "ab") as file:
@@ -137,9 +138,7 @@ def _key() -> bytes:
     except FileNotFoundError:
         pass
     # Whole or not at all, and of two processes that make one the first one's stays.
-    beside = path.with_name(f"{_KEY}.{os.getpid()}.{secrets.token_hex(4)}")
-    with os.fdopen(open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-        file.write(secrets.token_bytes(_KEY_BYTES))
+    beside = _written_beside(path, secrets.token_bytes(_KEY_BYTES))
     try:
         with contextlib.suppress(FileExistsError):
             os.link(beside, path)
@@ -156,8 +155,9 @@ def _read_key(path: Path) -> bytes:
     return key
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _written_beside(path: Path, content: bytes) -> Path:
+    """Write a new private file beside a path, to replace it by."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     with os.fdopen(open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
         file.write(content)
-    beside.replace(path)
+    return beside

@@ -164,13 +164,9 @@ def _finding_chain(context: RepairContext, dead: Located) -> tuple[str, str] | N
                 return None
             if located.value not in live and located.definition.op.start not in chain:
                 waiting.append(located)
-    names: dict[str, str] = {}
-    taken = ""
-    for start in sorted(chain):
-        for name in chain[start].results:
-            names[name.text] = context.fresh(name.text)
-    for start in sorted(chain):
-        taken += _renamed(context, chain[start], names) + "\n"
+    ops = [op for _, op in sorted(chain.items())]
+    names = {name.text: context.fresh(name.text) for op in ops for name in op.results}
+    taken = "".join(f"{_renamed(context, op, names)}\n" for op in ops)
     stem, mark, number = dead.value.partition("#")
     return dedented(taken), names[stem] + mark + number
 

@@ -33,10 +33,7 @@ class Footprint:
     @property
     def elements(self) -> int:
         """The number of elements."""
-        count = 1
-        for points in self.axes:
-            count *= len(points)
-        return count
+        return math.prod(map(len, self.axes))
 
     @property
     def box(self) -> tuple[tuple[int, int], ...]:
@@ -118,11 +115,7 @@ def _as_points(found: set[int]) -> Points:
         return range(ordered[0], ordered[0] + 1) if ordered else range(0)
     step = ordered[1] - ordered[0]
     even = range(ordered[0], ordered[-1] + 1, step)
-    return (
-        even
-        if len(even) == len(ordered) and all(a == b for a, b in zip(even, ordered, strict=True))
-        else tuple(ordered)
-    )
+    return even if len(even) == len(ordered) and list(even) == ordered else tuple(ordered)
 
 
 def _through(
@@ -197,10 +190,7 @@ def _with(a: Points, b: Points) -> Points:
 def _is_grid(parts: Sequence[Footprint]) -> bool:
     distinct = {p.axes for p in parts if p.elements}
     along = [set(column) for column in zip(*distinct, strict=True)]
-    combinations = 1
-    for each in along:
-        combinations *= len(each)
-    return combinations == len(distinct) and distinct == set(itertools.product(*along))
+    return math.prod(map(len, along)) == len(distinct) and distinct == set(itertools.product(*along))
 
 
 # The value of each loop variable, by its number.

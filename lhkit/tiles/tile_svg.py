@@ -254,7 +254,8 @@ def draw_sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str,
     """
     operand, tile = picture.operands[sheet.operand], frame.tiles[sheet.operand]
     scale = _Scale(sheet, operand)
-    parts = [_behind(sheet), _ground(sheet)]
+    parts = [_paper(sheet, 4.0 * n, "paper", "line") for n in range(sheet.behind, 0, -1)]
+    parts.append(_paper(sheet, 0.0, "panel", "faint"))
     parts += [
         element("rect", fill=f"url(#{hatch})", **scale.box(part.box))
         for part in tile.visited
@@ -275,25 +276,9 @@ def draw_sheet(sheet: Sheet, picture: TilePicture, frame: TileFrame, hatch: str,
     return element("g", *parts)
 
 
-def _behind(sheet: Sheet) -> str:
-    return "".join(
-        element(
-            "rect",
-            x=sheet.x + 4.0 * n,
-            y=sheet.y - 4.0 * n,
-            width=sheet.width,
-            height=sheet.height,
-            fill="paper",
-            stroke="line",
-        )
-        for n in range(sheet.behind, 0, -1)
-    )
-
-
-def _ground(sheet: Sheet) -> str:
-    return element(
-        "rect", x=sheet.x, y=sheet.y, width=sheet.width, height=sheet.height, fill="panel", stroke="faint"
-    )
+def _paper(sheet: Sheet, shift: float, fill: str, stroke: str) -> str:
+    x, y = sheet.x + shift, sheet.y - shift
+    return element("rect", x=x, y=y, width=sheet.width, height=sheet.height, fill=fill, stroke=stroke)
 
 
 def _same_sheet(part: Box, tile: Box, shown: tuple[int, ...]) -> bool:
@@ -388,30 +373,15 @@ def _caption(sheet: Sheet) -> str:
 
 
 def _axis_names(sheet: Sheet) -> str:
-    across = element(
-        "text",
-        escaped(sheet.across),
-        x=sheet.x + sheet.width / 2,
-        y=sheet.y + sheet.height + 14,
-        text_anchor="middle",
-        font_style="italic",
-        fill="faint",
-    )
+    common = {"text_anchor": "middle", "font_style": "italic", "fill": "faint"}
+    x, y = sheet.x + sheet.width / 2, sheet.y + sheet.height + 14
+    across = element("text", escaped(sheet.across), x=x, y=y, **common)
     if not sheet.down:
         return across
     x, y = sheet.x - 8, sheet.y + sheet.height / 2
     turned = f"rotate(-90 {x:.1f} {y:.1f})" if len(sheet.down) > 1 else None
-    down = element(
-        "text",
-        escaped(sheet.down),
-        x=x,
-        y=y if turned else y + 4,
-        text_anchor="middle",
-        font_style="italic",
-        fill="faint",
-        transform=turned,
-    )
-    return across + down
+    y = y if turned else y + 4
+    return across + element("text", escaped(sheet.down), x=x, y=y, **common, transform=turned)
 
 
 _MULTIPLES = 8
