@@ -127,28 +127,23 @@ class _TextReader:
         if self._text[self.at : self.at + 3] != b'"0x':
             raise _NotPlainError
         self.at += 3
-        file, head, is_done = BlobFile(), b"", False
-        try:
+        head, is_done = b"", False
+        with BlobFile() as file:
             while not is_done:
                 piece = self._text[self.at : self.at + _PIECE_BYTES]
                 end = piece.find(b'"')
                 is_done = end >= 0
                 if not is_done and len(piece) < _PIECE_BYTES:
                     raise CutOffError(name)
-                data = binascii.unhexlify(piece[:end] if is_done else piece)
+                data = _unhexlified(piece[:end] if is_done else piece)
                 if len(head) < _ALIGNMENT_BYTES:
                     head, data = data[:_ALIGNMENT_BYTES], data[_ALIGNMENT_BYTES:]
                 file.write(data)
                 before, self.at = self.at, self.at + (end + 1 if is_done else len(piece))
                 forget_pages(self._text, before, self.at)
-            _check_alignment(head)
-        except binascii.Error:
-            file.discard()
-            raise _NotPlainError from None
-        except BaseException:
-            file.discard()
-            raise
-        return FoundBlob(name, *file.finish())
+            if len(head) < _ALIGNMENT_BYTES or struct.unpack("<I", head)[0].bit_count() != 1:
+                raise _NotPlainError
+            return FoundBlob(name, *file.finish())
 
     def _key(self) -> str:
         match = self._expect(_KEY)
@@ -182,21 +177,19 @@ def forget_pages(content: Buffer, begin: int, end: int) -> None:
 
 def copy_piecewise(content: Buffer, begin: int, end: int) -> tuple[memoryview, str]:
     """Return a copy of bytes in a file of its own, mapped, and their hash."""
-    file = BlobFile()
-    try:
+    with BlobFile() as file:
         for at in range(begin, end, _PIECE_BYTES):
             behind = min(at + _PIECE_BYTES, end)
             file.write(content[at:behind])
             forget_pages(content, at, behind)
-    except BaseException:
-        file.discard()
-        raise
-    return file.finish()
+        return file.finish()
 
 
-def _check_alignment(head: bytes) -> None:
-    if len(head) < _ALIGNMENT_BYTES or struct.unpack("<I", head)[0].bit_count() != 1:
-        raise _NotPlainError
+def _unhexlified(digits: bytes) -> bytes:
+    try:
+        return binascii.unhexlify(digits)
+    except binascii.Error:
+        raise _NotPlainError from None
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:
@@ -458,18 +451,14 @@ def _read_safetensors(path: Path, names: Collection[str]) -> Iterator[FoundBlob]
 
 
 def _copied(name: str, stream: IO[bytes], nbytes: int) -> FoundBlob:
-    file = BlobFile()
-    try:
+    with BlobFile() as file:
         while nbytes:
             piece = stream.read(min(nbytes, _PIECE_BYTES))
             if not piece:
                 raise ValueError(f"{name} ends too early")
             file.write(piece)
             nbytes -= len(piece)
-    except BaseException:
-        file.discard()
-        raise
-    return FoundBlob(name, *file.finish())
+        return FoundBlob(name, *file.finish())
 
 
 # The blobs of a payload, put together from what was found in its text, beside it, or given.
@@ -541,12 +530,11 @@ def _given(name: str, array: Any, uses: Mapping[str, Sequence[ResourceUse]], sou
     have = "x".join(map(str, (*given.shape, given.dtype.name)))
     if given.shape != use.shape or (use.nbytes is not None and given.dtype != dtype_named(use.dtype)):
         raise usage_error(f"the data for {name} is {have}, and {source} has {use.text}")
-    file = BlobFile()
     try:
-        file.write(np.ascontiguousarray(given).reshape(-1).view(np.uint8).data)
-        return FoundBlob(name, *file.finish())
+        with BlobFile() as file:
+            file.write(np.ascontiguousarray(given).reshape(-1).view(np.uint8).data)
+            return FoundBlob(name, *file.finish())
     except OSError as error:
-        file.discard()
         raise usage_error(f"there is no room for the data of {name}: {error.strerror or error}") from None
 
 
