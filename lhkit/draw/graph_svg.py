@@ -146,7 +146,8 @@ def _route(route: Route, edges: Sequence[FlowEdge]) -> str:
     if edge.is_dead:
         inside.append(_strike(route, role))
     if edge.sign and route.arrives:
-        inside.append(_sign(edge, route, role))
+        x, y = end
+        inside.append(element("text", escaped(edge.sign), x=x + 5, y=y - 3, font_size=_MARK_SIZE, fill=role))
     return element("g", *inside, **marks(handles=handles, ops=ops))
 
 
@@ -182,11 +183,6 @@ def _strike(route: Route, role: str) -> str:
     x, y = (x1 + x2) / 2, (y1 + y2) / 2
     d = "".join(f"M{x - 5:.6g} {y + by + 3:.6g}l10 -6" for by in (-2, 2))
     return element("path", d=d, stroke=role, stroke_width=1.4, fill="none")
-
-
-def _sign(edge: FlowEdge, route: Route, role: str) -> str:
-    x, y = route.points[-1]
-    return element("text", escaped(edge.sign), x=x + 5, y=y - 3, font_size=_MARK_SIZE, fill=role)
 
 
 def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:

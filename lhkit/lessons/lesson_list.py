@@ -140,7 +140,7 @@ def _words() -> Mapping[str, Mapping[str, Any]]:
 def _lesson(
     source: Path, folder: Path | None, words: Mapping[str, Mapping[str, Any]], solved: Mapping[str, str]
 ) -> Lesson:
-    cells = _cells(_json_of(source))
+    cells = [(str(cell.get("cell_type")), _text(cell)) for cell in _raw_cells(_json_of(source))]
     path = _below(source)
     exercises = tuple(dict.fromkeys(name for _, text in cells for name in _EXERCISE.findall(text)))
     title, first = _opening(cells)
@@ -184,10 +184,6 @@ def _state(source: Path, copy: Path) -> LessonState:
     outputs = [output for cell in code for output in cell.get("outputs", ())]
     failed = any(output.get("output_type") == "error" for output in outputs)
     return "run" if code and not failed and all(c.get("execution_count") for c in code) else "begun"
-
-
-def _cells(notebook: Any) -> list[tuple[str, str]]:
-    return [(str(cell.get("cell_type")), _text(cell)) for cell in _raw_cells(notebook)]
 
 
 def _raw_cells(notebook: Any) -> list[dict[str, Any]]:

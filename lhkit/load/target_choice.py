@@ -28,13 +28,15 @@ def describe_environment(
 
     worker = worker or shared_worker()
     host = worker.ask(Describe())
+    names = "OMP_NUM_THREADS and its kin"
+    threads = f"{worker.threads} ({names} set to it)" if worker.threads > 1 else f"1 (pools held by {names})"
     return (
         ("cpu", cpu_name()),
         ("vector extensions", " ".join(vector_extensions()) or "none known"),
         ("clock", _nominal_clock()),
         ("cores", f"{available_cores()} available of {os.cpu_count() or 1}"),
         ("affinity", _affinity()),
-        ("threads", _threads(worker.threads)),
+        ("threads", threads),
         ("memory", f"{psutil.virtual_memory().total / (1 << 30):.0f} GiB"),
         ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
         ("bindings", f"{host.host} {host.version}"),
@@ -43,11 +45,6 @@ def describe_environment(
         ("lhkit", __version__),
         *(("instructions", f"{name} only") for name in sorted({*targets} - {""})),
     )
-
-
-def _threads(count: int) -> str:
-    names = "OMP_NUM_THREADS and its kin"
-    return f"{count} ({names} set to it)" if count > 1 else f"1 (pools held by {names})"
 
 
 def _affinity() -> str:

@@ -66,11 +66,11 @@ def known_own_ops(worker: Worker | None = None) -> tuple[OwnOp, ...]:
     asked = worker or shared_worker()
     if asked.preparation:
         return asked.ask(ListOwnOps()).ops
-    return read_or_make(kept_path(find_host(), _MAKERS, what="own-ops-"), _own_ops, lambda: _ask(asked))
 
+    def ask() -> bytes:
+        return json.dumps(to_json(asked.ask(ListOwnOps()).ops)).encode()
 
-def _ask(worker: Worker) -> bytes:
-    return json.dumps(to_json(worker.ask(ListOwnOps()).ops)).encode()
+    return read_or_make(kept_path(find_host(), _MAKERS, what="own-ops-"), _own_ops, ask)
 
 
 def _own_ops(content: Any) -> tuple[OwnOp, ...]:

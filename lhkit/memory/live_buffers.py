@@ -97,7 +97,11 @@ def live_buffers_plot(footprint: Footprint) -> LiveBuffersPlot:
         title=f"{footprint.kernel}: peak {format_range(predicted.peak_bytes, format_bytes)}",
         bars=bars,
         folded=_folded([s for s in predicted.sites if s not in chosen]),
-        brackets=tuple(_bracket(loop) for loop in predicted.loops if loop.depth < _MOST_DEPTH),
+        brackets=tuple(
+            LoopBracket(loop.first, loop.last, loop.depth, f"× {format_range(loop.trips, str)}")
+            for loop in predicted.loops
+            if loop.depth < _MOST_DEPTH
+        ),
         live_bytes=live,
         peak=(at, live[at] if live else 0),
         ticks=_ticks(predicted),
@@ -124,10 +128,6 @@ def _folded(sites: list[BufferSite]) -> str:
         return ""
     together = sum(_drawn(s.size_bytes) for s in sites)
     return f"and {len(sites)} smaller ones, {format_bytes(together)} if all lived at once"
-
-
-def _bracket(loop: LoopSpan) -> LoopBracket:
-    return LoopBracket(loop.first, loop.last, loop.depth, f"× {format_range(loop.trips, str)}")
 
 
 def _ticks(predicted: Prediction) -> tuple[tuple[int, str], ...]:

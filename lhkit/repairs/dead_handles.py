@@ -78,7 +78,8 @@ def _results(context: RepairContext, dead: Located, killer: int | None, wanted: 
         same = set(live.payload) <= kinds
         if live.record.id == dead.record.id or not (is_result or (is_kin and same)):
             continue
-        doubt = 0 if same and (is_kin or is_result) else 1 if _same_dialect(live, dead) else 3
+        same_dialect = set(map(_dialect, live.payload)) <= set(map(_dialect, dead.payload))
+        doubt = 0 if same and (is_kin or is_result) else 1 if same_dialect else 3
         if not wanted(live.payload):
             doubt = 4
         elif not wanted(dead.payload):
@@ -201,10 +202,6 @@ def _names_now(context: RepairContext, dead: Located) -> set[str]:
         if op.id in alive and _dialect(op.name) in {_dialect(n) for n in names}
     )
     return set(came) or names
-
-
-def _same_dialect(live: Located, dead: Located) -> bool:
-    return {_dialect(n) for n in live.payload} <= {_dialect(n) for n in dead.payload}
 
 
 def _dialect(name: str) -> str:
