@@ -92,7 +92,7 @@ def is_loop(kinds: Kinds) -> bool:
 #   part: some of the operand's, and no two results share one
 #   found: all ops of certain kinds at or under the operand's
 #   around: ops around the operand's
-#   near: producers or consumers of the operand's, or those who define its values
+#   near: producers or consumers of the operand's, or the ops that define its values
 #   new: made in place of the operand's
 #   apart: made elsewhere
 Relation = Literal["same", "part", "found", "around", "near", "new", "apart"]

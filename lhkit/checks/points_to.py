@@ -1,6 +1,6 @@
 """Points-to sets for the static checker: may/must alias and nesting between handles when no payload is given.
 
-An *abstract set* stands for a set of payload ops that is not empty. A handle points to a union of abstract
+An *abstract set* is a non-empty set of payload ops. A handle points to a union of abstract
 sets. The facts about ops relate sets: subset of a union, nested in a union, may alias. Consuming sets kills the
 handles that point to their ops or into them: an error if the relations imply it (must), a warning if they allow
 it (may). Sets without a relation are assumed not to alias; otherwise every schedule would be full of warnings.

@@ -35,7 +35,7 @@ class Pane:
     """One drawing of a view.
 
     Attributes:
-        axis: What frames go by: ``step``, which all panes share, or something of its own, as ``iteration``.
+        axis: Axis of the frames: ``step``, which all panes share, or its own, such as ``iteration``.
         picture: An SVG without a style sheet, for readers that strip styles and inline SVG (a notebook that is
             not trusted); empty where the fragment is text.
     """

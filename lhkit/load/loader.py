@@ -148,7 +148,7 @@ def load_schedule(
     """
     if isinstance(source, HasOperation):
         source = str(source)
-    # A payload in the same module may have resources; who needs them loads it as a payload.
+    # A payload in the same module may have resources; `load_payload` reads those.
     shown, content, _, _ = read_module(source, "schedules", name or "<schedule>")
     found = _respelled(read_libraries(shown, content, libraries), worker, limits)
     content = as_bindings_spell(content, worker, limits)

@@ -285,7 +285,7 @@ def _sections(content: Buffer) -> tuple[int, list[_Section]]:
     """Return where the first section starts, and all of them."""
     reader = _BytecodeReader(content, len(MAGIC), len(content))
     reader.number()  # the version
-    while reader.byte():  # who made it
+    while reader.byte():  # the producer
         pass
     start, found = reader.at, []
     while not reader.is_done:

@@ -51,7 +51,7 @@ def is_known(content: bytes) -> bool:
 
 
 def remember(contents: Iterable[bytes]) -> None:
-    """Know these contents from now on, as far as there is a place to keep that."""
+    """Store the digests of these contents, if there is a state folder."""
     # Who has no folder for state is asked again the next time, which is the safe way to fail.
     with contextlib.suppress(OSError):
         known = _known()
@@ -68,26 +68,26 @@ def remember(contents: Iterable[bytes]) -> None:
             file.write(lines)
 
 
-# What is remembered of each kind of source.
+# The content that is hashed, by kind of source.
 
 
 def schedule_content(text: str, libraries: Iterable[Library] = ()) -> bytes:
-    """Return what is remembered of a schedule: its text and those of its libraries."""
+    """Return the hashed content of a schedule: its text and those of its libraries."""
     return b"\0".join((b"schedule", text.encode(errors="replace"), *(b.text.encode() for b in libraries)))
 
 
 def payload_content(payload: Payload) -> bytes:
-    """Return what is remembered of a payload: its IR, not the data of its weights."""
+    """Return the hashed content of a payload: its IR, not the data of its weights."""
     return b"payload\0" + payload.content
 
 
 def workbench_content(text: str) -> bytes:
-    """Return what is remembered of a saved workbench: all of its file."""
+    """Return the hashed content of a saved workbench: all of its file."""
     return b"workbench\0" + text.encode(errors="replace")
 
 
 def doubts_of(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:
-    """Return those that are not known."""
+    """Return the doubts about unknown contents."""
     return tuple(doubt for doubt in doubts if not is_known(doubt.content))
 
 

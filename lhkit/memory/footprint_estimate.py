@@ -54,7 +54,7 @@ class _Moment:
 
 
 class _Machine:
-    """Runs a program and notes what lives when."""
+    """Interprets a memory program and records live ranges."""
 
     def __init__(self, program: MemoryProgram) -> None:
         self._functions = dict(program.functions)
@@ -197,7 +197,7 @@ class _Machine:
     def _run_each(
         self, body: Region, env: Environment, trips: int, starts: tuple[int, int], carried: list[Value]
     ) -> tuple[Range, list[Value]]:
-        """Run iterations one by one until they repeat; return how many are left for want of steps."""
+        """Run iterations until a fixpoint or the step limit; return how many are left."""
         varies = self._ranges.uses(body, body.arguments[0])
         oldest, seen = self._count, None
         lower, step = starts
@@ -233,7 +233,7 @@ class _Machine:
     def _run_some(
         self, run: Callable[[list[Value]], list[Value]], trips: Range, carried: list[Value]
     ) -> list[Value]:
-        """Run iterations until they repeat, and join the moments at which the loop may end."""
+        """Run iterations until a fixpoint, and join the states at which the loop may end."""
         oldest = self._count
         moments = [_Moment(self._heap.copy(), carried, self._tally)]
         seen = self._signature(carried, oldest)
@@ -258,7 +258,7 @@ class _Machine:
         return carried
 
     def _lose_bounds(self) -> None:
-        """Note that what lives differs from iteration to iteration, and how often is not known."""
+        """Drop upper bounds: live buffers differ by iteration, and the trip count is unknown."""
         heap = self._heap
         heap.live = {n: Range(0, None) for n in heap.live}
         heap.measure()
@@ -366,24 +366,24 @@ class Tally:
     stack_bytes: Range = NONE
 
     def plus(self, other: Tally) -> Tally:
-        """Return both together."""
+        """Return the sum."""
         return Tally(*(add(a, b) for a, b in zip(_fields(self), _fields(other), strict=True)))
 
     def minus(self, earlier: Tally) -> Tally:
-        """Return what was done since."""
+        """Return the difference."""
         return Tally(*(_since(a, b) for a, b in zip(_fields(self), _fields(earlier), strict=True)))
 
     def unbounded(self) -> Tally:
-        """Return the same with nothing that bounds it from above."""
+        """Return it without upper bounds."""
         return Tally(*(Range(each.low, None) for each in _fields(self)))
 
     def repeated(self, trips: Range) -> Tally:
-        """Return the same, done ``trips`` times."""
+        """Return it times a trip count."""
         return Tally(*(times(each, trips) for each in _fields(self)))
 
     @staticmethod
     def one_of(tallies: Sequence[Tally]) -> Tally:
-        """Return what bounds several."""
+        """Return the hull of several."""
         return Tally(*(between(each) for each in zip(*map(_fields, tallies), strict=True)))
 
 
@@ -409,7 +409,7 @@ class Heap:
     peak: Range = NONE
 
     def copy(self) -> Heap:
-        """Return the same, apart."""
+        """Return a copy."""
         return Heap(dict(self.live), self.bytes, self.peak)
 
     def allocate(self, number: int, size: Range) -> None:
@@ -419,7 +419,7 @@ class Heap:
         self.peak = largest(self.peak, self.bytes)
 
     def free(self, numbers: frozenset[int]) -> None:
-        """Remove a buffer that is one of several."""
+        """Free one of several buffers."""
         if len(numbers) == 1:
             (number,) = numbers
             self.live.pop(number, None)
@@ -429,7 +429,7 @@ class Heap:
         self.measure()
 
     def measure(self) -> None:
-        """Add up what lives."""
+        """Sum up the live buffers."""
         self.bytes = NONE
         for size in self.live.values():
             self.bytes = add(self.bytes, size)
@@ -438,7 +438,7 @@ class Heap:
 def join(
     heaps: Sequence[Heap], values: Sequence[Sequence[Value]], merged: dict[int, frozenset[int]], new: int
 ) -> tuple[Heap, list[Value]]:
-    """Return what bounds several moments and the values that each of them gives, place by place.
+    """Join several heaps and the values of each, column by column.
 
     Two buffers that each live in one moment only, and are at the same position, become one: each of the
     moments has exactly one of them.
@@ -480,7 +480,7 @@ def _rename(columns: list[list[Value]], row: int, old: int, new: int, count: int
 
 
 def one_value(values: Sequence[Value]) -> Value:
-    """Return what is known of a value that is one of several."""
+    """Join values: the hull of numbers, the union of buffers."""
     if all(isinstance(v, Number) for v in values):
         return hull([v for v in values if isinstance(v, Number)])
     if not all(isinstance(v, Buffers) for v in values):

@@ -87,7 +87,7 @@ class LiveBuffersPlot:
 
 
 def live_buffers_plot(footprint: Footprint) -> LiveBuffersPlot:
-    """Return what to draw: the largest buffers have a row each, the others are counted."""
+    """Return the plot: the largest buffers have a row each, the others are counted."""
     predicted = footprint.predicted
     chosen = sorted(predicted.sites, key=lambda s: (s.on_stack, -_drawn(s.size_bytes)))[:_MOST_ROWS]
     bars = tuple(_bar(s, predicted) for s in sorted(chosen, key=lambda s: s.first))
@@ -307,7 +307,7 @@ class LiveRanges:
         return value in self._uses[id(region)]
 
     def allocated(self, instruction: Instruction, number: int, size: Range, live: Range) -> None:
-        """Take note of a new buffer."""
+        """Record a new buffer."""
         at = self._index[id(instruction)]
         site = self._sites.setdefault(at, _Site(at, size))
         site.size = between((site.size, size))
@@ -315,21 +315,21 @@ class LiveRanges:
         self._note(at, live)
 
     def freed(self, instruction: Instruction, numbers: frozenset[int], live: Range) -> None:
-        """Take note that a buffer was freed, which is one of several."""
+        """Record that one of several buffers was freed."""
         at = self._index[id(instruction)]
         for site in self._of(numbers):
             site.last = max(site.last, self._end(site.first, at))
         self._note(at, live)
 
     def used(self, instruction: Instruction, numbers: frozenset[int], live: Range) -> None:
-        """Take note of a use of buffers."""
+        """Record a use of buffers."""
         at = self._index[id(instruction)]
         for site in self._of(numbers):
             site.last_use = max(site.last_use, self._end_of_use(site.first, at))
         self._note(at, live)
 
     def looped(self, loop: Instruction, trips: Range) -> None:
-        """Take note of how often a loop runs."""
+        """Record the trip count of a loop."""
         known = self._trips.get(id(loop))
         self._trips[id(loop)] = trips if known is None else between((known, trips))
 
@@ -359,7 +359,7 @@ class LiveRanges:
         self._live[at] = live if known is None else largest(known, live)
 
     def found(self, live: frozenset[int], returned: frozenset[int]) -> Found:
-        """Return sites, points and loops."""
+        """Return the allocation sites, program points and loops."""
         end = len(self._points) - 1
         for site in self._of(live):
             site.last = end
