@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from lhkit.kernels.argument_marshalling import pack_arguments, result_places
 from lhkit.kernels.kernel import Kernel
 from lhkit.kernels.verification import payload_work, verify
-from lhkit.load.environment import describe_environment
 from lhkit.load.random_inputs import default_arguments
-from lhkit.load.target_choice import code_has_fma, code_vector_bits
+from lhkit.load.target_choice import code_has_fma, code_vector_bits, describe_environment
 from lhkit.model.errors import CrashError, Failure, public, usage_error
 from lhkit.model.measurement import CacheState, Comparison, CoreLimits, Measurement, Verification
 from lhkit.model.sample_statistics import median_interval

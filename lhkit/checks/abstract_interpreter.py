@@ -65,14 +65,7 @@ class Checked:
 
 
 def check_outline(outline: Outline, entry: str | None, *, only_entry: bool = False) -> Checked:
-    """Check the sequences of a schedule.
-
-    Args:
-        outline: The schedule.
-        entry: The sequence that is applied to a payload, None if there is none.
-        only_entry: Check the entry and what it reaches; otherwise the other sequences too, each by itself, with
-            unrelated arguments.
-    """
+    """Check the entry and what it reaches; unless ``only_entry``, the others too, with unrelated arguments."""
     checker = _Interpreter(outline)
     if entry is not None:
         checker.check(entry, is_entry=True)

@@ -92,7 +92,7 @@ def is_loop(kinds: Kinds) -> bool:
 #   part: some of the operand's, and no two results share one
 #   found: all ops of certain kinds at or under the operand's
 #   around: ops around the operand's
-#   near: producers or consumers of the operand's, or those who define its values
+#   near: producers or consumers of the operand's, or the ops that define its values
 #   new: made in place of the operand's
 #   apart: made elsewhere
 Relation = Literal["same", "part", "found", "around", "near", "new", "apart"]
@@ -124,7 +124,6 @@ class OpFacts:
     """Facts about an op.
 
     Attributes:
-        results: Facts about the first results; the last entry holds for the others too.
         nests: True if its results but the first are loops, each directly in the one before it.
         from_end: True if the facts are those of the last results, and the first of them holds for any before.
         keeps: True if other payload ops stay in place and unchanged.

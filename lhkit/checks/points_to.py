@@ -1,6 +1,6 @@
 """Points-to sets for the static checker: may/must alias and nesting between handles when no payload is given.
 
-An *abstract set* stands for a set of payload ops that is not empty. A handle points to a union of abstract
+An *abstract set* is a non-empty set of payload ops. A handle points to a union of abstract
 sets. The facts about ops relate sets: subset of a union, nested in a union, may alias. Consuming sets kills the
 handles that point to their ops or into them: an error if the relations imply it (must), a warning if they allow
 it (may). Sets without a relation are assumed not to alias; otherwise every schedule would be full of warnings.
@@ -44,11 +44,6 @@ class AbstractSet:
     Attributes:
         kinds: Names and interfaces of its ops, None if unknown.
         is_exact: False once an unknown op may have changed the kinds.
-        subset_of: Unions that contain all its ops.
-        subsets: The sets that are subsets of it alone.
-        nestings: What its ops are nested in.
-        may_aliases: Sets that may share ops with it.
-        disjoint: Sets that share no op with it.
         search: The match that found it, or None.
         near: The op that returned it as producers or consumers of other sets, and those sets.
     """

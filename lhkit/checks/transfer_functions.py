@@ -147,7 +147,6 @@ class TransferFunction:
         return frozenset(names) if names else None
 
     def _anything(self, kinds: Kinds) -> AbstractSet:
-        """Return a set for the result of an op without facts."""
         ops = self._store.new(kinds)
         for number, operand in enumerate(self._operands):
             for each in operand:

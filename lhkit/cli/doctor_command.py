@@ -18,10 +18,9 @@ from lhkit.draw.tables import Table, format_bytes, table_text
 from lhkit.kernels.kernel import compile_kernel
 from lhkit.kernels.verification import verify
 from lhkit.lessons.lesson_list import shipped_notebooks
-from lhkit.load.environment import cpu_name, vector_extensions
 from lhkit.load.loader import load_schedule
 from lhkit.load.target_choice import VARIABLE as TARGET_VARIABLE
-from lhkit.load.target_choice import find_target
+from lhkit.load.target_choice import cpu_name, find_target, vector_extensions
 from lhkit.model.bindings_host import NEWEST_TRIED, newer_than_tried
 from lhkit.model.errors import LhkitError
 from lhkit.model.knob import THREADS_KNOB

@@ -9,7 +9,7 @@ from lhkit.compose.followed_file import own_file
 from lhkit.compose.session import Session
 from lhkit.compose.session_history import Version, first_draft, version_of_schedule
 from lhkit.load.loader import HasOperation, as_schedule
-from lhkit.load.resource_sections import MAGIC
+from lhkit.load.resource_data import MAGIC
 from lhkit.load.shipped_files import find_file
 from lhkit.load.trust import Doubt, doubts_of, remember, schedule_doubt
 from lhkit.model.errors import LhkitError

@@ -7,8 +7,7 @@
 - ``layered_ranks``: Layers of a graph: ranks, bends of long arcs, crossing reduction and horizontal
   coordinates.
 - ``viewer``: Views: panes with shared steps and one selection, as JSON for the script and as static HTML.
-- ``knob_control``: Controls of knobs as HTML: a slider for numbers, a menu for anything else.
 - ``figures``: matplotlib figures as SVG, PNG and PDF, reproducible byte by byte.
 - ``tables``: Tables as text, HTML and CSV; units of times and sizes.
-- ``live_view``: Drawings for notebook cells, live widgets where there is a kernel.
+- ``live_view``: Drawings and knob controls for notebook cells; live widgets where there is a kernel.
 """

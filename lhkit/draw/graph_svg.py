@@ -56,11 +56,8 @@ def _node(place: NodePlace) -> str:
 
 def _marks(node: FlowNode) -> dict[str, object]:
     label = f"{node.sign} {node.title}".strip() + (f", {node.quantity}" if node.quantity else "")
-    return marks(step=node.step, handles=node.handles, ops=node.ops, label=label if _stands_for(node) else "")
-
-
-def _stands_for(node: FlowNode) -> bool:
-    return node.step is not None or bool(node.handles or node.ops)
+    is_marked = node.step is not None or bool(node.handles or node.ops)
+    return marks(step=node.step, handles=node.handles, ops=node.ops, label=label if is_marked else "")
 
 
 def _outline(place: NodePlace, *, is_marked: bool = True) -> str:
@@ -149,7 +146,8 @@ def _route(route: Route, edges: Sequence[FlowEdge]) -> str:
     if edge.is_dead:
         inside.append(_strike(route, role))
     if edge.sign and route.arrives:
-        inside.append(_sign(edge, route, role))
+        x, y = end
+        inside.append(element("text", escaped(edge.sign), x=x + 5, y=y - 3, font_size=_MARK_SIZE, fill=role))
     return element("g", *inside, **marks(handles=handles, ops=ops))
 
 
@@ -187,11 +185,6 @@ def _strike(route: Route, role: str) -> str:
     return element("path", d=d, stroke=role, stroke_width=1.4, fill="none")
 
 
-def _sign(edge: FlowEdge, route: Route, role: str) -> str:
-    x, y = route.points[-1]
-    return element("text", escaped(edge.sign), x=x + 5, y=y - 3, font_size=_MARK_SIZE, fill=role)
-
-
 def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:
     edge = edges[place.edge]
     text = escaped(place.text)
@@ -209,7 +202,6 @@ def _label(place: LabelPlace, edges: Sequence[FlowEdge]) -> str:
 
 
 def _legend(entries: Sequence[LegendEntry]) -> tuple[str, float]:
-    """Return the legend as a row, and its width."""
     drawn, x = [], 12.0
     for entry in entries:
         swatch: dict[str, object] = {"x": x, "y": 6.0, "width": 12.0, "height": 12.0, "rx": 2.0}

@@ -32,8 +32,6 @@ class Vertex:
     """A vertex of a layer: a node, a laid-out box, or a port of the enclosing box.
 
     Attributes:
-        width: In pixels.
-        height: What is drawn of it.
         below: Room for the labels of its ports.
         entries: Net → x at which it enters, from the left; other nets are spread over the top.
         exits: Net → x at which it leaves, from the left.
@@ -105,76 +103,67 @@ def _heights(layers: Layers, vertices: Sequence[Vertex]) -> tuple[list[float], l
     return tops, bottoms
 
 
+@dataclass(frozen=True, slots=True)
 class _Router:
     """Routes of arcs: straight down through layers, sideways between them."""
 
-    def __init__(
-        self,
-        layers: Layers,
-        vertices: Sequence[Vertex],
-        arcs: Sequence[Arc],
-        centers: Sequence[float],
-        corners: Sequence[Point],
-        tops: Sequence[float],
-        bottoms: Sequence[float],
-    ) -> None:
-        self._layers, self._vertices, self._arcs = layers, vertices, arcs
-        self._centers, self._corners = centers, corners
-        self._tops, self._bottoms = tops, bottoms
-        self._entries = self._spread_entries()
+    layers: Layers
+    vertices: Sequence[Vertex]
+    arcs: Sequence[Arc]
+    centers: Sequence[float]
+    corners: Sequence[Point]
+    tops: Sequence[float]
+    bottoms: Sequence[float]
 
     def ways(self) -> tuple[tuple[Point, ...], ...]:
-        """Return the route of every arc, from its source to its target."""
-        return tuple([self._way(i) for i in range(len(self._arcs))])
+        return tuple([self._way(i, x) for i, x in enumerate(self._spread_entries())])
 
-    def _way(self, arc: int) -> tuple[Point, ...]:
-        chain = self._layers.chains[arc]
+    def _way(self, arc: int, entry: float) -> tuple[Point, ...]:
+        chain = self.layers.chains[arc]
         upper, lower = chain[0], chain[-1]
-        if self._layers.cut[arc]:
-            x, top = self._entries[arc], self._corners[lower][1]
-            return ((x, self._tops[self._layers.ranks[lower]] - _STUB), (x, top))
+        if self.layers.cut[arc]:
+            return ((entry, self.tops[self.layers.ranks[lower]] - _STUB), (entry, self.corners[lower][1]))
         points: list[Point] = []
-        if upper < len(self._vertices):
-            vertex, (x, y) = self._vertices[upper], self._corners[upper]
-            if self._layers.turned[arc]:
+        if upper < len(self.vertices):
+            vertex, (x, y) = self.vertices[upper], self.corners[upper]
+            if self.layers.turned[arc]:
                 at = x + vertex.width - min(8.0, vertex.width / 2)
             else:
-                at = x + vertex.exits.get(self._arcs[arc].net, vertex.width / 2)
+                at = x + vertex.exits.get(self.arcs[arc].net, vertex.width / 2)
             points.append((at, y + vertex.height))
-            points.append((at, self._bottoms[self._layers.ranks[upper]]))
+            points.append((at, self.bottoms[self.layers.ranks[upper]]))
         else:
-            points.append((self._centers[upper], self._bottoms[self._layers.ranks[upper]]))
+            points.append((self.centers[upper], self.bottoms[self.layers.ranks[upper]]))
         for bend in chain[1:-1]:
-            rank, x = self._layers.ranks[bend], self._centers[bend]
-            points += [(x, self._tops[rank]), (x, self._bottoms[rank])]
-        x = self._entries[arc]
-        points += [(x, self._tops[self._layers.ranks[lower]]), (x, self._corners[lower][1])]
+            rank, x = self.layers.ranks[bend], self.centers[bend]
+            points += [(x, self.tops[rank]), (x, self.bottoms[rank])]
+        points += [(entry, self.tops[self.layers.ranks[lower]]), (entry, self.corners[lower][1])]
         way = _without_needless(points)
-        return way[::-1] if self._layers.turned[arc] else way
+        return way[::-1] if self.layers.turned[arc] else way
 
     def _spread_entries(self) -> list[float]:
         """Return the x at which each arc enters its target: the port of its net, or spread over the top."""
-        found = [0.0] * len(self._arcs)
+        found = [0.0] * len(self.arcs)
         free: dict[int, list[tuple[float, int]]] = defaultdict(list)
-        for i, chain in enumerate(self._layers.chains):
-            lower, arc = chain[-1], self._arcs[i]
-            vertex = self._vertices[lower]
-            if arc.enters and arc.net in vertex.entries and not self._layers.turned[i]:
-                found[i] = self._corners[lower][0] + vertex.entries[arc.net]
+        for i, chain in enumerate(self.layers.chains):
+            lower, arc = chain[-1], self.arcs[i]
+            vertex = self.vertices[lower]
+            if arc.enters and arc.net in vertex.entries and not self.layers.turned[i]:
+                found[i] = self.corners[lower][0] + vertex.entries[arc.net]
             else:
                 free[lower].append((self._exit(i, chain[-2]), i))
         for lower, arriving in free.items():
-            vertex, (x, _) = self._vertices[lower], self._corners[lower]
+            vertex, (x, _) = self.vertices[lower], self.corners[lower]
             offsets = _beside(sorted(vertex.entries.values()), len(arriving), vertex.width)
             for offset, (_, i) in zip(offsets, sorted(arriving), strict=True):
                 found[i] = x + offset
         return found
 
     def _exit(self, arc: int, upper: int) -> float:
-        if upper >= len(self._vertices):
-            return self._centers[upper]
-        vertex = self._vertices[upper]
-        return self._corners[upper][0] + vertex.exits.get(self._arcs[arc].net, vertex.width / 2)
+        if upper >= len(self.vertices):
+            return self.centers[upper]
+        vertex = self.vertices[upper]
+        return self.corners[upper][0] + vertex.exits.get(self.arcs[arc].net, vertex.width / 2)
 
 
 def spread(count: int, width: float) -> list[float]:
@@ -245,8 +234,6 @@ class Route:
     """A segment of the route of edges, usually from top to bottom.
 
     Attributes:
-        points: Its corners.
-        edges: Indices in the graph of the edges that share it.
         arrives: Whether the edges end here; else they continue behind the port of a box.
     """
 

@@ -21,10 +21,7 @@ class Layers:
 
     Attributes:
         ranks: The layer of each vertex; vertices from the given count on are bends.
-        order: The vertices of each layer from left to right.
-        arcs: The arcs between neighbouring layers.
         chains: For each given arc its vertices from top to bottom, below the bends shared with its net.
-        turned: For each given arc, whether it is reversed (goes up).
         cut: For each given arc, whether it is cut; it has no bends.
     """
 
@@ -90,12 +87,12 @@ def _ranks(count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: 
     ranks = [start] * count
     for v in first:
         ranks[v] = 0
-    in_turn = _in_turn(before, after)
-    for v in in_turn:
+    ordered = _topological_order(before, after)
+    for v in ordered:
         for w in after[v]:
             ranks[w] = max(ranks[w], ranks[v] + 1)
     # Sources of more arcs than they receive move down to their targets.
-    for v in reversed(in_turn):
+    for v in reversed(ordered):
         if after[v] and len(before[v]) < len(after[v]) and v not in first:
             ranks[v] = min(ranks[w] for w in after[v]) - 1
     alone = [v for v in range(count) if not after[v] and not before[v] and v not in first and v not in last]
@@ -110,8 +107,7 @@ def _ranks(count: int, arcs: Sequence[tuple[int, int]], first: list[int], last: 
     return ranks
 
 
-def _in_turn(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> list[int]:
-    """Return the vertices in topological order."""
+def _topological_order(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> list[int]:
     waiting = [len(b) for b in before]
     ready = [v for v, n in enumerate(waiting) if n == 0]
     for v in ready:  # grows
@@ -192,7 +188,6 @@ def _parts(count: int, arcs: Sequence[tuple[int, int]]) -> list[list[int]]:
 
 
 def _places(part: list[int], ranks: Sequence[int], arcs: Sequence[tuple[int, int]]) -> dict[int, float]:
-    """Return the vertices of a connected component by layer, from left to right."""
     if len(part) < 3:
         return {}
     from fast_sugiyama import from_edges

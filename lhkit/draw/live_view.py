@@ -1,9 +1,10 @@
-"""Drawings for notebook cells, live widgets where there is a kernel."""
+"""Drawings and knob controls for notebook cells; live widgets where there is a kernel."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import weakref
 from collections.abc import Callable, Mapping
@@ -15,16 +16,15 @@ import anywidget
 import traitlets
 
 from lhkit.draw.figures import figure_pdf, figure_png, figure_svg
-from lhkit.draw.svg import drawing_id, svg_png
+from lhkit.draw.svg import drawing_id, element, escaped, svg_png
 from lhkit.draw.viewer import Pane, View, script, view_content, view_html, view_id, view_style
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_file
-from lhkit.model.knob import KnobValue
+from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
 
 # Environment variable; 0 turns widgets off, for notebooks that are only executed.
 LIVE = "LHKIT_LIVE"
@@ -158,10 +158,7 @@ class ViewWidget(anywidget.AnyWidget):
     ``lhkit.show`` needs no more than its own output: the widget takes that over where it finds it.
 
     Attributes:
-        content: The view as the script reads it.
         view_id: Pictures with this id become this view.
-        selection: What is selected, as `Selection.value`.
-        step: The step that is shown.
         shared: What all views of the trace have selected.
     """
 
@@ -224,8 +221,6 @@ class KnobView(ViewWidget):
     """A view with controls for knobs.
 
     Attributes:
-        controls: HTML of the controls, from `lhkit.draw.knob_control`.
-        knobs: The value of every knob; setting it, or moving a slider, redraws the view.
         said: Why the view does not show these values; empty if it does.
     """
 
@@ -265,3 +260,26 @@ def figure_drawing(name: str, title: str, figure: Figure, text: str) -> Drawing:
     svg = figure_svg(figure)
     view = View(drawing_id(name, svg), (Pane(name, title, svg, picture=svg),))
     return Drawing(view, text, lambda: svg, png=lambda: figure_png(figure), pdf=lambda: figure_pdf(figure))
+
+
+def knob_attributes(knob: Knob) -> dict[str, object]:
+    """Return the attributes of every input of a knob, by which the scripts find it."""
+    return {"data_knob": knob.name, "aria_label": f"knob {knob.name}", "title": knob.allowed()}
+
+
+def knob_control(knob: Knob, value: KnobValue | None, *, class_: str = "lh-knob") -> str:
+    """Return a control at a value, or at the first option; its input holds an index of the options."""
+    options = list(knob.options)
+    at = options.index(value) if value in options else 0
+    values, attributes = json.dumps(options), knob_attributes(knob)
+    name = element("span", escaped(knob.name), class_=f"{class_}-name")
+    if all(isinstance(o, int | float) and not isinstance(o, bool) for o in options):
+        span = {"type": "range", "min": 0, "max": len(options) - 1, "step": 1, "value": at}
+        slider = element("input", **span, data_values=values, aria_valuetext=value, **attributes)
+        said = element("output", "" if value is None else escaped(str(value)))
+        return element("label", name, slider, said, class_=class_)
+    chosen = [
+        element("option", escaped(str(option)), value=i, selected="selected" if i == at else None)
+        for i, option in enumerate(options)
+    ]
+    return element("label", name, element("select", *chosen, data_values=values, **attributes), class_=class_)

@@ -7,19 +7,16 @@ share. `view_html` is the static picture without it.
 from __future__ import annotations
 
 import base64
-import functools
 import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from lhkit.draw.svg import drawing_id, element, escaped, html_document
 from lhkit.draw.tables import Table, table_html
-from lhkit.draw.theme import ir_style, theme_style
+from lhkit.draw.theme import ir_style, static_text, theme_style
 
-_PACKAGE = Path(__file__).parents[1]
 # Shorter texts are not compressed.
 _PACK_FROM = 2000
 
@@ -38,12 +35,7 @@ class Pane:
     """One drawing of a view.
 
     Attributes:
-        name: What it is called in the page.
-        title: Its heading; empty for none.
-        html: Its fragment, where it has no frames.
-        frames: Fragments to go through, in ascending order of ``at``.
-        axis: What frames go by: ``step``, which all panes share, or something of its own, as ``iteration``.
-        folded: Whether it is closed until it is asked for.
+        axis: Axis of the frames: ``step``, which all panes share, or its own, such as ``iteration``.
         picture: An SVG without a style sheet, for readers that strip styles and inline SVG (a notebook that is
             not trusted); empty where the fragment is text.
     """
@@ -71,11 +63,6 @@ class View:
     """Drawings that share steps and a selection.
 
     Attributes:
-        key: What views of the same trace have in common; a selection travels between them.
-        panes: The drawings.
-        steps: Positions of the slider, in order; none for a picture without steps.
-        start: The step that is shown first.
-        names: Names of handles by id, for people.
         ends: At which position each step ended, as a step may contain others, by step.
         held: What handles point to, by handle: (position, ids of payload ops) wherever that changed.
     """
@@ -87,12 +74,6 @@ class View:
     names: tuple[tuple[str, str], ...] = ()
     ends: tuple[tuple[int, int], ...] = ()
     held: tuple[tuple[str, tuple[tuple[int, str], ...]], ...] = ()
-
-
-@functools.cache
-def static_text(name: str, room: str = "draw") -> str:
-    """Return a script or style sheet of a room."""
-    return (_PACKAGE / room / "static" / name).read_text(encoding="utf-8")
 
 
 def script(*names: str, room: str = "draw") -> str:
@@ -128,13 +109,7 @@ def _pane_content(pane: Pane) -> dict[str, Any]:
 
 
 def packed(text: str, *, least: int = _PACK_FROM, level: int = 9) -> str | Mapping[str, str]:
-    """Return a text as the script unpacks it: itself, or zlib in base64 if it is long.
-
-    Args:
-        text: The text.
-        least: Characters from which it is compressed.
-        level: zlib level.
-    """
+    """Return a text as the script unpacks it: itself, or zlib in base64 if it is long."""
     if len(text) < least:
         return text
     return {"z": base64.b64encode(zlib.compress(text.encode(), level)).decode()}
@@ -150,10 +125,6 @@ def view_html(view: View, *, id_: str | None = None) -> str:
     """Return a view as HTML that needs no script: each pane at the step that is shown first.
 
     It reads well where styles and inline SVG are stripped too, as notebooks do that are not trusted.
-
-    Args:
-        view: The view.
-        id_: What a live model knows it by; default what equal views have in common.
     """
     panes = "".join(_pane_html(pane, view.start) for pane in view.panes)
     style = element("style", view_style())
@@ -195,14 +166,7 @@ body { max-width: 110rem; } h1 { margin-bottom: .2em; overflow-wrap: anywhere; }
 
 
 def page_html(view: View, *, title: str, summary: str, facts: Sequence[tuple[str, str]]) -> str:
-    """Return a view as a page.
-
-    Args:
-        view: What it shows.
-        title: Its heading.
-        summary: A sentence under it.
-        facts: How it was made, as (name, value).
-    """
+    """Return a view as a page."""
     # A script element ends at "</script", whatever it holds; JSON may write "<" in another way.
     data = json.dumps({"content": view_content(view)}, separators=(",", ":")).replace("<", "\\u003c")
     made = element("div", table_html(Table(("", ""), tuple(facts))), class_="facts")

@@ -12,14 +12,14 @@
 Which ones are solved is remembered in the user's state folder: `progress` has the table.
 
 - ``exercise``: Exercises for the reader: statement, hints, verdicts, and the record of solved ones.
-- ``attempt``: An answer to an exercise with its derived values: schedule, trace, kernel, numbers.
+- ``attempt``: An attempt at an exercise: what a reader handed in, traced and compiled when asked for, and its
+  verdict.
 - ``task``: Exercise files: statement, stub, hints, solution, checks, and planted wrong answers.
-- ``verdict``: Verdicts on answers: findings, the next step, and a picture of the effect of the answer.
 - ``answer_checks``: The tests of answers: one function per test name, each returning a finding.
 """
 
+from lhkit.exercises.attempt import Finding, Note, Verdict
 from lhkit.exercises.exercise import Exercise, load, progress
 from lhkit.exercises.task import names
-from lhkit.exercises.verdict import Finding, Note, Verdict
 
 __all__ = ["Exercise", "Finding", "Note", "Verdict", "load", "names", "progress"]

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from lhkit.exercises.attempt import CHOICES, TRUTHS, Attempt, allowed_points
+from lhkit.exercises.attempt import CHOICES, TRUTHS, Attempt, Finding, allowed_points
 from lhkit.exercises.task import Check, Test
-from lhkit.exercises.verdict import Finding
 from lhkit.kernels.verification import compare_results
 from lhkit.load.old_spellings import with_named_ops
 from lhkit.load.target_choice import code_has_fma
@@ -67,7 +66,6 @@ def _lies_right(printed: PrintedIr, op: PrintedOp, check: Check) -> bool:
 
 
 def _around(printed: PrintedIr, op: PrintedOp) -> set[str]:
-    """Return the names of the enclosing ops."""
     names, at = set(), op.parent
     while at >= 0:
         names.add(printed.ops[at].name)

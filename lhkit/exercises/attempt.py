@@ -1,10 +1,12 @@
-"""An answer to an exercise with its derived values: schedule, trace, kernel, numbers."""
+"""An attempt at an exercise: what a reader handed in, traced and compiled when asked for, and its verdict."""
 
 from __future__ import annotations
 
 import functools
+import html
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
@@ -12,6 +14,8 @@ from numpy.typing import NDArray
 
 from lhkit.bench.side_by_side import fastest_ns
 from lhkit.compose.builder.schedule_builder import ScheduleBuilder
+from lhkit.draw.live_view import Drawing
+from lhkit.draw.svg import escaped
 from lhkit.exercises.task import Task
 from lhkit.kernels.kernel import Kernel, compile_kernel
 from lhkit.kernels.verification import as_tuple, verify
@@ -21,15 +25,17 @@ from lhkit.model.errors import LhkitError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.measurement import Verification
 from lhkit.model.payload import Payload
+from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
-from lhkit.model.trace_record import Cause, Trace
+from lhkit.model.showable import Showable
+from lhkit.model.trace_record import Cause, HandleChange, Trace
+from lhkit.show import diff, timeline
 from lhkit.sweeps.space import space_of
 from lhkit.traces.record.handle_history import deaths, display_names, states_at_end
 from lhkit.traces.record.trace_run import trace_schedule
 
 if TYPE_CHECKING:
     from lhkit.exercises.task import AnswerKind, Source
-
 
 Arrays = tuple[NDArray[Any], ...]
 
@@ -43,12 +49,7 @@ _TAKEN: Mapping[AnswerKind, tuple[str, tuple[type, ...]]] = {
 
 
 class Problem:
-    """The task that answers are checked against: an exercise without its hints and verdicts.
-
-    Attributes:
-        name: The name for `lhkit.exercises.load`.
-        task: The content of its file.
-    """
+    """The task that answers are checked against: an exercise without its hints and verdicts."""
 
     def __init__(self, name: str, task: Task) -> None:
         self.name, self.task = name, task
@@ -60,11 +61,7 @@ class Problem:
 
     @functools.cached_property
     def schedule(self) -> Schedule:
-        """The schedule of the exercise.
-
-        Raises:
-            UsageError: The schedule is the answer.
-        """
+        """The schedule of the exercise."""
         if self.task.schedule is None:
             raise usage_error(f"{self.name} comes without a schedule", "Writing one is the exercise.")
         return self.task.schedule.schedule()
@@ -76,11 +73,7 @@ class Problem:
 
 
 class Attempt:
-    """An answer; derived values are computed on demand and cached.
-
-    Raises:
-        UsageError: The answer is of another kind than the exercise takes.
-    """
+    """An answer; derived values are computed on demand and cached."""
 
     def __init__(self, exercise: Problem, answer: Any) -> None:
         self.exercise, self.answer = exercise, answer
@@ -180,28 +173,27 @@ Truth = Mapping[str, str]
 _WORDS = {"live": "live", "empty": "empty", "invalid": "dead"}
 
 
+def _by_handle(exercise: Problem, word: Callable[[str, HandleChange], str]) -> Truth:
+    """Map the name of each handle that a step defines, so not the root, to a word on its final state."""
+    trace, names = exercise.trace, display_names(exercise.trace)
+    states = states_at_end(trace).items()
+    return {names[h]: word(h, change) for h, change in states if trace.handle(h).defined_by >= 0}
+
+
 def state_of_handles(exercise: Problem) -> Truth:
-    """Return handle → final state (live, empty or dead), without the root."""
-    names = display_names(exercise.trace)
-    states = states_at_end(exercise.trace)
-    return {names[h]: _WORDS[change.state] for h, change in states.items() if _is_written(exercise, h)}
+    """Return handle → final state (live, empty or dead)."""
+    return _by_handle(exercise, lambda _, change: _WORDS[change.state])
 
 
 def cause_of_deaths(exercise: Problem) -> Truth:
-    """Return handle → cause of its invalidation or ``live``, without the root."""
-    names, died = display_names(exercise.trace), deaths(exercise.trace)
-    return {
-        names[h]: died[h].invalidation.cause if h in died else "live"
-        for h in states_at_end(exercise.trace)
-        if _is_written(exercise, h)
-    }
+    """Return handle → cause of its invalidation or ``live``."""
+    died = deaths(exercise.trace)
+    return _by_handle(exercise, lambda h, _: died[h].invalidation.cause if h in died else "live")
 
 
 def payload_counts(exercise: Problem) -> Truth:
-    """Return handle → number of payload ops at the end, without the root."""
-    names = display_names(exercise.trace)
-    states = states_at_end(exercise.trace)
-    return {names[h]: str(len(c.payload)) for h, c in states.items() if _is_written(exercise, h)}
+    """Return handle → number of payload ops at the end."""
+    return _by_handle(exercise, lambda _, change: str(len(change.payload)))
 
 
 def names_of_weights(exercise: Problem) -> Truth:
@@ -215,10 +207,6 @@ def allowed_points(schedule: Schedule, rule: str) -> list[dict[str, KnobValue]]:
     return [dict(point) for point in space_of(schedule, constraints=[rule]).points()]
 
 
-def _is_written(exercise: Problem, handle: str) -> bool:
-    return exercise.trace.handle(handle).defined_by >= 0
-
-
 # The words among which a guess chooses.
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "states": tuple(_WORDS.values()),
@@ -230,3 +218,160 @@ TRUTHS: Mapping[str, Callable[[Problem], Truth]] = {
     "counts": payload_counts,
     "weights": names_of_weights,
 }
+
+
+Bundle = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one check.
+
+    Attributes:
+        seen: The observation; may have several lines.
+    """
+
+    says: str
+    is_right: bool
+    seen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Showable):
+    """The verdict on an answer, shown with a picture of its effect.
+
+    Attributes:
+        exercise: Name of the exercise.
+        findings: The outcomes of all checks.
+        next_step: The next step, in a sentence.
+        picture: Makes the MIME bundle of the picture; None if there is nothing to draw.
+    """
+
+    exercise: str
+    findings: tuple[Finding, ...]
+    next_step: str
+    picture: Callable[[], Bundle] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether everything is right."""
+        return all(finding.is_right for finding in self.findings)
+
+    def describe(self) -> str:
+        """Return the verdict as text: one line per finding with its observation, and the next step."""
+        right = sum(finding.is_right for finding in self.findings)
+        title = "solved" if self.is_solved else f"{right} of {len(self.findings)}"
+        lines = [f"{self.exercise}: {title}"]
+        for finding in self.findings:
+            lines.append(f"  {'right  ' if finding.is_right else 'not yet'}  {finding.says}")
+            lines += [f"             {line}".rstrip() for line in finding.seen.splitlines()]
+        return "\n".join([*lines, self.next_step])
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        picture = self.picture() if self.picture is not None else {"text/html": "", "text/plain": ""}
+        rows = "".join(map(_row, self.findings))
+        title = f"<b>{escaped(self.exercise)}: {'solved' if self.is_solved else 'not yet'}</b>"
+        table = f'<table style="text-align:left">{rows}</table>'
+        shown = f"<p>{title}</p>{table}<p>{escaped(self.next_step)}</p>"
+        return {
+            "text/html": f'<div class="lhkit-verdict">{shown}</div>{picture["text/html"]}',
+            "text/plain": "\n\n".join(filter(None, (self.describe(), picture["text/plain"]))),
+        }
+
+    def __str__(self) -> str:
+        return printable(self.describe())
+
+
+@dataclass(frozen=True, slots=True)
+class Note(Showable):
+    """A Markdown text of an exercise: statement, hint or solution."""
+
+    markdown: str
+
+    def _mime_bundle(self) -> dict[str, Any]:
+        return {"text/markdown": self.markdown, "text/plain": self.markdown}
+
+    def __str__(self) -> str:
+        return self.markdown
+
+
+_MOST_SHOWN = 6
+_GREEN, _RED = "var(--jp-success-color0, #087a56)", "var(--jp-warn-color0, #b04a00)"
+
+
+def _row(finding: Finding) -> str:
+    mark, color = ("✓ right", _GREEN) if finding.is_right else ("✗ not yet", _RED)
+    seen = f'<pre style="margin:0;white-space:pre-wrap">{escaped(finding.seen)}</pre>' if finding.seen else ""
+    cells = (
+        f'<td style="color:{color};white-space:nowrap"><b>{mark}</b></td>',
+        f"<td>{escaped(finding.says)}{seen}</td>",
+    )
+    left = 'style="text-align:left;vertical-align:top"'
+    return f"<tr>{''.join(cell.replace('<td>', f'<td {left}>') for cell in cells)}</tr>"
+
+
+def picture_of(attempt: Attempt, findings: Sequence[Finding]) -> Callable[[], Bundle] | None:
+    """Return the renderer of an attempt's picture; None if there is nothing to draw.
+
+    A schedule: the handle timeline if it failed, else the payload diff. A correct guess: the timeline. Numbers:
+    expected beside actual ones. Constraints: the grid of variants.
+    """
+    kind = attempt.exercise.task.answer
+    if kind == "schedule":
+        return None if attempt.unloaded is not None else lambda: _static(_of_trace(attempt.trace))
+    if kind == "guess":
+        if attempt.exercise.task.schedule is None or not all(f.is_right for f in findings):
+            return None
+        return lambda: _static(timeline(attempt.trace))
+    if kind == "constraints":
+        return (lambda: _grid(attempt)) if "kept" in vars(attempt) else None
+    # The answer gave numbers if a check asked for them and met no error.
+    return (lambda: _numbers(attempt)) if "given" in vars(attempt) else None
+
+
+def _of_trace(trace: Trace) -> Drawing:
+    if trace.outcome.status != "ok" or not trace.step_records:
+        return timeline(trace)
+    return diff(trace, trace.snapshots[-1].step, against=-1)
+
+
+def _static(drawing: Drawing) -> Bundle:
+    from lhkit.draw.viewer import view_html
+
+    return {"text/html": view_html(drawing.view), "text/plain": drawing.text}
+
+
+def _numbers(attempt: Attempt) -> Bundle:
+    expected, given = _corner(attempt.expected[0]), _corner(attempt.given[0])
+    text = f"asked for:\n{expected}\nyours:\n{given}"
+    return {"text/html": f"<pre>{html.escape(text)}</pre>", "text/plain": text}
+
+
+def _corner(array: NDArray[Any]) -> str:
+    corner = array[tuple(slice(_MOST_SHOWN) for _ in array.shape)]
+    whole = "" if corner.shape == array.shape else f"  (a corner of {array.shape})"
+    return np.array2string(corner, precision=2, suppress_small=True, max_line_width=96) + whole
+
+
+def _grid(attempt: Attempt) -> Bundle:
+    """Return a grid of the first two knobs: variants that are allowed and that should be."""
+    schedule = attempt.exercise.schedule
+    rows, columns = schedule.knobs[:2]
+    rule = attempt.exercise.task.checks[0].pattern or ""
+    allowed = allowed_points(schedule, rule)
+    kept = attempt.kept
+    head = [f"{rows.name} \\ {columns.name}", *map(str, columns.options or ())]
+    table = [head]
+    for row in rows.options or ():
+        points = [{rows.name: row, columns.name: column} for column in columns.options or ()]
+        table.append([str(row), *(_mark(p in kept, p in allowed) for p in points)])
+    width = max(len(cell) for line in table for cell in line)
+    text = "\n".join("  ".join(cell.rjust(width) for cell in line) for line in table)
+    text += "\nyes: let through; too many: should not be; missing: should be; ·: rightly left out"
+    return {"text/html": f"<pre>{html.escape(text)}</pre>", "text/plain": text}
+
+
+def _mark(is_kept: bool, is_allowed: bool) -> str:
+    if is_kept:
+        return "yes" if is_allowed else "too many"
+    return "missing" if is_allowed else "·"

@@ -7,23 +7,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lhkit.draw.svg import escaped
 from lhkit.exercises.answer_checks import look_at
-from lhkit.exercises.attempt import Attempt, Problem
+from lhkit.exercises.attempt import Attempt, Note, Problem, Verdict, picture_of
 from lhkit.exercises.task import names, read_task
-from lhkit.exercises.verdict import Note, Verdict, picture_of
-from lhkit.lessons.lesson_list import solved_exercises
+from lhkit.lessons.lesson_list import SOLVED_SCHEMA, solved_exercises
 from lhkit.model.file_io import write_whole
 from lhkit.model.showable import Showable
 from lhkit.worker.user_folders import state_folder
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from lhkit.exercises.verdict import Bundle, Finding
-
-
-SCHEMA = "lhkit.exercises/1"
 
 
 def progress_file() -> Path:
@@ -36,7 +29,7 @@ def remember(name: str) -> str:
     days = dict(solved_exercises())
     days.setdefault(name, datetime.date.today().isoformat())
     try:
-        write_whole(progress_file(), json.dumps({"schema": SCHEMA, "solved": days}, indent=1))
+        write_whole(progress_file(), json.dumps({"schema": SOLVED_SCHEMA, "solved": days}, indent=1))
     except OSError as error:
         return f"Solved; that could not be remembered in {error.filename}: {error.strerror or error}."
     known = names()
@@ -111,7 +104,6 @@ class Exercise(Problem, Showable):
         return Verdict(self.name, findings, next_step, picture_of(attempt, findings))
 
     def _offer(self) -> str:
-        """Return a sentence about the next hint."""
         left = len(self.task.hints) - self._opened
         if left == 0:
             return f"No hints are left: `{self.name}.solution()` shows one way to do it."
@@ -121,7 +113,7 @@ class Exercise(Problem, Showable):
         return str(self.statement)
 
     def _mime_bundle(self) -> dict[str, Any]:
-        return exercise_bundle(self)
+        return self.statement._mime_bundle()
 
 
 def load(name: str) -> Exercise:
@@ -134,40 +126,3 @@ def load(name: str) -> Exercise:
         UsageError: There is none of that name; the message has the nearest.
     """
     return Exercise(name, read_task(name))
-
-
-_GREEN, _RED = "var(--jp-success-color0, #087a56)", "var(--jp-warn-color0, #b04a00)"
-
-
-def exercise_bundle(exercise: Exercise) -> Bundle:
-    """Return the statement of an exercise as a MIME bundle."""
-    return note_bundle(exercise.statement)
-
-
-def note_bundle(note: Note) -> Bundle:
-    """Return a text as a MIME bundle with Markdown."""
-    return {"text/markdown": note.markdown, "text/plain": note.markdown}
-
-
-def verdict_bundle(verdict: Verdict) -> Bundle:
-    """Return a verdict as a MIME bundle: findings, next step and picture."""
-    picture = verdict.picture() if verdict.picture is not None else {"text/html": "", "text/plain": ""}
-    rows = "".join(map(_row, verdict.findings))
-    title = f"<b>{escaped(verdict.exercise)}: {'solved' if verdict.is_solved else 'not yet'}</b>"
-    table = f'<table style="text-align:left">{rows}</table>'
-    shown = f"<p>{title}</p>{table}<p>{escaped(verdict.next_step)}</p>"
-    return {
-        "text/html": f'<div class="lhkit-verdict">{shown}</div>{picture["text/html"]}',
-        "text/plain": "\n\n".join(filter(None, (verdict.describe(), picture["text/plain"]))),
-    }
-
-
-def _row(finding: Finding) -> str:
-    mark, color = ("✓ right", _GREEN) if finding.is_right else ("✗ not yet", _RED)
-    seen = f'<pre style="margin:0;white-space:pre-wrap">{escaped(finding.seen)}</pre>' if finding.seen else ""
-    cells = (
-        f'<td style="color:{color};white-space:nowrap"><b>{mark}</b></td>',
-        f"<td>{escaped(finding.says)}{seen}</td>",
-    )
-    left = 'style="text-align:left;vertical-align:top"'
-    return f"<tr>{''.join(cell.replace('<td>', f'<td {left}>') for cell in cells)}</tr>"

@@ -71,20 +71,13 @@ class Check:
     """A requirement on an answer.
 
     Attributes:
-        says: Its name in the verdict.
-        test: The test; `lhkit.exercises.answer_checks` has a function for each.
         op: Payload ops of this name are counted (``ops``), or what a handle points to (``handle``), or what is
             counted in the hottest loop (``hot-loop``); for ``text``, its lines are shown if none is right.
-        inside: Only those inside of an op of this name.
-        outside: Only those not inside of an op of this name.
         pattern: A regular expression; its places in the payload, or in the schedule (``written``), are counted.
-        handle: Name of a handle, with ``%``.
         least: How many there have to be at least; for ``faster`` the ratio, far below the solution's.
         most: How many there may be at most; bytes for ``memory``.
-        stack: Bytes that may be on the stack.
         than: The schedule to be faster than; without one, the unscheduled payload.
         truth: The truth for a guess; `lhkit.exercises.attempt` has a function for each.
-        advice: Advice if it fails.
     """
 
     says: str
@@ -112,9 +105,6 @@ class Wrong:
     """A planted wrong answer.
 
     Attributes:
-        name: The mistake.
-        changes: Edits of the stub.
-        fails: All checks that fail, as the verdict names them.
         seen: A part of the verdict.
     """
 
@@ -129,14 +119,7 @@ class Task:
     """The content of an exercise file.
 
     Attributes:
-        notebook: Its notebook, without suffix.
-        statement: The task, in Markdown.
-        answer: The kind of argument of `Exercise.check`.
-        stub: The cell to begin with.
         teaches: A part of the verdict on the unchanged stub.
-        hints: From vague to specific.
-        solution: Edits of the stub that solve it.
-        wrong: Planted wrong answers.
         schedule: The given schedule, or None if it is the answer.
     """
 

@@ -7,6 +7,4 @@
   unscheduled payload.
 - ``hot_loops``: Hot loops of a kernel from its machine code: per-iteration counts and the likely bound.
 - ``code_listing``: Listings of the hot loops, instruction by instruction, with the IR of each.
-- ``instruction_sets``: Instruction tables: the operation of each mnemonic, for x86 (SSE to AVX-512, AMX) and
-  AArch64 (NEON).
 """

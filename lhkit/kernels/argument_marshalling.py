@@ -144,7 +144,7 @@ def kernel_spec(
     microkernels: tuple[Microkernel, ...] = (),
     target: str = "",
 ) -> KernelSpec:
-    """Return all that decides a kernel, as requests have it."""
+    """Return the key of a compiled kernel, as requests carry it."""
     application = None if schedule is None else application_of(schedule)
     resources = resource_places(payload, worker.files)
     source = payload_source(payload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,8 +11,7 @@ from typing import Any, Literal
 from lhkit.draw.svg import drawing_id, element, escaped
 from lhkit.draw.tables import Table, table_html, table_text
 from lhkit.draw.theme import mlir_html
-from lhkit.kernels.hot_loops import is_spill, loops_with_bodies
-from lhkit.kernels.instruction_sets import operation_of, stack_registers
+from lhkit.kernels.hot_loops import is_spill, loops_with_bodies, operation_of, stack_registers
 from lhkit.model.instructions import Architecture, HotLoop, HotLoops, Instruction, MachineCode
 
 Sort = Literal[
@@ -24,11 +24,7 @@ class ListedInstruction:
     """An instruction of a hot loop.
 
     Attributes:
-        instruction: The instruction.
         sort: What it does first of all.
-        is_scalar: True if it computes on a single element.
-        vector_bits: Width of the vectors it works on, 0 if none.
-        accesses_memory: True for one that computes with an operand in memory.
         line: Line of the IR that it comes from, from 1, or None.
     """
 
@@ -64,9 +60,6 @@ class CodeListing:
     """The innermost loops of a kernel, the heaviest first, beside the IR that they come from.
 
     Attributes:
-        architecture: Whose instructions they are.
-        function: The function in the machine code.
-        loops: The loops; a function without loops is one.
         ir: The bufferized IR; empty where no line of it is known.
     """
 
@@ -248,12 +241,12 @@ def _ir(listing: CodeListing, listed: ListedLoop) -> Iterable[str]:
     if not lines[-1]:
         lines.pop()
     shown = {n + d for n in used for d in range(-_LINES_AROUND, _LINES_AROUND + 1)}
-    for run in _runs(range(1, len(lines) + 1), shown):
+    for is_shown, run in itertools.groupby(range(1, len(lines) + 1), shown.__contains__):
         made = [_ir_line(n, lines[n - 1], used.get(n, 0)) for n in run]
-        if run[0] in shown or len(run) < 3:
+        if is_shown or len(made) < 3:
             yield from made
         else:
-            yield f"<details><summary><span>⋯ {len(run)} other lines</span></summary>{''.join(made)}</details>"
+            yield f"<details><summary><span>⋯ {len(made)} other lines</span></summary>{''.join(made)}</details>"
 
 
 def _ir_line(number: int, text: str, count: int) -> str:
@@ -261,17 +254,6 @@ def _ir_line(number: int, text: str, count: int) -> str:
         return f'<pre class="l z" data-n={number}>{mlir_html(text)}</pre>'
     many = "instruction" if count == 1 else "instructions"
     return f'<pre class="l" data-n={number} data-ir="{number}" title="{count} {many}">{mlir_html(text)}</pre>'
-
-
-def _runs(numbers: Iterable[int], shown: set[int]) -> Iterable[list[int]]:
-    run: list[int] = []
-    for number in numbers:
-        if run and (number in shown) != (run[-1] in shown):
-            yield run
-            run = []
-        run.append(number)
-    if run:
-        yield run
 
 
 def _lighting(name: str, lines: Sequence[int]) -> str:

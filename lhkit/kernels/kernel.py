@@ -65,8 +65,7 @@ def traced_error(
 ) -> LhkitError:
     """Return the error of a schedule that did not apply with the reason that a trace of it finds.
 
-    An error of another stage, and one that the trace does not repeat, is returned as it is. So is one of time
-    or memory: the trace would take as much again.
+    Errors that the trace does not repeat stay, and those of time or memory: it would take as much again.
     """
     failure = error.failure
     if failure.stage != _STAGE or failure.kind in ("timeout", "memory", "cancelled"):
@@ -396,11 +395,9 @@ def scheduled_footprint(
     function: str | None = None,
     worker: Worker | None = None,
 ) -> Footprint:
-    """Return the memory of a payload as its schedule leaves it, which has to have buffers by then.
+    """Return the estimated memory of a payload that its schedule bufferizes; nothing is compiled or run.
 
-    Nothing is compiled and nothing runs: this is for schedules that bufferize, and for what their steps do to
-    buffers. Buffers that nothing frees yet live to the end. What depends on the extents of arguments is
-    bounded.
+    Buffers that nothing frees yet live to the end. What depends on the extents of arguments is bounded.
     """
     if schedule is not None and knobs:
         schedule = schedule.with_knobs(knobs)

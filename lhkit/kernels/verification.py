@@ -15,7 +15,6 @@ from lhkit.load.random_inputs import default_arguments
 from lhkit.model.errors import public, usage_error
 from lhkit.model.measurement import Verification, Work
 from lhkit.model.payload import Payload
-from lhkit.model.signature import Function
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.kernel_requests import RunReference
 from lhkit.worker.requests import CountWork
@@ -52,13 +51,6 @@ def compare_results(
     Integers and truth values have to be equal. Floats may differ by ``8 eps sqrt(n)`` of the expected value, n
     the reduction length, or of the median magnitude of the expected values where the value is smaller than
     that (sums that cancel). NaN equals NaN, and an infinity equals one of the same sign.
-
-    Args:
-        results: What a kernel returned.
-        expected: What the reference returned, in the same order.
-        reduction_length: How many terms are summed for one element, at most.
-        against: What the reference is.
-        names: What to call each result in words; default ``result 0``, ….
     """
     if len(results) != len(expected):
         return _mismatch(f"{len(results)} results, {len(expected)} expected", against)
@@ -147,31 +139,13 @@ def payload_work(
     shapes: Sequence[Sequence[int]] | None = None,
     worker: Worker | None = None,
 ) -> Work:
-    """Return what one call of a payload's function has to do, as its ops say before they are scheduled.
-
-    Args:
-        payload: The payload.
-        function: Which of its functions; needed where it has several.
-        shapes: The shape of each argument, ``()`` for a scalar; needed where they are dynamic.
-        worker: Another worker than the session's.
-    """
+    """Return what one call of a payload's function has to do, as its ops say before they are scheduled."""
     signature = payload.function(function)
-    if shapes is not None:
-        _check_shapes(signature, shapes)
+    if shapes is not None and (misfit := signature.misfit(shapes)):
+        raise usage_error(misfit)
     given = None if shapes is None else tuple(tuple(int(n) for n in shape) for shape in shapes)
     request = CountWork(payload_source(payload), signature.name, given)
     return (worker or shared_worker()).ask(request).work
-
-
-def _check_shapes(function: Function, shapes: Sequence[Sequence[int]]) -> None:
-    types = function.arguments
-    if len(shapes) != len(types):
-        raise usage_error(f"{len(shapes)} shapes given, {len(types)} arguments taken by {function.describe()}")
-    for i, (type_, shape) in enumerate(zip(types, shapes, strict=True)):
-        fits = len(shape) == len(type_.shape)
-        fits = fits and all(n in (None, m) for n, m in zip(type_.shape, shape, strict=True))
-        if not fits:
-            raise usage_error(f"shape {tuple(shape)} does not fit argument {i}, which is {type_.text}")
 
 
 @public

@@ -27,12 +27,7 @@ class Lesson:
 
     Attributes:
         path: Relative to the folder of notebooks, with forward slashes.
-        title: Its first heading.
-        idea: Its topic in a line.
         minutes: Estimated from its texts, cells and exercises.
-        state: State of the copy.
-        exercises: Names, as in ``lhkit.exercises``.
-        solved: The exercises that are solved.
     """
 
     path: str
@@ -50,7 +45,7 @@ class Lesson:
 
 
 WORDS_FILE = "lessons.json"
-_SOLVED_SCHEMA = "lhkit.exercises/1"
+SOLVED_SCHEMA = "lhkit.exercises/1"
 _EXERCISE = re.compile(r"""\bexercises\.load\(\s*["'](\w+)["']""")
 _WORDS_A_MINUTE, _MINUTES_A_CELL, _MINUTES_A_QUESTION, _MINUTES_AN_EXERCISE = 120, 0.7, 1.0, 5.0
 _STEP_MINUTES = 5
@@ -84,7 +79,7 @@ def solved_exercises() -> Mapping[str, str]:
         data = _json_of(state_folder() / "exercises.json")
     except OSError:  # there is no state folder
         return {}
-    if not isinstance(data, dict) or data.get("schema") != _SOLVED_SCHEMA:
+    if not isinstance(data, dict) or data.get("schema") != SOLVED_SCHEMA:
         return {}
     solved = data.get("solved")
     return {str(name): str(day) for name, day in solved.items()} if isinstance(solved, dict) else {}
@@ -129,7 +124,6 @@ def _below(source: Path) -> str:
 
 
 def _free(path: Path) -> Path:
-    """Return an unused name beside a notebook."""
     for number in range(1, 1000):
         kept = path.with_name(f"{path.stem}.{_SPENT}-{number}.ipynb")
         if not kept.exists():
@@ -146,7 +140,7 @@ def _words() -> Mapping[str, Mapping[str, Any]]:
 def _lesson(
     source: Path, folder: Path | None, words: Mapping[str, Mapping[str, Any]], solved: Mapping[str, str]
 ) -> Lesson:
-    cells = _cells(_json_of(source))
+    cells = [(str(cell.get("cell_type")), _text(cell)) for cell in _raw_cells(_json_of(source))]
     path = _below(source)
     exercises = tuple(dict.fromkeys(name for _, text in cells for name in _EXERCISE.findall(text)))
     title, first = _opening(cells)
@@ -190,10 +184,6 @@ def _state(source: Path, copy: Path) -> LessonState:
     outputs = [output for cell in code for output in cell.get("outputs", ())]
     failed = any(output.get("output_type") == "error" for output in outputs)
     return "run" if code and not failed and all(c.get("execution_count") for c in code) else "begun"
-
-
-def _cells(notebook: Any) -> list[tuple[str, str]]:
-    return [(str(cell.get("cell_type")), _text(cell)) for cell in _raw_cells(notebook)]
 
 
 def _raw_cells(notebook: Any) -> list[dict[str, Any]]:

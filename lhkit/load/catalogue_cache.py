@@ -22,12 +22,8 @@ MAKERS = (
 
 
 def load_catalogue(worker: Worker | None = None) -> Catalogue:
-    """Return the catalogue of the bindings that are installed.
-
-    The first time it is made by the worker, which takes seconds; afterwards it is read without one.
-    """
-    host = find_host()
-    return _load(host, worker)
+    """Return the catalogue of the installed bindings; the first time the worker makes it in seconds."""
+    return _load(find_host(), worker)
 
 
 def known_help() -> dict[str, str]:

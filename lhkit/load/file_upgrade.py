@@ -25,10 +25,6 @@ class UpgradedFile:
     """A file before and after its upgrade.
 
     Attributes:
-        source: Its name, as shown to people.
-        old: Its text.
-        new: The text with today's spellings; the same where there was nothing to do.
-        changes: What was rewritten.
         hints: What was not, with what to write instead; places are of the new text.
         lines: For each line of the new text the line of the old one that it comes from.
         bind: For each extra argument of the sequence, the payload op that ``--bind`` gives it, "" if not known.

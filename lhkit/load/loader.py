@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from lhkit.load.old_spellings import as_bindings_spell, old_spellings_named, top_level_sequence
-from lhkit.load.resource_sections import MAGIC, split_resources
+from lhkit.load.resource_data import MAGIC, Weights, collect_blobs, split_resources, uses_of
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.source_texts import checked_content, read_libraries, read_module
 from lhkit.load.target_choice import schedule_for
-from lhkit.load.weight_files import Weights, collect_blobs, uses_of
 from lhkit.model.errors import UsageError, public, usage_error
 from lhkit.model.ir_outline import WrittenOp
 from lhkit.model.knob import KnobValue
@@ -149,7 +148,7 @@ def load_schedule(
     """
     if isinstance(source, HasOperation):
         source = str(source)
-    # A payload in the same module may have resources; who needs them loads it as a payload.
+    # A payload in the same module may have resources; `load_payload` reads those.
     shown, content, _, _ = read_module(source, "schedules", name or "<schedule>")
     found = _respelled(read_libraries(shown, content, libraries), worker, limits)
     content = as_bindings_spell(content, worker, limits)
@@ -247,11 +246,7 @@ def schedule_sources(schedule: Schedule) -> tuple[Source, ...]:
 
 
 def application_of(schedule: Schedule) -> Application:
-    """Return how a schedule is applied.
-
-    Raises:
-        UsageError: A knob without a value, or values that do not meet what the schedule requires of them.
-    """
+    """Return how a schedule is applied."""
     check_requirements(schedule)
     return Application(
         schedule_sources(schedule), schedule.entry, schedule.values, schedule.bind, schedule.allowed_passes

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
-from lhkit.load.resource_sections import MAGIC
+from lhkit.load.resource_data import MAGIC
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import Failure, LhkitError, UsageError, error_for, usage_error
 from lhkit.model.fatal_attributes import ELEMENTWISE, ElementwiseSpelling
@@ -155,8 +155,5 @@ def as_bindings_spell(content: bytes, worker: Worker | None = None, limits: Limi
 
 
 def with_named_ops(text: str) -> str:
-    """Return a text with every elementwise op that has a name under that name, whatever the bindings take.
-
-    For counting ``linalg.add`` in what the bindings print.
-    """
+    """Return a text with every elementwise op under its own name, to count ``linalg.add`` in printed IR."""
     return respell_text(text, _ALL_NAMED, "named") if ELEMENTWISE in text else text

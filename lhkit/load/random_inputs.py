@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.load.weight_files import array_of
+from lhkit.load.resource_data import array_of
 from lhkit.model.errors import usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.signature import ArrayType, Function

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from lhkit.load.resource_sections import MAGIC, Buffer, CutOffError, FoundBlob, split_bytecode, split_resources
+from lhkit.load.resource_data import MAGIC, Buffer, CutOffError, FoundBlob, split_bytecode, split_resources
 from lhkit.load.shipped_files import Shipped, find_file, shipped_folder
 from lhkit.model.errors import Diagnostic, Failure, UsageError, error_for, usage_error
 from lhkit.model.file_io import open_input, read_bytes

@@ -1,17 +1,87 @@
-"""Choice of the target: the host CPU, a named one, or that of a schedule."""
+"""The environment of measurements, and the choice of the target: the host CPU, a named one, or a schedule's."""
 
 from __future__ import annotations
 
+import functools
 import os
 import platform
 import warnings
+from collections.abc import Collection
 
-from lhkit.load.environment import vector_extensions, widest_vector_bits
+import numpy as np
+import psutil
+
 from lhkit.model.errors import usage_error
 from lhkit.model.schedule import Schedule
-from lhkit.model.target import INSTRUCTION_SETS, VECTORS, Target, available_cores, cpu_flags
+from lhkit.model.target import INSTRUCTION_SETS, VECTORS, Target, available_cores, cpu_field, cpu_flags
 from lhkit.text.knob_text import default_rules, exported_target, with_target_defaults
+from lhkit.worker.client import Worker, shared_worker
+from lhkit.worker.requests import Describe
 from lhkit.worker.timing_conditions import cache_levels
+
+
+def describe_environment(
+    worker: Worker | None = None, targets: Collection[str] = ()
+) -> tuple[tuple[str, str], ...]:
+    """Return the environment of measurements as (name, value) pairs; runs with equal ones may be compared."""
+    from lhkit import __version__
+
+    worker = worker or shared_worker()
+    host = worker.ask(Describe())
+    names = "OMP_NUM_THREADS and its kin"
+    threads = f"{worker.threads} ({names} set to it)" if worker.threads > 1 else f"1 (pools held by {names})"
+    return (
+        ("cpu", cpu_name()),
+        ("vector extensions", " ".join(vector_extensions()) or "none known"),
+        ("clock", _nominal_clock()),
+        ("cores", f"{available_cores()} available of {os.cpu_count() or 1}"),
+        ("affinity", _affinity()),
+        ("threads", threads),
+        ("memory", f"{psutil.virtual_memory().total / (1 << 30):.0f} GiB"),
+        ("system", f"{platform.system()} {platform.release()} {platform.machine()}"),
+        ("bindings", f"{host.host} {host.version}"),
+        ("numpy", np.__version__),
+        ("python", platform.python_version()),
+        ("lhkit", __version__),
+        *(("instructions", f"{name} only") for name in sorted({*targets} - {""})),
+    )
+
+
+def _affinity() -> str:
+    if not hasattr(os, "sched_getaffinity"):
+        return "not settable here"
+    return ",".join(map(str, sorted(os.sched_getaffinity(0))))
+
+
+def _nominal_clock() -> str:
+    """Return the highest clock that the system promises; what it runs at changes all the time."""
+    try:
+        clock = psutil.cpu_freq()
+    except (OSError, NotImplementedError):
+        clock = None
+    return f"up to {clock.max:.0f} MHz" if clock is not None and clock.max else "not reported"
+
+
+def widest_vector_bits() -> int:
+    """Return the width of the widest vectors of the CPU."""
+    extensions = vector_extensions()
+    if "avx512f" in extensions:
+        return 512
+    return 256 if "avx" in extensions else 128
+
+
+@functools.cache
+def cpu_name() -> str:
+    """Return the name of the CPU as the system gives it."""
+    return cpu_field("model name") or platform.processor() or platform.machine()
+
+
+def vector_extensions() -> list[str]:
+    """Return the vector instruction sets that the system reports, the ones that matter for kernels."""
+    flags = cpu_flags()
+    known = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512_vnni", "avx512_bf16", "amx_tile")
+    return [f for f in (*known, "asimd", "sve") if f in flags]
+
 
 VARIABLE = "LHKIT_TARGET"
 HOST = "host"
@@ -24,12 +94,6 @@ def find_target(name: str | None = None) -> Target:
     """Return the target of a name, else the one that ``LHKIT_TARGET`` names, else this CPU.
 
     Only vectors and instructions are another target's: caches and cores are those of this machine.
-
-    Args:
-        name: ``avx512``, ``avx2``, ``neon``, ``sse``, or ``host`` for this CPU.
-
-    Raises:
-        UsageError: There is no such target.
     """
     chosen = _chosen(name)
     bits, registers = VECTORS[chosen]

@@ -31,12 +31,7 @@ _KEPT = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Something that a session was opened from and that is not trusted yet.
-
-    Attributes:
-        name: What it is called on screen.
-        content: What it holds, which is remembered when it is trusted.
-    """
+    """Something that a session was opened from and that is not trusted yet."""
 
     name: str
     content: bytes
@@ -56,7 +51,7 @@ def is_known(content: bytes) -> bool:
 
 
 def remember(contents: Iterable[bytes]) -> None:
-    """Know these contents from now on, as far as there is a place to keep that."""
+    """Store the digests of these contents, if there is a state folder."""
     # Who has no folder for state is asked again the next time, which is the safe way to fail.
     with contextlib.suppress(OSError):
         known = _known()
@@ -65,33 +60,34 @@ def remember(contents: Iterable[bytes]) -> None:
             return
         lines = "".join(f"{digest}\n" for digest in new).encode()
         if len(known) + len(new) > _MOST_KNOWN:
-            _replace(_folder() / _KNOWN, "".join(f"{d}\n" for d in [*known][-_KEPT:]).encode() + lines)
+            path = _folder() / _KNOWN
+            _written_beside(path, "".join(f"{d}\n" for d in [*known][-_KEPT:]).encode() + lines).replace(path)
             return
         descriptor = open_private(_folder() / _KNOWN, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with os.fdopen(descriptor, "ab") as file:
             file.write(lines)
 
 
-# What is remembered of each kind of source.
+# The content that is hashed, by kind of source.
 
 
 def schedule_content(text: str, libraries: Iterable[Library] = ()) -> bytes:
-    """Return what is remembered of a schedule: its text and those of its libraries."""
+    """Return the hashed content of a schedule: its text and those of its libraries."""
     return b"\0".join((b"schedule", text.encode(errors="replace"), *(b.text.encode() for b in libraries)))
 
 
 def payload_content(payload: Payload) -> bytes:
-    """Return what is remembered of a payload: its IR, not the data of its weights."""
+    """Return the hashed content of a payload: its IR, not the data of its weights."""
     return b"payload\0" + payload.content
 
 
 def workbench_content(text: str) -> bytes:
-    """Return what is remembered of a saved workbench: all of its file."""
+    """Return the hashed content of a saved workbench: all of its file."""
     return b"workbench\0" + text.encode(errors="replace")
 
 
 def doubts_of(doubts: Iterable[Doubt]) -> tuple[Doubt, ...]:
-    """Return those that are not known."""
+    """Return the doubts about unknown contents."""
     return tuple(doubt for doubt in doubts if not is_known(doubt.content))
 
 
@@ -142,9 +138,7 @@ def _key() -> bytes:
     except FileNotFoundError:
         pass
     # Whole or not at all, and of two processes that make one the first one's stays.
-    beside = path.with_name(f"{_KEY}.{os.getpid()}.{secrets.token_hex(4)}")
-    with os.fdopen(open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-        file.write(secrets.token_bytes(_KEY_BYTES))
+    beside = _written_beside(path, secrets.token_bytes(_KEY_BYTES))
     try:
         with contextlib.suppress(FileExistsError):
             os.link(beside, path)
@@ -161,8 +155,9 @@ def _read_key(path: Path) -> bytes:
     return key
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _written_beside(path: Path, content: bytes) -> Path:
+    """Write a new private file beside a path, to replace it by."""
     beside = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     with os.fdopen(open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
         file.write(content)
-    beside.replace(path)
+    return beside

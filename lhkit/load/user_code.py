@@ -62,18 +62,15 @@ def load_own_ops(
 
 
 def known_own_ops(worker: Worker | None = None) -> tuple[OwnOp, ...]:
-    """Return the ops that are defined in Python: lhkit's, and those of the files that a worker has loaded.
-
-    Without such files no worker is asked, but the first time.
-    """
+    """Return the ops that are defined in Python, cached on disk unless a worker has loaded files."""
     asked = worker or shared_worker()
     if asked.preparation:
         return asked.ask(ListOwnOps()).ops
-    return read_or_make(kept_path(find_host(), _MAKERS, what="own-ops-"), _own_ops, lambda: _ask(asked))
 
+    def ask() -> bytes:
+        return json.dumps(to_json(asked.ask(ListOwnOps()).ops)).encode()
 
-def _ask(worker: Worker) -> bytes:
-    return json.dumps(to_json(worker.ask(ListOwnOps()).ops)).encode()
+    return read_or_make(kept_path(find_host(), _MAKERS, what="own-ops-"), _own_ops, ask)
 
 
 def _own_ops(content: Any) -> tuple[OwnOp, ...]:
@@ -83,10 +80,7 @@ def _own_ops(content: Any) -> tuple[OwnOp, ...]:
 
 
 def own_op_texts(worker: Worker, schedule: Schedule) -> tuple[tuple[str, str], ...]:
-    """Return the files with own ops that a schedule may use, each as (path, text).
-
-    All that the worker has loaded, if the schedule has any op in the form that ops without a syntax have.
-    """
+    """Return (path, text) of the files that the worker has loaded if a schedule has ops in generic form."""
     texts = (schedule.text, *(library.text for library in schedule.libraries))
     if not any(_GENERIC_OP.search(text) for text in texts):
         return ()

@@ -67,9 +67,7 @@ class ScheduleEdit:
 
     Attributes:
         before: The schedule as it was; keeping it is undo.
-        after: The schedule with the edit.
         script: The script of ``after``, so that the next edit need not parse it again.
-        edited: What the edit did.
     """
 
     before: Schedule

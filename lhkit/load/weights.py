@@ -11,8 +11,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from lhkit.load.loader import application_of, payload_source
+from lhkit.load.resource_data import array_of, uses_of, write_npz
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.load.weight_files import array_of, uses_of, write_npz
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_whole
 from lhkit.model.payload import Payload
@@ -43,10 +43,7 @@ def constants_to_arguments(
     worker: Worker | None = None,
     limits: Limits | None = None,
 ) -> Payload:
-    """Return a payload with the constants whose data is a resource as arguments of its functions.
-
-    See `lhkit.model.payload`. The data is not copied.
-    """
+    """Turn constants whose data is a resource into arguments, see `Payload`; the data is not copied."""
     return apply_to_payload(payload, _conversion(append_untied=append_untied), worker=worker, limits=limits)
 
 
@@ -60,11 +57,9 @@ def _conversion(*, append_untied: bool) -> Schedule:
 def apply_to_payload(
     payload: Payload, schedule: Schedule, *, worker: Worker | None = None, limits: Limits | None = None
 ) -> Payload:
-    """Return what a schedule makes of a payload, as a payload with the blobs that are still used.
+    """Apply a schedule to a payload; an unchanged one is returned as it is.
 
-    If it changes nothing, that is the payload itself.
-
-    The NumPy reference is that of the payload as long as its functions take the same.
+    Blobs that are still used stay, and the NumPy reference as long as the functions take the same.
     """
     request = Apply(payload_source(payload), application_of(schedule))
     answer = (worker or shared_worker()).ask(request, limits=limits, last_good_ir=payload.text)
@@ -85,10 +80,7 @@ def apply_to_payload(
 
 
 def weights_of_payload(payload: Payload, function: str | None = None) -> dict[str, Array]:
-    """Return the data of a payload's arguments that were constants, and of its constants, by name.
-
-    See `lhkit.model.payload`.
-    """
+    """Return the data of a payload's arguments that were constants, and of its constants, by name."""
     arrays = {blob.name: array_of(blob) for blob in payload.blobs}
     having = [f for f in payload.functions if f.weights]
     if not having and function is None:

@@ -2,7 +2,6 @@
 
 - ``footprint_estimate``: Abstract interpretation of a kernel's memory program: bounds on allocations, copies
   and peak.
-- ``memory_state``: Abstract state of a memory program: heap, aliases and tallies, with joins at control flow.
 - ``live_buffers``: Chart of live buffers over the program, with the peak, in matplotlib.
 - ``kernel_memory``: Footprints of kernels: the estimate from the buffers, and the allocations counted in a
   call.

@@ -22,12 +22,12 @@ Array = NDArray[Any]
 
 
 def footprint_name(function: Function, schedule: Schedule | None) -> str:
-    """Return what a footprint is of, for people."""
+    """Return the name of a kernel for footprints."""
     return f"@{function.name}, {PurePath(schedule.source).name if schedule else 'unscheduled'}"
 
 
 def deciding_values(types: Sequence[ArrayType], arrays: Sequence[Array]) -> list[tuple[int, ...] | int]:
-    """Return what of the arguments decides about memory: shapes of arrays, values of integers."""
+    """Return the part of arguments that decides memory: shapes of arrays, values of integers."""
     values: list[tuple[int, ...] | int] = []
     for type_, array in zip(types, arrays, strict=True):
         if type_.kind != "scalar":
@@ -50,7 +50,7 @@ _MOST_SITES = 12
 
 
 def footprint_table(footprint: Footprint) -> Table:
-    """Return what was predicted and what was counted, side by side; then what is predicted only."""
+    """Return predicted beside counted numbers, then those that are predicted only."""
     rows = [
         (_WORDS[what], format_range(expected, _exact), "" if counted is None else _exact(counted))
         for what, expected, counted in footprint.pairs

@@ -46,10 +46,6 @@ class BufferBar:
     """A row: where a buffer is made, used last, and freed, as program points.
 
     Attributes:
-        label: The value that it holds.
-        size: Its size as text.
-        kind: ``heap``, ``returned`` or ``stack``.
-        first: Program point that makes it.
         last_use: Program point of its last use; the end for what the caller gets.
         held_to: Last program point that does something else while it is held unused; ``last_use`` if none does.
     """
@@ -77,13 +73,8 @@ class LiveBuffersPlot:
     """The plot of live buffers.
 
     Attributes:
-        title: The kernel and its peak.
-        bars: One row per buffer, in order of allocation.
         folded: What is said of buffers without a row, or "".
-        brackets: Loops.
-        live_bytes: The most heap bytes that live after each program point.
         peak: The program point where most live, and the bytes.
-        ticks: Program points that are named, with their names.
     """
 
     title: str
@@ -96,7 +87,7 @@ class LiveBuffersPlot:
 
 
 def live_buffers_plot(footprint: Footprint) -> LiveBuffersPlot:
-    """Return what to draw: the largest buffers have a row each, the others are counted."""
+    """Return the plot: the largest buffers have a row each, the others are counted."""
     predicted = footprint.predicted
     chosen = sorted(predicted.sites, key=lambda s: (s.on_stack, -_drawn(s.size_bytes)))[:_MOST_ROWS]
     bars = tuple(_bar(s, predicted) for s in sorted(chosen, key=lambda s: s.first))
@@ -106,7 +97,11 @@ def live_buffers_plot(footprint: Footprint) -> LiveBuffersPlot:
         title=f"{footprint.kernel}: peak {format_range(predicted.peak_bytes, format_bytes)}",
         bars=bars,
         folded=_folded([s for s in predicted.sites if s not in chosen]),
-        brackets=tuple(_bracket(loop) for loop in predicted.loops if loop.depth < _MOST_DEPTH),
+        brackets=tuple(
+            LoopBracket(loop.first, loop.last, loop.depth, f"× {format_range(loop.trips, str)}")
+            for loop in predicted.loops
+            if loop.depth < _MOST_DEPTH
+        ),
         live_bytes=live,
         peak=(at, live[at] if live else 0),
         ticks=_ticks(predicted),
@@ -133,10 +128,6 @@ def _folded(sites: list[BufferSite]) -> str:
         return ""
     together = sum(_drawn(s.size_bytes) for s in sites)
     return f"and {len(sites)} smaller ones, {format_bytes(together)} if all lived at once"
-
-
-def _bracket(loop: LoopSpan) -> LoopBracket:
-    return LoopBracket(loop.first, loop.last, loop.depth, f"× {format_range(loop.trips, str)}")
 
 
 def _ticks(predicted: Prediction) -> tuple[tuple[int, str], ...]:
@@ -316,7 +307,7 @@ class LiveRanges:
         return value in self._uses[id(region)]
 
     def allocated(self, instruction: Instruction, number: int, size: Range, live: Range) -> None:
-        """Take note of a new buffer."""
+        """Record a new buffer."""
         at = self._index[id(instruction)]
         site = self._sites.setdefault(at, _Site(at, size))
         site.size = between((site.size, size))
@@ -324,21 +315,21 @@ class LiveRanges:
         self._note(at, live)
 
     def freed(self, instruction: Instruction, numbers: frozenset[int], live: Range) -> None:
-        """Take note that a buffer was freed, which is one of several."""
+        """Record that one of several buffers was freed."""
         at = self._index[id(instruction)]
         for site in self._of(numbers):
             site.last = max(site.last, self._end(site.first, at))
         self._note(at, live)
 
     def used(self, instruction: Instruction, numbers: frozenset[int], live: Range) -> None:
-        """Take note of a use of buffers."""
+        """Record a use of buffers."""
         at = self._index[id(instruction)]
         for site in self._of(numbers):
             site.last_use = max(site.last_use, self._end_of_use(site.first, at))
         self._note(at, live)
 
     def looped(self, loop: Instruction, trips: Range) -> None:
-        """Take note of how often a loop runs."""
+        """Record the trip count of a loop."""
         known = self._trips.get(id(loop))
         self._trips[id(loop)] = trips if known is None else between((known, trips))
 
@@ -368,7 +359,7 @@ class LiveRanges:
         self._live[at] = live if known is None else largest(known, live)
 
     def found(self, live: frozenset[int], returned: frozenset[int]) -> Found:
-        """Return sites, points and loops."""
+        """Return the allocation sites, program points and loops."""
         end = len(self._points) - 1
         for site in self._of(live):
             site.last = end

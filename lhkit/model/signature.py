@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -84,6 +85,16 @@ class Function:
             for types in (self.arguments, self.results)
         )
         return f"@{self.name}({takes}) -> ({gives})"
+
+    def misfit(self, shapes: Sequence[Sequence[int]]) -> str:
+        """Return why the shapes of arrays do not match the arguments, or ""."""
+        if len(shapes) != len(self.arguments):
+            return f"{len(shapes)} shapes given, {len(self.arguments)} arguments taken by {self.describe()}"
+        for i, (type_, shape) in enumerate(zip(self.arguments, shapes, strict=True)):
+            fits = len(shape) == len(type_.shape)
+            if not fits or any(n not in (None, m) for n, m in zip(type_.shape, shape, strict=True)):
+                return f"shape {tuple(shape)} does not fit argument {i}, which is {type_.text}"
+        return ""
 
 
 # What runs in place of a function that a schedule made a microkernel.

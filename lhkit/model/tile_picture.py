@@ -288,6 +288,6 @@ class TilePicture(Showable):
     shapes: tuple[tuple[int | None, ...], ...] = field(repr=False, kw_only=True)
 
     def _mime_bundle(self) -> dict[str, Any]:
-        from lhkit.tiles.tile_html import tiles_bundle
+        from lhkit.tiles.tile_svg import tiles_bundle
 
         return tiles_bundle(self)

@@ -169,7 +169,6 @@ def transpose_pack(m: int = 256, n: int = 256, k: int = 512, dtype: str = "float
 def _generic(
     name: str, maps: tuple[str, str], operand: str, from_type: str, to_type: str, element: str, value: str
 ) -> str:
-    """Return the lines that make ``%name``, element by element from one operand."""
     is_copy = value == "%in"
     body = "" if is_copy else f"    %value = {value} : {element}\n"
     return (

@@ -16,11 +16,7 @@ def tensor(element_type: str, *shape: int | str) -> str:
 
 
 def element_type(dtype: str, *extents: int) -> str:
-    """Return MLIR's name of a float type, after checking the extents that go with it.
-
-    Raises:
-        UsageError: Another type, or an extent below 1.
-    """
+    """Return MLIR's name of a float type, after checking the extents that go with it."""
     if dtype not in _FLOAT_TYPES:
         raise usage_error(f"no payload of {dtype!r}", f"Element types: {', '.join(_FLOAT_TYPES)}.")
     check_extents(*extents)
@@ -28,11 +24,7 @@ def element_type(dtype: str, *extents: int) -> str:
 
 
 def check_extents(*extents: int) -> None:
-    """Refuse extents below 1.
-
-    Raises:
-        UsageError: One is.
-    """
+    """Raise a `UsageError` for extents below 1."""
     if wrong := [n for n in extents if n < 1]:
         raise usage_error(f"an extent of {wrong[0]}", "Extents are at least 1.")
 

@@ -1,8 +1,6 @@
 """Repairs of a schedule: edits of its text that are proposed from a trace, applied to a copy, and traced.
 
-- ``repair_context``: The input of a proposal: the text, its trace, and the step to repair; the candidate
-  edits.
-- ``repair_proposals``: The repairs that are proposed for a trace, in order.
+- ``repair_context``: The input of a proposal (text, trace, step to repair), and the candidate edits.
 - ``dead_handles``: Repairs of a step that uses a dead handle: a result instead, another match, another order.
 - ``repeated_handles``: Repairs of a step that consumes a handle which lists an op twice.
 - ``empty_matches``: Repairs of a match that found nothing: another name, another root, an earlier place.
@@ -10,7 +8,6 @@
 - ``wrong_kinds``: Repairs of a step whose payload ops are not of the kind that it takes.
 - ``fusion_order``: Repairs of a fusion whose consumers are not in the loop yet: another order of fusions.
 - ``other_handles``: Candidates that read another handle: a sibling result, or one that nothing reads.
-- ``repair_edits``: Edits of a step: moved with its dependences, or with other results.
 - ``unloadable_text``: Repairs of a text that does not parse or verify, by the compiler's message.
-- ``repair_trials``: Search for repairs: candidates are applied to a copy, traced, and judged.
+- ``repair_trials``: Search for repairs: candidates of each cause, applied to a copy, traced, and judged.
 """

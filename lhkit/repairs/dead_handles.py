@@ -13,8 +13,15 @@ from collections.abc import Iterator
 from lhkit.model.explanation import RepairKind
 from lhkit.repairs.empty_matches import other_roots
 from lhkit.repairs.other_handles import Wanted, unused_handles, wanted_by
-from lhkit.repairs.repair_context import Candidate, Located, RepairContext, candidate, dedented, own_lines
-from lhkit.repairs.repair_edits import moved_before
+from lhkit.repairs.repair_context import (
+    Candidate,
+    Located,
+    RepairContext,
+    candidate,
+    dedented,
+    moved_before,
+    own_lines,
+)
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.script import with_names
 from lhkit.traces.record.handle_history import deaths
@@ -71,7 +78,8 @@ def _results(context: RepairContext, dead: Located, killer: int | None, wanted: 
         same = set(live.payload) <= kinds
         if live.record.id == dead.record.id or not (is_result or (is_kin and same)):
             continue
-        doubt = 0 if same and (is_kin or is_result) else 1 if _same_dialect(live, dead) else 3
+        same_dialect = set(map(_dialect, live.payload)) <= set(map(_dialect, dead.payload))
+        doubt = 0 if same and (is_kin or is_result) else 1 if same_dialect else 3
         if not wanted(live.payload):
             doubt = 4
         elif not wanted(dead.payload):
@@ -157,19 +165,14 @@ def _finding_chain(context: RepairContext, dead: Located) -> tuple[str, str] | N
                 return None
             if located.value not in live and located.definition.op.start not in chain:
                 waiting.append(located)
-    names: dict[str, str] = {}
-    taken = ""
-    for start in sorted(chain):
-        for name in chain[start].results:
-            names[name.text] = context.fresh(name.text)
-    for start in sorted(chain):
-        taken += _renamed(context, chain[start], names) + "\n"
+    ops = [op for _, op in sorted(chain.items())]
+    names = {name.text: context.fresh(name.text) for op in ops for name in op.results}
+    taken = "".join(f"{_renamed(context, op, names)}\n" for op in ops)
     stem, mark, number = dead.value.partition("#")
     return dedented(taken), names[stem] + mark + number
 
 
 def _renamed(context: RepairContext, op: OpSyntax, names: dict[str, str]) -> str:
-    """Return a copy of an op with new names for its results and for results of other copied ops."""
     lines = own_lines(context.script.text, op)
     uses = {use.name for use in op.operands} | {name.text for name in op.results}
     mapped = {name: names[name] for name in uses if name in names}
@@ -199,10 +202,6 @@ def _names_now(context: RepairContext, dead: Located) -> set[str]:
         if op.id in alive and _dialect(op.name) in {_dialect(n) for n in names}
     )
     return set(came) or names
-
-
-def _same_dialect(live: Located, dead: Located) -> bool:
-    return {_dialect(n) for n in live.payload} <= {_dialect(n) for n in dead.payload}
 
 
 def _dialect(name: str) -> str:

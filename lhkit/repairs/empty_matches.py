@@ -5,8 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from lhkit.repairs.repair_context import Candidate, RepairContext, candidate, op_at, type_span
-from lhkit.repairs.repair_edits import moved_before
+from lhkit.repairs.repair_context import Candidate, RepairContext, candidate, moved_before, op_at, type_span
 from lhkit.text.script import Replacement
 from lhkit.text.step_arguments import arguments_of, elements_of
 

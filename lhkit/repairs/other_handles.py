@@ -37,7 +37,7 @@ def other_handles(context: RepairContext, given: Located, position: int) -> Iter
 def unused_handles(context: RepairContext, dead: Located, position: int) -> Iterator[Candidate]:
     """Yield candidates that read an unused live handle instead of a dead operand."""
     wanted = wanted_by(context, position)
-    for other in _suitable(context, dead, wanted or _anything):
+    for other in _suitable(context, dead, wanted or (lambda _names: True)):
         if context.is_unused(other) and (wanted is not None or other.payload == dead.payload):
             doubt = 2 if wanted is None or wanted(dead.payload) else 1
             yield from _reading(context, dead, position, other, "which nothing else reads", doubt)
@@ -60,10 +60,6 @@ def wanted_by(context: RepairContext, position: int) -> Wanted | None:
     if op.startswith("transform.structured.") and op != _MATCH:
         return lambda names: not any(n.startswith(_HOLDERS) for n in names)
     return None
-
-
-def _anything(_names: tuple[str, ...]) -> bool:
-    return True
 
 
 def _suitable(context: RepairContext, given: Located, wanted: Wanted) -> list[Located]:

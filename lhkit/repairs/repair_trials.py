@@ -1,4 +1,4 @@
-"""Search for repairs: candidates are applied to a copy, traced, and judged."""
+"""Search for repairs: candidates of each cause, applied to a copy, traced, and judged."""
 
 from __future__ import annotations
 
@@ -19,15 +19,78 @@ from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Trace, TraceStep
-from lhkit.repairs.repair_context import Candidate, RepairContext, corresponding_ops, op_at, unified_diff
-from lhkit.repairs.repair_proposals import candidates_for, contexts
+from lhkit.repairs.dead_handles import propose_live_handles
+from lhkit.repairs.empty_matches import propose_for_empty_match
+from lhkit.repairs.fusion_order import propose_fusion_order
+from lhkit.repairs.repair_context import (
+    Candidate,
+    RepairContext,
+    corresponding_ops,
+    distinct,
+    op_at,
+    unified_diff,
+)
+from lhkit.repairs.repeated_handles import propose_deduplication
 from lhkit.repairs.unloadable_text import propose_for_text
+from lhkit.repairs.wrong_counts import propose_counts
+from lhkit.repairs.wrong_kinds import propose_kinds
 from lhkit.text.script import Script
 from lhkit.traces.record.handle_history import states_before
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.upstream_module import provenance_of
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
+
+Proposal = Callable[[RepairContext], Iterator[Candidate]]
+
+# To add a repair, write a module with a function that yields candidates, and list the function here.
+_FOR_HANDLES: tuple[Proposal, ...] = (propose_live_handles, propose_deduplication)
+# For failures that are not about invalid or repeated handles.
+_FOR_ARGUMENTS: tuple[Proposal, ...] = (propose_counts, propose_kinds, propose_fusion_order)
+
+
+def candidates_for(context: RepairContext) -> list[Candidate]:
+    """Return the candidates for a step, in the order in which they are tried."""
+    if any(w.kind == "zero-match" for w in context.step.warnings):
+        return distinct(propose_for_empty_match(context))
+    proposals = _FOR_HANDLES
+    if context.trace.outcome.kind not in ("invalidated-handle", "repeated-payload"):
+        proposals += _FOR_ARGUMENTS
+    return distinct(candidate for propose in proposals for candidate in propose(context))
+
+
+def contexts(trace: Trace, script: Script) -> Iterator[RepairContext]:
+    """Yield the steps to repair: the failed one after its empty matches, or all empty matches."""
+    failed = trace.outcome.failed_step
+    steps: list[TraceStep] = []
+    if failed is not None and trace.outcome.status == "failed":
+        steps = [*_empty_origins(trace, trace.step_records[failed]), trace.step_records[failed]]
+    elif trace.outcome.status == "ok":
+        steps = [s for s in trace.step_records if any(w.kind == "zero-match" for w in s.warnings)]
+    for step in steps:
+        op = op_at(script, step)
+        if op is not None:
+            yield RepairContext(trace, script, step, op)
+
+
+def _empty_origins(trace: Trace, step: TraceStep) -> list[TraceStep]:
+    """Return the matches that left operands of a step empty, the last first."""
+    by_result = {r: s for s in trace.step_records for r in s.results}
+    found: dict[int, TraceStep] = {}
+    waiting = [o.handle for o in step.operands]
+    seen: set[str] = set()
+    while waiting:
+        handle = waiting.pop()
+        maker = by_result.get(handle)
+        if handle in seen or maker is None or maker.index >= step.index:
+            continue
+        seen.add(handle)
+        if any(w.kind == "zero-match" for w in maker.warnings):
+            found[maker.index] = maker
+        elif any(c.handle == handle and c.state == "empty" for c in maker.changes):
+            waiting += [o.handle for o in maker.operands]
+    return [found[i] for i in sorted(found, reverse=True)]
+
 
 _SILENT = ("zero-match", "no-effect")
 _DIED = ("crashed", "timeout", "out-of-memory", "cancelled")
@@ -52,13 +115,8 @@ def judge_repair(
 ) -> Verdict:
     """Return the verdict on a repair: the step passes, and no other does worse.
 
-    Args:
-        context: The step to repair, with the trace before.
-        repaired: The trace with the repair.
-        script: The text with the repair.
-        ops: For the start of each op of the old text, its start in the new one.
-        same_payload: Whether the step should act on as many payload ops as its handles had while they were
-            live.
+    ``ops`` maps the start of each op of the old text to its start in the new one; with ``same_payload`` the
+    step should act on as many payload ops as its handles had while they were live.
     """
     if repaired.outcome.status in _DIED:
         return Verdict(False)
@@ -159,15 +217,6 @@ def find_repairs(
 
     Each was applied to a copy of the text and traced: the step passes, and no other does worse. Repairs after
     which the whole schedule passes come first, then those with the least doubt, then the smallest.
-
-    Args:
-        payload: The payload that the schedule is applied to.
-        schedule: The schedule; it is not changed.
-        trace: Its trace, if there is one already.
-        limit: Maximal number of repairs.
-        seconds: Time limit; repairs found until then are returned.
-        stop: Asked between two candidates; True cancels the search.
-        worker: Another worker than the session's.
     """
     search = _Search(payload, worker, _cancellation(seconds, stop))
     return _best(search.run(schedule, trace, limit, _MOST_TOGETHER), limit)

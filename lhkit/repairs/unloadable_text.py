@@ -9,8 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lhkit.model.errors import Diagnostic
-from lhkit.repairs.repair_context import Candidate, candidate, distinct, type_span
-from lhkit.repairs.repair_edits import with_more_results, without_last_results
+from lhkit.repairs.repair_context import (
+    Candidate,
+    candidate,
+    distinct,
+    type_span,
+    with_more_results,
+    without_last_results,
+)
 from lhkit.text.op_tree import Name, OpSyntax, Use
 from lhkit.text.parser import CLOSERS, closing
 from lhkit.text.script import SEQUENCE, Replacement, Script, fresh_name, names_in, put_after, put_before

@@ -6,8 +6,13 @@ import re
 from collections.abc import Iterator
 
 from lhkit.model.errors import UsageError
-from lhkit.repairs.repair_context import Candidate, RepairContext, candidate
-from lhkit.repairs.repair_edits import with_more_results, without_last_results
+from lhkit.repairs.repair_context import (
+    Candidate,
+    RepairContext,
+    candidate,
+    with_more_results,
+    without_last_results,
+)
 from lhkit.text.script import Replacement
 from lhkit.text.step_arguments import Argument, arguments_of, elements_of, set_argument
 from lhkit.text.structure_edits import wrap_in_foreach

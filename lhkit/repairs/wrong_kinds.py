@@ -7,8 +7,16 @@ from collections.abc import Iterator
 
 from lhkit.repairs.empty_matches import other_roots
 from lhkit.repairs.other_handles import other_handles
-from lhkit.repairs.repair_context import ANY_OP, Candidate, Located, RepairContext, candidate, type_span
-from lhkit.repairs.repair_edits import definitions_of, retyped_results
+from lhkit.repairs.repair_context import (
+    ANY_OP,
+    Candidate,
+    Located,
+    RepairContext,
+    candidate,
+    definitions_of,
+    retyped_results,
+    type_span,
+)
 from lhkit.text.script import Replacement
 from lhkit.text.step_arguments import arguments_of, result_types_of
 

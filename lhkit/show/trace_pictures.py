@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lhkit.draw.graph_svg import graph_svg, graph_text
-from lhkit.draw.knob_control import knob_control
 from lhkit.draw.layered_layout import layout
-from lhkit.draw.live_view import Drawing
+from lhkit.draw.live_view import Drawing, knob_control
 from lhkit.draw.svg import drawing_id
 from lhkit.draw.viewer import View
 from lhkit.load.catalogue_cache import known_help

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from lhkit.kernels.argument_marshalling import fit_arguments, pack_arguments, result_places
 from lhkit.kernels.kernel import Kernel
 from lhkit.kernels.verification import allowed_errors, compare_results, expected_results, payload_work
-from lhkit.load.environment import describe_environment
 from lhkit.load.random_inputs import generate_arguments
+from lhkit.load.target_choice import describe_environment
 from lhkit.load.user_code import read_microkernels
 from lhkit.model.codec import to_json
 from lhkit.model.errors import UsageError, usage_error

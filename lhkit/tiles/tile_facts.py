@@ -1,8 +1,9 @@
-"""The computation of a tile picture, and of a frame: the tiles of one iteration."""
+"""Tile pictures: loops, operands and their labels; the tiles of one iteration."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from lhkit.model.errors import UsageError, usage_error
@@ -10,6 +11,7 @@ from lhkit.model.index_terms import TermValues
 from lhkit.model.signature import Function
 from lhkit.model.target import CacheLevel
 from lhkit.model.tile_picture import (
+    LoopVariable,
     OperandTile,
     Part,
     PicturedLoop,
@@ -21,9 +23,7 @@ from lhkit.model.tile_picture import (
     Tilings,
     WorkingSet,
 )
-from lhkit.tiles.operand_region import Footprint, LoopNest
-from lhkit.tiles.tile_labels import axis_labels, loop_factors, loop_labels, operand_letters, operand_name
-from lhkit.tiles.visited_elements import RegionTracker
+from lhkit.tiles.operand_region import Footprint, LoopNest, RegionTracker, loop_factors
 
 Shape = tuple[int | None, ...]
 
@@ -37,19 +37,7 @@ def tile_picture(
     caches: Sequence[CacheLevel] = (),
     first: int = 0,
 ) -> TilePicture:
-    """Return the picture of a structured op.
-
-    Args:
-        tilings: The payload's structured ops.
-        op: One of them.
-        shapes: The shape of each argument of its function, ``()`` for a scalar; needed where they are dynamic.
-        argument_names: The names of the function's arguments in the source.
-        caches: The machine's caches, smallest first.
-        first: The iteration that a still picture shows, from 0.
-
-    Raises:
-        UsageError: An extent is not known, or there is no such iteration.
-    """
+    """Return the picture of a structured op; ``shapes`` of the arguments are needed where they are dynamic."""
     given = argument_shapes(tilings, op, shapes)
     values = TermValues(tilings.terms, given)
     nest = LoopNest(op.loops, tilings.loops, values)
@@ -108,9 +96,7 @@ def work_of(
     """Return an op's arithmetic and its points, over all iterations; unknown extents count as 1."""
     function = _function(tilings, op)
     given = (
-        shapes
-        if shapes is not None and not _misfit(function, shapes)
-        else [a.shape for a in function.arguments]
+        shapes if shapes is not None and not function.misfit(shapes) else [a.shape for a in function.arguments]
     )
     values = TermValues(tilings.terms, given)
     nest = LoopNest(op.loops, tilings.loops, values)
@@ -126,28 +112,13 @@ def work_of(
 def argument_shapes(
     tilings: Tilings, op: StructuredOp, shapes: Sequence[Sequence[int]] | None
 ) -> tuple[Shape, ...]:
-    """Return the shapes of the arguments of an op's function: those given, else those of the types.
-
-    Raises:
-        UsageError: They do not match the types.
-    """
+    """Return the shapes of the arguments of an op's function: those given, else those of the types."""
     function = _function(tilings, op)
     if shapes is None:
         return tuple(a.shape for a in function.arguments)
-    if misfit := _misfit(function, shapes):
+    if misfit := function.misfit(shapes):
         raise usage_error(misfit)
     return tuple(tuple(int(n) for n in shape) for shape in shapes)
-
-
-def _misfit(function: Function, shapes: Sequence[Sequence[int]]) -> str:
-    """Return why shapes do not match a function's arguments, or ""."""
-    if len(shapes) != len(function.arguments):
-        return f"{len(shapes)} shapes given, {len(function.arguments)} arguments taken by {function.describe()}"
-    for i, (type_, shape) in enumerate(zip(function.arguments, shapes, strict=True)):
-        fits = len(shape) == len(type_.shape)
-        if not fits or any(n not in (None, m) for n, m in zip(type_.shape, shape, strict=True)):
-            return f"shape {tuple(shape)} does not fit argument {i}, which is {type_.text}"
-    return ""
 
 
 def _function(tilings: Tilings, op: StructuredOp) -> Function:
@@ -257,3 +228,92 @@ def _working_set(label: str, parts: Sequence[Part], picture: TilePicture) -> Wor
     total = sum(n for n in distinct.values() if n is not None)
     fits = next((c for c in picture.caches if total <= c.size_bytes), None)
     return WorkingSet(label, tuple(sizes), total, fits)
+
+
+_DIMENSIONS = "ijklmnpqrs"
+_INPUTS = "ABDEFGHJKLMN"
+
+
+def dimension_letter(dimension: int) -> str:
+    """Return the letter of a dimension of an op's iteration space."""
+    return _DIMENSIONS[dimension] if dimension < len(_DIMENSIONS) else f"d{dimension}"
+
+
+def operand_letters(op: StructuredOp) -> tuple[str, ...]:
+    """Return a letter for each operand: C for the output, A, B, D, E, … for inputs."""
+    inputs = iter(_INPUTS)
+    several = sum(o.is_output for o in op.operands) > 1
+    letters: list[str] = []
+    outputs = 0
+    for i, operand in enumerate(op.operands):
+        if operand.is_output:
+            letters.append(f"C{outputs}" if several else "C")
+            outputs += 1
+        else:
+            letters.append(next(inputs, f"X{i}"))
+    return tuple(letters)
+
+
+def operand_name(operand: TiledOperand, argument_names: Sequence[str]) -> str:
+    """Return the name of an operand's value, or its origin."""
+    if operand.base_op == "argument":
+        written = operand.base.removeprefix("%arg")
+        known = written.isdigit() and int(written) < len(argument_names)
+        return argument_names[int(written)] if known else operand.base
+    if operand.writer and not operand.is_output:
+        return f"from {operand.writer}"
+    if operand.base:
+        return operand.base
+    return "result" if operand.is_output else f"from {operand.base_op}"
+
+
+def axis_labels(operand: TiledOperand, values: TermValues) -> tuple[str, ...]:
+    """Return the dimensions of the op along each axis of an operand's whole value."""
+    labels = [_expression(index, values) for index in operand.map]
+    for view in operand.views:
+        outer = [""] * len(view.offsets)
+        for inner, dimension in enumerate(view.kept):
+            outer[dimension] = labels[inner]
+        labels = outer
+    return tuple(labels)
+
+
+def _expression(index: int, values: TermValues) -> str:
+    linear = values.linear(index, "dimension")
+    if linear is None:
+        return ""
+    constant, factors = linear
+    parts = [f"{'' if f == 1 else f}{dimension_letter(d)}" for d, f in factors]
+    if constant or not parts:
+        parts.append(str(constant))
+    return " + ".join(parts)
+
+
+def loop_labels(op: StructuredOp, loops: Sequence[LoopVariable], values: TermValues) -> tuple[str, ...]:
+    """Return a label for each loop: the letter of the dimension that it tiles, or its name.
+
+    Several loops along one dimension are numbered, the outer first.
+    """
+    letters = {number: _moved_dimension(number, op, values) for number in op.loops}
+    count = Counter(letter for letter in letters.values() if letter)
+    used: Counter[str] = Counter()
+    labels = []
+    for number in op.loops:
+        letter = letters[number]
+        if not letter:
+            labels.append(loops[number].name.removeprefix("%"))
+        else:
+            labels.append(f"{letter}{used[letter]}" if count[letter] > 1 else letter)
+            used[letter] += 1
+    return tuple(labels)
+
+
+def _moved_dimension(loop: int, op: StructuredOp, values: TermValues) -> str:
+    """Return the letter of a dimension that is alone on an axis that a loop moves along."""
+    letters = {dimension_letter(d) for d in range(len(op.extents))}
+    for operand in reversed(op.operands):  # the output's axes are the plainest
+        for axis, label in enumerate(axis_labels(operand, values)):
+            factors = loop_factors(operand, axis, values)
+            if label in letters and factors and loop in factors:
+                return label
+    return ""

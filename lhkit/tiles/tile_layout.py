@@ -25,11 +25,6 @@ class Sheet:
     """An operand as drawn, in pixels; x and y are its upper left corner.
 
     Attributes:
-        operand: Its number.
-        caption: Lines of text above it: letter and name first.
-        caption_width: Maximal width of the lines.
-        down: Label of the left edge, "" for a strip.
-        across: Label of the lower edge.
         behind: Number of sheets hinted at behind it.
         is_to_scale: False where an edge would be too short to see.
     """

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lhkit.draw.knob_control import knob_attributes, knob_control
+from lhkit.draw.live_view import knob_attributes, knob_control
 from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
 from lhkit.load.catalogue_cache import known_help

@@ -9,7 +9,8 @@ from typing import Any
 
 from lhkit.compose.form_text import form_text
 from lhkit.draw.svg import element, escaped
-from lhkit.draw.viewer import packed, static_text
+from lhkit.draw.theme import static_text
+from lhkit.draw.viewer import packed
 from lhkit.model.errors import UsageError
 from lhkit.model.op_catalogue import Catalogue, CatalogueOp
 from lhkit.model.op_words import PAYLOAD_OPS

@@ -16,7 +16,8 @@ from lhkit.compose.session import Session
 from lhkit.compose.session_opening import open_session
 from lhkit.draw.live_view import is_live
 from lhkit.draw.svg import drawing_id, element, escaped
-from lhkit.draw.viewer import Pane, View, script, static_text, view_html, view_style
+from lhkit.draw.theme import static_text
+from lhkit.draw.viewer import Pane, View, script, view_html, view_style
 from lhkit.load.catalogue_cache import known_help
 from lhkit.load.loader import as_payload
 from lhkit.load.trust import payload_doubt

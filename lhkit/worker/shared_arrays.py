@@ -15,7 +15,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -47,7 +47,7 @@ def _folder(_process: int) -> _Folder:
 
 
 class BlobFile:
-    """A blob that is being written."""
+    """A blob that is being written; a ``with`` block that fails deletes it."""
 
     def __init__(self) -> None:
         folder = _folder(os.getpid())
@@ -83,10 +83,13 @@ class BlobFile:
         finalize_here(memory, _forget, address, str(self._path))
         return memoryview(memory)[: self._nbytes], self._hash.hexdigest()
 
-    def discard(self) -> None:
-        """Delete what was written."""
-        self._file.close()
-        self._path.unlink(missing_ok=True)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._file.close()
+            self._path.unlink(missing_ok=True)
 
 
 def find_blob(address: int, nbytes: int) -> tuple[str, int] | None:

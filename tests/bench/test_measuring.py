@@ -9,8 +9,8 @@ import pytest
 
 import lhkit
 from lhkit.bench.side_by_side import fastest_ns
-from lhkit.load.environment import describe_environment
 from lhkit.load.loader import load_payload, load_schedule
+from lhkit.load.target_choice import describe_environment
 from lhkit.model.errors import UsageError
 from lhkit.model.sample_statistics import summarize
 from lhkit.worker.client import Worker

@@ -11,7 +11,7 @@ from sweep_records import comparison, grid, record, result_of
 
 import lhkit
 from lhkit.compose.session import Session
-from lhkit.exercises.verdict import Finding, Verdict
+from lhkit.exercises.attempt import Finding, Verdict
 from lhkit.lessons.publishing import publish_notebook
 from lhkit.show.comparison_page import PageParts, links_page, render_page
 from lhkit.sweeps.sweep_board import SweepBoard

@@ -10,10 +10,9 @@ import pytest
 import lhkit
 from lhkit.compiler.lowering import target_attributes
 from lhkit.load import target_choice as targets
-from lhkit.load.environment import describe_environment
 from lhkit.load.schedule_export import portable_text
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.load.target_choice import code_target
+from lhkit.load.target_choice import code_target, describe_environment
 from lhkit.model import target as model_target
 from lhkit.model.errors import UsageError
 from lhkit.model.target import INSTRUCTION_SETS, VECTORS

@@ -1,7 +1,7 @@
 import pytest
 
 from lhkit.compiler.machine.disassembly import disassemble
-from lhkit.kernels.instruction_sets import operation_of, stack_registers, vector_register
+from lhkit.kernels.hot_loops import operation_of, stack_registers, vector_register
 from lhkit.model.instructions import Instruction
 
 # Bytes, how they read, and what they do: kind, vector width in bits, operations, access to memory.

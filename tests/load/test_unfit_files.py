@@ -12,8 +12,8 @@ from lhkit.compose.followed_file import FollowedFile
 from lhkit.lessons.publishing import publish_notebook
 from lhkit.load import old_spellings
 from lhkit.load.file_upgrade import upgrade_file
+from lhkit.load.resource_data import read_weights
 from lhkit.load.user_code import load_own_ops, read_microkernels
-from lhkit.load.weight_files import read_weights
 from lhkit.model.errors import LhkitError, UsageError
 from lhkit.model.file_io import write_file
 from lhkit.model.signature import ArrayType

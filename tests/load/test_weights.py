@@ -9,7 +9,7 @@ import pytest
 
 import lhkit
 from lhkit.compiler.ir.bindings import ir, new_context
-from lhkit.load.resource_sections import split_bytecode, split_resources
+from lhkit.load.resource_data import split_bytecode, split_resources
 from lhkit.model.errors import PayloadError, ScheduleError, UsageError
 from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.worker.shared_arrays import dtype_named

@@ -5,8 +5,15 @@ from planted_failures import ADD, ANY, FOUR, MAX, PLANTED, TILE_M, text_of, tile
 
 from lhkit.model.errors import Diagnostic
 from lhkit.model.span import Span
-from lhkit.repairs.repair_context import candidate, corresponding_ops, distinct, unified_diff
-from lhkit.repairs.repair_edits import moved_before, with_more_results, without_last_results
+from lhkit.repairs.repair_context import (
+    candidate,
+    corresponding_ops,
+    distinct,
+    moved_before,
+    unified_diff,
+    with_more_results,
+    without_last_results,
+)
 from lhkit.repairs.unloadable_text import propose_for_text
 from lhkit.text.parser import read_steps
 from lhkit.text.script import Replacement, Script, with_replacements

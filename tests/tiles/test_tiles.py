@@ -14,9 +14,15 @@ from lhkit.model.signature import ArrayType, Function
 from lhkit.model.target import CacheLevel
 from lhkit.model.tile_picture import LoopVariable, StructuredOp, TiledOperand, Tilings, View
 from lhkit.tiles.tile_facts import tile_frame, tile_picture
-from lhkit.tiles.tile_html import tiles_bundle, tiles_html
 from lhkit.tiles.tile_layout import lay_out
-from lhkit.tiles.tile_svg import tiles_at, tiles_frames, tiles_multiples_svg, tiles_svg
+from lhkit.tiles.tile_svg import (
+    tiles_at,
+    tiles_bundle,
+    tiles_frames,
+    tiles_html,
+    tiles_multiples_svg,
+    tiles_svg,
+)
 from lhkit.tiles.tile_text import tiles_text
 
 CACHES = (CacheLevel("L1", 32 << 10), CacheLevel("L2", 1 << 20))

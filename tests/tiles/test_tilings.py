@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 import lhkit
 from lhkit.model.index_terms import TermValues
 from lhkit.model.target import VECTORS
-from lhkit.tiles import visited_elements as tile_sweeps
-from lhkit.tiles.operand_region import LoopNest
+from lhkit.tiles import operand_region as tile_sweeps
+from lhkit.tiles.operand_region import LoopNest, RegionTracker
 from lhkit.tiles.tile_facts import tile_frame, tile_picture
 from lhkit.tiles.tile_requests import read_tilings, tile_picture_of
 from lhkit.tiles.tile_text import tiles_text
-from lhkit.tiles.visited_elements import RegionTracker
 from tests.index_interpreter import touched
 
 MATMUL = """

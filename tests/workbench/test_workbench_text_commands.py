@@ -5,7 +5,7 @@ import json
 import pytest
 from fused_schedule import FUSED
 
-from lhkit.draw.viewer import static_text
+from lhkit.draw.theme import static_text
 from lhkit.text.script import Script
 from lhkit.workbench.pane_text import lines_of_steps
 from lhkit.workbench.text_questions import completions, handles_before

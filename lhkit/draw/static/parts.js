@@ -88,7 +88,7 @@ class Slider {
   }
 }
 
-// Controls of knobs, as lhkit/draw/knob_control.py makes them: the value of an input, and showing a value.
+// Controls of knobs, as lhkit/draw/live_view.py makes them: the value of an input, and showing a value.
 function knobValue(input) {
   return JSON.parse(input.dataset.values)[Number(input.value)];
 }

@@ -11,8 +11,8 @@ import os
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from lhkit.load.environment import cpu_name
 from lhkit.load.source_texts import read_libraries, read_module
+from lhkit.load.target_choice import cpu_name
 from lhkit.model.errors import Diagnostic, Failure, FailureKind, OutcomeStatus, error_for, usage_error
 from lhkit.model.invalidation import Death, Verdict
 from lhkit.model.payload import Payload

@@ -10,13 +10,13 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from lhkit.load.environment import cpu_name
 from lhkit.load.loader import (
     application_of,
     as_payload,
     as_schedule,
     payload_source,
 )
+from lhkit.load.target_choice import cpu_name
 from lhkit.load.user_code import own_op_texts
 from lhkit.model.errors import Failure, WorkerError, public
 from lhkit.model.knob import KnobValue
