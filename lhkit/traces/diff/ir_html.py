@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
-from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrDiff, IrLine, Sign
+from lhkit.traces.diff.line_diff import ChangedPart, HandleMark, IrDiff, IrLine, Sign
 from lhkit.traces.diff.op_diff import plain_lines
 
 _CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "»": " m"}

@@ -1,4 +1,4 @@
-"""The lines of a diff of two payloads with known ops."""
+"""Lines of a diff of two payloads with known ops: pairing, changed parts, and remarks on ops."""
 
 from __future__ import annotations
 
@@ -7,13 +7,168 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from lhkit.model.snapshot_delta import common_ends
-from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrLine, PartKind, Sign
-from lhkit.traces.explain.op_remarks import OpRemarks
-from lhkit.traces.record.placed_ops import PlacedOps
-from lhkit.traces.record.printed_ir import PrintedIr
+from lhkit.model.trace_record import HandleChange, ParamReference, PayloadOp, Trace
+from lhkit.traces.record.handle_history import enclosing_steps, states_before
+from lhkit.traces.record.placed_ops import PlacedOps, PrintedIr, op_in_words
+
+Sign = Literal["", "+", "−", "~", "»"]
+PartKind = Literal["operand", "type", "attribute"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPart:
+    """A changed part of a line.
+
+    Attributes:
+        start: Its start in the new line, in characters.
+        end: Its end; equal to start for a deletion.
+        was: The old text; equal to the new one for an operand that another op defines now.
+        kind: Its kind as far as the syntax tells.
+    """
+
+    start: int
+    end: int
+    was: str
+    kind: PartKind
+
+
+@dataclass(frozen=True, slots=True)
+class HandleMark:
+    """A handle that points to an op after the step; ``is_new`` if it did not before."""
+
+    id: str
+    name: str
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IrLine:
+    """A line of a diff.
+
+    Attributes:
+        sign: ``+`` created, ``−`` erased, ``~`` changed, ``»`` moved, "" unchanged.
+        old: Its line in the old text, from 1, or None.
+        new: Its line in the new text, or None; then ``text`` is the old one.
+        text: The line.
+        old_text: The old line; None if there is none or it is the same.
+        parts: The changed parts of ``text``, in order.
+        op: Id of the op that the line belongs to, or None.
+        inside: On an op's first line, ids of nested ops that the text omits, now or before.
+        handles: On an op's first line, the handles that point to it or to nested ops that the text omits.
+        remark: On an op's first line, its origin and end in words.
+        is_context: True for an unchanged line that is shown with changed ones.
+    """
+
+    sign: Sign
+    old: int | None
+    new: int | None
+    text: str
+    old_text: str | None = None
+    parts: tuple[ChangedPart, ...] = ()
+    op: str | None = None
+    inside: tuple[str, ...] = ()
+    handles: tuple[HandleMark, ...] = ()
+    remark: str = ""
+    is_context: bool = False
+
+    @property
+    def is_shown(self) -> bool:
+        """False for a line that is folded."""
+        return bool(self.sign) or self.is_context
+
+
+@dataclass(frozen=True, slots=True)
+class IrDiff:
+    """A diff of two payloads; ``note`` says how ops were matched, if not by identity."""
+
+    title: str
+    lines: tuple[IrLine, ...]
+    note: str = ""
+
+    @property
+    def old_text(self) -> str:
+        """The old payload."""
+        numbered = [(i.old, i.text if i.old_text is None else i.old_text) for i in self.lines if i.old]
+        return "".join(f"{text}\n" for _, text in sorted(numbered))
+
+    @property
+    def new_text(self) -> str:
+        """The new payload."""
+        return "".join(f"{i.text}\n" for i in self.lines if i.new)
+
+    @property
+    def counts(self) -> tuple[tuple[Sign, int], ...]:
+        """The number of ops per sign; an op counts once."""
+        ops: dict[Sign, set[str]] = {"+": set(), "−": set(), "~": set(), "»": set()}
+        for line in self.lines:
+            if line.sign and line.op is not None:
+                ops[line.sign].add(line.op)
+        return tuple((sign, len(those)) for sign, those in ops.items() if those)
+
+
+_MOST_ORIGINS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OpRemarks:
+    """Remarks on the ops of a trace, made on demand; ``handles`` maps an op to the handles that point to it."""
+
+    trace: Trace
+    handles: Mapping[str, tuple[HandleMark, ...]]
+    _said: dict[tuple[int, tuple[str, ...]], str] = field(default_factory=dict)
+
+    def origin(self, op_id: str) -> str:
+        """Return which step made an op from what, or its place in the source."""
+        op = self.trace.op(op_id)
+        if op.born < 0:
+            return op_in_words(self.trace, op_id)
+        # Ops that were made together from the same ops have the same origin.
+        key = (op.born, op.derived_from)
+        if key not in self._said:
+            self._said[key] = self._made(op)
+        return f"{op.name}, {self._said[key]}"
+
+    def ending(self, op_id: str) -> str:
+        """Return which step erased an op, or ""."""
+        died = self.trace.op(op_id).died
+        return "" if died is None else f"; erased by {_step_in_words(self.trace, died)}"
+
+    def _made(self, op: PayloadOp) -> str:
+        origins = [op_in_words(self.trace, each) for each in op.derived_from[:_MOST_ORIGINS]]
+        more = len(op.derived_from) - len(origins)
+        listed = " and ".join([*origins, *([f"{more} more"] if more else [])])
+        made = f"made by {_step_in_words(self.trace, op.born)}"
+        return f"{made} from {listed}" if listed else made
+
+
+def remarks_at(trace: Trace, step: int) -> OpRemarks:
+    """Return the remarks on ops after a step."""
+    before = states_before(trace, step) if step >= 0 else {}
+    # Handles of other steps are out of scope.
+    around = {s.index for s in enclosing_steps(trace, trace.step_records[step])} if step >= 0 else set()
+    found: dict[str, list[HandleMark]] = defaultdict(list)
+    for handle, state in trace.states_after(step).items():
+        record = trace.handle(handle)
+        if state.state != "live" or not around.issuperset(record.path):
+            continue
+        known = _ops_of(before[handle]) if handle in before else {}
+        for op in _ops_of(state):
+            found[op].append(HandleMark(handle, record.name, op not in known))
+    return OpRemarks(trace, {op: tuple(those) for op, those in found.items()})
+
+
+def _ops_of(state: HandleChange) -> dict[str, None]:
+    references = (r for r in state.payload if not isinstance(r, ParamReference))
+    return dict.fromkeys(r if isinstance(r, str) else r.op for r in references)
+
+
+def _step_in_words(trace: Trace, step: int) -> str:
+    return f"step {step} ({trace.step_records[step].op.removeprefix('transform.')})"
+
 
 # (line of the old text, line of the new text), from 0.
 Pair = tuple[int, int]

@@ -14,11 +14,16 @@ from collections.abc import Hashable, Sequence
 from lhkit.model.errors import usage_error
 from lhkit.model.snapshot_delta import common_ends
 from lhkit.model.trace_record import Trace
-from lhkit.traces.diff.ir_lines import IrDiff, IrLine
-from lhkit.traces.diff.line_diff import KnownChanges, diff_lines
-from lhkit.traces.explain.op_remarks import remarks_at
-from lhkit.traces.record.placed_ops import PlacedOps, SameTrace, named_as_copies, order_at, place_ops
-from lhkit.traces.record.printed_ir import PrintedIr, read_printed
+from lhkit.traces.diff.line_diff import IrDiff, IrLine, KnownChanges, diff_lines, remarks_at
+from lhkit.traces.record.placed_ops import (
+    PlacedOps,
+    PrintedIr,
+    SameTrace,
+    named_as_copies,
+    order_at,
+    place_ops,
+    read_printed,
+)
 
 # Op numbers of the new payload to those of the old one.
 Matches = dict[int, int]

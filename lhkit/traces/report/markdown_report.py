@@ -13,9 +13,8 @@ from lhkit.model.payload import Payload
 from lhkit.model.printable import counted
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Provenance, Trace
-from lhkit.traces.record.trace_failure import failure_of
-from lhkit.traces.report.trace_text import plain_text, trace_lines
-from lhkit.traces.report.upstream_module import (
+from lhkit.traces.explain.handle_explanation import failure_of
+from lhkit.traces.report.reproducer_folder import (
     combined,
     interpreter_options,
     provenance_of,
@@ -23,6 +22,7 @@ from lhkit.traces.report.upstream_module import (
     shorten,
     trace_command,
 )
+from lhkit.traces.report.trace_text import plain_text, trace_lines
 
 SITE = "https://godbolt.org"
 COMPILER = "mliropttrunk"

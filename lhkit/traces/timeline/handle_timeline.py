@@ -1,20 +1,324 @@
-"""The timeline of a trace as a drawing: folded rows, columns, arcs."""
+"""The handle timeline: folded columns and rows, arcs, and the timeline as text."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from pathlib import PurePath
 
 from lhkit.model.printable import counted
-from lhkit.model.trace_record import Trace
+from lhkit.model.trace_record import HandleState, Trace, TraceStep
 from lhkit.traces.explain.handle_explanation import explain_failure
 from lhkit.traces.record.handle_history import death_in_words, display_names
-from lhkit.traces.report.trace_text import failure_reasons
-from lhkit.traces.timeline.lifelines import Event, Lifeline, lifelines
-from lhkit.traces.timeline.timeline_columns import Span, columns_of, groups_of, visible_moments
-from lhkit.traces.timeline.timeline_records import Arc, Fold, Row, RowMaker, TimelineDrawing
+from lhkit.traces.report.trace_text import STATUS, failure_reasons
+from lhkit.traces.timeline.lifelines import Bracket, Event, EventKind, Lifeline, Lifelines, Moment, lifelines
+from lhkit.traces.timeline.timeline_records import (
+    Arc,
+    Bar,
+    Column,
+    Fold,
+    Group,
+    Row,
+    RowMaker,
+    StepMark,
+    TimelineDrawing,
+)
 from lhkit.traces.timeline.timeline_svg import timeline_html, timeline_svg
-from lhkit.traces.timeline.timeline_text import timeline_text
+
+Span = tuple[int, int]
+# Number of columns around a failure that stay visible.
+_NEAR = 3
+_MOST_NOT_RUN = 6
+
+
+def visible_moments(trace: Trace, lives: Lifelines, most: int, folded: Collection[int] = ()) -> list[Span]:
+    """Return spans of moments, both ends included, of about ``most`` columns; longer spans are folds.
+
+    First the middle iterations of loops are folded, then nested steps, deepest first, then the middle of the
+    schedule. Failures are folded last.
+    """
+    folding = _Folding(trace, lives)
+    folding.hide_not_run()
+    for bracket in lives.brackets:
+        if bracket.step in folded:
+            folding.hide_inside(bracket)
+    for hide in (folding.hide_iterations, folding.hide_insides):
+        if folding.columns() > most:
+            hide(most)
+    if folding.columns() > most:
+        folding.hide_the_middle(most)
+    return folding.spans()
+
+
+class _Folding:
+    def __init__(self, trace: Trace, lives: Lifelines) -> None:
+        self._trace, self._moments, self._brackets = trace, lives.moments, lives.brackets
+        self._hidden = [False] * len(self._moments)
+        failed = trace.outcome.failed_step
+        at = [i for i, m in enumerate(self._moments) if m.kind == "step" and m.step == failed]
+        self._failed = at[0] if at and failed is not None else None
+
+    def spans(self) -> list[Span]:
+        found: list[Span] = []
+        for i, is_hidden in enumerate(self._hidden):
+            if is_hidden and found and self._hidden[found[-1][1]]:
+                found[-1] = (found[-1][0], i)
+            else:
+                found.append((i, i))
+        return found
+
+    def columns(self) -> int:
+        return len(self.spans())
+
+    def hide_not_run(self) -> None:
+        run: list[int] = []
+        for i, moment in enumerate(self._moments):
+            if moment.step >= 0 and self._trace.step_records[moment.step].status == "not-run":
+                run.append(i)
+                continue
+            self._hide_run(run)
+            run = []
+        self._hide_run(run)
+
+    def _hide_run(self, run: list[int]) -> None:
+        if len(run) > _MOST_NOT_RUN:
+            self._hide(run[1:-1])
+
+    def hide_iterations(self, most: int) -> None:
+        """Hide all iterations of each loop but the first, the last, and a failed one."""
+        for bracket in sorted(self._brackets, key=lambda b: b.depth):
+            if self.columns() <= most:
+                return
+            middle = [t for t in bracket.turns[1:-1] if not self._has_failed(*t)]
+            if len(bracket.turns) >= 4:
+                self._hide(i for first, last in middle for i in range(first, last + 1))
+                # What was not recorded lies between them.
+                self._hide(
+                    i
+                    for i in range(bracket.first, bracket.last)
+                    if self._moments[i].kind == "elided" and self._hidden[i - 1]
+                )
+
+    def hide_insides(self, most: int) -> None:
+        for bracket in sorted(self._brackets, key=lambda b: (-b.depth, b.first)):
+            if self.columns() <= most:
+                return
+            if bracket.last - bracket.first > 2 and not self._has_failed(bracket.first + 1, bracket.last):
+                self.hide_inside(bracket)
+
+    def hide_inside(self, bracket: Bracket) -> None:
+        last = bracket.last if self._moments[bracket.last].kind != "end" else bracket.last - 1
+        self._hide(range(bracket.first + 1, last + 1))
+
+    def _has_failed(self, first: int, last: int) -> bool:
+        return self._failed is not None and first <= self._failed <= last
+
+    def hide_the_middle(self, most: int) -> None:
+        """Hide all but the first and the last columns, and those around a failure."""
+        spans = self.spans()
+        left = {*range(most - most // 3), *range(len(spans) - most // 3, len(spans))}
+        for i, (first, last) in enumerate(spans):
+            if self._has_failed(first - _NEAR, last + _NEAR):
+                left.add(i)
+            elif i not in left:
+                self._hide(range(first, last + 1))
+
+    def _hide(self, moments: Iterable[int]) -> None:
+        for moment in moments:
+            self._hidden[moment] = True
+
+
+# A folded column has the worst mark of its steps.
+_WORST: tuple[StepMark, ...] = ("crashed", "failed", "suppressed", "warning", "not-run")
+_MOST_DIAGNOSTICS = 2
+
+
+def columns_of(trace: Trace, lives: Lifelines, spans: list[Span]) -> tuple[Column, ...]:
+    """Return one column per span of moments."""
+    return tuple(
+        _one(trace, lives.moments[first], first) if first == last else _folded(trace, lives, first, last)
+        for first, last in spans
+    )
+
+
+def groups_of(trace: Trace, brackets: tuple[Bracket, ...], spans: list[Span]) -> tuple[Group, ...]:
+    """Return the visible brackets: those that begin in an unfolded column, or before the first."""
+    found = []
+    for bracket in brackets:
+        columns = [i for i, (f, last) in enumerate(spans) if f <= bracket.last and last >= bracket.first]
+        if not columns:
+            continue
+        first, last = spans[columns[0]]
+        is_hidden = first < last and first <= bracket.first
+        if not is_hidden:
+            name = f"{bracket.step} {short_name(trace.step_records[bracket.step].op)}"
+            found.append(Group(bracket.step, columns[0], columns[-1], bracket.depth, name))
+    return tuple(found)
+
+
+def short_name(op: str) -> str:
+    """Return the last part of an op's name."""
+    return op.rpartition(".")[2]
+
+
+def _fold_label(trace: Trace, lives: Lifelines, first: int, last: int) -> str:
+    """Return the label of a fold: ``⋯ 30 more iterations``, ``⋯ 120 more steps``."""
+    moments = lives.moments[first : last + 1]
+    begun = moments[0]
+    lost = sum(_lost(m) for m in moments)
+    unrecorded = f", {lost} not recorded" if lost else ""
+    same = [m for m in moments if m.kind == "turn" and m.step == begun.step]
+    if begun.kind == "turn" and begun.turn[0] is not None and _is_inside(trace, moments, begun.step):
+        return f"⋯ {len(same) + lost} more iterations{unrecorded}"
+    steps = [trace.step_records[m.step] for m in moments if m.kind == "step"]
+    what = "steps not run" if steps and all(s.status == "not-run" for s in steps) else "more steps"
+    return f"⋯ {len(steps)} {what}{unrecorded}"
+
+
+def _lost(moment: Moment) -> int:
+    first, last = moment.turn
+    return (last or 0) - (first or 0) + 1 if moment.kind == "elided" else 0
+
+
+def _is_inside(trace: Trace, moments: tuple[Moment, ...], step: int) -> bool:
+    outer = trace.step_records[step].depth
+    return all(m.step == step or trace.step_records[m.step].depth > outer for m in moments)
+
+
+def _folded(trace: Trace, lives: Lifelines, first: int, last: int) -> Column:
+    label = _fold_label(trace, lives, first, last)
+    moments = lives.moments[first : last + 1]
+    steps = [trace.step_records[m.step] for m in moments if m.kind == "step"]
+    kinds = [_mark(step) for step in steps]
+    mark: StepMark = next((k for k in _WORST if k in kinds), "")
+    note = ""
+    if mark not in ("", "not-run"):
+        note = f"! {kinds.count(mark)} {'with warnings' if mark == 'warning' else mark}"
+    title = f"{label}: steps {steps[0].index} to {steps[-1].index}" if steps else label
+    return Column(
+        "fold",
+        None,
+        label.partition(",")[0],
+        f"{title}; {note}" if note else title,
+        (first, last),
+        depth=min((s.depth for s in steps), default=0),
+        steps=len(steps),
+        note=note,
+        mark=mark,
+    )
+
+
+def _one(trace: Trace, moment: Moment, at: int) -> Column:
+    here = (at, at)
+    if moment.kind == "start":
+        return Column("start", None, "arguments", f"the arguments of @{trace.schedule.entry}", here)
+    step = trace.step_records[moment.step]
+    name = short_name(step.op)
+    if moment.kind == "step":
+        title, note, mark = _step_title(step), _note(step), _mark(step)
+        return Column("step", step.index, name, title, here, step.depth, 1, note, mark)
+    if moment.kind == "end":
+        title = f"step {step.index} ({step.op}) ends: consumed handles die, results are defined"
+        return Column("end", step.index, f"end of {name}", title, here, step.depth)
+    if moment.kind == "elided":
+        label = f"⋯ {_lost(moment)} iterations not recorded"
+        title = f"iterations {moment.turn[0]} to {moment.turn[1]} of step {step.index} ran and are not recorded"
+        return Column("elided", step.index, label, title, here, step.depth + 1)
+    iteration, alternative = moment.turn
+    label = f"iteration {iteration}" if iteration is not None else f"alternative {alternative}"
+    title = f"{label} of step {step.index} ({step.op}) begins"
+    return Column("turn", step.index, label, title, here, step.depth + 1)
+
+
+def _mark(step: TraceStep) -> StepMark:
+    if step.status != "ok":
+        return step.status
+    return "warning" if step.warnings else ""
+
+
+def _note(step: TraceStep) -> str:
+    if step.status != "ok":
+        return STATUS[step.status][0]
+    kinds = list(dict.fromkeys(w.kind for w in step.warnings))
+    return f"! {', '.join(kinds)}" if kinds else ""
+
+
+def _step_title(step: TraceStep) -> str:
+    place = f", {PurePath(step.source.file).name}:{step.source.line}" if step.source else ""
+    lines = [f"step {step.index}: {step.op}{place}"]
+    if step.status != "ok":
+        lines.append(STATUS[step.status][0])
+    lines += [f"! {w.kind}: {w.message}" for w in step.warnings]
+    said = [d for d in step.diagnostics if d.severity in ("error", "note")][:_MOST_DIAGNOSTICS]
+    lines += [d.message.strip().partition("\n")[0] for d in said]
+    return "\n".join(lines)
+
+
+MARKS: dict[EventKind, str] = {"made": "◆", "read": "○", "consumed": "●", "dead": "✕"}
+BARS: dict[HandleState, str] = {"live": "━", "empty": "╌", "invalid": "░"}
+_LEGEND = "◆ made  ○ read  ● consumed  ✕ dies   ━ live  ╌ empty  ░ invalid   ] end of a step with others inside"
+# Column of a mark within the four characters of a cell: uses before effects.
+_PLACES: dict[EventKind, int] = {"read": 0, "consumed": 1, "made": 2, "dead": 3}
+_CELL = 4
+_MOST_COLUMNS = 20
+_LONGEST_NAME = 28
+
+
+def timeline_text(drawing: TimelineDrawing) -> str:
+    """Return a timeline as text: panels of columns, each with its live rows and its steps."""
+    lines = [drawing.title]
+    for first in range(0, len(drawing.columns), _MOST_COLUMNS):
+        lines += ["", *_panel(drawing, first, min(first + _MOST_COLUMNS, len(drawing.columns)))]
+    return "\n".join(line.rstrip() for line in [*lines, "", drawing.verdict, _LEGEND]) + "\n"
+
+
+def _panel(drawing: TimelineDrawing, first: int, end: int) -> list[str]:
+    rows = [row for row in drawing.rows if _is_alive(row, first, end)]
+    width = max([len(_cut(row.name)) for row in rows] + [4])
+    columns = drawing.columns[first:end]
+    lines = [" " * width + " " + "".join(_sign(c).rjust(_CELL) for c in columns)]
+    is_apart = False
+    for row in rows:
+        if row.kind == "param" and not is_apart:
+            lines.append("parameters")
+            is_apart = True
+        track = "".join(_track(row, len(drawing.columns))[first * _CELL : end * _CELL])
+        lines.append(f"{_cut(row.name).rjust(width)} {track}  {row.note}")
+    return [*lines, "", *(f"{_sign(c):>4} {'  ' * c.depth}{c.name}  {c.note}" for c in columns)]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _is_alive(row: Row, first: int, end: int) -> bool:
+    has_mark = any(first <= m.column < end for m in row.marks)
+    return has_mark or any(b.first < end and b.last >= first for b in row.bars) or not (row.bars or row.marks)
+
+
+def _sign(column: Column) -> str:
+    if column.kind == "step":
+        return str(column.step)
+    if column.kind == "turn":
+        return f"#{column.name.rpartition(' ')[2]}"
+    return {"start": "·", "end": "]"}.get(column.kind, "⋯")
+
+
+def _track(row: Row, columns: int) -> list[str]:
+    cells = [" "] * (columns * _CELL)
+    for bar in row.bars:
+        begin, end = _reach(bar)
+        cells[begin:end] = BARS[bar.state] * (end - begin)
+    for mark in row.marks:
+        cells[mark.column * _CELL + _PLACES[mark.kind]] = MARKS[mark.kind]
+    return cells
+
+
+def _reach(bar: Bar) -> tuple[int, int]:
+    begin = 0 if bar.first < 0 else bar.first * _CELL + (2 if bar.state != "invalid" else 3)
+    end = (bar.last + 1) * _CELL if bar.runs_on else bar.last * _CELL + 3
+    return begin, max(begin, end)
+
 
 # Minimal number of similar neighbors to fold.
 _LEAST_ALIKE = 4
