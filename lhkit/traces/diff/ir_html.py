@@ -61,12 +61,8 @@ def _runs(lines: Iterable[IrLine]) -> Iterator[tuple[IrLine, ...]]:
 def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
     """Return a diff as HTML; ``lhkit.draw.theme`` has its style.
 
-    Selecting and copying gives the new payload's lines alone, without numbers, signs and labels.
-
-    Args:
-        diff: The diff.
-        folded: Fold unchanged lines.
-        most_lines: Maximal number of lines outside of folds; the rest is counted.
+    Selecting and copying gives the new payload's lines alone, without numbers, signs and labels. Lines after
+    the first ``most_lines`` outside of folds are counted.
     """
     parts = fold_lines(diff.lines) if folded else diff.lines
     body = [_fold_html(p) if isinstance(p, Fold) else _line_html(p) for p in parts[:most_lines]]

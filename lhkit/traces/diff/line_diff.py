@@ -21,13 +21,9 @@ PartKind = Literal["operand", "type", "attribute"]
 
 @dataclass(frozen=True, slots=True)
 class ChangedPart:
-    """A changed part of a line.
+    """A changed part of a new line, in characters; ``start`` equals ``end`` for a deletion.
 
-    Attributes:
-        start: Its start in the new line, in characters.
-        end: Its end; equal to start for a deletion.
-        was: The old text; equal to the new one for an operand that another op defines now.
-        kind: Its kind as far as the syntax tells.
+    ``was`` is the old text, equal to the new one for an operand that another op defines now.
     """
 
     start: int
@@ -47,20 +43,12 @@ class HandleMark:
 
 @dataclass(frozen=True, slots=True)
 class IrLine:
-    """A line of a diff.
+    """A line of a diff: + created, − erased, ~ changed, » moved, "" unchanged.
 
-    Attributes:
-        sign: ``+`` created, ``−`` erased, ``~`` changed, ``»`` moved, "" unchanged.
-        old: Its line in the old text, from 1, or None.
-        new: Its line in the new text, or None; then ``text`` is the old one.
-        text: The line.
-        old_text: The old line; None if there is none or it is the same.
-        parts: The changed parts of ``text``, in order.
-        op: Id of the op that the line belongs to, or None.
-        inside: On an op's first line, ids of nested ops that the text omits, now or before.
-        handles: On an op's first line, the handles that point to it or to nested ops that the text omits.
-        remark: On an op's first line, its origin and end in words.
-        is_context: True for an unchanged line that is shown with changed ones.
+    ``old`` and ``new`` are line numbers from 1, or None. ``text`` is the new line, else the old one, and
+    ``old_text`` the old one if it differs. On an op's first line, ``inside`` has the ids of nested ops that the
+    text omits, and ``handles`` those that point to any of them. An unchanged line that is shown with changed
+    ones is context.
     """
 
     sign: Sign
@@ -262,15 +250,7 @@ def changed_parts(
     new_values: Sequence[Hashable],
     aliases: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
 ) -> tuple[ChangedPart, ...]:
-    """Return the changed parts of a line.
-
-    Args:
-        old: The old line.
-        new: The new line.
-        old_values: The identity of each value that the old line names, in order.
-        new_values: The same of the new line; equal ones are the same value, whatever their names.
-        aliases: The attribute and type aliases of the old and the new text.
-    """
+    """Return the changed parts of a line; equal ``values``, in order of mention, are the same value."""
     indent = len(new) - len(new.lstrip())
     before, now = _TOKEN.findall(old.lstrip()), _TOKEN.findall(new[indent:])
     left, right = _meanings(before, old_values, aliases[0]), _meanings(now, new_values, aliases[1])

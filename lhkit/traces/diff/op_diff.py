@@ -135,13 +135,9 @@ BY_STRUCTURE = "Ops were matched by the structure of the texts; their identity i
 
 
 def ir_diff(trace: Trace, step: int, against: int | None = None) -> IrDiff:
-    """Return the diff of the payload after a step against another snapshot.
+    """Return the diff of the payload after a step (-1: as given) against another, by default that before it.
 
-    Args:
-        trace: The trace.
-        step: Index of the step, -1 for the payload as given. A step without a snapshot, since it failed or
-            never ran, shows the last payload before it.
-        against: Index of the step after which the old payload was taken; None for right before the step.
+    A step without a snapshot, since it failed or never ran, shows the last payload before it.
 
     Raises:
         UsageError: There is no such step, or the trace has no snapshots.

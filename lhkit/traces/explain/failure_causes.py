@@ -18,14 +18,9 @@ _MOST_USERS = 3
 
 @dataclass(frozen=True, slots=True)
 class LostUse:
-    """The last use of a producer by the container of a fusion.
+    """The last use of a producer by the container of a fusion, and the step that removed it.
 
-    Attributes:
-        producer: Id of the payload op whose result was used.
-        user: Id of the op that used it.
-        step: Index of the step that removed the use.
-        successor: Id of the op in the user's place, or None.
-        reads: What the successor reads instead, in words, or "".
+    ``successor`` is the op in the place of the user, or None, and ``reads`` what it reads instead, in words.
     """
 
     producer: str

@@ -31,11 +31,7 @@ _MOST_USES = 3
 
 
 def explain(trace: Trace, handle: str | None = None) -> Explanation:
-    """Return why a handle (name or id) is in its final state; without a handle, why the schedule failed.
-
-    Raises:
-        UsageError: There is no such handle; the message names near ones.
-    """
+    """Return why a handle (name or id) is in its final state; without a handle, why the schedule failed."""
     return explain_failure(trace) if handle is None else explain_handle(trace, handle)
 
 
@@ -106,11 +102,7 @@ def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
 
 
 def find_handle(trace: Trace, handle: str) -> HandleRecord:
-    """Return a handle by its name as written, or by its id.
-
-    Raises:
-        UsageError: There is no such handle; the message names near ones.
-    """
+    """Return a handle by its name as written, or by its id; the UsageError for neither names near ones."""
     names = display_names(trace)
     for record in reversed(trace.handle_records):
         if handle in (record.id, names[record.id]) or f"%{handle.removeprefix('%')}" == record.name:

@@ -52,11 +52,7 @@ class OptRun:
 
 
 def opt_host() -> OptHost | None:
-    """Return the program that ``LHKIT_OPT`` names, or None where the variable is not set.
-
-    Raises:
-        UsageError: There is no such program, or it has no transform interpreter pass.
-    """
+    """Return the program that ``LHKIT_OPT`` names, or None; UsageError if it has no transform interpreter."""
     named = os.environ.get(VARIABLE, "")
     if not named:
         return None

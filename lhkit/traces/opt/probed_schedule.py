@@ -66,11 +66,7 @@ def find_sequences_by_name(text: str) -> dict[str, OpSyntax]:
 
 
 def read_entry(text: str, entry: str) -> OptEntry:
-    """Return the entry of a schedule's text.
-
-    Raises:
-        UsageError: The text has no such sequence.
-    """
+    """Return the entry of a schedule's text; UsageError if the text has no such sequence."""
     sequences = tuple(op for op in read_syntax(text).walk() if op.name == SEQUENCE)
     found = next((op for op in sequences if symbol_name(op.symbol) == entry and op.regions), None)
     if found is None:

@@ -45,14 +45,12 @@ Value = tuple[int, int]
 
 @dataclass(slots=True)
 class PrintedOp:
-    """An op in a printed payload.
+    """An op in a printed payload; ``parent`` is -1 for none, ``name`` as printed without quotes.
 
-    Attributes:
-        name: As printed, without quotes; ``return`` for ``func.return``.
-        parent: Number of the op around it, or -1.
-        lines: Its own lines from 0: the first, those of its block labels, the last with its brace.
-        shapes: Its own lines without names of values, with aliases expanded.
-        values: For each of them, the values that it names in order, its own results included.
+    ``lines`` are its own, from 0: the first, those of its block labels, the last with its brace. For each of
+    them, ``shapes`` has the text without names of values and with aliases expanded, ``values`` the values that
+    it
+    names in order, its own results included.
     """
 
     name: str
@@ -198,11 +196,9 @@ def _is_op(match: re.Match[str]) -> bool:
 class PlacedOps:
     """A printed payload with the ids of its ops.
 
-    Attributes:
-        ir: The payload.
-        ids: The id of each op, or None.
-        inside: Ids of nested ops that the text omits (terminators, bodies of named ops), by the number of the
-            innermost printed op around them.
+    ``inside`` has the ids of nested ops that the text omits (terminators, bodies of named ops), by the number
+    of
+    the innermost printed op around them.
     """
 
     ir: PrintedIr

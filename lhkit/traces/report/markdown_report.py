@@ -33,8 +33,7 @@ LONGEST_URL = 8_000
 def compiler_explorer_url(payload: Payload, schedule: Schedule) -> str:
     """Return a link that opens payload and schedule in Compiler Explorer's newest ``mlir-opt``.
 
-    Raises:
-        UsageError: It would be longer than `LONGEST_URL` characters, or one module cannot hold both.
+    UsageError if it would be longer than `LONGEST_URL` characters, or if one module cannot hold both.
     """
     provenance = Provenance(payload, schedule)
     source = combined(provenance)

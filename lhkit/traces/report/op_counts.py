@@ -42,15 +42,10 @@ class OpCounts:
 def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> OpCounts:
     """Return how many ops of each kind the payload has before the first step and after each that ran.
 
-    Ops that the printed text omits count too: the body of a ``linalg.add``, terminators.
-
-    Args:
-        trace: The trace.
-        by: Count by ``dialect`` or by ``name``.
-        most: Maximal number of lines; the kinds with the fewest ops share the last.
+    Ops that the printed text omits count too. The kinds with the fewest ops share the last of ``most`` lines.
 
     Raises:
-        UsageError: ``by`` is neither, or ``most`` is not from 2 to 6.
+        UsageError: ``by`` is unknown, or ``most`` is not from 2 to 6.
     """
     if by not in ("dialect", "name"):
         raise usage_error(f"ops are counted by dialect or by name, not by {by!r}")

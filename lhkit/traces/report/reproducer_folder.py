@@ -81,10 +81,8 @@ def interpreter_options(schedule: Schedule) -> str:
 def combined(provenance: Provenance) -> str:
     """Return one module with payload and schedule in a module each, the knobs folded.
 
-    The schedule comes first: of two entries of a name the first is applied.
-
-    Raises:
-        UsageError: The schedule has libraries, ops that only lhkit knows, or a knob that cannot be folded.
+    The schedule comes first: of two entries of a name the first is applied. UsageError if the schedule has
+    libraries, ops that only lhkit knows, or a knob that cannot be folded.
     """
     schedule = provenance.schedule
     if schedule.libraries:

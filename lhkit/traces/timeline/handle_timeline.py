@@ -394,17 +394,11 @@ __all__ = ["TimelineDrawing", "timeline_drawing", "timeline_html", "timeline_svg
 def timeline_drawing(
     trace: Trace, *, most_columns: int = 40, most_rows: int = 48, folded: Collection[int] = ()
 ) -> TimelineDrawing:
-    """Return the drawing of a trace's timeline.
+    """Return the drawing of a trace's timeline, of about ``most_columns`` columns and ``most_rows`` rows.
 
     Long traces are folded: middle iterations of loops, nested steps, then the middle of the schedule; and
     handles with events in folded columns only, or that look alike. Failures stay visible; what is folded is
-    counted, and drawn in full in ``folds``.
-
-    Args:
-        trace: The trace.
-        most_columns: Approximate maximum of columns.
-        most_rows: Approximate maximum of rows.
-        folded: Indices of steps whose nested steps are folded in any case.
+    counted, and drawn in full in ``folds``. Nested steps of the steps in ``folded`` are folded in any case.
     """
     timeline = _Timeline(trace, most_columns, most_rows)
     whole = timeline.whole(folded)

@@ -29,11 +29,9 @@ _NO_TURN: Turn = (None, None)
 class Moment:
     """A column of time.
 
-    Attributes:
-        kind: ``start``: the entry's arguments; ``step``: a step begins; ``turn``: an iteration or alternative
-            begins; ``end``: a step with nested steps ends; ``elided``: iterations that were not recorded.
-        step: Index of the step, of the parent for a turn, -1 for the start.
-        turn: (iteration, alternative) that begins; the first and last iteration if elided.
+    A turn is an iteration or alternative of ``step``; an ``elided`` moment has the first and last iteration
+    that
+    were not recorded. ``start`` (step -1) has the arguments of the entry.
     """
 
     kind: MomentKind

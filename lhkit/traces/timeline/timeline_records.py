@@ -18,19 +18,7 @@ StepMark = Literal["", "failed", "crashed", "suppressed", "not-run", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column.
-
-    Attributes:
-        kind: Its kind; ``fold`` for several moments, ``elided`` for iterations that are not recorded.
-        step: Index of the step, or None.
-        name: The op's short name, or a label.
-        note: What is wrong with it, or "".
-        mark: The kind of ``note``.
-        title: The hover text.
-        depth: Nesting depth.
-        steps: Number of steps in it.
-        moments: Its first and last moment.
-    """
+    """A column: one moment, or several in a fold; ``note`` says what is wrong, and ``mark`` of which kind."""
 
     kind: ColumnKind
     step: int | None
@@ -45,10 +33,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An event of a row's handles in a column; ``step`` is the first, -1 for an argument of the entry.
-
-    ``is_late`` is True for a use after death.
-    """
+    """An event of a row's handles; ``step`` is the first, -1 for an argument; late is a use after death."""
 
     column: int
     kind: EventKind
@@ -74,19 +59,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A handle, or several folded ones.
-
-    Attributes:
-        handles: Their ids.
-        name: Its name, or how many there are.
-        kind: The kind of handle.
-        is_folded: Whether it is a counted row.
-        note: Step and cause of death, or the payload.
-        state: The final state, None where it was never defined.
-        marks: Events in order of columns.
-        bars: States in order.
-        title: The hover text.
-    """
+    """A handle, or several folded ones; ``state`` is None for one that was never defined."""
 
     handles: tuple[str, ...]
     name: str
@@ -133,16 +106,8 @@ class Fold:
 class TimelineDrawing:
     """A handle timeline, or a part of one.
 
-    Attributes:
-        title: The schedule and payload.
-        columns: In order.
-        rows: In order; those of parameters last.
-        arcs: From consumed handles to those invalidated with them.
-        groups: Brackets, outer ones first.
-        verdict: The outcome in a sentence; "" for a part.
-        elsewhere: Number of handles without events in this part.
-        folds: The folded parts.
-        overview: The same with all nested steps folded; None if that is no different, or if there are folds.
+    ``elsewhere`` counts the handles without events in this part. ``overview`` is the same with all nested steps
+    folded; None if that is no different, or if there are folds.
     """
 
     title: str

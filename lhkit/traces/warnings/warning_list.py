@@ -40,11 +40,7 @@ WARNING_KINDS: Mapping[str, str] = {
 
 
 def check_kinds(kinds: Iterable[str]) -> frozenset[str]:
-    """Return the kinds as a set.
-
-    Raises:
-        UsageError: One of them does not exist.
-    """
+    """Return the kinds as a set; UsageError if one of them does not exist."""
     chosen = frozenset(kinds)
     if unknown := sorted(chosen - WARNING_KINDS.keys()):
         raise usage_error(f"no warning is called {unknown[0]!r}", f"There are {', '.join(WARNING_KINDS)}.")
