@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lhkit.model.trace_record import HandleChange, HandleState, Trace
+from lhkit.model.trace_record import HandleState, Trace
 from lhkit.traces.record.handle_history import death_in_few_words, death_in_words, payload_in_words
 from lhkit.traces.timeline.lifelines import Event, EventKind, Lifeline
 
@@ -134,8 +134,7 @@ class RowMaker:
 
     def __init__(self, trace: Trace, columns: Sequence[Column], names: dict[str, str]) -> None:
         self._trace, self._columns, self._names = trace, columns, names
-        first, last = columns[0].moments[0], columns[-1].moments[1]
-        self._moments = (first, last)
+        self._moments = (columns[0].moments[0], columns[-1].moments[1])
         self._column_of = {m: i for i, c in enumerate(columns) for m in range(c.moments[0], c.moments[1] + 1)}
 
     def events(self, line: Lifeline) -> list[Event]:
@@ -175,21 +174,13 @@ class RowMaker:
         states = Counter(line.spans[-1].state if line.spans else None for line in lines)
         kind = lines[0].handle.kind
         what = ("parameter" if kind == "param" else "handle") + ("s" if len(lines) > 1 else "")
-        dead = states["invalid"]
         note = ", ".join(f"{n} {'✕ dead' if s == 'invalid' else s or 'never made'}" for s, n in states.items())
         listed = ", ".join(self._names[i] for i in ids[:_MOST_NAMED])
         more = f", … {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
-        return Row(
-            ids,
-            f"⋯ {len(lines)} more {what}",
-            kind,
-            True,
-            note,
-            "invalid" if dead == len(lines) else next((s for s in states if s), None),
-            self._marks(lines),
-            self._bars(lines[0]) if alike else (),
-            f"{len(lines)} {what}, folded: {listed}{more}",
-        )
+        name, title = f"⋯ {len(lines)} more {what}", f"{len(lines)} {what}, folded: {listed}{more}"
+        state = "invalid" if states["invalid"] == len(lines) else next((s for s in states if s), None)
+        bars = self._bars(lines[0]) if alike else ()
+        return Row(ids, name, kind, True, note, state, self._marks(lines), bars, title)
 
     def _note(self, line: Lifeline) -> str:
         died = next((e for e in line.events if e.death is not None), None)
@@ -197,20 +188,16 @@ class RowMaker:
             return f"✕ {death_in_few_words(died.step, died.death, self._names)}"
         if not line.spans:
             return self._undefined_state(line)
-        return self._is(line.spans[-1].change)
+        change = line.spans[-1].change
+        if change.state == "live" and change.payload:
+            return payload_in_words(self._trace, change).replace(" : i64", "")
+        return change.state
 
     def _undefined_state(self, line: Lifeline) -> str:
         """Return the state of a handle without a lifeline; after a crash it is unknown."""
         by, steps = line.handle.defined_by, self._trace.step_records
         has_crashed = 0 <= by < len(steps) and steps[by].status == "crashed"
         return "not known" if has_crashed else "never made"
-
-    def _is(self, change: HandleChange) -> str:
-        if change.state != "live":
-            return change.state
-        if not change.payload:
-            return "live"
-        return payload_in_words(self._trace, change).replace(" : i64", "")
 
     def _marks(self, lines: Sequence[Lifeline]) -> tuple[Mark, ...]:
         found: dict[tuple[int, EventKind], list[tuple[Event, Lifeline]]] = {}

@@ -18,7 +18,7 @@ from lhkit.traces.timeline.timeline_layout import (
     legend_part,
     mark_shape,
 )
-from lhkit.traces.timeline.timeline_records import Arc, Bar, Column, Fold, Mark, Row, StepMark, TimelineDrawing
+from lhkit.traces.timeline.timeline_records import Arc, Bar, Column, Fold, Row, StepMark, TimelineDrawing
 
 
 def timeline_svg(drawing: TimelineDrawing, *, themed: bool = True) -> str:
@@ -69,16 +69,8 @@ def _title(text: str) -> str:
 def _name(row: Row, index: int, at: TimelineLayout) -> str:
     tone = "faint" if row.is_folded else "ink"
     found = marks(handles=row.handles, label=f"{row.title}; {row.note}")
-    place = {"fill": tone, "text_anchor": "end"}
-    text = element(
-        "text",
-        escaped(at.names[index]),
-        x=at.left - 12,
-        y=at.row(index) + 4,
-        font_size=TEXT,
-        **place,
-        **found,
-    )
+    look = {"fill": tone, "text_anchor": "end", **found}
+    text = _text(at.left - 12, at.row(index) + 4, at.names[index], TEXT, **look)
     return element("g", _title(row.title), text, class_="lh-name")
 
 
@@ -93,11 +85,8 @@ def _row(row: Row, index: int, at: TimelineLayout) -> str:
         drawn += _bar(row, bar, y, at, hole)
     if note.text:
         tone = "dead" if row.state == "invalid" and not row.is_folded else "faint"
-        drawn.append(
-            _text(
-                note.x, y + 4, note.text, SMALL, fill=tone, class_="lh-note", data_handle=" ".join(row.handles)
-            )
-        )
+        look = {"fill": tone, "class_": "lh-note", "data_handle": " ".join(row.handles)}
+        drawn.append(_text(note.x, y + 4, note.text, SMALL, **look))
     return "".join(drawn)
 
 
@@ -126,39 +115,21 @@ def _arc(arc: Arc, drawing: TimelineDrawing, at: TimelineLayout) -> str:
             f"M{start + (3 if small else 5):.1f} {y:.1f}Q{trunk:.1f} {y:.1f} {trunk:.1f} {y + bend:.1f}"
             f"V{end - bend:.1f}Q{trunk:.1f} {end:.1f} {to - 2:.1f} {end:.1f}"
         )
-    handles = [
-        h
-        for i in (arc.from_row, *arc.to_rows)
-        if not drawing.rows[i].is_folded
-        for h in drawing.rows[i].handles
-    ]
-    return element(
-        "path",
-        _title(arc.title),
-        d="".join(paths),
-        fill="none",
-        stroke="dead",
-        stroke_width=1.6,
-        class_="lh-arc",
-        **marks(step=arc.step, handles=handles),
-    )
+    rows = [drawing.rows[i] for i in (arc.from_row, *arc.to_rows)]
+    found = marks(step=arc.step, handles=[h for row in rows if not row.is_folded for h in row.handles])
+    look = {"fill": "none", "stroke": "dead", "stroke_width": 1.6, "class_": "lh-arc"}
+    return element("path", _title(arc.title), d="".join(paths), **look, **found)
 
 
 def _marks(row: Row, index: int, at: TimelineLayout) -> str:
-    y = at.row(index)
     drawn = []
     for mark in row.marks:
         x, is_small = at.mark(row, mark.column, mark.kind)
-        drawn.append(
-            _mark(mark, row, mark_shape(mark.kind, x, y, 0.68 if is_small else 1.0, is_late=mark.is_late))
-        )
+        shape = mark_shape(mark.kind, x, at.row(index), 0.68 if is_small else 1.0, is_late=mark.is_late)
+        label = mark.title if mark.kind == "dead" else ""
+        found = marks(step=mark.step if mark.step >= 0 else None, handles=row.handles, label=label)
+        drawn.append(element("g", _title(mark.title), shape, class_=f"lh-mark lh-{mark.kind}", **found))
     return "".join(drawn)
-
-
-def _mark(mark: Mark, row: Row, shape: str) -> str:
-    label = mark.title if mark.kind == "dead" else ""
-    found = marks(step=mark.step if mark.step >= 0 else None, handles=row.handles, label=label)
-    return element("g", _title(mark.title), shape, class_=f"lh-mark lh-{mark.kind}", **found)
 
 
 def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str], float]:
