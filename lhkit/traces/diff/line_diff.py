@@ -182,10 +182,10 @@ def pair_lines(old: PlacedOps, new: PlacedOps, moved: Collection[str]) -> list[P
 def _own_pairs(old: Sequence[int], new: Sequence[int]) -> Iterator[Pair]:
     if len(old) == len(new):
         yield from zip(old, new, strict=True)
-        return
-    yield old[0], new[0]
-    if min(len(old), len(new)) > 1:
-        yield old[-1], new[-1]
+    else:
+        yield old[0], new[0]
+        if min(len(old), len(new)) > 1:
+            yield old[-1], new[-1]
 
 
 def _unowned_pairs(old: PrintedIr, new: PrintedIr) -> Iterator[Pair]:
@@ -309,8 +309,7 @@ def diff_lines(
     old: PlacedOps, new: PlacedOps, known: KnownChanges, remarks: OpRemarks | None
 ) -> tuple[IrLine, ...]:
     """Return the lines of two payloads, each line of either once."""
-    lines = list(_Differ(old, new, known, remarks).in_order())
-    return _with_context(lines, old, new)
+    return _with_context(list(_Differ(old, new, known, remarks).in_order()), old, new)
 
 
 class _Differ:
@@ -435,32 +434,27 @@ def _all_ids(side: PlacedOps) -> set[str]:
     return {i for i in side.ids if i is not None}.union(*side.inside.values())
 
 
-def _with_context(lines: Sequence[IrLine], old: PlacedOps, new: PlacedOps) -> tuple[IrLine, ...]:
+def _with_context(lines: list[IrLine], old: PlacedOps, new: PlacedOps) -> tuple[IrLine, ...]:
     """Return the lines with the neighbors of changed ones, and the ops around them, marked as context."""
-    where = {line.new: i for i, line in enumerate(lines) if line.new} | {
-        -line.old: i for i, line in enumerate(lines) if line.old and not line.new
-    }
+    in_new = {line.new: i for i, line in enumerate(lines) if line.new}
+    in_old = {line.old: i for i, line in enumerate(lines) if not line.new}
     shown: set[int] = set()
     for i, line in enumerate(lines):
         if not line.sign and not any(h.is_new for h in line.handles):
             continue
         shown |= {i - 1, i, i + 1} if line.sign else {i}
-        side, number = (new, line.new) if line.new else (old, -(line.old or 0))
-        at = side.ir.owners[abs(number or 0) - 1]
-        while at >= 0 and (at := side.ir.ops[at].parent) >= 0:
-            header = side.ir.ops[at].lines[0] + 1
-            place = where.get(header if line.new else -header)
-            if place in shown and place is not None and lines[place].sign:
+        ir, where = (new.ir, in_new) if line.new else (old.ir, in_old)
+        at = ir.owners[(line.new or line.old or 0) - 1]
+        while at >= 0 and (at := ir.ops[at].parent) >= 0:
+            place = where.get(ir.ops[at].lines[0] + 1)
+            if place is None:
+                continue
+            if place in shown and lines[place].sign:
                 break  # its parents are shown with it
-            if place is not None:
-                shown.add(place)
-    made = list(lines)
+            shown.add(place)
     for i in shown.intersection(range(len(lines))):
-        if not lines[i].sign:
-            made[i] = _as_context(lines[i])
-    return tuple(made)
-
-
-def _as_context(i: IrLine) -> IrLine:
-    # `dataclasses.replace` takes three times as long, and there may be thousands.
-    return IrLine(i.sign, i.old, i.new, i.text, i.old_text, i.parts, i.op, i.inside, i.handles, i.remark, True)
+        if not (line := lines[i]).sign:
+            # `dataclasses.replace` takes three times as long, and there may be thousands.
+            parts = line.parts, line.op, line.inside, line.handles, line.remark
+            lines[i] = IrLine(line.sign, line.old, line.new, line.text, line.old_text, *parts, True)
+    return tuple(lines)

@@ -28,14 +28,12 @@ def near_misses(history: PayloadHistory, step: TraceStep) -> str | None:
     there = [o for o in inside if o.name in names]
     if there:
         more = "its other conditions exclude them" if asks_for_more else "the payload changed since"
-        return f"{_counted(there)} {_are(len(there))} there, and {more}"
+        listed = ", ".join(f"{n} {name}" for name, n in Counter(o.name for o in there).items())
+        return f"{listed} {_are(len(there))} there, and {more}"
     head = f"no {' or '.join(names)} here"
-    reasons = [
-        _elsewhere(history, [o for o in alive if o.name in names]),
-        _replacement(history, step, names),
-    ]
-    found = [r for r in reasons if r] or [_spelling(names, inside) or _what_is_there(inside)]
-    return f"{head}; {'; '.join(found)}"
+    elsewhere = _elsewhere(history, [o for o in alive if o.name in names])
+    reasons = [r for r in (elsewhere, _replacement(history, step, names)) if r]
+    return f"{head}; {'; '.join(reasons or [_spelling(names, inside) or _what_is_there(inside)])}"
 
 
 def _payload_of(trace: Trace, step: TraceStep) -> set[str]:
@@ -99,10 +97,6 @@ def _what_is_there(inside: Collection[PayloadOp]) -> str:
     return f"there are {', '.join(named)}" + (f" and {more} other kinds" if more > 0 else "")
 
 
-def _counted(ops: Sequence[PayloadOp]) -> str:
-    return ", ".join(f"{n} {name}" for name, n in Counter(o.name for o in ops).items())
-
-
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
@@ -115,13 +109,12 @@ def with_near_misses(history: PayloadHistory) -> list[TraceStep]:
     searched: set[Span | None] = set()
     steps = list(history.trace.step_records)
     for index, step in enumerate(steps):
-        is_empty = step.op == _MATCH and any(w.kind == "zero-match" for w in step.warnings)
-        if is_empty and step.source not in searched:
-            searched.add(step.source)
-            if (why := near_misses(history, step)) is not None:
-                warnings = tuple(
-                    TraceWarning(w.kind, f"{w.message}: {why}") if w.kind == "zero-match" else w
-                    for w in step.warnings
-                )
-                steps[index] = dataclasses.replace(step, warnings=warnings)
+        warnings = list(step.warnings)
+        place = next((i for i, w in enumerate(warnings) if w.kind == "zero-match"), None)
+        if step.op != _MATCH or place is None or step.source in searched:
+            continue
+        searched.add(step.source)
+        if (why := near_misses(history, step)) is not None:
+            warnings[place] = TraceWarning("zero-match", f"{warnings[place].message}: {why}")
+            steps[index] = dataclasses.replace(step, warnings=tuple(warnings))
     return steps
