@@ -32,11 +32,8 @@ _MOST_USES = 3
 
 def explain(trace: Trace, handle: str | None = None) -> Explanation:
     """Return why a handle (name or id) is in its final state; without a handle, why the schedule failed."""
-    return explain_failure(trace) if handle is None else explain_handle(trace, handle)
-
-
-def explain_handle(trace: Trace, handle: str) -> Explanation:
-    """Return why a handle is in its final state."""
+    if handle is None:
+        return explain_failure(trace)
     record = find_handle(trace, handle)
     died = deaths(trace).get(record.id)
     if (failed := rolled_back(trace).get(record.id)) is not None:
@@ -63,8 +60,9 @@ def explain_failure(trace: Trace) -> Explanation:
     if step is not None and outcome.kind == "invalidated-handle":
         found = deaths(trace)
         for operand in step.operands:
-            if operand.handle in found and found[operand.handle].step < step.index:
-                return _explain_death(trace, trace.handle(operand.handle), found[operand.handle], step)
+            died = found.get(operand.handle)
+            if died is not None and died.step < step.index:
+                return _explain_death(trace, trace.handle(operand.handle), died, step)
         if (clash := _explain_clash(trace, step)) is not None:
             return clash
     if step is not None and outcome.kind == "repeated-payload":
@@ -94,9 +92,9 @@ def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
         return None
     schedule = trace.provenance.schedule
     entry = next((s for s in schedule.sequences if s.name == trace.schedule.entry), None)
-    lines = schedule.text.splitlines()
-    for number in range(entry.line if entry else len(lines) + 1, len(lines) + 1):
-        if match := re.search(rf"{re.escape(record.name)}\s*:", lines[number - 1]):
+    lines = schedule.text.splitlines()[entry.line - 1 :] if entry else []
+    for number, line in enumerate(lines, entry.line if entry else 1):
+        if match := re.search(rf"{re.escape(record.name)}\s*:", line):
             return Span(schedule.source, number, match.start() + 1)
     return None
 
@@ -197,16 +195,15 @@ def _explain_clash(trace: Trace, step: TraceStep) -> Explanation | None:
 def _relation(trace: Trace, consumed: HandleChange | None, used: HandleChange | None) -> str | None:
     roots = {r for r in consumed.payload if isinstance(r, str)} if consumed else set()
     for reference in used.payload if used else ():
-        op: str | None = reference if isinstance(reference, str) else getattr(reference, "op", None)
-        if op is None:
-            continue
-        if op in roots:
-            return f"which points to the same {trace.op(op).name}"
-        at = trace.op(op).parent
+        op = reference if isinstance(reference, str) else getattr(reference, "op", None)
+        at = op
         while at is not None and at not in roots:
             at = trace.op(at).parent
-        if at is not None:
-            return f"and the {trace.op(op).name} that it points to lies inside that {trace.op(at).name}"
+        if op is not None and at is not None:
+            name = trace.op(op).name
+            if at == op:
+                return f"which points to the same {name}"
+            return f"and the {name} that it points to lies inside that {trace.op(at).name}"
     return None
 
 
@@ -222,9 +219,8 @@ def _explain_repeated(
         sentence += f", and step {step.index} consumes it: an op can be consumed once only"
     places = []
     if since is not None and since.index != record.defined_by:
-        places.append(
-            Diagnostic("note", f"step {since.index} ({since.op}) makes two of them one", since.source)
-        )
+        made_one = f"step {since.index} ({since.op}) makes two of them one"
+        places.append(Diagnostic("note", made_one, since.source))
     if step is not None:
         places.append(_use(trace, step, name))
     return _explanation(trace, sentence, record, *places, step=None if since is None else since.index)
@@ -233,9 +229,8 @@ def _explain_repeated(
 def _reference(trace: Trace, reference: Reference) -> str:
     if isinstance(reference, str):
         return f"a {op_in_words(trace, reference)}"
-    return (
-        f"a value of a {op_in_words(trace, op)}" if (op := getattr(reference, "op", None)) else str(reference)
-    )
+    op = getattr(reference, "op", None)
+    return f"a value of a {op_in_words(trace, op)}" if op else str(reference)
 
 
 def _explain_empty(trace: Trace, record: HandleRecord) -> Explanation:
@@ -363,11 +358,9 @@ def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -
 
 def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     """Return the places as one error at the use, with the others as notes."""
-    errors = [p for p in places if p.severity == "error"]
     notes = tuple(p for p in places if p.severity != "error")
-    if not errors:
-        return notes
-    return (Diagnostic("error", errors[0].message, errors[0].span, notes),)
+    use = next((p for p in places if p.severity == "error"), None)
+    return notes if use is None else (Diagnostic("error", use.message, use.span, notes),)
 
 
 def _silent_step(trace: Trace, step: TraceStep) -> str:

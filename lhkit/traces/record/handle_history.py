@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -43,28 +44,21 @@ class ScheduleText:
 
     def allowed(self, line: int) -> frozenset[str]:
         """Return the kinds of warnings that comments allow for the op on a line (from 1)."""
-        kinds = set(self._allowed_everywhere)
-        for number in (line - 1, line):
-            if 1 <= number <= len(self._lines):
-                shown = self._lines[number - 1]
-                if number == line or shown.lstrip().startswith("//"):
-                    kinds |= _allowed_by(shown)
-        return frozenset(kinds)
+        own, before = self._lines[line - 1 : line], self._lines[max(line - 2, 0) : line - 1]
+        comments = [shown for shown in before if shown.lstrip().startswith("//")]
+        return self._allowed_everywhere.union(*map(_allowed_by, (*comments, *own)))
 
     @cached_property
     def _allowed_everywhere(self) -> frozenset[str]:
-        kinds: set[str] = set()
-        for line in self._lines:
-            if line.strip() and not line.lstrip().startswith("//"):
-                break
-            kinds |= _allowed_by(line)
-        return frozenset(kinds)
+        head = itertools.takewhile(lambda x: not x.strip() or x.lstrip().startswith("//"), self._lines)
+        return frozenset[str]().union(*map(_allowed_by, head))
 
     def matched_names(self, span: Span) -> tuple[tuple[str, ...], bool] | None:
         """Return the op names that a match at a place searches for, and whether it has other conditions."""
-        start = self._offset(span)
-        if start is None:
+        if not 1 <= span.line <= len(self._lines):
             return None
+        before = self.text.splitlines(keepends=True)[: span.line - 1]
+        start = sum(map(len, before)) + span.column - 1
         clauses = re.split(r"\sin\s+%", self._code[start : start + 2000], maxsplit=1)[0]
         match = _NAMES.search(clauses)
         names = tuple(re.findall(r'"([^"]+)"', match[1])) if match else ()
@@ -78,12 +72,6 @@ class ScheduleText:
         """Return the symbol that a line declares, as ``@name``."""
         match = re.search(r"@[\w$.-]+", self._lines[line - 1]) if 1 <= line <= len(self._lines) else None
         return match[0] if match else None
-
-    def _offset(self, span: Span) -> int | None:
-        if not 1 <= span.line <= len(self._lines):
-            return None
-        before = self.text.splitlines(keepends=True)[: span.line - 1]
-        return sum(map(len, before)) + span.column - 1
 
 
 def _allowed_by(line: str) -> set[str]:
@@ -186,7 +174,7 @@ def deaths(trace: Trace) -> dict[str, Death]:
 def states_at_end(trace: Trace) -> dict[str, HandleChange]:
     """Return the final state of every handle, by id, in the order of definition."""
     # Not `Trace.states_after` of the last step: that may be nested in a step that ended after it.
-    states = {c.handle: c for step in trace.steps_by_end() for c in step.changes}
+    states = states_before(trace, len(trace.step_records))
     return {h.id: states[h.id] for h in trace.handle_records if h.id in states}
 
 
@@ -312,16 +300,17 @@ def work_of_step(trace: Trace, step: int) -> StepWork:
         if each.parent in inside:
             inside.add(each.index)
     deltas = [trace.step_records[i].payload_delta for i in sorted(inside)]
-    created = dict.fromkeys(o for d in deltas for o in d.created)
-    erased = dict.fromkeys(o for d in deltas for o in d.erased)
-    made = tuple(o for o in created if o not in erased)
-    lost = tuple(o for o in erased if o not in created)
-    touched = {*created, *erased}
-    changed = tuple(o for o in dict.fromkeys(o for d in deltas for o in d.changed) if o not in touched)
-    moved = tuple(o for o in dict.fromkeys(o for d in deltas for o in d.moved) if o not in touched)
-    before = None
-    for snapshot in trace.snapshots:
-        if snapshot.step in inside:
-            break
-        before = snapshot.step
-    return StepWork(PayloadDelta(made, lost, changed, moved), before)
+    created = {o for d in deltas for o in d.created}
+    erased = {o for d in deltas for o in d.erased}
+
+    def without(gone: set[str], parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(o for part in parts for o in part if o not in gone))
+
+    total = PayloadDelta(
+        created=without(erased, (d.created for d in deltas)),
+        erased=without(created, (d.erased for d in deltas)),
+        changed=without(created | erased, (d.changed for d in deltas)),
+        moved=without(created | erased, (d.moved for d in deltas)),
+    )
+    earlier = [s.step for s in itertools.takewhile(lambda s: s.step not in inside, trace.snapshots)]
+    return StepWork(total, earlier[-1] if earlier else None)

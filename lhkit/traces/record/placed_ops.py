@@ -18,22 +18,10 @@ _OP = re.compile(
     rf"(?:(?P<results>{_RESULT}(?:, {_RESULT})*) = )?(?P<name>{_STRING}|{_NAME})(?=[ (<{{\[@]|$)", re.ASCII
 )
 # Words without a dot at the start of a line that are not ops.
-_NO_OPS = frozenset(
-    (
-        "case",
-        "default",
-        "else",
-        "do",
-        "ins",
-        "outs",
-        "attributes",
-        "init",
-        "shared_outs",
-        "iter_args",
-        "to",
-        "step",
-    )
-)
+_NO_OPS = {
+    *("case", "default", "else", "do", "ins", "outs", "attributes", "init", "shared_outs", "iter_args", "to"),
+    "step",
+}
 # Names that may differ in the next snapshot; strings are matched to be skipped.
 _NAMED = re.compile(rf"{_STRING}|%[\w$.-]+(?:[#:][0-9]+)?|[#!]{_NAME}", re.ASCII)
 _ALIAS = re.compile(rf"([#!]{_NAME}) = (.*)", re.ASCII)
@@ -90,10 +78,6 @@ def _aliases(lines: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _without_comment(line: str) -> str:
-    return line.partition("  //")[0] if line.lstrip()[:1] == "^" else line
-
-
 @dataclass(slots=True)
 class _Open:
     """An enclosing op: indent and number, and the outer definitions of names that it shadows."""
@@ -120,14 +104,13 @@ class _Reader:
             return -1
         indent = len(line) - len(bare)
         match = _OP.match(bare)
-        if match is not None and not _is_op(match):
-            match = None
-        self._close(indent if match else indent + 1)
-        if match is None:
+        if match is None or (match["results"] is None and match["name"] in _NO_OPS):
+            self._close(indent + 1)
             at = self._open[-1].number
             if at >= 0:
-                self._add(at, number, _without_comment(bare))
+                self._add(at, number, bare.partition("  //")[0] if bare[0] == "^" else bare)
             return at
+        self._close(indent)
         at = len(self.ops)
         self.ops.append(PrintedOp(match["name"].strip('"'), self._open[-1].number))
         if match["results"]:
@@ -186,10 +169,6 @@ class _Reader:
         self._arguments[at] = count
         self._define(name, (at, -count))
         return at, -count
-
-
-def _is_op(match: re.Match[str]) -> bool:
-    return match["results"] is not None or match["name"] not in _NO_OPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,8 +276,7 @@ class _Placing:
             if found is None:
                 ids.append(None)
                 continue
-            if found > at:
-                self._leave_out(range(at, found), number, inside)
+            self._leave_out(range(at, found), number, inside)
             number[self._order[found]] = len(ids)
             ids.append(self._order[found])
             at = found + 1
@@ -332,10 +310,7 @@ def source_places(trace: Trace) -> list[Span | None]:
     """
     places: dict[str, Span | None] = {}
     for op in trace.op_records:
-        place = op.source
-        if place is None and op.derived_from:
-            place = places.get(op.derived_from[0])
-        places[op.id] = place
+        places[op.id] = op.source or (places.get(op.derived_from[0]) if op.derived_from else None)
     return list(places.values())
 
 
