@@ -27,7 +27,7 @@ from lhkit.traces.diff.ir_html import ir_text
 from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff
 from lhkit.traces.explain.handle_explanation import failure_of
-from lhkit.traces.opt.opt_binary import VARIABLE, opt_host
+from lhkit.traces.opt.opt_runs import VARIABLE, opt_host
 from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.traces.record.trace_run import FAILURE_STATUSES, trace_schedule
 from lhkit.traces.report.trace_text import trace_lines

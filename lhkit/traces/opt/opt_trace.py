@@ -37,16 +37,18 @@ from lhkit.model.trace_record import (
     TraceStep,
     TraceWarning,
 )
-from lhkit.traces.opt.opt_binary import (
+from lhkit.traces.opt.opt_runs import (
+    PAYLOAD,
+    SCHEDULE,
     OptHost,
     OptRun,
+    OptTracing,
     align,
     diagnostics,
     ended_steps,
     printed_payloads,
     tree_of,
 )
-from lhkit.traces.opt.opt_runs import PAYLOAD, SCHEDULE, OptTracing
 from lhkit.traces.opt.probed_schedule import find_sequences_by_name, read_entry, without_sequences
 from lhkit.worker.limits import Limits
 from lhkit.worker.temp_folders import temporary_place

@@ -28,7 +28,7 @@ from lhkit.model.trace_record import (
     Toolchain,
     Trace,
 )
-from lhkit.traces.opt.opt_binary import opt_host
+from lhkit.traces.opt.opt_runs import opt_host
 from lhkit.traces.opt.opt_trace import trace_with_opt
 from lhkit.traces.record.journal_reader import read_journal
 from lhkit.traces.warnings.knob_without_effect import knobs_without_effect, with_knob_warnings
