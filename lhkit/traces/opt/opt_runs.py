@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import difflib
 import os
 import re
@@ -69,16 +70,15 @@ def opt_host() -> OptHost | None:
     path = shutil.which(named)
     if path is None:
         raise usage_error(f"{VARIABLE}={named}: no such program", "Debian: apt-get install mlir-19-tools.")
-    version = _first_lines(path, "--version")
-    if _PASS not in _first_lines(path, "--help"):
+    version = _VERSION.search(_output_of(path, "--version"))
+    if _PASS not in _output_of(path, "--help"):
         raise usage_error(
             f"{VARIABLE}={named} has no pass transform-interpreter", "mlir-opt of LLVM 18 or later has it."
         )
-    match = _VERSION.search(version)
-    return OptHost(path, Path(path).name, match[1] if match else "unknown")
+    return OptHost(path, Path(path).name, version[1] if version else "unknown")
 
 
-def _first_lines(path: str, option: str) -> str:
+def _output_of(path: str, option: str) -> str:
     try:
         done = subprocess.run([path, option], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -102,7 +102,8 @@ def run_opt(host: OptHost, arguments: Sequence[str], *, folder: Path, limits: Li
         finally:
             process.kill()
             process.wait()
-    return OptRun(status, _text(output), _text(errors))
+    printed, said = (each.read_text(encoding="utf-8", errors="replace") for each in (output, errors))
+    return OptRun(status, printed, said)
 
 
 def _bound(process: int, memory_bytes: int) -> None:
@@ -112,10 +113,6 @@ def _bound(process: int, memory_bytes: int) -> None:
     with contextlib.suppress(ProcessLookupError):  # it has ended already
         resource.prlimit(process, resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         resource.prlimit(process, resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
 
 
 # Parsing the output: payload trees, parameters and diagnostics.
@@ -143,14 +140,11 @@ class TreeOp:
 
 def printed_payloads(output: str) -> dict[int, str]:
     """Return the printed payload after each step (-1: before the first)."""
-    found: dict[int, str] = {}
-    starts = list(_PRINT.finditer(output))
-    for i, start in enumerate(starts):
-        if (step := _OURS.fullmatch(start[1].strip())) is None:
-            continue
-        end = starts[i + 1].start() if i + 1 < len(starts) else len(output)
-        found[int(step[1]) - 1] = output[start.end() : end].strip("\n") + "\n"
-    return found
+    # A pattern with one group splits into the text before, then names and texts by turns.
+    _, *parts = _PRINT.split(output)
+    steps = [_OURS.fullmatch(name.strip()) for name in parts[::2]]
+    printed = zip(steps, parts[1::2], strict=True)
+    return {int(step[1]) - 1: text.strip("\n") + "\n" for step, text in printed if step is not None}
 
 
 def without_tags(text: str) -> str:
@@ -161,20 +155,19 @@ def without_tags(text: str) -> str:
 def tree_of(text: str) -> tuple[TreeOp, ...]:
     """Return the ops of a printed payload, outer before inner."""
     ops: list[TreeOp] = []
+
+    def add(op: OpSyntax, parent: int | None, depth: int) -> None:
+        marks = [(token, _TAG.fullmatch(token.text)) for token in op.tokens]
+        tags = frozenset((int(mark[1]) - 1, int(mark[2])) for _, mark in marks if mark)
+        shown = " ".join("%" if token.kind == "value" else token.text for token, mark in marks if not mark)
+        here = len(ops)
+        ops.append(TreeOp(op.name, parent, depth, shown, tags))
+        for inner in (inner for region in op.regions for inner in region.ops):
+            add(inner, here, depth + 1)
+
     for op in read_syntax(text).ops:
-        _add(op, None, 0, ops)
+        add(op, None, 0)
     return tuple(ops)
-
-
-def _add(op: OpSyntax, parent: int | None, depth: int, ops: list[TreeOp]) -> None:
-    tokens = op.tokens
-    tags = frozenset((int(m[1]) - 1, int(m[2])) for t in tokens if (m := _TAG.fullmatch(t.text)))
-    shown = " ".join("%" if t.kind == "value" else t.text for t in tokens if not _TAG.fullmatch(t.text))
-    here = len(ops)
-    ops.append(TreeOp(op.name, parent, depth, shown, tags))
-    for region in op.regions:
-        for inner in region.ops:
-            _add(inner, here, depth + 1, ops)
 
 
 def align(
@@ -198,11 +191,8 @@ def align(
 
 def parameters(errors: str) -> dict[int, str]:
     """Return the values of parameters that were printed as remarks, by handle."""
-    found = {}
-    for match in _LINE.finditer(errors):
-        if match[4] == "remark" and (param := _PARAM.match(match[5])):
-            found[int(param[1])] = param[2].strip()
-    return found
+    remarks = (_PARAM.match(line[5]) for line in _LINE.finditer(errors) if line[4] == "remark")
+    return {int(param[1]): param[2].strip() for param in remarks if param}
 
 
 def ended_steps(errors: str) -> int:
@@ -218,9 +208,8 @@ def diagnostics(errors: str, names: Mapping[str, str]) -> tuple[Diagnostic, ...]
         if match[4] == "error":
             found.append(Diagnostic("error", match[5], span))
         elif match[4] == "note" and found and not match[5].startswith("see current operation"):
-            last = found[-1]
-            note = Diagnostic("note", match[5], span)
-            found[-1] = Diagnostic(last.severity, last.message, last.span, (*last.notes, note))
+            notes = (*found[-1].notes, Diagnostic("note", match[5], span))
+            found[-1] = dataclasses.replace(found[-1], notes=notes)
     return tuple(found)
 
 
@@ -303,6 +292,7 @@ class OptTracing:
     entry: OptEntry
     bind: tuple[str, ...]
     libraries: tuple[str, ...]
+    allowed_passes: tuple[str, ...]
     folder: Path
     limits: Limits
     consumed: list[tuple[bool, ...]] = field(default_factory=list)
@@ -312,7 +302,6 @@ class OptTracing:
     parameters: dict[int, str] = field(default_factory=dict)
     trees: dict[int, tuple[TreeOp, ...]] = field(default_factory=dict)
     differs_from: int | None = None
-    allowed_passes: tuple[str, ...] = ()
 
     def run(self, steps: int | None = None) -> OptRun:
         """Apply the schedule, or its first steps, with the probes that are possible so far."""
@@ -339,19 +328,14 @@ class OptTracing:
             f"builtin.module(transform-preload-library{{transform-library-paths={paths}}},"
             f"transform-interpreter{{{options}}})"
         )
-        return run_opt(
-            self.host,
-            [PAYLOAD, "-o", _RESULT, f"--pass-pipeline={pipeline}"],
-            folder=self.folder,
-            limits=self.limits,
-        )
+        arguments = [PAYLOAD, "-o", _RESULT, f"--pass-pipeline={pipeline}"]
+        return run_opt(self.host, arguments, folder=self.folder, limits=self.limits)
 
     def infer_effects(self) -> None:
         """Determine which operands each step consumes."""
         (self.folder / _EFFECTS).write_text(effects_text(self.entry), encoding="utf-8")
-        done = run_opt(
-            self.host, [_EFFECTS, "--transform-infer-effects"], folder=self.folder, limits=self.limits
-        )
+        arguments = [_EFFECTS, "--transform-infer-effects"]
+        done = run_opt(self.host, arguments, folder=self.folder, limits=self.limits)
         self.consumed = read_effects(self.entry, done.output)
 
     def follow(self, plain: dict[int, str]) -> None:
@@ -374,25 +358,16 @@ class OptTracing:
 
     def _extend(self, at: int, last: int) -> int:
         """Determine valid handles as far as known; return the first step that needs another run before it."""
-        step = at
-        while step <= last:
-            if step == -1:
-                self.valid[-1] = tuple(i for i, h in enumerate(self.entry.handles) if h.defined_by == -1)
-            else:
-                consuming = any(self.consumed[step])
-                if consuming and step - 1 not in self.points_to:
-                    return step
-                self._judge(step)
-            step += 1
-        return step
-
-    def _judge(self, step: int) -> None:
-        before = self.valid[step - 1]
-        verdict = self.verdict(step)
-        self.verdicts[step] = verdict
-        dead = {int(d.handle) for d in verdict.deaths}
-        results = self.entry.steps[step].results
-        self.valid[step] = tuple(i for i in (*before, *results) if i not in dead)
+        if at == -1:
+            self.valid[-1] = tuple(i for i, h in enumerate(self.entry.handles) if h.defined_by == -1)
+        for step in range(max(at, 0), last + 1):
+            if any(self.consumed[step]) and step - 1 not in self.points_to:
+                return step
+            self.verdicts[step] = self.verdict(step)
+            dead = {int(d.handle) for d in self.verdicts[step].deaths}
+            defined = (*self.valid[step - 1], *self.entry.steps[step].results)
+            self.valid[step] = tuple(i for i in defined if i not in dead)
+        return last + 1
 
     def verdict(self, step: int) -> Verdict:
         """Return the verdict of the invalidation rule on a step."""

@@ -7,6 +7,7 @@ changes of single payload ops and targets of value handles are not available; th
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from itertools import count
@@ -110,8 +111,7 @@ def _op_records(tracing: OptTracing, last: int) -> tuple[dict[int, tuple[str, ..
             parent = None if op.parent is None else ids[step][op.parent]
             records.setdefault(each, PayloadOp(each, op.name, parent, (), step, None, None))
         for gone in set(ids.get(step - 1, ())) - set(ids[step]):
-            known = records[gone]
-            records[gone] = PayloadOp(known.id, known.name, known.parent, (), known.born, step, None)
+            records[gone] = dataclasses.replace(records[gone], died=step)
     return ids, tuple(records.values())
 
 
@@ -241,10 +241,8 @@ def trace_with_opt(
         libraries = tuple(f"library{i}.mlir" for i in range(len(schedule.libraries)))
         for path, library in zip(libraries, schedule.libraries, strict=True):
             (folder / path).write_text(library.text, encoding="utf-8")
-        allowed = schedule.allowed_passes
-        tracing = OptTracing(
-            host, entry, schedule.bind, libraries, folder, limits or Limits(), allowed_passes=allowed
-        )
+        given = (schedule.bind, libraries, schedule.allowed_passes)
+        tracing = OptTracing(host, entry, *given, folder, limits or Limits())
         plain = tracing.run()
         names = {PAYLOAD: payload.source, SCHEDULE: schedule.source}
         names |= {p: library.source for p, library in zip(libraries, schedule.libraries, strict=True)}

@@ -99,19 +99,11 @@ def combined(provenance: Provenance) -> str:
             body = _renamed(body, name, renamed)
             more = {n: _renamed(d, name, renamed) for n, d in more.items()}
     definitions = [*aliases.values(), *(d for n, d in more.items() if d != aliases.get(n))]
-    return "\n".join(
-        [
-            *definitions,
-            "module attributes {transform.with_named_sequence} {",
-            "// The schedule.",
-            body.strip("\n"),
-            "// The payload.",
-            f'module attributes {{transform.target_tag = "{_ROOT_TAG}"}} {{',
-            payload.strip("\n"),
-            "}",
-            "}",
-            "",
-        ]
+    body, payload = body.strip("\n"), payload.strip("\n")
+    return (
+        "".join(f"{definition}\n" for definition in definitions)
+        + f"module attributes {{transform.with_named_sequence}} {{\n// The schedule.\n{body}\n// The payload.\n"
+        + f'module attributes {{transform.target_tag = "{_ROOT_TAG}"}} {{\n{payload}\n}}\n}}\n'
     )
 
 
@@ -167,16 +159,14 @@ def _readme(trace: Trace, provenance: Provenance, others: Sequence[str], command
     names = {source: file for (source, _), file in zip(provenance.texts, files, strict=True)}
     failure = failure_of(trace)
     went = "it goes well" if failure is None else f"it ends like this ({failure.kind})"
-    said = (
-        "" if failure is None else textwrap.indent(shorten(failure.describe(), names), "    ", lambda _: True)
-    )
     versions = "\n".join(f"- {name} {version}" for name, version in provenance.versions)
+    said = "" if failure is None else shorten(failure.describe(), names)
     return (
         "# A schedule applied step by step\n\n"
         f"In this folder:\n\n    {command}\n\n"
         f"With `mlir-opt` of a version that has its ops:\n\n    {outside}\n\n"
         f"With these versions {went}:\n\n{versions}\n"
-    ) + (f"\n{said}\n" if said else "")
+    ) + (f"\n{textwrap.indent(said, '    ', lambda _: True)}\n" if said else "")
 
 
 def save_reproducer(trace: Trace, folder: str | os.PathLike[str]) -> Path:
