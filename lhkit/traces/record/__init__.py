@@ -1,7 +1,7 @@
 """Recording a trace: the request, the journal, failures, and the history of handles and payload ops.
 
-- ``trace_run``: Tracing a schedule step by step, and the cache of traces.
-- ``journal_reader``: Parsing the worker's journal into the records of a trace, also after a crash.
+- ``trace_run``: Tracing a schedule step by step: the worker's journal read, also after a crash, and the cache
+  of traces.
 - ``handle_history``: Names, states and deaths of handles, payload ops over time, and queries on the texts of
   a trace.
 - ``placed_ops``: The ops of a printed payload by line, without parsing it, and their ids in a trace.
