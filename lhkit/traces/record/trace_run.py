@@ -42,7 +42,7 @@ from lhkit.model.trace_record import (
     TraceStep,
 )
 from lhkit.traces.opt.opt_runs import opt_host
-from lhkit.traces.opt.opt_trace import trace_with_opt
+from lhkit.traces.opt.opt_trace import outcome_of, trace_with_opt
 from lhkit.traces.warnings.knob_without_effect import knobs_without_effect, with_knob_warnings
 from lhkit.traces.warnings.warning_list import check_kinds, with_warnings, without_warnings
 from lhkit.worker.client import Worker, shared_worker
@@ -263,7 +263,7 @@ def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Li
             schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
         ),
         toolchain=Toolchain(records.toolchain[0], records.toolchain[1], cpu_name()),
-        outcome=_outcome(failure, failed_step),
+        outcome=outcome_of(failure, failed_step) if failure else Outcome(),
         handle_records=tuple(records.handles),
         step_records=tuple(step for _, step in sorted(records.steps.items())),
         elided=tuple(records.elided),
@@ -278,14 +278,6 @@ def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 
     system = f"{platform.system()} {platform.machine()}"
     return (("lhkit", __version__), toolchain, ("python", platform.python_version()), ("system", system))
-
-
-def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
-    if failure is None:
-        return Outcome()
-    status = failure.reaction.outcome
-    shown = dataclasses.replace(failure, last_good_ir=None)
-    return Outcome(status, failed_step, failure.kind, shown.describe())
 
 
 _MOST_TRACES = 16
