@@ -162,7 +162,7 @@ def _step_in_words(trace: Trace, step: int) -> str:
 Pair = tuple[int, int]
 
 
-def pair_lines(old: PlacedOps, new: PlacedOps, moved: Collection[str]) -> list[Pair]:
+def _pair_lines(old: PlacedOps, new: PlacedOps, moved: Collection[str]) -> list[Pair]:
     """Return ascending (old, new) pairs of equal lines; ops known to have moved yield to others."""
     settled: list[Pair] = []
     loose: list[Pair] = []
@@ -317,7 +317,7 @@ class _Differ:
 
     def __init__(self, old: PlacedOps, new: PlacedOps, known: KnownChanges, remarks: OpRemarks | None) -> None:
         self._old, self._new, self._known, self._remarks = old, new, known, remarks
-        self._pairs = pair_lines(old, new, known.moved)
+        self._pairs = _pair_lines(old, new, known.moved)
         # What the text leaves out was or is there too.
         self._kept = _all_ids(old) & _all_ids(new)
         paired = {n for _, n in self._pairs}

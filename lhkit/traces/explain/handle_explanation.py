@@ -84,7 +84,7 @@ def repeated(change: HandleChange | None) -> tuple[Reference, ...]:
     return tuple(r for r, n in counts.items() if n > 1 and (isinstance(r, str) or not hasattr(r, "param")))
 
 
-def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
+def _definition_of(trace: Trace, record: HandleRecord) -> Span | None:
     """Return the place of a handle's definition: its op, or its name among the arguments of the entry."""
     if record.defined_by >= 0:
         return trace.step_records[record.defined_by].source
@@ -118,7 +118,7 @@ def _explanation(
 ) -> Explanation:
     name = display_names(trace)[record.id]
     by = f"step {record.defined_by}" if record.defined_by >= 0 else f"@{trace.schedule.entry} as an argument"
-    span = definition_of(trace, record)
+    span = _definition_of(trace, record)
     defined = (Diagnostic("note", f"{name} is defined here, by {by}", span),) if span else ()
     return Explanation(sentence + ".", (*defined, *places), record.id, step, trace.texts)
 
@@ -366,12 +366,11 @@ def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
 def _silent_step(trace: Trace, step: TraceStep) -> str:
     names = display_names(trace)
     before = states_before(trace, step.index)
-    said = [f"{o.effect}s {names[o.handle]} ({describe_state(before.get(o.handle))})" for o in step.operands]
+    said = [f"{o.effect}s {names[o.handle]} ({_describe_state(before.get(o.handle))})" for o in step.operands]
     return f"the compiler gave no reason; the step {', '.join(said) or 'takes no handle'}"
 
 
-def describe_state(change: HandleChange | None) -> str:
-    """Return what a handle is in two words: ``2 ops``, ``empty``, ``invalid``."""
+def _describe_state(change: HandleChange | None) -> str:
     if change is None:
         return "not defined"
     if change.state != "live":

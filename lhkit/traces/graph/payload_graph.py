@@ -342,10 +342,9 @@ def payload_flow_of(
     else:
         step = _last_step(shown) if step is None else step
         outline, title = outline_after(shown, step, worker=worker), f"{shown.payload.source} after step {step}"
-        done = work_of_step(shown, step)
-        delta = done.delta
-        if delta.erased and done.before is not None:
-            before = outline_after(shown, done.before, worker=worker)
+        delta, earlier = work_of_step(shown, step)
+        if delta.erased and earlier is not None:
+            before = outline_after(shown, earlier, worker=worker)
     return payload_flow(
         outline,
         title=title,

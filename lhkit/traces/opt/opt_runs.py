@@ -147,8 +147,7 @@ def printed_payloads(output: str) -> dict[int, str]:
     return {int(step[1]) - 1: text.strip("\n") + "\n" for step, text in printed if step is not None}
 
 
-def without_tags(text: str) -> str:
-    """Return a printed payload without the marks of handles."""
+def _without_tags(text: str) -> str:
     return _TAGS_AMONG.sub("", _TAGS_ALONE.sub("", text))
 
 
@@ -352,7 +351,7 @@ class OptTracing:
             for step in range(-1, at):
                 if step not in marked:
                     continue
-                if self.differs_from is None and without_tags(marked[step]) != plain.get(step):
+                if self.differs_from is None and _without_tags(marked[step]) != plain.get(step):
                     self.differs_from = step
                 self.points_to[step] = _marked_ops(tree_of(marked[step]), step)
 

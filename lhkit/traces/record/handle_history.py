@@ -283,18 +283,13 @@ class PayloadHistory:
         return op.died is not None and self._ended.get(op.died, 0) < now
 
 
-@dataclass(frozen=True, slots=True)
-class StepWork:
-    """The total delta of a step with its nested steps, and the step of the snapshot before it, or None."""
+def work_of_step(trace: Trace, step: int) -> tuple[PayloadDelta, int | None]:
+    """Return the total delta of a step with its nested steps, and the step of the snapshot before it.
 
-    delta: PayloadDelta
-    before: int | None
-
-
-def work_of_step(trace: Trace, step: int) -> StepWork:
-    """Return the work of a step with its nested steps; none for the payload as given (-1)."""
+    The payload as given (-1) has no delta, and the first snapshot none before it.
+    """
     if step < 0:
-        return StepWork(PayloadDelta(), None)
+        return PayloadDelta(), None
     inside = {step}
     for each in trace.step_records:
         if each.parent in inside:
@@ -313,4 +308,4 @@ def work_of_step(trace: Trace, step: int) -> StepWork:
         moved=without(created | erased, (d.moved for d in deltas)),
     )
     earlier = [s.step for s in itertools.takewhile(lambda s: s.step not in inside, trace.snapshots)]
-    return StepWork(total, earlier[-1] if earlier else None)
+    return total, earlier[-1] if earlier else None

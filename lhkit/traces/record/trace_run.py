@@ -100,7 +100,7 @@ class LazyTuple(Sequence[T]):
 
 
 @dataclass(slots=True)
-class Journal:
+class _Journal:
     """The records in a worker's journal; ``died_in`` is the step in which the worker died, or None."""
 
     toolchain: tuple[str, str] = ("unknown", "unknown")
@@ -165,9 +165,9 @@ class Journal:
                 self.steps[index] = TraceStep(index, name, span, *nesting, status="not-run")
 
 
-def read_journal(path: Path, *, died: bool) -> Journal:
+def _read_journal(path: Path, *, died: bool) -> _Journal:
     """Return the records in a journal; after the worker ``died`` the last line may be cut."""
-    journal = Journal()
+    journal = _Journal()
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             if not line.endswith("\n"):
@@ -254,7 +254,7 @@ def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Li
             if not journal.exists():
                 raise
             death = error.failure
-        records = read_journal(journal, died=death is not None)
+        records = _read_journal(journal, died=death is not None)
     failure = death or answer.failure
     failed_step = records.died_in if death else answer.failed_step
     return Trace(

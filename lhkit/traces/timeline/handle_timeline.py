@@ -31,7 +31,7 @@ _NEAR = 3
 _MOST_NOT_RUN = 6
 
 
-def visible_moments(trace: Trace, lives: Lifelines, most: int, *, is_nested_folded: bool) -> list[Span]:
+def _visible_moments(trace: Trace, lives: Lifelines, most: int, *, is_nested_folded: bool) -> list[Span]:
     """Return spans of moments, both ends included, of about ``most`` columns; longer spans are folds.
 
     First the middle iterations of loops are folded, then nested steps, deepest first, then the middle of the
@@ -128,15 +128,14 @@ _WORST: tuple[StepMark, ...] = ("crashed", "failed", "suppressed", "warning", "n
 _MOST_DIAGNOSTICS = 2
 
 
-def columns_of(trace: Trace, lives: Lifelines, spans: list[Span]) -> tuple[Column, ...]:
-    """Return one column per span of moments."""
+def _columns_of(trace: Trace, lives: Lifelines, spans: list[Span]) -> tuple[Column, ...]:
     return tuple(
         _column(trace, lives.moments[first], first) if first == last else _fold(trace, lives, first, last)
         for first, last in spans
     )
 
 
-def groups_of(trace: Trace, brackets: tuple[Bracket, ...], spans: list[Span]) -> tuple[Group, ...]:
+def _groups_of(trace: Trace, brackets: tuple[Bracket, ...], spans: list[Span]) -> tuple[Group, ...]:
     """Return the visible brackets: those that begin in an unfolded column, or before the first."""
     found = []
     for bracket in brackets:
@@ -305,7 +304,7 @@ _LEAST_ALIKE = 4
 RowGroup = tuple[list[Lifeline], bool]
 
 
-def row_groups_of(lines: list[Lifeline], maker: RowMaker, most: int, important: set[str]) -> list[RowGroup]:
+def _row_groups_of(lines: list[Lifeline], maker: RowMaker, most: int, important: set[str]) -> list[RowGroup]:
     """Return groups of handles that share a row, about ``most`` of them; important handles are folded last."""
     homes: dict[object, list[Lifeline]] = {}
     for line in lines:
@@ -392,11 +391,13 @@ class _Timeline:
                     touched.add(event.death.by)
 
     def whole(self, *, is_nested_folded: bool = False) -> TimelineDrawing:
-        spans = visible_moments(self._trace, self._lives, self._most_columns, is_nested_folded=is_nested_folded)
+        spans = _visible_moments(
+            self._trace, self._lives, self._most_columns, is_nested_folded=is_nested_folded
+        )
         if not spans:
             return TimelineDrawing(self._title(), (), (), (), (), self._verdict(), 0, ())
-        maker = RowMaker(self._trace, columns_of(self._trace, self._lives, spans), self._names)
-        row_groups = row_groups_of(self._lines, maker, self._most_rows, self._important())
+        maker = RowMaker(self._trace, _columns_of(self._trace, self._lives, spans), self._names)
+        row_groups = _row_groups_of(self._lines, maker, self._most_rows, self._important())
         folds = [self._fold_of_moments(span) for span in spans if span[0] < span[1]]
         for group, _ in row_groups:
             if len(group) > 1 and not all(maker.is_in_folds(line) for line in group):
@@ -432,7 +433,7 @@ class _Timeline:
     def _sheet(
         self, spans: list[Span], row_groups: list[RowGroup], verdict: str, folds: tuple[Fold, ...] = ()
     ) -> TimelineDrawing:
-        columns = columns_of(self._trace, self._lives, spans)
+        columns = _columns_of(self._trace, self._lives, spans)
         maker = RowMaker(self._trace, columns, self._names)
         rows = tuple(
             maker.row(group[0]) if len(group) == 1 else maker.folded(group, alike=alike)
@@ -440,7 +441,7 @@ class _Timeline:
         )
         lines = [line for group, _ in row_groups for line in group]
         elsewhere = len(self._lines) - len(lines)
-        groups = groups_of(self._trace, self._lives.brackets, spans)
+        groups = _groups_of(self._trace, self._lives.brackets, spans)
         arcs = self._arcs(maker, rows, lines)
         return TimelineDrawing(self._title(), columns, rows, arcs, groups, verdict, elsewhere, folds)
 
@@ -476,5 +477,5 @@ class _Timeline:
             shown = {h for m, _ in spans for h in self._touched.get(m, ())}
             lines = [line for line in self._lines if line.handle.id in shown]
             sheets.append(self._sheet(spans, [([line], False) for line in lines], ""))
-        (column,) = columns_of(self._trace, self._lives, [span])
+        (column,) = _columns_of(self._trace, self._lives, [span])
         return Fold(column.title, tuple(sheets))

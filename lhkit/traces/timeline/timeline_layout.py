@@ -27,28 +27,20 @@ _BESIDE = {"read": "consumed", "consumed": "read", "made": "dead", "dead": "made
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The slanted name of a column, and its problem."""
+    """The slanted name of a column with its problem, and their length."""
 
     name: str
     note: str
-
-    @property
-    def width(self) -> float:
-        """Its length."""
-        return text_width(f"{self.name} {self.note}" if self.note else self.name, SMALL)
+    width: float
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The note at the end of a row."""
+    """The note at the end of a row, with its left and right edge."""
 
     x: float
     text: str
-
-    @property
-    def end(self) -> float:
-        """Its right edge."""
-        return self.x + text_width(self.text, SMALL)
+    end: float
 
 
 class TimelineLayout:
@@ -119,12 +111,14 @@ class TimelineLayout:
             if taken is None or room >= text_width(text, SMALL):
                 break
             at = taken + 1
-        return Note(self.edges[at] + 4, text)
+        x = self.edges[at] + 4
+        return Note(x, text, x + text_width(text, SMALL))
 
 
 def _head(column: Column) -> Head:
     room = _LONGEST_HEAD - (text_width(column.note, SMALL) if column.note else 0)
-    return Head(fitted(column.name, max(room, 60.0), SMALL), fitted(column.note, _LONGEST_HEAD - 60, SMALL))
+    name, note = fitted(column.name, max(room, 60.0), SMALL), fitted(column.note, _LONGEST_HEAD - 60, SMALL)
+    return Head(name, note, text_width(f"{name} {note}".rstrip(), SMALL))
 
 
 # Shapes of bars and marks, and the legend.

@@ -26,12 +26,11 @@ def timeline_svg(drawing: TimelineDrawing, *, themed: bool = True) -> str:
     at = TimelineLayout(drawing)
     width = max(at.width, 460.0)
     below, bottom = _below(drawing, width, at.bottom + 8)
-    body = (names_part(drawing, at), tracks_part(drawing, at), _mono(below))
+    body = (_names_part(drawing, at), _tracks_part(drawing, at), _mono(below))
     return svg(width, bottom + MARGIN, *body, label=drawing.title, themed=themed)
 
 
-def names_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return the names of the rows, from the left edge to ``at.left``."""
+def _names_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     drawn = [_name(row, i, at) for i, row in enumerate(drawing.rows)]
     if at.first_parameter is not None:
         y = at.row(at.first_parameter) - at.row_height / 2 - SECTION / 2 + 8
@@ -39,14 +38,12 @@ def names_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     return _mono(drawn)
 
 
-def tracks_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return the part right of the names: columns, bars, arcs, marks, notes."""
-    return heads_part(drawing, at) + rows_part(drawing, at)
+def _tracks_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    return _heads_part(drawing, at) + _rows_part(drawing, at)
 
 
-def rows_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return the part right of the names and below the heads: bars, arcs, marks, notes."""
-    drawn = [bands_part(drawing, at)]
+def _rows_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    drawn = [_bands_part(drawing, at)]
     drawn += [_row(row, i, at) for i, row in enumerate(drawing.rows)]
     drawn += [_arc(arc, drawing, at) for arc in drawing.arcs]
     drawn += [_marks(row, i, at) for i, row in enumerate(drawing.rows)]
@@ -144,13 +141,12 @@ def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str],
         drawn.append(element("text", *parts, x=MARGIN, y=y, font_size=TEXT, fill="ink"))
     if drawing.elsewhere:
         y += 18
-        drawn.append(_text(MARGIN, y, hidden_handles_text(drawing), SMALL, fill="faint"))
+        drawn.append(_text(MARGIN, y, _hidden_handles_text(drawing), SMALL, fill="faint"))
     legend, y = legend_part(width, y + 24)
     return [*drawn, legend], y
 
 
-def hidden_handles_text(drawing: TimelineDrawing) -> str:
-    """Return how many handles are not shown in a part."""
+def _hidden_handles_text(drawing: TimelineDrawing) -> str:
     return f"⋯ {drawing.elsewhere} more handles without events in these columns"
 
 
@@ -168,15 +164,14 @@ _SIGNS = {"start": "▹", "turn": "↻", "end": "◃", "fold": "⋯", "elided": 
 _SMALLER = 9.5
 
 
-def heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return the heads of the columns with their brackets; in a compact drawing only numbers."""
+def _heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     head = _number if at.is_compact else _named
     drawn = [_bracket(i, drawing, at) for i in range(len(drawing.groups))]
     drawn += [head(i, column, at) for i, column in enumerate(drawing.columns)]
     return element("g", *drawn, font_family=MONO)
 
 
-def bands_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+def _bands_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     """Return the bands behind the rows: nested steps, failed steps, the selected step."""
     drawn = []
     for group in drawing.groups:
@@ -318,14 +313,14 @@ def _view(drawing: TimelineDrawing, is_compact: bool) -> str:
 def _sheet(drawing: TimelineDrawing, is_compact: bool) -> str:
     at = TimelineLayout(drawing, is_compact=is_compact)
     title, top = drawing.title, at.tracks if is_compact else 0.0
-    names = element("div", _cut(names_part(drawing, at), 0, top, at, f"{title}: names"), class_="lh-names")
+    names = element("div", _cut(_names_part(drawing, at), 0, top, at, f"{title}: names"), class_="lh-names")
     if is_compact:
-        heads = _cut(heads_part(drawing, at), at.left, 0, at, f"{title}: steps", bottom=top)
-        rows = _cut(rows_part(drawing, at), at.left, top, at, title)
+        heads = _cut(_heads_part(drawing, at), at.left, 0, at, f"{title}: steps", bottom=top)
+        rows = _cut(_rows_part(drawing, at), at.left, top, at, title)
         parts = [element("div", class_="lh-heads"), element("div", heads, class_="lh-heads"), names, rows]
     else:
-        parts = [names, _cut(tracks_part(drawing, at), at.left, 0, at, title)]
-    more = element("p", escaped(hidden_handles_text(drawing)), class_="lh-faint") if drawing.elsewhere else ""
+        parts = [names, _cut(_tracks_part(drawing, at), at.left, 0, at, title)]
+    more = element("p", escaped(_hidden_handles_text(drawing)), class_="lh-faint") if drawing.elsewhere else ""
     return element("div", *parts, class_="lh-sheet lh-compact" if is_compact else "lh-sheet") + more
 
 

@@ -51,9 +51,10 @@ def with_warnings(trace: Trace) -> Trace:
     """Return a trace with the warnings that need the whole trace."""
     history = PayloadHistory(trace)
     found: dict[int, dict[TraceWarning, None]] = defaultdict(dict)
-    for kind in _KINDS:
-        for index, warning in kind.warnings(history):
-            found[index][warning] = None
+    kinds = [k for k in _KINDS if trace.outcome.status == "ok" or not k.needs_success]
+    for kind in kinds:
+        for index, message in kind.find(history):
+            found[index][TraceWarning(kind.name, message)] = None
     steps = with_near_misses(history)
     for index, warnings in found.items():
         steps[index] = dataclasses.replace(steps[index], warnings=(*steps[index].warnings, *warnings))
