@@ -27,7 +27,7 @@ from lhkit.model.knob import THREADS_KNOB
 from lhkit.model.printable import counted
 from lhkit.model.target import available_cores
 from lhkit.payloads import fc_relu
-from lhkit.traces.opt.opt_binary import VARIABLE, opt_host
+from lhkit.traces.opt.opt_runs import VARIABLE, opt_host
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import shared_worker
 from lhkit.worker.limits import default_memory_bytes

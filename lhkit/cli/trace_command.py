@@ -24,11 +24,11 @@ from lhkit.model.trace_record import Outcome, ScheduleRecord, SourceRecord, Tool
 from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
 from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.traces.diff.ir_html import ir_text
-from lhkit.traces.diff.ir_lines import IrDiff
+from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff
-from lhkit.traces.opt.opt_binary import VARIABLE, opt_host
+from lhkit.traces.explain.handle_explanation import failure_of
+from lhkit.traces.opt.opt_runs import VARIABLE, opt_host
 from lhkit.traces.opt.opt_trace import load_for_opt
-from lhkit.traces.record.trace_failure import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.trace_text import trace_lines
 from lhkit.traces.warnings.warning_list import WARNING_KINDS

@@ -17,7 +17,7 @@ from lhkit.model.errors import LhkitError
 from lhkit.model.fatal_attributes import ELEMENTWISE, KINDS
 from lhkit.model.trace_record import HandleChange
 from lhkit.traces.record.handle_history import display_names, payload_in_words, states_at_end
-from lhkit.traces.record.printed_ir import PrintedIr, PrintedOp, read_printed
+from lhkit.traces.record.placed_ops import PrintedIr, PrintedOp, read_printed
 
 _MOST_LINES = 4
 

@@ -36,7 +36,7 @@ from lhkit.model.printable import printable
 from lhkit.model.schedule import Schedule
 from lhkit.model.showable import Showable
 from lhkit.model.signature import ArrayType, Microkernel
-from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.kernel_requests import (

@@ -37,7 +37,7 @@ from lhkit.repairs.wrong_kinds import propose_kinds
 from lhkit.text.script import Script
 from lhkit.traces.record.handle_history import states_before
 from lhkit.traces.record.trace_run import trace_schedule
-from lhkit.traces.report.upstream_module import provenance_of
+from lhkit.traces.report.reproducer_folder import provenance_of
 from lhkit.worker.client import Worker
 from lhkit.worker.limits import Limits
 

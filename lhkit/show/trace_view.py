@@ -26,14 +26,14 @@ from lhkit.model.trace_record import (
 from lhkit.show.value_views import graph_pane, tiles_pane
 from lhkit.tiles.tile_requests import tile_picture_of
 from lhkit.traces.diff.ir_html import ir_html
-from lhkit.traces.diff.ir_lines import IrDiff
+from lhkit.traces.diff.line_diff import IrDiff
 from lhkit.traces.diff.op_diff import ir_diff
 from lhkit.traces.graph.payload_graph import outline_after, payload_flow_of
 from lhkit.traces.graph.schedule_graph import schedule_flow
 from lhkit.traces.record.handle_history import display_names
 from lhkit.traces.record.placed_ops import order_at
+from lhkit.traces.report.reproducer_folder import trace_command
 from lhkit.traces.report.schedule_html import schedule_html, schedule_lines, steps_html
-from lhkit.traces.report.upstream_module import trace_command
 from lhkit.traces.timeline.handle_timeline import TimelineDrawing, timeline_drawing, timeline_html, timeline_svg
 from lhkit.worker.client import Worker
 

@@ -8,7 +8,7 @@ from typing import Any
 from lhkit.draw.svg import element, escaped
 from lhkit.model.errors import Failure
 from lhkit.model.explanation import Repair
-from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.workbench.background_work import StaticChecks
 from lhkit.workbench.pane import LivePane, same_trace
 from lhkit.workbench.pane_steps import do

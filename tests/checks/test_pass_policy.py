@@ -21,8 +21,7 @@ from lhkit.model.pass_policy import ALLOWED_PASSES, REFUSED_PASSES, refusal_of
 from lhkit.model.schedule import Schedule
 from lhkit.sweeps.live_sweep import prepare_sweep
 from lhkit.sweeps.sweep_task import schedule_facts
-from lhkit.traces.opt.opt_binary import opt_host
-from lhkit.traces.opt.opt_runs import refused_in
+from lhkit.traces.opt.opt_runs import opt_host, refused_in
 from lhkit.traces.opt.opt_trace import load_for_opt, trace_with_opt
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.traces.report.trace_text import plain_text

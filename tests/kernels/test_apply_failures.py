@@ -5,7 +5,7 @@ import pytest
 import lhkit
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import LhkitError
-from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.worker.limits import Limits
 
 SCHEDULES = shipped_folder("schedules")

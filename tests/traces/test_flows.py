@@ -153,12 +153,10 @@ def test_steps_inside_of_steps_are_boxes_and_their_work_is_one(worker, golden):
     golden(graph_text(graph).replace(f"{ROOT}/", ""))
     foreach = next(s for s in trace.step_records if s.op == "transform.foreach")
     assert {n.parent for n in graph.nodes if "include" in n.title} == {f"step {foreach.index}"}
-    work = work_of_step(trace, foreach.index)
+    delta, before = work_of_step(trace, foreach.index)
     inner = [s.payload_delta for s in trace.step_records if s.op.endswith("tile_using_for")]
-    assert len(inner) == 2 and work.before == 0
-    assert {o for d in inner for o in d.erased} - {o for d in inner for o in d.created} == set(
-        work.delta.erased
-    )
+    assert len(inner) == 2 and before == 0
+    assert {o for d in inner for o in d.erased} - {o for d in inner for o in d.created} == set(delta.erased)
     assert payload_flow_of(trace, foreach.index, worker=worker).legend
 
 

@@ -9,7 +9,7 @@ from small_trace import AFTER, small_trace
 
 from lhkit.draw.theme import ROLES, ir_style, mlir_html
 from lhkit.traces.diff.ir_html import Fold, fold_lines, ir_html, ir_text, payload_html
-from lhkit.traces.diff.ir_lines import HandleMark, IrDiff, IrLine
+from lhkit.traces.diff.line_diff import HandleMark, IrDiff, IrLine
 from lhkit.traces.diff.op_diff import ir_at, ir_diff, text_diff
 from lhkit.traces.report.schedule_html import schedule_html, schedule_lines
 

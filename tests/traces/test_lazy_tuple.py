@@ -2,7 +2,7 @@
 
 import pickle
 
-from lhkit.traces.record.journal_reader import LazyTuple
+from lhkit.traces.record.trace_run import LazyTuple
 
 
 def counting():

@@ -4,7 +4,7 @@ import pytest
 
 import lhkit
 from lhkit.load.shipped_files import shipped_folder
-from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.explain.handle_explanation import failure_of
 
 DATA, SCHEDULES = shipped_folder("data"), shipped_folder("schedules")
 ANY = "!transform.any_op"

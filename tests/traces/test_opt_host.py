@@ -11,7 +11,7 @@ import pytest
 from lhkit.load.loader import load_payload, load_schedule
 from lhkit.model.errors import ScheduleError, TimeLimitError, UsageError
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.traces.opt.opt_binary import OptHost, opt_host
+from lhkit.traces.opt.opt_runs import OptHost, opt_host
 from lhkit.traces.opt.opt_trace import trace_with_opt
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.limits import Limits

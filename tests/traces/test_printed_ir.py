@@ -1,7 +1,7 @@
 """Ops, values and aliases of printed payloads, read from lines and indents."""
 
 from lhkit.traces.diff.line_diff import changed_parts
-from lhkit.traces.record.printed_ir import read_printed
+from lhkit.traces.record.placed_ops import read_printed
 
 TEXT = """\
 #map = affine_map<(d0) -> (d0)>

@@ -189,4 +189,4 @@ def test_alternatives_includes_and_suppressed_failures(worker):
         "end",
         "end",
     ]
-    assert timeline_drawing(trace, folded=[1]).columns != drawing.columns
+    assert drawing.overview.columns != drawing.columns

@@ -13,7 +13,7 @@ import pytest
 import lhkit
 from lhkit.checks.schedule_check import check_schedule
 from lhkit.model.errors import LhkitError
-from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.traces.record.trace_run import trace_schedule
 from lhkit.worker.limits import Limits
 

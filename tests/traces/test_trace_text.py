@@ -27,8 +27,8 @@ from lhkit.model.trace_record import (
     TraceStep,
     TraceWarning,
 )
+from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.traces.record.handle_history import death_in_words, deaths, display_names
-from lhkit.traces.record.trace_failure import failure_of
 from lhkit.traces.report.trace_text import plain_text, trace_lines
 
 TEXT = "\n".join(f"// line {i}" for i in range(1, 30))

@@ -12,8 +12,8 @@ from tutorial_cases import (
     traced,
 )
 
+from lhkit.traces.explain.handle_explanation import failure_of
 from lhkit.traces.record.handle_history import deaths, states_at_end
-from lhkit.traces.record.trace_failure import failure_of
 
 
 @pytest.mark.parametrize("case", CASES)

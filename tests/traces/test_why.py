@@ -5,7 +5,7 @@ import pytest
 import lhkit
 from lhkit.model.errors import UsageError
 from lhkit.model.trace_json import trace_from_json, trace_to_json
-from lhkit.traces.record.trace_failure import failure_of
+from lhkit.traces.explain.handle_explanation import failure_of
 
 ANY = "!transform.any_op"
 TO_ANY = f"({ANY}) -> {ANY}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
-from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrDiff, IrLine, Sign
+from lhkit.traces.diff.line_diff import ChangedPart, HandleMark, IrDiff, IrLine, Sign
 from lhkit.traces.diff.op_diff import plain_lines
 
 _CLASSES: dict[Sign, str] = {"": "", "+": " a", "−": " e", "~": " x", "»": " m"}
@@ -33,8 +34,8 @@ class Fold:
 def fold_lines(lines: Sequence[IrLine]) -> tuple[IrLine | Fold, ...]:
     """Return lines with unchanged ones folded, and the middle of long changed runs."""
     made: list[IrLine | Fold] = []
-    for run in _runs(lines):
-        sign = run[0].sign
+    for (sign, _), group in itertools.groupby(lines, lambda line: (line.sign, line.is_context)):
+        run = tuple(group)
         if not run[0].is_shown and len(run) >= _FEWEST_FOLDED:
             made.append(Fold(f"{len(run):,} unchanged lines", run))
         elif sign and len(run) > _LONGEST_RUN:
@@ -47,26 +48,11 @@ def fold_lines(lines: Sequence[IrLine]) -> tuple[IrLine | Fold, ...]:
     return tuple(made)
 
 
-def _runs(lines: Iterable[IrLine]) -> Iterator[tuple[IrLine, ...]]:
-    run: list[IrLine] = []
-    for line in lines:
-        if run and (line.sign, line.is_context) != (run[-1].sign, run[-1].is_context):
-            yield tuple(run)
-            run = []
-        run.append(line)
-    if run:
-        yield tuple(run)
-
-
 def ir_html(diff: IrDiff, *, folded: bool = True, most_lines: int = 600) -> str:
     """Return a diff as HTML; ``lhkit.draw.theme`` has its style.
 
-    Selecting and copying gives the new payload's lines alone, without numbers, signs and labels.
-
-    Args:
-        diff: The diff.
-        folded: Fold unchanged lines.
-        most_lines: Maximal number of lines outside of folds; the rest is counted.
+    Selecting and copying gives the new payload's lines alone, without numbers, signs and labels. Lines after
+    the first ``most_lines`` outside of folds are counted.
     """
     parts = fold_lines(diff.lines) if folded else diff.lines
     body = [_fold_html(p) if isinstance(p, Fold) else _line_html(p) for p in parts[:most_lines]]
@@ -89,7 +75,7 @@ def ir_text(diff: IrDiff, *, folded: bool = True) -> str:
     """Return a diff as text: sign, line number, line, and the handles that point to its op."""
     parts = fold_lines(diff.lines) if folded else diff.lines
     width = len(str(max((line.new or line.old or 0 for line in diff.lines), default=0)))
-    lines = [*([diff.title] if diff.title else []), *([diff.note] if diff.note else [])]
+    lines = [head for head in (diff.title, diff.note) if head]
     for part in parts:
         if isinstance(part, Fold):
             lines.append(f"  {'⋯':>{width}} {part.label}")
@@ -139,7 +125,9 @@ def _fold_html(fold: Fold) -> str:
 
 
 def _line_html(line: IrLine) -> str:
-    if line.parts and line.old_text is not None and _is_mostly_new(line):
+    changed = sum(len(p.was) + p.end - p.start for p in line.parts)
+    is_mostly_new = len(line.parts) > 6 or changed > len(line.text.lstrip())
+    if line.parts and line.old_text is not None and is_mostly_new:  # the new line below the old one
         was = _row(f"l{_CLASSES[line.sign]} q", line.old, mlir_html(line.old_text), line)
         return was + _row(f"l{_CLASSES[line.sign]}", line.new, _changed_html(line, with_old=False), line)
     sort = f"l{_CLASSES[line.sign]}{'' if line.new else ' q'}"
@@ -153,12 +141,6 @@ def _row(sort: str, number: int | None, content: str, line: IrLine) -> str:
     marked = f' data-op="{escaped(ops)}"' if ops else ""
     title = f' title="{escaped(said)}"' if said else ""
     return f'<pre class="{sort}" data-n={number}{marked}{title}>{content}</pre>'
-
-
-def _is_mostly_new(line: IrLine) -> bool:
-    """Return True for a line that is shown below the old one, not with old words in between."""
-    changed = sum(len(p.was) + p.end - p.start for p in line.parts)
-    return len(line.parts) > 6 or changed > len(line.text.lstrip())
 
 
 def _changed_html(line: IrLine, *, with_old: bool) -> str:

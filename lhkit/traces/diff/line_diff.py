@@ -1,4 +1,4 @@
-"""The lines of a diff of two payloads with known ops."""
+"""Lines of a diff of two payloads with known ops: pairing, changed parts, and remarks on ops."""
 
 from __future__ import annotations
 
@@ -7,19 +7,162 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from lhkit.model.snapshot_delta import common_ends
-from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrLine, PartKind, Sign
-from lhkit.traces.explain.op_remarks import OpRemarks
-from lhkit.traces.record.placed_ops import PlacedOps
-from lhkit.traces.record.printed_ir import PrintedIr
+from lhkit.model.trace_record import HandleChange, ParamReference, PayloadOp, Trace
+from lhkit.traces.record.handle_history import enclosing_steps, states_before
+from lhkit.traces.record.placed_ops import PlacedOps, PrintedIr, op_in_words
+
+Sign = Literal["", "+", "−", "~", "»"]
+PartKind = Literal["operand", "type", "attribute"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPart:
+    """A changed part of a new line, in characters; ``start`` equals ``end`` for a deletion.
+
+    ``was`` is the old text, equal to the new one for an operand that another op defines now.
+    """
+
+    start: int
+    end: int
+    was: str
+    kind: PartKind
+
+
+@dataclass(frozen=True, slots=True)
+class HandleMark:
+    """A handle that points to an op after the step; ``is_new`` if it did not before."""
+
+    id: str
+    name: str
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IrLine:
+    """A line of a diff: + created, − erased, ~ changed, » moved, "" unchanged.
+
+    ``old`` and ``new`` are line numbers from 1, or None. ``text`` is the new line, else the old one, and
+    ``old_text`` the old one if it differs. On an op's first line, ``inside`` has the ids of nested ops that the
+    text omits, and ``handles`` those that point to any of them. An unchanged line that is shown with changed
+    ones is context.
+    """
+
+    sign: Sign
+    old: int | None
+    new: int | None
+    text: str
+    old_text: str | None = None
+    parts: tuple[ChangedPart, ...] = ()
+    op: str | None = None
+    inside: tuple[str, ...] = ()
+    handles: tuple[HandleMark, ...] = ()
+    remark: str = ""
+    is_context: bool = False
+
+    @property
+    def is_shown(self) -> bool:
+        """False for a line that is folded."""
+        return bool(self.sign) or self.is_context
+
+
+@dataclass(frozen=True, slots=True)
+class IrDiff:
+    """A diff of two payloads; ``note`` says how ops were matched, if not by identity."""
+
+    title: str
+    lines: tuple[IrLine, ...]
+    note: str = ""
+
+    @property
+    def old_text(self) -> str:
+        """The old payload."""
+        numbered = [(i.old, i.text if i.old_text is None else i.old_text) for i in self.lines if i.old]
+        return "".join(f"{text}\n" for _, text in sorted(numbered))
+
+    @property
+    def new_text(self) -> str:
+        """The new payload."""
+        return "".join(f"{i.text}\n" for i in self.lines if i.new)
+
+    @property
+    def counts(self) -> tuple[tuple[Sign, int], ...]:
+        """The number of ops per sign; an op counts once."""
+        ops: dict[Sign, set[str]] = {"+": set(), "−": set(), "~": set(), "»": set()}
+        for line in self.lines:
+            if line.sign and line.op is not None:
+                ops[line.sign].add(line.op)
+        return tuple((sign, len(those)) for sign, those in ops.items() if those)
+
+
+_MOST_ORIGINS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class OpRemarks:
+    """Remarks on the ops of a trace, made on demand; ``handles`` maps an op to the handles that point to it."""
+
+    trace: Trace
+    handles: Mapping[str, tuple[HandleMark, ...]]
+    _said: dict[tuple[int, tuple[str, ...]], str] = field(default_factory=dict)
+
+    def origin(self, op_id: str) -> str:
+        """Return which step made an op from what, or its place in the source."""
+        op = self.trace.op(op_id)
+        if op.born < 0:
+            return op_in_words(self.trace, op_id)
+        # Ops that were made together from the same ops have the same origin.
+        key = (op.born, op.derived_from)
+        if key not in self._said:
+            self._said[key] = self._made(op)
+        return f"{op.name}, {self._said[key]}"
+
+    def ending(self, op_id: str) -> str:
+        """Return which step erased an op, or ""."""
+        died = self.trace.op(op_id).died
+        return "" if died is None else f"; erased by {_step_in_words(self.trace, died)}"
+
+    def _made(self, op: PayloadOp) -> str:
+        origins = [op_in_words(self.trace, each) for each in op.derived_from[:_MOST_ORIGINS]]
+        more = len(op.derived_from) - len(origins)
+        listed = " and ".join([*origins, *([f"{more} more"] if more else [])])
+        made = f"made by {_step_in_words(self.trace, op.born)}"
+        return f"{made} from {listed}" if listed else made
+
+
+def remarks_at(trace: Trace, step: int) -> OpRemarks:
+    """Return the remarks on ops after a step."""
+    before = states_before(trace, step) if step >= 0 else {}
+    # Handles of other steps are out of scope.
+    around = {s.index for s in enclosing_steps(trace, trace.step_records[step])} if step >= 0 else set()
+    found: dict[str, list[HandleMark]] = defaultdict(list)
+    for handle, state in trace.states_after(step).items():
+        record = trace.handle(handle)
+        if state.state != "live" or not around.issuperset(record.path):
+            continue
+        known = _ops_of(before[handle]) if handle in before else {}
+        for op in _ops_of(state):
+            found[op].append(HandleMark(handle, record.name, op not in known))
+    return OpRemarks(trace, {op: tuple(those) for op, those in found.items()})
+
+
+def _ops_of(state: HandleChange) -> dict[str, None]:
+    references = (r for r in state.payload if not isinstance(r, ParamReference))
+    return dict.fromkeys(r if isinstance(r, str) else r.op for r in references)
+
+
+def _step_in_words(trace: Trace, step: int) -> str:
+    return f"step {step} ({trace.step_records[step].op.removeprefix('transform.')})"
+
 
 # (line of the old text, line of the new text), from 0.
 Pair = tuple[int, int]
 
 
-def pair_lines(old: PlacedOps, new: PlacedOps, moved: Collection[str]) -> list[Pair]:
+def _pair_lines(old: PlacedOps, new: PlacedOps, moved: Collection[str]) -> list[Pair]:
     """Return ascending (old, new) pairs of equal lines; ops known to have moved yield to others."""
     settled: list[Pair] = []
     loose: list[Pair] = []
@@ -39,10 +182,10 @@ def pair_lines(old: PlacedOps, new: PlacedOps, moved: Collection[str]) -> list[P
 def _own_pairs(old: Sequence[int], new: Sequence[int]) -> Iterator[Pair]:
     if len(old) == len(new):
         yield from zip(old, new, strict=True)
-        return
-    yield old[0], new[0]
-    if min(len(old), len(new)) > 1:
-        yield old[-1], new[-1]
+    else:
+        yield old[0], new[0]
+        if min(len(old), len(new)) > 1:
+            yield old[-1], new[-1]
 
 
 def _unowned_pairs(old: PrintedIr, new: PrintedIr) -> Iterator[Pair]:
@@ -107,15 +250,7 @@ def changed_parts(
     new_values: Sequence[Hashable],
     aliases: tuple[Mapping[str, str], Mapping[str, str]] = ({}, {}),
 ) -> tuple[ChangedPart, ...]:
-    """Return the changed parts of a line.
-
-    Args:
-        old: The old line.
-        new: The new line.
-        old_values: The identity of each value that the old line names, in order.
-        new_values: The same of the new line; equal ones are the same value, whatever their names.
-        aliases: The attribute and type aliases of the old and the new text.
-    """
+    """Return the changed parts of a line; equal ``values``, in order of mention, are the same value."""
     indent = len(new) - len(new.lstrip())
     before, now = _TOKEN.findall(old.lstrip()), _TOKEN.findall(new[indent:])
     left, right = _meanings(before, old_values, aliases[0]), _meanings(now, new_values, aliases[1])
@@ -174,8 +309,7 @@ def diff_lines(
     old: PlacedOps, new: PlacedOps, known: KnownChanges, remarks: OpRemarks | None
 ) -> tuple[IrLine, ...]:
     """Return the lines of two payloads, each line of either once."""
-    lines = list(_Differ(old, new, known, remarks).in_order())
-    return _with_context(lines, old, new)
+    return _with_context(list(_Differ(old, new, known, remarks).in_order()), old, new)
 
 
 class _Differ:
@@ -183,7 +317,7 @@ class _Differ:
 
     def __init__(self, old: PlacedOps, new: PlacedOps, known: KnownChanges, remarks: OpRemarks | None) -> None:
         self._old, self._new, self._known, self._remarks = old, new, known, remarks
-        self._pairs = pair_lines(old, new, known.moved)
+        self._pairs = _pair_lines(old, new, known.moved)
         # What the text leaves out was or is there too.
         self._kept = _all_ids(old) & _all_ids(new)
         paired = {n for _, n in self._pairs}
@@ -300,32 +434,27 @@ def _all_ids(side: PlacedOps) -> set[str]:
     return {i for i in side.ids if i is not None}.union(*side.inside.values())
 
 
-def _with_context(lines: Sequence[IrLine], old: PlacedOps, new: PlacedOps) -> tuple[IrLine, ...]:
+def _with_context(lines: list[IrLine], old: PlacedOps, new: PlacedOps) -> tuple[IrLine, ...]:
     """Return the lines with the neighbors of changed ones, and the ops around them, marked as context."""
-    where = {line.new: i for i, line in enumerate(lines) if line.new} | {
-        -line.old: i for i, line in enumerate(lines) if line.old and not line.new
-    }
+    in_new = {line.new: i for i, line in enumerate(lines) if line.new}
+    in_old = {line.old: i for i, line in enumerate(lines) if not line.new}
     shown: set[int] = set()
     for i, line in enumerate(lines):
         if not line.sign and not any(h.is_new for h in line.handles):
             continue
         shown |= {i - 1, i, i + 1} if line.sign else {i}
-        side, number = (new, line.new) if line.new else (old, -(line.old or 0))
-        at = side.ir.owners[abs(number or 0) - 1]
-        while at >= 0 and (at := side.ir.ops[at].parent) >= 0:
-            header = side.ir.ops[at].lines[0] + 1
-            place = where.get(header if line.new else -header)
-            if place in shown and place is not None and lines[place].sign:
+        ir, where = (new.ir, in_new) if line.new else (old.ir, in_old)
+        at = ir.owners[(line.new or line.old or 0) - 1]
+        while at >= 0 and (at := ir.ops[at].parent) >= 0:
+            place = where.get(ir.ops[at].lines[0] + 1)
+            if place is None:
+                continue
+            if place in shown and lines[place].sign:
                 break  # its parents are shown with it
-            if place is not None:
-                shown.add(place)
-    made = list(lines)
+            shown.add(place)
     for i in shown.intersection(range(len(lines))):
-        if not lines[i].sign:
-            made[i] = _as_context(lines[i])
-    return tuple(made)
-
-
-def _as_context(i: IrLine) -> IrLine:
-    # `dataclasses.replace` takes three times as long, and there may be thousands.
-    return IrLine(i.sign, i.old, i.new, i.text, i.old_text, i.parts, i.op, i.inside, i.handles, i.remark, True)
+        if not (line := lines[i]).sign:
+            # `dataclasses.replace` takes three times as long, and there may be thousands.
+            parts = line.parts, line.op, line.inside, line.handles, line.remark
+            lines[i] = IrLine(line.sign, line.old, line.new, line.text, line.old_text, *parts, True)
+    return tuple(lines)

@@ -9,16 +9,21 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 from lhkit.model.errors import usage_error
 from lhkit.model.snapshot_delta import common_ends
 from lhkit.model.trace_record import Trace
-from lhkit.traces.diff.ir_lines import IrDiff, IrLine
-from lhkit.traces.diff.line_diff import KnownChanges, diff_lines
-from lhkit.traces.explain.op_remarks import remarks_at
-from lhkit.traces.record.placed_ops import PlacedOps, SameTrace, named_as_copies, order_at, place_ops
-from lhkit.traces.record.printed_ir import PrintedIr, read_printed
+from lhkit.traces.diff.line_diff import IrDiff, IrLine, KnownChanges, diff_lines, remarks_at
+from lhkit.traces.record.placed_ops import (
+    PlacedOps,
+    PrintedIr,
+    SameTrace,
+    named_as_copies,
+    order_at,
+    place_ops,
+    read_printed,
+)
 
 # Op numbers of the new payload to those of the old one.
 Matches = dict[int, int]
@@ -72,23 +77,21 @@ def _match_siblings(
 def _in_order(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Return ascending index pairs of equal items: common prefix and suffix, unique anchors, then greedy."""
     first, tail = common_ends(left, right)
-    head = [(i, i) for i in range(first)]
-    end = [(len(left) - tail + i, len(right) - tail + i) for i in range(tail)]
     left_end, right_end = len(left) - tail, len(right) - tail
+    found = [(i, i) for i in range(first)]
     counts = Counter(left[first:left_end]), Counter(right[first:right_end])
     where = {each: k for k, each in enumerate(right[first:right_end], first)}
     anchors: list[tuple[int, int]] = []
     for i, each in enumerate(left[first:left_end], first):
         if counts[0][each] == counts[1][each] == 1 and (not anchors or where[each] > anchors[-1][1]):
             anchors.append((i, where[each]))
-    middle: list[tuple[int, int]] = []
     at = (first, first)
     for i, k in (*anchors, (left_end, right_end)):
-        middle += _greedy(left, right, range(at[0], i), range(at[1], k))
+        found += _greedy(left, right, range(at[0], i), range(at[1], k))
         if i < left_end:
-            middle.append((i, k))
+            found.append((i, k))
         at = (i + 1, k + 1)
-    return [*head, *middle, *end]
+    return found + [(left_end + i, right_end + i) for i in range(tail)]
 
 
 def _greedy(
@@ -111,18 +114,18 @@ def _greedy(
 
 def _match_rest(old: PrintedIr, new: PrintedIr, matches: Matches) -> None:
     """Match the rest where the text is unique on both sides: such an op has moved."""
-    taken = set(matches.values())
-    left: dict[str, list[int]] = defaultdict(list)
-    right: dict[str, list[int]] = defaultdict(list)
-    for number, op in enumerate(old.ops):
-        if number not in taken:
-            left[op.shapes[0]].append(number)
-    for number, op in enumerate(new.ops):
-        if number not in matches:
-            right[op.shapes[0]].append(number)
+    left, right = _rest_by_look(old, set(matches.values())), _rest_by_look(new, matches)
     for look, numbers in right.items():
         if len(numbers) == len(left.get(look, ())) == 1:
             matches[numbers[0]] = left[look][0]
+
+
+def _rest_by_look(ir: PrintedIr, taken: Collection[int]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for number, op in enumerate(ir.ops):
+        if number not in taken:
+            found[op.shapes[0]].append(number)
+    return found
 
 
 OF_A_COPY = "This step works on a copy of a part of the payload, and is compared to the original."
@@ -130,13 +133,9 @@ BY_STRUCTURE = "Ops were matched by the structure of the texts; their identity i
 
 
 def ir_diff(trace: Trace, step: int, against: int | None = None) -> IrDiff:
-    """Return the diff of the payload after a step against another snapshot.
+    """Return the diff of the payload after a step (-1: as given) against another, by default that before it.
 
-    Args:
-        trace: The trace.
-        step: Index of the step, -1 for the payload as given. A step without a snapshot, since it failed or
-            never ran, shows the last payload before it.
-        against: Index of the step after which the old payload was taken; None for right before the step.
+    A step without a snapshot, since it failed or never ran, shows the last payload before it.
 
     Raises:
         UsageError: There is no such step, or the trace has no snapshots.

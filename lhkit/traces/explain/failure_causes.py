@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lhkit.model.errors import Diagnostic
 from lhkit.model.explanation import Explanation
 from lhkit.model.trace_record import HandleRecord, Trace, TraceStep
-from lhkit.traces.record.handle_history import display_names, states_before
+from lhkit.traces.record.handle_history import display_names, enclosing_steps, states_before
 from lhkit.traces.record.placed_ops import PlacedOps, op_in_words, place_ops, source_place
 
 _FUSE = "transform.structured.fuse_into_containing_op"
@@ -18,14 +19,9 @@ _MOST_USERS = 3
 
 @dataclass(frozen=True, slots=True)
 class LostUse:
-    """The last use of a producer by the container of a fusion.
+    """The last use of a producer by the container of a fusion, and the step that removed it.
 
-    Attributes:
-        producer: Id of the payload op whose result was used.
-        user: Id of the op that used it.
-        step: Index of the step that removed the use.
-        successor: Id of the op in the user's place, or None.
-        reads: What the successor reads instead, in words, or "".
+    ``successor`` is the op in the place of the user, or None, and ``reads`` what it reads instead, in words.
     """
 
     producer: str
@@ -38,14 +34,13 @@ class LostUse:
 def explain_lost_producer(trace: Trace) -> Explanation | None:
     """Return which step removed the use that a failed fusion needed; None if something else failed."""
     at = trace.outcome.failed_step
-    step = None if at is None else trace.step_records[at]
-    if step is None or step.op != _FUSE or trace.outcome.kind != "silenceable":
+    if at is None or trace.outcome.kind != "silenceable" or trace.step_records[at].op != _FUSE:
         return None
+    step = trace.step_records[at]
     producers, container = (_ops_of(trace, step, operand) for operand in (0, 1))
     names = display_names(trace)
     producer, into = (names[o.handle] for o in step.operands[:2])
-    last = _last_before(trace, step)
-    placed = place_ops(trace, last) if last is not None else None
+    placed = _placed_before(trace, step)
     if placed is None or not producers or not container:
         return None
     if any(user in _inside(placed, container) for each in producers for user in users(placed, each)):
@@ -75,8 +70,7 @@ def find_lost_use(
     trace: Trace, step: TraceStep, producers: Iterable[str], container: Iterable[str]
 ) -> LostUse | None:
     """Return the last use of producers inside a container before a step, origins of its ops included."""
-    last = _last_before(trace, step)
-    placed = place_ops(trace, last) if last is not None else None
+    placed = _placed_before(trace, step)
     if placed is None:
         return None
     kin = _ancestors(trace, [*_inside(placed, container), *container])
@@ -88,9 +82,8 @@ def find_lost_use(
         for producer in producers:
             if (user := next((u for u in users(before, producer) if u in kin), None)) is not None:
                 successor = _find_successor(trace, after, user, kin)
-                return LostUse(
-                    producer, user, later, successor, _reads_instead(trace, before, after, user, successor)
-                )
+                reads = _reads_instead(trace, before, after, user, successor)
+                return LostUse(producer, user, later, successor, reads)
         after = before
     return None
 
@@ -113,17 +106,18 @@ def _ops_of(trace: Trace, step: TraceStep, operand: int) -> list[str]:
     return [r for r in state.payload if isinstance(r, str)] if state else []
 
 
-def _last_before(trace: Trace, step: TraceStep) -> int | None:
-    """Return the last step with a snapshot before another step."""
-    return next((s.step for s in reversed(trace.snapshots) if s.step < step.index), None)
+def _placed_before(trace: Trace, step: TraceStep) -> PlacedOps | None:
+    """Return the last payload before a step."""
+    last = next((s.step for s in reversed(trace.snapshots) if s.step < step.index), None)
+    return None if last is None else place_ops(trace, last)
 
 
 def _backwards(trace: Trace, step: TraceStep) -> Iterator[tuple[int, int]]:
     """Yield pairs of consecutive snapshots, the last before a step first."""
-    taken = [s.step for s in trace.snapshots if s.step < step.index]
-    for later in range(len(taken) - 1, 0, -1):
-        if taken[later] >= 0:
-            yield taken[later - 1], taken[later]
+    taken = [s.step for s in reversed(trace.snapshots) if s.step < step.index]
+    for later, earlier in itertools.pairwise(taken):
+        if later >= 0:
+            yield earlier, later
 
 
 def _inside(placed: PlacedOps, container: Iterable[str]) -> list[str]:
@@ -181,9 +175,8 @@ def _users_in_words(trace: Trace, users_of: list[str]) -> str:
         return "nothing uses it at all"
     listed = [trace.op(u).name for u in users_of[:_MOST_USERS]]
     more = len(users_of) - len(listed)
-    return (
-        f"{', '.join(listed)}{f' and {more} more' if more else ''} {'use' if len(users_of) > 1 else 'uses'} it"
-    )
+    names = ", ".join(listed) + (f" and {more} more" if more else "")
+    return f"{names} {'use' if len(users_of) > 1 else 'uses'} it"
 
 
 def _here(step: TraceStep, producer: str) -> Diagnostic:
@@ -201,14 +194,10 @@ def explain_erased_target(trace: Trace) -> Explanation | None:
     step = trace.step_records[at]
     for operand in step.operands:
         record = trace.handle(operand.handle)
-        found = _target_of(trace, record, step)
-        if found is None:
-            continue
-        loop, iteration, target = found
-        eraser = next((s for s in trace.steps_by_end() if target in s.payload_delta.erased), None)
-        if eraser is None or not eraser.index < step.index:
-            continue
-        return _explain_eraser(trace, step, record, loop, iteration, target, eraser)
+        if (found := _target_of(trace, record, step)) is not None:
+            eraser = next((s for s in trace.steps_by_end() if found[-1] in s.payload_delta.erased), None)
+            if eraser is not None and eraser.index < step.index:
+                return _explain_eraser(trace, step, record, eraser, *found)
     return None
 
 
@@ -217,7 +206,8 @@ def _target_of(trace: Trace, record: HandleRecord, step: TraceStep) -> tuple[Tra
     loop = trace.step_records[record.defined_by] if record.defined_by >= 0 else None
     if loop is None or loop.op != _FOREACH or record.kind != "op":
         return None
-    iteration = _iteration(trace, step, loop)
+    around = [step, *enclosing_steps(trace, step)]
+    iteration = next((s.iteration for s in around if s.parent == loop.index), None)
     arguments = [h for h in trace.handle_records if h.defined_by == loop.index]
     if iteration is None or not loop.operands:
         return None
@@ -229,24 +219,17 @@ def _target_of(trace: Trace, record: HandleRecord, step: TraceStep) -> tuple[Tra
     return (loop, iteration, target) if isinstance(target, str) else None
 
 
-def _iteration(trace: Trace, step: TraceStep, loop: TraceStep) -> int | None:
-    while step.parent is not None and step.parent != loop.index:
-        step = trace.step_records[step.parent]
-    return step.iteration if step.parent == loop.index else None
-
-
 def _explain_eraser(
     trace: Trace,
     step: TraceStep,
     record: HandleRecord,
+    eraser: TraceStep,
     loop: TraceStep,
     iteration: int,
     target: str,
-    eraser: TraceStep,
 ) -> Explanation:
-    names, name = display_names(trace), record.name
-    op = trace.op(target)
-    over = names[loop.operands[0].handle]
+    name, op = record.name, trace.op(target)
+    over = display_names(trace)[loop.operands[0].handle]
     sentence = (
         f"foreach goes on with payload ops that step {eraser.index} ({eraser.op}) erased: in iteration"
         f" {iteration} over {over}, {name} is the {op_in_words(trace, target)}, and that is gone, so that the"

@@ -1,4 +1,4 @@
-"""Why a handle is dead, empty or refused, with the places of definition, consumption and use."""
+"""Why a handle is dead, empty or refused, and the failure of a trace, with causes and places."""
 
 from __future__ import annotations
 
@@ -6,40 +6,34 @@ import difflib
 import re
 from collections import Counter
 
-from lhkit.model.errors import Diagnostic, usage_error
+from lhkit.model.errors import Diagnostic, Failure, usage_error
 from lhkit.model.explanation import Explanation
 from lhkit.model.printable import counted
 from lhkit.model.span import Span
 from lhkit.model.trace_record import HandleChange, HandleRecord, Reference, Trace, TraceStep
 from lhkit.traces.explain.failure_causes import explain_erased_target, explain_lost_producer
-from lhkit.traces.explain.near_misses import near_misses
 from lhkit.traces.record.handle_history import (
     Death,
     PayloadHistory,
     death_in_words,
     deaths,
     display_names,
+    enclosing_steps,
     payload_in_words,
     rolled_back,
     states_at_end,
     states_before,
 )
 from lhkit.traces.record.placed_ops import op_in_words, source_place
+from lhkit.traces.warnings.zero_match import near_misses
 
 _MOST_USES = 3
 
 
 def explain(trace: Trace, handle: str | None = None) -> Explanation:
-    """Return why a handle (name or id) is in its final state; without a handle, why the schedule failed.
-
-    Raises:
-        UsageError: There is no such handle; the message names near ones.
-    """
-    return explain_failure(trace) if handle is None else explain_handle(trace, handle)
-
-
-def explain_handle(trace: Trace, handle: str) -> Explanation:
-    """Return why a handle is in its final state."""
+    """Return why a handle (name or id) is in its final state; without a handle, why the schedule failed."""
+    if handle is None:
+        return explain_failure(trace)
     record = find_handle(trace, handle)
     died = deaths(trace).get(record.id)
     if (failed := rolled_back(trace).get(record.id)) is not None:
@@ -66,8 +60,9 @@ def explain_failure(trace: Trace) -> Explanation:
     if step is not None and outcome.kind == "invalidated-handle":
         found = deaths(trace)
         for operand in step.operands:
-            if operand.handle in found and found[operand.handle].step < step.index:
-                return _explain_death(trace, trace.handle(operand.handle), found[operand.handle], step)
+            died = found.get(operand.handle)
+            if died is not None and died.step < step.index:
+                return _explain_death(trace, trace.handle(operand.handle), died, step)
         if (clash := _explain_clash(trace, step)) is not None:
             return clash
     if step is not None and outcome.kind == "repeated-payload":
@@ -89,7 +84,7 @@ def repeated(change: HandleChange | None) -> tuple[Reference, ...]:
     return tuple(r for r, n in counts.items() if n > 1 and (isinstance(r, str) or not hasattr(r, "param")))
 
 
-def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
+def _definition_of(trace: Trace, record: HandleRecord) -> Span | None:
     """Return the place of a handle's definition: its op, or its name among the arguments of the entry."""
     if record.defined_by >= 0:
         return trace.step_records[record.defined_by].source
@@ -97,19 +92,15 @@ def definition_of(trace: Trace, record: HandleRecord) -> Span | None:
         return None
     schedule = trace.provenance.schedule
     entry = next((s for s in schedule.sequences if s.name == trace.schedule.entry), None)
-    lines = schedule.text.splitlines()
-    for number in range(entry.line if entry else len(lines) + 1, len(lines) + 1):
-        if match := re.search(rf"{re.escape(record.name)}\s*:", lines[number - 1]):
+    lines = schedule.text.splitlines()[entry.line - 1 :] if entry else []
+    for number, line in enumerate(lines, entry.line if entry else 1):
+        if match := re.search(rf"{re.escape(record.name)}\s*:", line):
             return Span(schedule.source, number, match.start() + 1)
     return None
 
 
 def find_handle(trace: Trace, handle: str) -> HandleRecord:
-    """Return a handle by its name as written, or by its id.
-
-    Raises:
-        UsageError: There is no such handle; the message names near ones.
-    """
+    """Return a handle by its name as written, or by its id; the UsageError for neither names near ones."""
     names = display_names(trace)
     for record in reversed(trace.handle_records):
         if handle in (record.id, names[record.id]) or f"%{handle.removeprefix('%')}" == record.name:
@@ -127,7 +118,7 @@ def _explanation(
 ) -> Explanation:
     name = display_names(trace)[record.id]
     by = f"step {record.defined_by}" if record.defined_by >= 0 else f"@{trace.schedule.entry} as an argument"
-    span = definition_of(trace, record)
+    span = _definition_of(trace, record)
     defined = (Diagnostic("note", f"{name} is defined here, by {by}", span),) if span else ()
     return Explanation(sentence + ".", (*defined, *places), record.id, step, trace.texts)
 
@@ -204,16 +195,15 @@ def _explain_clash(trace: Trace, step: TraceStep) -> Explanation | None:
 def _relation(trace: Trace, consumed: HandleChange | None, used: HandleChange | None) -> str | None:
     roots = {r for r in consumed.payload if isinstance(r, str)} if consumed else set()
     for reference in used.payload if used else ():
-        op: str | None = reference if isinstance(reference, str) else getattr(reference, "op", None)
-        if op is None:
-            continue
-        if op in roots:
-            return f"which points to the same {trace.op(op).name}"
-        at = trace.op(op).parent
+        op = reference if isinstance(reference, str) else getattr(reference, "op", None)
+        at = op
         while at is not None and at not in roots:
             at = trace.op(at).parent
-        if at is not None:
-            return f"and the {trace.op(op).name} that it points to lies inside that {trace.op(at).name}"
+        if op is not None and at is not None:
+            name = trace.op(op).name
+            if at == op:
+                return f"which points to the same {name}"
+            return f"and the {name} that it points to lies inside that {trace.op(at).name}"
     return None
 
 
@@ -229,9 +219,8 @@ def _explain_repeated(
         sentence += f", and step {step.index} consumes it: an op can be consumed once only"
     places = []
     if since is not None and since.index != record.defined_by:
-        places.append(
-            Diagnostic("note", f"step {since.index} ({since.op}) makes two of them one", since.source)
-        )
+        made_one = f"step {since.index} ({since.op}) makes two of them one"
+        places.append(Diagnostic("note", made_one, since.source))
     if step is not None:
         places.append(_use(trace, step, name))
     return _explanation(trace, sentence, record, *places, step=None if since is None else since.index)
@@ -240,9 +229,8 @@ def _explain_repeated(
 def _reference(trace: Trace, reference: Reference) -> str:
     if isinstance(reference, str):
         return f"a {op_in_words(trace, reference)}"
-    return (
-        f"a value of a {op_in_words(trace, op)}" if (op := getattr(reference, "op", None)) else str(reference)
-    )
+    op = getattr(reference, "op", None)
+    return f"a value of a {op_in_words(trace, op)}" if op else str(reference)
 
 
 def _explain_empty(trace: Trace, record: HandleRecord) -> Explanation:
@@ -289,3 +277,123 @@ def _explain_live(trace: Trace, record: HandleRecord, state: HandleChange) -> Ex
     name = display_names(trace)[record.id]
     verb = "holds" if record.kind == "param" else "points to"
     return _explanation(trace, f"{name} is live: it {verb} {payload_in_words(trace, state)}", record)
+
+
+_INCLUDE = "transform.include"
+_NO_REASON = "; the step that failed gave no reason"
+_TESTS = ("transform.match.param.", "transform.match.operation_")
+
+
+def failure_of(trace: Trace) -> Failure | None:
+    """Return the failure of a trace, or None.
+
+    If a handle is at fault, the message is the cause, with the places of definition, consumption and use. If
+    the compiler gave no reason, the operands of the step and their states are named.
+    """
+    outcome = trace.outcome
+    if outcome.kind is None:
+        return None
+    message = outcome.message or f"{trace.schedule.source} failed"
+    diagnostics: tuple[Diagnostic, ...] = ()
+    advice = None
+    if outcome.failed_step is not None:
+        step = trace.step_records[outcome.failed_step]
+        cause = explain_failure(trace)
+        if cause.handle is not None:
+            message, diagnostics = cause.sentence.removesuffix("."), _used_first(cause.places)
+            advice = _advice(trace, step, cause.handle, cause.step)
+        else:
+            message = message.partition("\n")[0]  # the lines after it show the same diagnostics
+            diagnostics = (
+                *_remarks_before(trace, step),
+                *(d for d in step.diagnostics if d.severity == "error"),
+            ) or (Diagnostic("error", _silent_step(trace, step), step.source),)
+            message = message.removesuffix(_NO_REASON)
+        diagnostics = _users_first(trace, step, diagnostics)
+        message = f"step {step.index} ({step.op}): {message}"
+    return Failure(
+        kind=outcome.kind,  # type: ignore[arg-type]
+        message=message,
+        diagnostics=diagnostics,
+        advice=advice,
+        texts=trace.texts,
+    )
+
+
+def _remarks_before(trace: Trace, step: TraceStep) -> tuple[Diagnostic, ...]:
+    """Return remarks of earlier steps in the sequence of a failed parameter test: why it fails."""
+    if not step.op.startswith(_TESTS):
+        return ()
+    # Those of sequences that it includes count too.
+    before = trace.step_records[step.parent or 0 : step.index]
+    remarks = [d for s in before if s.status == "ok" for d in s.diagnostics if d.severity == "remark"]
+    return tuple(Diagnostic("error", d.message, d.span, d.notes) for d in dict.fromkeys(remarks))
+
+
+def _users_first(trace: Trace, step: TraceStep, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    """Return diagnostics of a step in a library, the first placed where the user's file enters the library."""
+    own = (trace.payload.source, trace.schedule.source)
+    first = found[0] if found else None
+    if first is None or step.source is None or step.source.file in own:
+        return found
+    around = enclosing_steps(trace, step)
+    entered = next((s for s in around if s.source is not None and s.source.file in own), None)
+    if entered is None or entered.source is None:
+        return found
+    same = [d for d in found if (d.severity, d.message) == (first.severity, first.message)]
+    about = [
+        Diagnostic("note", "the payload op that this is about", d.span)
+        for d in same
+        if d.span is not None and d.span.file == trace.payload.source
+    ]
+    said = [note for d in same for note in d.notes]
+    inner = [s for s in around if s.index > entered.index and s.op == _INCLUDE]
+    chain = [Diagnostic("note", f"step {s.index} ({s.op}) includes it here", s.source) for s in inner]
+    at = step.source if about else first.span or step.source
+    here = Diagnostic("note", f"step {step.index} ({step.op}) fails here", at)
+    notes = (*about, *said, here, *chain)
+    others = tuple(d for d in found if d not in same)
+    return (Diagnostic(first.severity, first.message, entered.source, notes), *others)
+
+
+def _used_first(places: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    """Return the places as one error at the use, with the others as notes."""
+    notes = tuple(p for p in places if p.severity != "error")
+    use = next((p for p in places if p.severity == "error"), None)
+    return notes if use is None else (Diagnostic("error", use.message, use.span, notes),)
+
+
+def _silent_step(trace: Trace, step: TraceStep) -> str:
+    names = display_names(trace)
+    before = states_before(trace, step.index)
+    said = [f"{o.effect}s {names[o.handle]} ({_describe_state(before.get(o.handle))})" for o in step.operands]
+    return f"the compiler gave no reason; the step {', '.join(said) or 'takes no handle'}"
+
+
+def _describe_state(change: HandleChange | None) -> str:
+    if change is None:
+        return "not defined"
+    if change.state != "live":
+        return change.state
+    return f"live, {len(change.payload)} in payload"
+
+
+def _advice(trace: Trace, step: TraceStep, handle: str, since: int | None) -> str | None:
+    name = display_names(trace)[handle]
+    if since is not None and explain_erased_target(trace) is not None:
+        return (
+            f"Keep step {since} from erasing later payload ops of the foreach's target: give it other ops, or"
+            " match those that are left again and go on with them after the loop."
+        )
+    if trace.outcome.kind == "silenceable":
+        if since is None:
+            return f"Fuse {name} into the loop around one of its users."
+        return f"Fuse before step {since}, or keep step {since} from the ops that are to be fused."
+    if trace.outcome.kind == "repeated-payload":
+        return (
+            f"Remove the repetition before step {step.index}: transform.merge_handles deduplicate {name},"
+            " or match again."
+        )
+    if since is None or since == step.index:
+        return f"Give step {step.index} handles to different ops that do not lie inside one another."
+    return f"Match again after step {since}, or move step {step.index} before it."

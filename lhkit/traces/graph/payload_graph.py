@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.errors import usage_error
@@ -58,45 +58,40 @@ def erased_nodes(
 
 
 def _summary(names: Sequence[str], erased: Sequence[str]) -> FlowNode:
-    counts = sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
+    counts = _most_frequent(names)
     return FlowNode(
         id="erased",
         title=f"{len(names)} ops erased",
-        detail=", ".join(f"{name} ×{count}" for name, count in counts[:3]) + (", …" if len(counts) > 3 else ""),
+        detail=", ".join(counts[:_MOST_COUNTED]) + (", …" if len(counts) > _MOST_COUNTED else ""),
         sign="−",
         role="erased",
-        hover="\n".join(f"{name} ×{count}" for name, count in counts),
+        hover="\n".join(counts),
         ops=tuple(erased),
         is_ghost=True,
     )
 
 
+def _most_frequent(names: Iterable[str]) -> list[str]:
+    counts = sorted(Counter(names).items(), key=lambda pair: (-pair[1], pair[0]))
+    return [f"{name} ×{count}" for name, count in counts]
+
+
 def _edges_of(before: PayloadOutline, inside: Mapping[str, str], homes: Mapping[str, str]) -> list[FlowEdge]:
     """Return the edges of erased ops to ends that are erased too or still shown."""
-    made = {v: (op.id, n) for op in before.ops for n, v in enumerate(op.results)}
+    made = {v: op.id for op in before.ops for v in op.results}
     nodes = {**homes, **{op: f"erased {root}" for op, root in inside.items()}}
     found: dict[tuple[str, str, int], FlowEdge] = {}
     for op in before.ops:
         for v in op.operands:
-            source = nodes.get(made[v][0]) if v in made else None
+            source = nodes.get(made[v]) if v in made else None
             target = nodes.get(op.id)
             # What uses an op that is gone was given another value: its edge from the ghost would be a lie.
             if source is None or target is None or source == target or op.id not in inside:
                 continue
             value = before.values[v]
-            found.setdefault(
-                (source, target, v),
-                FlowEdge(
-                    source,
-                    target,
-                    f"erased {v}",
-                    value.name,
-                    role="erased",
-                    is_dead=True,
-                    hover=f"{value.name}: {value.type}, before this step",
-                    ops=(made[v][0],),
-                ),
-            )
+            hover, ends = f"{value.name}: {value.type}, before this step", (source, target, f"erased {v}")
+            edge = FlowEdge(*ends, value.name, role="erased", is_dead=True, hover=hover, ops=(made[v],))
+            found.setdefault((source, target, v), edge)
     return list(found.values())
 
 
@@ -259,16 +254,11 @@ class _Payload:
     def _counts(self, inside: Collection[int]) -> str:
         """Return the counts of the most frequent nested ops, and of those that a step touched."""
         ops = [self._outline.ops[j] for j in inside if self._outline.ops[j].line is not None]
-        names = Counter(o.name for o in ops)
-        parts = [
-            f"{n} ×{count}" for n, count in sorted(names.items(), key=lambda p: (-p[1], p[0]))[:_MOST_COUNTED]
-        ]
+        counts = _most_frequent(o.name for o in ops)
+        listed = ", ".join(counts[:_MOST_COUNTED]) + (", …" if len(counts) > _MOST_COUNTED else "")
         touched = Counter(self._marks[o.id][0] for o in ops if o.id in self._marks)
-        marks = " ".join(f"{sign}{count}" for sign, count in sorted(touched.items()))
-        return (
-            f"{len(ops)} ops {marks}".strip()
-            + f": {', '.join(parts)}{', …' if len(names) > len(parts) else ''}"
-        )
+        marks = "".join(f" {sign}{count}" for sign, count in sorted(touched.items()))
+        return f"{len(ops)} ops{marks}: {listed}"
 
     def _hover(self, op: OutlinedOp) -> str:
         values = self._outline.values
@@ -283,47 +273,36 @@ class _Payload:
         for block in self._outline.ops[i].blocks:
             if block.arguments:
                 hover = "\n".join(f"{values[v].name}: {values[v].type}" for v in block.arguments)
-                number = f" of ^bb{block.block}" if block.block else ""
-                found.append(
-                    FlowNode(
-                        id=f"{self._keys[i]} {block.region} {block.block}",
-                        title=f"◂ arguments{number}",
-                        parent=self._keys[i],
-                        hover=hover,
-                    )
-                )
+                title = "◂ arguments" + (f" of ^bb{block.block}" if block.block else "")
+                name = f"{self._keys[i]} {block.region} {block.block}"
+                found.append(FlowNode(name, title, parent=self._keys[i], hover=hover))
         return found
 
     # Edges.
 
     def _edges(self, homes: Mapping[int, int]) -> list[FlowEdge]:
-        sources: dict[int, tuple[str, str, str, int]] = {}
+        # Node, port and op of each value.
+        sources: dict[int, tuple[str, str, str]] = {}
         for i, op in enumerate(self._outline.ops):
-            home = homes[i]
+            home = self._keys[homes[i]]
             for n, v in enumerate(op.results):
-                sources[v] = (self._keys[home], f"{i} {n}", op.id, home)
+                sources[v] = (home, f"{i} {n}", op.id)
+            is_open = homes[i] == i and any(homes[j] != i for j in self._inside[i][:1])
             for block in op.blocks:
-                opened = home == i and any(homes[j] != i for j in self._inside[i][:1])
-                at = f"{self._keys[i]} {block.region} {block.block}" if opened else self._keys[home]
+                at = f"{self._keys[i]} {block.region} {block.block}" if is_open else home
                 for n, v in enumerate(block.arguments):
-                    sources[v] = (at, f"{n}", op.id, home)
+                    sources[v] = (at, f"{n}", op.id)
         found: dict[tuple[str, int], FlowEdge] = {}
         for i, op in enumerate(self._outline.ops):
             target = self._keys[homes[i]]
             for v in op.operands:
-                source, port, origin, _ = sources[v]
+                source, port, origin = sources[v]
                 if source == target or (target, v) in found:
                     continue
-                value = self._outline.values[v]
-                found[target, v] = FlowEdge(
-                    source,
-                    target,
-                    port,
-                    value.name,
-                    role="created" if self._marks.get(op.id) == _CREATED else "",
-                    hover=f"{value.name}: {value.type}",
-                    ops=(origin,) if origin else (),
-                )
+                value, ops = self._outline.values[v], (origin,) if origin else ()
+                role = "created" if self._marks.get(op.id) == _CREATED else ""
+                hover = f"{value.name}: {value.type}"
+                found[target, v] = FlowEdge(source, target, port, value.name, role, hover=hover, ops=ops)
         return list(found.values())
 
     def _legend(self, nodes: Collection[FlowNode]) -> tuple[LegendEntry, ...]:
@@ -332,12 +311,8 @@ class _Payload:
         found = [LegendEntry(word, *mark) for mark, word in words if mark[0] in signs]
         if self._quantity is not None and self._numbers:
             name, unit = self._quantity.name, self._quantity.unit
-            shares = (
-                (0.0, f"{name}: 0 {unit}"),
-                (0.5, f"{self._most / 2:.3g}"),
-                (1.0, f"{self._most:.3g} {unit}"),
-            )
-            found += [LegendEntry(text, heat=share) for share, text in shares]
+            texts = (f"{name}: 0 {unit}", f"{self._most / 2:.3g}", f"{self._most:.3g} {unit}")
+            found += [LegendEntry(text, heat=share) for text, share in zip(texts, (0.0, 0.5, 1.0), strict=True)]
         return tuple(found)
 
 
@@ -361,27 +336,28 @@ def payload_flow_of(
         UsageError: The trace has no payload after that step.
         PayloadError: The text does not parse alone.
     """
-    if isinstance(shown, Payload):
-        outline = payload_outline(shown, worker=worker)
-        return payload_flow(
-            outline, title=shown.source, quantity=quantity, unfolded=unfolded, most_ops=most_ops
-        )
-    if step is None:
-        step = shown.snapshots[-1].step if shown.snapshots else -1
-    outline = outline_after(shown, step, worker=worker)
-    done = work_of_step(shown, step)
     before = None
-    if done.delta.erased and done.before is not None:
-        before = outline_after(shown, done.before, worker=worker)
+    if isinstance(shown, Payload):
+        outline, title, delta = payload_outline(shown, worker=worker), shown.source, PayloadDelta()
+    else:
+        step = _last_step(shown) if step is None else step
+        outline, title = outline_after(shown, step, worker=worker), f"{shown.payload.source} after step {step}"
+        delta, earlier = work_of_step(shown, step)
+        if delta.erased and earlier is not None:
+            before = outline_after(shown, earlier, worker=worker)
     return payload_flow(
         outline,
-        title=f"{shown.payload.source} after step {step}",
-        delta=done.delta,
+        title=title,
+        delta=delta,
         before=before,
         quantity=quantity,
         unfolded=unfolded,
         most_ops=most_ops,
     )
+
+
+def _last_step(trace: Trace) -> int:
+    return trace.snapshots[-1].step if trace.snapshots else -1
 
 
 def payload_outline(payload: Payload, *, worker: Worker | None = None) -> PayloadOutline:
@@ -398,8 +374,7 @@ def outline_after(trace: Trace, step: int | None = None, *, worker: Worker | Non
         UsageError: The trace has no payload after that step.
         PayloadError: The text does not parse alone, as the copy of an alternative may not.
     """
-    if step is None:
-        step = trace.snapshots[-1].step if trace.snapshots else -1
+    step = _last_step(trace) if step is None else step
     text = trace.snapshot_text(step)
     if text is None:
         raise usage_error(

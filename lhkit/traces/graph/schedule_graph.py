@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from lhkit.model.flow_graph import FlowEdge, FlowGraph, FlowNode, LegendEntry
 from lhkit.model.trace_record import HandleRecord, Operand, StepStatus, Trace, TraceStep
-from lhkit.traces.record.handle_history import death_in_words, display_names, turn_in_words
+from lhkit.traces.record.handle_history import death_in_words, deaths, display_names, turn_in_words
 
 _STATUS: dict[StepStatus, tuple[str, str, str]] = {
     "ok": ("", "", ""),
@@ -35,17 +35,16 @@ class _Schedule:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._names = display_names(trace)
-        self._died: dict[str, int] = {}
+        self._died = {handle: death.step for handle, death in deaths(trace).items()}
         self._ended = {s.index: i for i, s in enumerate(trace.steps_by_end())}
-        for step in trace.step_records:
-            for death in step.invalidated:
-                self._died.setdefault(death.handle, step.index)
 
     def graph(self) -> FlowGraph:
         nodes = [self._node(s) for s in self._trace.step_records]
         edges = [e for s in self._trace.step_records for e in self._edges(s)]
         used = {e.source for e in edges}
-        arguments = [self._argument(h) for h in self._trace.handle_records if self._source(h.id) == _id_of(h)]
+        arguments = [
+            self._argument(h) for h in self._trace.handle_records if self._source(h.id)[0] == _id_of(h)
+        ]
         shown = [n for n in arguments if n.id in used]
         schedule = self._trace.schedule
         title = f"{schedule.source} @{schedule.entry.removeprefix('@')}: its steps and handles"
@@ -86,22 +85,14 @@ class _Schedule:
             handles=(handle.id,),
         )
 
-    def _source(self, handle: str) -> str:
-        """Return the node that defines a handle: a step, or a node of its own for an argument."""
+    def _source(self, handle: str) -> tuple[str, str]:
+        """Return node and port that define a handle: those of a step, or of a node for an argument."""
         record = self._trace.handle(handle)
         if record.defined_by >= 0:
             step = self._trace.step_records[record.defined_by]
             if handle in step.results:
-                return _step_id(step.index)
-        return _id_of(record)
-
-    def _port(self, handle: str) -> str:
-        record = self._trace.handle(handle)
-        if record.defined_by >= 0 and handle in (
-            results := self._trace.step_records[record.defined_by].results
-        ):
-            return str(results.index(handle))
-        return "0"
+                return _step_id(step.index), str(step.results.index(handle))
+        return _id_of(record), "0"
 
     def _edges(self, step: TraceStep) -> list[FlowEdge]:
         found: dict[tuple[str, bool], FlowEdge] = {}
@@ -115,7 +106,7 @@ class _Schedule:
             if death.handle in used:
                 continue
             why = death_in_words(self._trace, step.index, death, self._names)
-            found[death.handle, True] = self._edge(step, death.handle, "dead", "✕", True, why)
+            found[death.handle, True] = self._edge(step, death.handle, "dead", "✕", why)
         return [e for e in found.values() if e.source != e.target]
 
     def _use(self, step: TraceStep, operand: Operand) -> FlowEdge:
@@ -123,24 +114,21 @@ class _Schedule:
         died = self._died.get(operand.handle)
         if died is not None and died < step.index and self._ended[died] < self._ended[step.index]:
             why = f"{name} is dead: step {died} invalidated it"
-            return self._edge(step, operand.handle, "dead", "✕", True, why)
-        if operand.effect == "consume":
-            return self._edge(
-                step, operand.handle, "consumed", "●", False, f"step {step.index} consumes {name}"
-            )
-        return self._edge(step, operand.handle, "read", "○", False, f"step {step.index} reads {name}")
+            return self._edge(step, operand.handle, "dead", "✕", why)
+        role, sign = ("consumed", "●") if operand.effect == "consume" else ("read", "○")
+        return self._edge(step, operand.handle, role, sign, f"step {step.index} {operand.effect}s {name}")
 
-    def _edge(self, step: TraceStep, handle: str, role: str, sign: str, is_dead: bool, why: str) -> FlowEdge:
+    def _edge(self, step: TraceStep, handle: str, role: str, sign: str, why: str) -> FlowEdge:
+        source, port = self._source(handle)
+        record = self._trace.handle(handle)
         return FlowEdge(
-            source=self._source(handle),
+            source=source,
             target=_step_id(step.index),
-            port=self._port(handle),
-            label=""
-            if self._source(handle) == _id_of(self._trace.handle(handle))
-            else self._trace.handle(handle).name,
+            port=port,
+            label="" if source == _id_of(record) else record.name,
             role=role,
             sign=sign,
-            is_dead=is_dead,
+            is_dead=role == "dead",
             hover=why,
             handles=(handle,),
         )

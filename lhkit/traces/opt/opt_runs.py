@@ -1,31 +1,220 @@
-"""Repeated runs of a compiler binary that determine what every handle points to."""
+"""Runs of a compiler binary, and what they print: payloads, parameters, and the targets of handles."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import difflib
+import os
 import re
-from collections.abc import Collection, Sequence
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from lhkit.model.errors import Diagnostic, Failure, error_for, usage_error
 from lhkit.model.invalidation import PointsTo, Use, Verdict, judge
 from lhkit.model.pass_policy import how_to_allow, is_plain_name, refusal_of
-from lhkit.traces.opt.opt_binary import (
-    OptHost,
-    OptRun,
-    TreeOp,
-    parameters,
-    printed_payloads,
-    run_opt,
-    tree_of,
-    without_tags,
+from lhkit.model.span import Span
+from lhkit.text.op_tree import OpSyntax
+from lhkit.text.parser import read_syntax
+from lhkit.traces.opt.probed_schedule import (
+    ENDED,
+    PRINTED,
+    OptEntry,
+    effects_text,
+    read_effects,
+    suppressing_text,
+    with_probes,
 )
-from lhkit.traces.opt.probed_schedule import OptEntry, effects_text, read_effects, suppressing_text, with_probes
 from lhkit.worker.limits import Limits
+
+if sys.platform == "linux":
+    import resource
+
+VARIABLE = "LHKIT_OPT"
+_PASS = "--transform-interpreter"
+_VERSION = re.compile(r"version (\S+)")
+# Limit on the output: a schedule that prints without end must not fill the disk.
+_MOST_BYTES = 1 << 28
+
+RunStatus = Literal["ok", "failed", "crashed", "timeout"]
+
+
+@dataclass(frozen=True, slots=True)
+class OptHost:
+    """A program like ``mlir-opt``."""
+
+    path: str
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class OptRun:
+    """The result of a run."""
+
+    status: RunStatus
+    output: str
+    errors: str
+
+
+def opt_host() -> OptHost | None:
+    """Return the program that ``LHKIT_OPT`` names, or None; UsageError if it has no transform interpreter."""
+    named = os.environ.get(VARIABLE, "")
+    if not named:
+        return None
+    path = shutil.which(named)
+    if path is None:
+        raise usage_error(f"{VARIABLE}={named}: no such program", "Debian: apt-get install mlir-19-tools.")
+    version = _VERSION.search(_output_of(path, "--version"))
+    if _PASS not in _output_of(path, "--help"):
+        raise usage_error(
+            f"{VARIABLE}={named} has no pass transform-interpreter", "mlir-opt of LLVM 18 or later has it."
+        )
+    return OptHost(path, Path(path).name, version[1] if version else "unknown")
+
+
+def _output_of(path: str, option: str) -> str:
+    try:
+        done = subprocess.run([path, option], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise usage_error(f"{path} {option} does not run: {error}") from None
+    return done.stdout
+
+
+def run_opt(host: OptHost, arguments: Sequence[str], *, folder: Path, limits: Limits) -> OptRun:
+    """Run the program in a folder until it ends or exceeds a limit, and return its output so far."""
+    output, errors = folder / "stdout", folder / "stderr"
+    with output.open("wb") as out, errors.open("wb") as err:
+        process = subprocess.Popen(
+            [host.path, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+        )
+        try:
+            _bound(process.pid, limits.memory_bytes)
+            code = process.wait(timeout=limits.seconds)
+            status: RunStatus = "ok" if code == 0 else "crashed" if code < 0 else "failed"
+        except subprocess.TimeoutExpired:
+            status = "timeout"
+        finally:
+            process.kill()
+            process.wait()
+    printed, said = (each.read_text(encoding="utf-8", errors="replace") for each in (output, errors))
+    return OptRun(status, printed, said)
+
+
+def _bound(process: int, memory_bytes: int) -> None:
+    """Limit memory and file size of a process, where the system can limit another process."""
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(ProcessLookupError):  # it has ended already
+        resource.prlimit(process, resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
+
+
+# Parsing the output: payload trees, parameters and diagnostics.
+
+
+_PRINT = re.compile(r"^\[\[\[ IR printer: (.*?) ?(?:top-level)? ?\]\]\]\n", re.MULTILINE)
+_OURS = re.compile(rf"{PRINTED} (\d+)")
+_TAG = re.compile(rf"{PRINTED}\.s(\d+)\.h(\d+)")
+_TAGS_ALONE = re.compile(rf" (?:attributes )?\{{{PRINTED}\.s\d+\.h\d+(?:, {PRINTED}\.s\d+\.h\d+)*\}}")
+_TAGS_AMONG = re.compile(rf"{PRINTED}\.s\d+\.h\d+, |, {PRINTED}\.s\d+\.h\d+")
+_LINE = re.compile(r"^(.+?):(\d+):(\d+): (error|warning|remark|note): (.*)$", re.MULTILINE)
+_PARAM = re.compile(rf"{PRINTED}\.s\d+\.h(\d+)(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeOp:
+    """An op of a printed payload: its place in the tree, and the handles that it is marked with."""
+
+    name: str
+    parent: int | None
+    depth: int
+    text: str
+    tags: frozenset[tuple[int, int]]
+
+
+def printed_payloads(output: str) -> dict[int, str]:
+    """Return the printed payload after each step (-1: before the first)."""
+    # A pattern with one group splits into the text before, then names and texts by turns.
+    _, *parts = _PRINT.split(output)
+    steps = [_OURS.fullmatch(name.strip()) for name in parts[::2]]
+    printed = zip(steps, parts[1::2], strict=True)
+    return {int(step[1]) - 1: text.strip("\n") + "\n" for step, text in printed if step is not None}
+
+
+def _without_tags(text: str) -> str:
+    return _TAGS_AMONG.sub("", _TAGS_ALONE.sub("", text))
+
+
+def tree_of(text: str) -> tuple[TreeOp, ...]:
+    """Return the ops of a printed payload, outer before inner."""
+    ops: list[TreeOp] = []
+
+    def add(op: OpSyntax, parent: int | None, depth: int) -> None:
+        marks = [(token, _TAG.fullmatch(token.text)) for token in op.tokens]
+        tags = frozenset((int(mark[1]) - 1, int(mark[2])) for _, mark in marks if mark)
+        shown = " ".join("%" if token.kind == "value" else token.text for token, mark in marks if not mark)
+        here = len(ops)
+        ops.append(TreeOp(op.name, parent, depth, shown, tags))
+        for inner in (inner for region in op.regions for inner in region.ops):
+            add(inner, here, depth + 1)
+
+    for op in read_syntax(text).ops:
+        add(op, None, 0)
+    return tuple(ops)
+
+
+def align(
+    old: Sequence[TreeOp], ids: Sequence[str], new: Sequence[TreeOp], fresh: Iterable[str]
+) -> tuple[str, ...]:
+    """Return ids for the ops of a tree, kept from the previous tree where depth, name and order match."""
+    fresh = iter(fresh)
+    found: list[str | None] = [None] * len(new)
+    keys = [[(o.depth, o.name, o.text) for o in tree] for tree in (old, new)]
+    matcher = difflib.SequenceMatcher(None, keys[0], keys[1], autojunk=False)
+    for kind, i, j, k, end in matcher.get_opcodes():
+        if kind == "equal":
+            found[k:end] = ids[i:j]
+        elif kind == "replace":
+            left = {(o.depth, o.name): n for n, o in reversed(list(enumerate(old[i:j], i)))}
+            for n in range(k, end):
+                at = left.pop((new[n].depth, new[n].name), None)
+                found[n] = None if at is None else ids[at]
+    return tuple(next(fresh) if each is None else each for each in found)
+
+
+def parameters(errors: str) -> dict[int, str]:
+    """Return the values of parameters that were printed as remarks, by handle."""
+    remarks = (_PARAM.match(line[5]) for line in _LINE.finditer(errors) if line[4] == "remark")
+    return {int(param[1]): param[2].strip() for param in remarks if param}
+
+
+def ended_steps(errors: str) -> int:
+    """Return how many steps ended in a run, the start counted as one."""
+    return sum(match[4] == "remark" and match[5].startswith(ENDED) for match in _LINE.finditer(errors))
+
+
+def diagnostics(errors: str, names: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+    """Return errors with their notes, with the user's file names."""
+    found: list[Diagnostic] = []
+    for match in _LINE.finditer(errors):
+        span = Span(names.get(match[1], match[1]), int(match[2]), int(match[3]))
+        if match[4] == "error":
+            found.append(Diagnostic("error", match[5], span))
+        elif match[4] == "note" and found and not match[5].startswith("see current operation"):
+            notes = (*found[-1].notes, Diagnostic("note", match[5], span))
+            found[-1] = dataclasses.replace(found[-1], notes=notes)
+    return tuple(found)
+
 
 _STEP = re.compile(r'"transform\.apply_registered_pass"\(')
 # Strings are printed with \22 for a quote, so that the next quote ends them.
-_PASS = re.compile(r'"[^"]*"|(?P<name>\bpass_name = )')
+_PASS_NAME = re.compile(r'"[^"]*"|(?P<name>\bpass_name = )')
 _STRING = re.compile(r'"([^"]*)"')
 _BRACES = re.compile(r'"[^"]*"|[{}]')
 
@@ -82,7 +271,7 @@ def _generic_attributes(printed: str, start: int) -> str:
 
 
 def _pass_name(attributes: str) -> str:
-    for match in _PASS.finditer(attributes):
+    for match in _PASS_NAME.finditer(attributes):
         if match["name"] is not None:
             string = _STRING.match(attributes, match.end())
             return string[1] if string else ""
@@ -102,6 +291,7 @@ class OptTracing:
     entry: OptEntry
     bind: tuple[str, ...]
     libraries: tuple[str, ...]
+    allowed_passes: tuple[str, ...]
     folder: Path
     limits: Limits
     consumed: list[tuple[bool, ...]] = field(default_factory=list)
@@ -111,7 +301,6 @@ class OptTracing:
     parameters: dict[int, str] = field(default_factory=dict)
     trees: dict[int, tuple[TreeOp, ...]] = field(default_factory=dict)
     differs_from: int | None = None
-    allowed_passes: tuple[str, ...] = ()
 
     def run(self, steps: int | None = None) -> OptRun:
         """Apply the schedule, or its first steps, with the probes that are possible so far."""
@@ -138,19 +327,14 @@ class OptTracing:
             f"builtin.module(transform-preload-library{{transform-library-paths={paths}}},"
             f"transform-interpreter{{{options}}})"
         )
-        return run_opt(
-            self.host,
-            [PAYLOAD, "-o", _RESULT, f"--pass-pipeline={pipeline}"],
-            folder=self.folder,
-            limits=self.limits,
-        )
+        arguments = [PAYLOAD, "-o", _RESULT, f"--pass-pipeline={pipeline}"]
+        return run_opt(self.host, arguments, folder=self.folder, limits=self.limits)
 
     def infer_effects(self) -> None:
         """Determine which operands each step consumes."""
         (self.folder / _EFFECTS).write_text(effects_text(self.entry), encoding="utf-8")
-        done = run_opt(
-            self.host, [_EFFECTS, "--transform-infer-effects"], folder=self.folder, limits=self.limits
-        )
+        arguments = [_EFFECTS, "--transform-infer-effects"]
+        done = run_opt(self.host, arguments, folder=self.folder, limits=self.limits)
         self.consumed = read_effects(self.entry, done.output)
 
     def follow(self, plain: dict[int, str]) -> None:
@@ -167,31 +351,22 @@ class OptTracing:
             for step in range(-1, at):
                 if step not in marked:
                     continue
-                if self.differs_from is None and without_tags(marked[step]) != plain.get(step):
+                if self.differs_from is None and _without_tags(marked[step]) != plain.get(step):
                     self.differs_from = step
                 self.points_to[step] = _marked_ops(tree_of(marked[step]), step)
 
     def _extend(self, at: int, last: int) -> int:
         """Determine valid handles as far as known; return the first step that needs another run before it."""
-        step = at
-        while step <= last:
-            if step == -1:
-                self.valid[-1] = tuple(i for i, h in enumerate(self.entry.handles) if h.defined_by == -1)
-            else:
-                consuming = any(self.consumed[step])
-                if consuming and step - 1 not in self.points_to:
-                    return step
-                self._judge(step)
-            step += 1
-        return step
-
-    def _judge(self, step: int) -> None:
-        before = self.valid[step - 1]
-        verdict = self.verdict(step)
-        self.verdicts[step] = verdict
-        dead = {int(d.handle) for d in verdict.deaths}
-        results = self.entry.steps[step].results
-        self.valid[step] = tuple(i for i in (*before, *results) if i not in dead)
+        if at == -1:
+            self.valid[-1] = tuple(i for i, h in enumerate(self.entry.handles) if h.defined_by == -1)
+        for step in range(max(at, 0), last + 1):
+            if any(self.consumed[step]) and step - 1 not in self.points_to:
+                return step
+            self.verdicts[step] = self.verdict(step)
+            dead = {int(d.handle) for d in self.verdicts[step].deaths}
+            defined = (*self.valid[step - 1], *self.entry.steps[step].results)
+            self.valid[step] = tuple(i for i in defined if i not in dead)
+        return last + 1
 
     def verdict(self, step: int) -> Verdict:
         """Return the verdict of the invalidation rule on a step."""

@@ -7,13 +7,14 @@ changes of single payload ops and targets of value handles are not available; th
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from itertools import count
 
 from lhkit.load.source_texts import read_libraries, read_module
 from lhkit.load.target_choice import cpu_name
-from lhkit.model.errors import Diagnostic, Failure, FailureKind, OutcomeStatus, error_for, usage_error
+from lhkit.model.errors import Failure, FailureKind, error_for, usage_error
 from lhkit.model.invalidation import Death, Verdict
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import NamedSequence, Schedule, choose_entry
@@ -36,189 +37,189 @@ from lhkit.model.trace_record import (
     TraceStep,
     TraceWarning,
 )
-from lhkit.traces.opt.opt_binary import (
+from lhkit.traces.opt.opt_runs import (
+    PAYLOAD,
+    SCHEDULE,
     OptHost,
     OptRun,
+    OptTracing,
     align,
     diagnostics,
     ended_steps,
     printed_payloads,
     tree_of,
 )
-from lhkit.traces.opt.opt_runs import PAYLOAD, SCHEDULE, OptTracing
 from lhkit.traces.opt.probed_schedule import find_sequences_by_name, read_entry, without_sequences
 from lhkit.worker.limits import Limits
 from lhkit.worker.temp_folders import temporary_place
 
-_ENDINGS: Mapping[str, tuple[OutcomeStatus, FailureKind]] = {
-    "timeout": ("timeout", "timeout"),
-    "crashed": ("crashed", "crash"),
-}
+_ENDINGS: Mapping[str, FailureKind] = {"timeout": "timeout", "crashed": "crash"}
 
 
-def assemble_trace(
-    tracing: OptTracing,
-    payload: Payload,
-    schedule: Schedule,
-    run: OptRun,
-    payloads: dict[int, str],
-    said: tuple[Diagnostic, ...],
-) -> Trace:
-    """Return the trace: ``run`` is the one without marks, ``payloads`` its payloads by step."""
-    entry = tracing.entry
-    last = max(payloads)
-    failed = last + 1 if run.status != "ok" and last + 1 < len(entry.steps) else None
-    ids, ops = _op_records(tracing, last)
-    steps = [_step(tracing, i, ids, failed, said, schedule) for i in range(len(entry.steps))]
-    return Trace(
-        payload=SourceRecord(payload.source, payload.sha256),
-        schedule=ScheduleRecord(
-            schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
-        ),
-        toolchain=Toolchain(tracing.host.name, tracing.host.version, cpu_name()),
-        outcome=_outcome(tracing, run, failed, said, payload, schedule),
-        handle_records=tuple(
-            HandleRecord(f"h{i}", h.name, h.kind, f"@{entry.name}", (), h.defined_by)
-            for i, h in enumerate(entry.handles)
-        ),
-        step_records=tuple(steps),
-        elided=(),
-        op_records=ops,
-        snapshots=tuple(_snapshots(payloads, ids)),
-    )
+class _TraceAssembly:
+    """A trace made of runs: ``run`` is the one without marks, ``payloads`` has what it printed, by step."""
 
+    def __init__(
+        self, tracing: OptTracing, payload: Payload, schedule: Schedule, run: OptRun, payloads: dict[int, str]
+    ) -> None:
+        self._tracing, self._payload, self._schedule = tracing, payload, schedule
+        self._run, self._payloads = run, payloads
+        self._steps = tracing.entry.steps
+        self._last = max(payloads, default=-1)
+        ran_all = run.status == "ok" or self._last + 1 >= len(self._steps)
+        self._failed = None if ran_all else self._last + 1
+        libraries = {p: each.source for p, each in zip(tracing.libraries, schedule.libraries, strict=True)}
+        self._said = diagnostics(run.errors, {PAYLOAD: payload.source, SCHEDULE: schedule.source, **libraries})
+        # Ids of the payload ops after each step.
+        self._ids: dict[int, tuple[str, ...]] = {}
 
-def _snapshots(payloads: dict[int, str], ids: dict[int, tuple[str, ...]]) -> list[Snapshot]:
-    found = [Snapshot(-1, payloads[-1], ops=written_order(ids[-1]))]
-    for step in range(max(payloads) + 1):
-        edits = find_edits(payloads[step - 1].split("\n"), payloads[step].split("\n"))
-        found.append(Snapshot(step, None, step - 1, edits, written_order(ids[step])))
-    return found
-
-
-def _op_records(tracing: OptTracing, last: int) -> tuple[dict[int, tuple[str, ...]], tuple[PayloadOp, ...]]:
-    fresh = (f"o{i}" for i in count())
-    ids: dict[int, tuple[str, ...]] = {}
-    records: dict[str, PayloadOp] = {}
-    for step in range(-1, last + 1):
-        tree = tracing.trees[step]
-        ids[step] = align(tracing.trees.get(step - 1, ()), ids.get(step - 1, ()), tree, fresh)
-        for op, each in zip(tree, ids[step], strict=True):
-            parent = None if op.parent is None else ids[step][op.parent]
-            records.setdefault(each, PayloadOp(each, op.name, parent, (), step, None, None))
-        for gone in set(ids.get(step - 1, ())) - set(ids[step]):
-            known = records[gone]
-            records[gone] = PayloadOp(known.id, known.name, known.parent, (), known.born, step, None)
-    return ids, tuple(records.values())
-
-
-def _step(
-    tracing: OptTracing,
-    index: int,
-    ids: dict[int, tuple[str, ...]],
-    failed: int | None,
-    said: tuple[Diagnostic, ...],
-    schedule: Schedule,
-) -> TraceStep:
-    step = tracing.entry.steps[index]
-    ran = index in ids
-    status: StepStatus = "ok" if ran else "failed" if index == failed else "not-run"
-    at = step.op.at
-    consumed = tracing.consumed[index]
-    verdict = tracing.verdicts.get(index, Verdict()) if ran else Verdict()
-    names = ids.get(index - 1, ())
-    return TraceStep(
-        index=index,
-        op=step.op.name,
-        source=Span(schedule.source, at.line, at.column),
-        status=status,
-        operands=tuple(
-            Operand(f"h{o}", "consume" if c else "read") for o, c in zip(step.operands, consumed, strict=True)
-        ),
-        results=tuple(f"h{r}" for r in step.results) if ran else (),
-        changes=_changes(tracing, index, ids) if ran else (),
-        invalidated=tuple(_invalidation(d, names) for d in verdict.deaths),
-        warnings=_warnings(tracing, index),
-        diagnostics=said if index == failed else (),
-    )
-
-
-def _invalidation(death: Death, names: Sequence[str]) -> Invalidation:
-    op = None if death.payload_op is None else names[death.payload_op]
-    ancestor = None if death.ancestor is None else names[death.ancestor]
-    return Invalidation(f"h{death.handle}", death.cause, f"h{death.by}", op, ancestor)
-
-
-def _changes(tracing: OptTracing, index: int, ids: dict[int, tuple[str, ...]]) -> tuple[HandleChange, ...]:
-    before = _states(tracing, index - 1, ids) if index else {}
-    now = _states(tracing, index, ids)
-    changes = [change for handle, change in now.items() if before.get(handle) != change]
-    dead = tracing.verdicts.get(index, Verdict()).deaths
-    return (*changes, *(HandleChange(f"h{d.handle}", "invalid") for d in dead))
-
-
-def _states(tracing: OptTracing, step: int, ids: dict[int, tuple[str, ...]]) -> dict[int, HandleChange]:
-    states = {}
-    for handle in tracing.valid.get(step, ()):
-        known = tracing.entry.handles[handle]
-        if known.kind == "param" and handle in tracing.parameters:
-            states[handle] = HandleChange(f"h{handle}", "live", (ParamReference(tracing.parameters[handle]),))
-        elif known.kind != "op":
-            states[handle] = HandleChange(f"h{handle}", "live")
-        elif step in tracing.points_to:
-            ops = tuple(ids[step][op] for op in tracing.points_to[step].get(handle, ()))
-            states[handle] = HandleChange(f"h{handle}", "live" if ops else "empty", ops)
-    return states
-
-
-def _warnings(tracing: OptTracing, index: int) -> tuple[TraceWarning, ...]:
-    host = f"{tracing.host.name} {tracing.host.version}"
-    warnings = []
-    if index == 0:
-        message = (
-            f"traced by running {host}: no times, no changes of single payload ops, "
-            "payload ops matched by their text, targets of value handles unknown"
+    def trace(self) -> Trace:
+        """Return the trace."""
+        payload, schedule, entry = self._payload, self._schedule, self._tracing.entry
+        host, ops = self._tracing.host, self._op_records()
+        return Trace(
+            payload=SourceRecord(payload.source, payload.sha256),
+            schedule=ScheduleRecord(
+                schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
+            ),
+            toolchain=Toolchain(host.name, host.version, cpu_name()),
+            outcome=self._outcome(),
+            handle_records=tuple(
+                HandleRecord(f"h{i}", h.name, h.kind, f"@{entry.name}", (), h.defined_by)
+                for i, h in enumerate(entry.handles)
+            ),
+            step_records=tuple(self._step(index) for index in range(len(self._steps))),
+            elided=(),
+            op_records=ops,
+            snapshots=tuple(self._snapshot(step) for step in range(-1, self._last + 1)),
         )
-        warnings.append(TraceWarning("binary-host", message))
-    if tracing.entry.steps[index].op.regions or tracing.entry.steps[index].op.name == "transform.include":
-        warnings.append(TraceWarning("binary-host", f"steps inside of it are not seen by {host}"))
-    if tracing.differs_from == index:
-        message = "the marks on payload ops changed the effect of this step; handles may be wrong from here on"
-        warnings.append(TraceWarning("defect", message))
-    return tuple(warnings)
+
+    def _op_records(self) -> tuple[PayloadOp, ...]:
+        fresh = (f"o{i}" for i in count())
+        trees = self._tracing.trees
+        records: dict[str, PayloadOp] = {}
+        before: tuple[str, ...] = ()
+        for step in range(-1, self._last + 1):
+            now = align(trees.get(step - 1, ()), before, trees[step], fresh)
+            for op, each in zip(trees[step], now, strict=True):
+                parent = None if op.parent is None else now[op.parent]
+                records.setdefault(each, PayloadOp(each, op.name, parent, (), step, None, None))
+            for gone in set(before) - set(now):
+                records[gone] = dataclasses.replace(records[gone], died=step)
+            self._ids[step] = before = now
+        return tuple(records.values())
+
+    def _snapshot(self, step: int) -> Snapshot:
+        order = written_order(self._ids[step])
+        if step < 0:
+            return Snapshot(step, self._payloads[step], ops=order)
+        edits = find_edits(self._payloads[step - 1].split("\n"), self._payloads[step].split("\n"))
+        return Snapshot(step, None, step - 1, edits, order)
+
+    def _step(self, index: int) -> TraceStep:
+        step, consumed = self._steps[index], self._tracing.consumed[index]
+        ran = index in self._ids
+        status: StepStatus = "ok" if ran else "failed" if index == self._failed else "not-run"
+        verdict = self._tracing.verdicts.get(index, Verdict()) if ran else Verdict()
+        return TraceStep(
+            index=index,
+            op=step.op.name,
+            source=Span(self._schedule.source, step.op.at.line, step.op.at.column),
+            status=status,
+            operands=tuple(
+                Operand(f"h{o}", "consume" if c else "read")
+                for o, c in zip(step.operands, consumed, strict=True)
+            ),
+            results=tuple(f"h{r}" for r in step.results) if ran else (),
+            changes=self._changes(index, verdict) if ran else (),
+            invalidated=tuple(self._invalidation(index, death) for death in verdict.deaths),
+            warnings=self._warnings(index),
+            diagnostics=self._said if index == self._failed else (),
+        )
+
+    def _invalidation(self, index: int, death: Death) -> Invalidation:
+        ids = self._ids[index - 1]
+        op, ancestor = (None if at is None else ids[at] for at in (death.payload_op, death.ancestor))
+        return Invalidation(f"h{death.handle}", death.cause, f"h{death.by}", op, ancestor)
+
+    def _changes(self, index: int, verdict: Verdict) -> tuple[HandleChange, ...]:
+        before = self._states(index - 1) if index else {}
+        now = self._states(index)
+        changes = [change for handle, change in now.items() if before.get(handle) != change]
+        return (*changes, *(HandleChange(f"h{d.handle}", "invalid") for d in verdict.deaths))
+
+    def _states(self, step: int) -> dict[int, HandleChange]:
+        tracing, states = self._tracing, {}
+        for handle in tracing.valid.get(step, ()):
+            kind, name = tracing.entry.handles[handle].kind, f"h{handle}"
+            if kind == "param" and handle in tracing.parameters:
+                states[handle] = HandleChange(name, "live", (ParamReference(tracing.parameters[handle]),))
+            elif kind != "op":
+                states[handle] = HandleChange(name, "live")
+            elif step in tracing.points_to:
+                ops = tuple(self._ids[step][op] for op in tracing.points_to[step].get(handle, ()))
+                states[handle] = HandleChange(name, "live" if ops else "empty", ops)
+        return states
+
+    def _warnings(self, index: int) -> tuple[TraceWarning, ...]:
+        host, op = self._tracing.host, self._steps[index].op
+        warnings = []
+        if index == 0:
+            message = (
+                f"traced by running {host.name} {host.version}: no times, no changes of single payload ops, "
+                "payload ops matched by their text, targets of value handles unknown"
+            )
+            warnings.append(TraceWarning("binary-host", message))
+        if op.regions or op.name == "transform.include":
+            message = f"steps inside of it are not seen by {host.name} {host.version}"
+            warnings.append(TraceWarning("binary-host", message))
+        if self._tracing.differs_from == index:
+            message = (
+                "the marks on payload ops changed the effect of this step; handles may be wrong from here on"
+            )
+            warnings.append(TraceWarning("defect", message))
+        return tuple(warnings)
+
+    def _outcome(self) -> Outcome:
+        if self._run.status == "ok":
+            return Outcome()
+        kind = _ENDINGS.get(self._run.status) or self._kind()
+        message = f"{self._schedule.source} does not apply to {self._payload.source}"
+        return outcome_of(self._failure(kind, message), self._failed)
+
+    def _kind(self) -> FailureKind:
+        if self._failed is None:
+            return "invalid-payload"
+        messages = " ".join(d.message for d in self._said)
+        if "invalidated by a previously executed transform op" in messages:
+            return "invalidated-handle"
+        if "more than once" in messages:
+            return "repeated-payload"
+        return "silenceable" if self._tracing.suppresses() else "definite"
+
+    def _failure(self, kind: FailureKind, message: str, advice: str | None = None) -> Failure:
+        texts = ((self._payload.source, self._payload.text), (self._schedule.source, self._schedule.text))
+        output = "" if self._said else self._run.errors
+        return Failure(kind, message, self._said, advice, texts=texts, output=output)
+
+    def failure_before_steps(self) -> Failure:
+        """Return why no step began."""
+        first = self._said[0].span if self._said else None
+        in_payload = first is not None and first.file == self._payload.source
+        parse: FailureKind = "payload-parse" if in_payload else "schedule-parse"
+        kind = parse if self._run.status == "failed" else _ENDINGS.get(self._run.status, "crash")
+        host = self._tracing.host
+        return self._failure(
+            kind,
+            f"{host.name} {host.version} failed before the first step",
+            "Its MLIR may not know what the text uses; without LHKIT_OPT the bindings trace it.",
+        )
 
 
-def _outcome(
-    tracing: OptTracing,
-    run: OptRun,
-    failed: int | None,
-    said: tuple[Diagnostic, ...],
-    payload: Payload,
-    schedule: Schedule,
-) -> Outcome:
-    if run.status == "ok":
-        return Outcome()
-    texts = ((payload.source, payload.text), (schedule.source, schedule.text))
-    status, kind = _ENDINGS.get(run.status, ("failed", _kind(tracing, failed, said)))
-    failure = Failure(
-        kind=kind,
-        message=f"{schedule.source} does not apply to {payload.source}",
-        diagnostics=said,
-        texts=texts,
-        output="" if said else run.errors,
-    )
-    return Outcome(status, failed, kind, failure.describe())
-
-
-def _kind(tracing: OptTracing, failed: int | None, said: tuple[Diagnostic, ...]) -> FailureKind:
-    if failed is None:
-        return "invalid-payload"
-    messages = " ".join(d.message for d in said)
-    if "invalidated by a previously executed transform op" in messages:
-        return "invalidated-handle"
-    if "more than once" in messages:
-        return "repeated-payload"
-    return "silenceable" if tracing.suppresses() else "definite"
+def outcome_of(failure: Failure, failed_step: int | None) -> Outcome:
+    """Return the outcome of a trace that ended with a failure; the trace has the last good IR itself."""
+    shown = dataclasses.replace(failure, last_good_ir=None)
+    return Outcome(failure.reaction.outcome, failed_step, failure.kind, shown.describe())
 
 
 def trace_with_opt(
@@ -238,41 +239,20 @@ def trace_with_opt(
         libraries = tuple(f"library{i}.mlir" for i in range(len(schedule.libraries)))
         for path, library in zip(libraries, schedule.libraries, strict=True):
             (folder / path).write_text(library.text, encoding="utf-8")
-        allowed = schedule.allowed_passes
-        tracing = OptTracing(
-            host, entry, schedule.bind, libraries, folder, limits or Limits(), allowed_passes=allowed
-        )
+        given = (schedule.bind, libraries, schedule.allowed_passes)
+        tracing = OptTracing(host, entry, *given, folder, limits or Limits())
         plain = tracing.run()
-        names = {PAYLOAD: payload.source, SCHEDULE: schedule.source}
-        names |= {p: library.source for p, library in zip(libraries, schedule.libraries, strict=True)}
         payloads = printed_payloads(plain.output)
         if plain.status in ("crashed", "timeout") and (ended := ended_steps(plain.errors)):
             # What it had printed is gone; up to there it can be had again.
             payloads = printed_payloads(tracing.run(ended - 1).output)
-        said = diagnostics(plain.errors, names)
+        assembly = _TraceAssembly(tracing, payload, schedule, plain, payloads)
         if not payloads:
-            raise error_for(_not_begun(host, plain, said, payload, schedule))
+            raise error_for(assembly.failure_before_steps())
         tracing.trees.update({step: tree_of(text) for step, text in payloads.items()})
         tracing.infer_effects()
         tracing.follow(payloads)
-        return assemble_trace(tracing, payload, schedule, plain, payloads, said)
-
-
-def _not_begun(
-    host: OptHost, run: OptRun, said: tuple[Diagnostic, ...], payload: Payload, schedule: Schedule
-) -> Failure:
-    in_payload = bool(said) and said[0].span is not None and said[0].span.file == payload.source
-    kind = "payload-parse" if in_payload else "schedule-parse"
-    if run.status != "failed":
-        kind = "timeout" if run.status == "timeout" else "crash"
-    return Failure(
-        kind=kind,  # type: ignore[arg-type]
-        message=f"{host.name} {host.version} failed before the first step",
-        diagnostics=said,
-        advice="Its MLIR may not know what the text uses; without LHKIT_OPT the bindings trace it.",
-        output="" if said else run.errors,
-        texts=((payload.source, payload.text), (schedule.source, schedule.text)),
-    )
+        return assembly.trace()
 
 
 def load_for_opt(

@@ -66,11 +66,7 @@ def find_sequences_by_name(text: str) -> dict[str, OpSyntax]:
 
 
 def read_entry(text: str, entry: str) -> OptEntry:
-    """Return the entry of a schedule's text.
-
-    Raises:
-        UsageError: The text has no such sequence.
-    """
+    """Return the entry of a schedule's text; UsageError if the text has no such sequence."""
     sequences = tuple(op for op in read_syntax(text).walk() if op.name == SEQUENCE)
     found = next((op for op in sequences if symbol_name(op.symbol) == entry and op.regions), None)
     if found is None:
@@ -93,7 +89,7 @@ def read_entry(text: str, entry: str) -> OptEntry:
     return OptEntry(text, entry, found, sequences, tuple(handles), tuple(steps))
 
 
-def tag(step: int, handle: int) -> str:
+def _tag(step: int, handle: int) -> str:
     """Return the attribute that marks the payload ops of a handle after a step."""
     return f"{PRINTED}.s{step + 1}.h{handle}"
 
@@ -134,11 +130,10 @@ def _probe(entry: OptEntry, step: int, handles: Sequence[int]) -> str:
     for i in handles:
         handle = entry.handles[i]
         if handle.kind == "op":
-            marks.append(f' transform.annotate {handle.name} "{tag(step, i)}" : {handle.type}')
+            marks.append(f' transform.annotate {handle.name} "{_tag(step, i)}" : {handle.type}')
         elif handle.kind == "param" and handle.defined_by == step:
-            marks.append(
-                f' transform.debug.emit_param_as_remark {handle.name}, "{tag(step, i)}" : {handle.type}'
-            )
+            remark = f'{handle.name}, "{_tag(step, i)}" : {handle.type}'
+            marks.append(f" transform.debug.emit_param_as_remark {remark}")
     # Prints wait in a buffer that a crash takes with it; remarks do not.
     number = f"%{PRINTED}_ended_{step + 1}"
     marks.append(f" {number} = transform.param.constant {step + 1} : i64 -> !transform.param<i64>")
@@ -149,8 +144,10 @@ def _probe(entry: OptEntry, step: int, handles: Sequence[int]) -> str:
 def effects_text(entry: OptEntry) -> str:
     """Return a module for effect inference: one sequence per step that takes the step's operands."""
     lines = ["module attributes {transform.with_named_sequence} {", *_declarations(entry)]
+    # Of several handles of a name, the first counts.
+    types = {h.name: h.type for h in reversed(entry.handles)}
     for index, step in enumerate(entry.steps):
-        arguments: list[tuple[str, str]] = []
+        arguments: list[str] = []
         edits: list[Replacement] = []
         captured: dict[str, str] = {}
         op = step.op
@@ -159,24 +156,17 @@ def effects_text(entry: OptEntry) -> str:
         own |= {name.text for region in regions for block in region.blocks for name in block.arguments}
         inside = {t.start for t in values_of(op, signature_of(op))}
         tokens = [t for inner in op.walk() for t in inner.tokens if t.kind == "value"]
-        for token in tokens:
-            if token.text in own:
-                continue
-            name = f"%lhkit{len(arguments)}"
-            if token.start in inside:
-                arguments.append((name, _type(entry, token.text)))
-            elif token.text not in captured:
+        for token in (t for t in tokens if t.text not in own):
+            name = captured.get(token.text) if token.start not in inside else None
+            if name is None:
+                name = f"%lhkit{len(arguments)}"
+                arguments.append(f"{name}: {types.get(token.text, '!transform.any_op')}")
+            if token.start not in inside:
                 captured[token.text] = name
-                arguments.append((name, _type(entry, token.text)))
-            else:
-                name = captured[token.text]
             edits.append(Replacement(token.start, token.end, name))
-        start, end = op.start, op.end
-        body = with_replacements(entry.text[:end], edits)[start:]
-        listed = ", ".join(f"{n}: {t}" for n, t in arguments)
-        lines.append(
-            f"transform.named_sequence private @{_SCRATCH}{index}({listed}) {{\n{body}\ntransform.yield\n}}"
-        )
+        body = with_replacements(entry.text[: op.end], edits)[op.start :]
+        head = f"transform.named_sequence private @{_SCRATCH}{index}({', '.join(arguments)})"
+        lines.append(f"{head} {{\n{body}\ntransform.yield\n}}")
     return "\n".join([*lines, "}\n"])
 
 
@@ -192,19 +182,13 @@ def _declarations(entry: OptEntry) -> list[str]:
     return lines
 
 
-def _type(entry: OptEntry, value: str) -> str:
-    return next((h.type for h in entry.handles if h.name == value), "!transform.any_op")
-
-
 def read_effects(entry: OptEntry, printed: str) -> list[tuple[bool, ...]]:
     """Return which operands each step consumes, from the inferred effects."""
     consumed: dict[str, tuple[bool, ...]] = {}
-    for top in read_syntax(printed).ops:
-        for sequence in top.walk():
-            if sequence.spelling.endswith("named_sequence"):
-                consumed[symbol_name(sequence.symbol)] = tuple(
-                    "consumed" in source_of(p) for p in arguments_in(sequence.head)
-                )
+    for op in read_syntax(printed).walk():
+        if op.spelling.endswith("named_sequence"):
+            marked = tuple("consumed" in source_of(p) for p in arguments_in(op.head))
+            consumed[symbol_name(op.symbol)] = marked
     return [
         consumed.get(f"{_SCRATCH}{i}", ())[: len(step.operands)] or (False,) * len(step.operands)
         for i, step in enumerate(entry.steps)

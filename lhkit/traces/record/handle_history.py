@@ -1,12 +1,16 @@
-"""Names, states and deaths of handles, and the payload ops over time."""
+"""Names, states and deaths of handles, payload ops over time, and queries on the texts of a trace."""
 
 from __future__ import annotations
 
 import functools
+import itertools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
+from lhkit.model.span import Span
 from lhkit.model.trace_record import (
     HandleChange,
     Invalidation,
@@ -16,7 +20,63 @@ from lhkit.model.trace_record import (
     Trace,
     TraceStep,
 )
-from lhkit.traces.record.schedule_text import ScheduleText
+
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*')
+_ALLOW = re.compile(r"//\s*lhkit:\s*allow\s+([\w-]+(?:\s*,\s*[\w-]+)*)")
+_NAMES = re.compile(r"\bops\s*\{\s*\[([^\]]*)\]\s*\}")
+_FILTER = re.compile(r"\b(interface|attributes|filter_result_type|filter_operand_types)\b")
+
+
+@dataclass(frozen=True)
+class ScheduleText:
+    """A text of a schedule, queried by line."""
+
+    text: str
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @cached_property
+    def _code(self) -> str:
+        """The text without comments, of the same length."""
+        return _STRING_OR_COMMENT.sub(lambda m: " " * len(m[0]) if m[0].startswith("//") else m[0], self.text)
+
+    def allowed(self, line: int) -> frozenset[str]:
+        """Return the kinds of warnings that comments allow for the op on a line (from 1)."""
+        own, before = self._lines[line - 1 : line], self._lines[max(line - 2, 0) : line - 1]
+        comments = [shown for shown in before if shown.lstrip().startswith("//")]
+        return self._allowed_everywhere.union(*map(_allowed_by, (*comments, *own)))
+
+    @cached_property
+    def _allowed_everywhere(self) -> frozenset[str]:
+        head = itertools.takewhile(lambda x: not x.strip() or x.lstrip().startswith("//"), self._lines)
+        return frozenset[str]().union(*map(_allowed_by, head))
+
+    def matched_names(self, span: Span) -> tuple[tuple[str, ...], bool] | None:
+        """Return the op names that a match at a place searches for, and whether it has other conditions."""
+        if not 1 <= span.line <= len(self._lines):
+            return None
+        before = self.text.splitlines(keepends=True)[: span.line - 1]
+        start = sum(map(len, before)) + span.column - 1
+        clauses = re.split(r"\sin\s+%", self._code[start : start + 2000], maxsplit=1)[0]
+        match = _NAMES.search(clauses)
+        names = tuple(re.findall(r'"([^"]+)"', match[1])) if match else ()
+        return (names, bool(_FILTER.search(clauses))) if names else None
+
+    def mentions(self, name: str) -> int:
+        """Return how often the code names a handle (``%x``)."""
+        return len(re.findall(rf"{re.escape(name.partition('#')[0])}(?![\w$.-])", self._code))
+
+    def symbol(self, line: int) -> str | None:
+        """Return the symbol that a line declares, as ``@name``."""
+        match = re.search(r"@[\w$.-]+", self._lines[line - 1]) if 1 <= line <= len(self._lines) else None
+        return match[0] if match else None
+
+
+def _allowed_by(line: str) -> set[str]:
+    return {kind for match in _ALLOW.finditer(line) for kind in re.split(r"\s*,\s*", match[1])}
+
 
 ALTERNATIVES = "transform.alternatives"
 
@@ -114,7 +174,7 @@ def deaths(trace: Trace) -> dict[str, Death]:
 def states_at_end(trace: Trace) -> dict[str, HandleChange]:
     """Return the final state of every handle, by id, in the order of definition."""
     # Not `Trace.states_after` of the last step: that may be nested in a step that ended after it.
-    states = {c.handle: c for step in trace.steps_by_end() for c in step.changes}
+    states = states_before(trace, len(trace.step_records))
     return {h.id: states[h.id] for h in trace.handle_records if h.id in states}
 
 
@@ -223,33 +283,29 @@ class PayloadHistory:
         return op.died is not None and self._ended.get(op.died, 0) < now
 
 
-@dataclass(frozen=True, slots=True)
-class StepWork:
-    """The total delta of a step with its nested steps, and the step of the snapshot before it, or None."""
+def work_of_step(trace: Trace, step: int) -> tuple[PayloadDelta, int | None]:
+    """Return the total delta of a step with its nested steps, and the step of the snapshot before it.
 
-    delta: PayloadDelta
-    before: int | None
-
-
-def work_of_step(trace: Trace, step: int) -> StepWork:
-    """Return the work of a step with its nested steps; none for the payload as given (-1)."""
+    The payload as given (-1) has no delta, and the first snapshot none before it.
+    """
     if step < 0:
-        return StepWork(PayloadDelta(), None)
+        return PayloadDelta(), None
     inside = {step}
     for each in trace.step_records:
         if each.parent in inside:
             inside.add(each.index)
     deltas = [trace.step_records[i].payload_delta for i in sorted(inside)]
-    created = dict.fromkeys(o for d in deltas for o in d.created)
-    erased = dict.fromkeys(o for d in deltas for o in d.erased)
-    made = tuple(o for o in created if o not in erased)
-    lost = tuple(o for o in erased if o not in created)
-    touched = {*created, *erased}
-    changed = tuple(o for o in dict.fromkeys(o for d in deltas for o in d.changed) if o not in touched)
-    moved = tuple(o for o in dict.fromkeys(o for d in deltas for o in d.moved) if o not in touched)
-    before = None
-    for snapshot in trace.snapshots:
-        if snapshot.step in inside:
-            break
-        before = snapshot.step
-    return StepWork(PayloadDelta(made, lost, changed, moved), before)
+    created = {o for d in deltas for o in d.created}
+    erased = {o for d in deltas for o in d.erased}
+
+    def without(gone: set[str], parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(o for part in parts for o in part if o not in gone))
+
+    total = PayloadDelta(
+        created=without(erased, (d.created for d in deltas)),
+        erased=without(created, (d.erased for d in deltas)),
+        changed=without(created | erased, (d.changed for d in deltas)),
+        moved=without(created | erased, (d.moved for d in deltas)),
+    )
+    earlier = [s.step for s in itertools.takewhile(lambda s: s.step not in inside, trace.snapshots)]
+    return total, earlier[-1] if earlier else None

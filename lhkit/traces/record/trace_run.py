@@ -1,14 +1,18 @@
-"""Tracing a schedule step by step, and the cache of traces."""
+"""Tracing a schedule step by step: the worker's journal read, also after a crash, and the cache of traces."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import platform
 import tempfile
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar, overload
 
 from lhkit.load.loader import (
     application_of,
@@ -22,22 +26,164 @@ from lhkit.model.errors import Failure, WorkerError, public
 from lhkit.model.knob import KnobValue
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
+from lhkit.model.span import Span
+from lhkit.model.trace_json import handle_from_json, snapshot_from_json, step_from_json
 from lhkit.model.trace_record import (
+    Elision,
+    HandleRecord,
     Outcome,
+    PayloadOp,
     Provenance,
     ScheduleRecord,
+    Snapshot,
     SourceRecord,
     Toolchain,
     Trace,
+    TraceStep,
 )
-from lhkit.traces.opt.opt_binary import opt_host
-from lhkit.traces.opt.opt_trace import trace_with_opt
-from lhkit.traces.record.journal_reader import read_journal
+from lhkit.traces.opt.opt_runs import opt_host
+from lhkit.traces.opt.opt_trace import outcome_of, trace_with_opt
 from lhkit.traces.warnings.knob_without_effect import knobs_without_effect, with_knob_warnings
 from lhkit.traces.warnings.warning_list import check_kinds, with_warnings, without_warnings
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import TraceAnswer, TraceSchedule
+
+T = TypeVar("T")
+
+
+class LazyTuple(Sequence[T]):
+    """An immutable sequence that equals the tuple of its items, which are made at first use."""
+
+    __slots__ = ("_items", "_make")
+
+    def __init__(self, make: Callable[[], Iterable[T]]) -> None:
+        """Take the function that makes the items; it must be deterministic."""
+        self._make: Callable[[], Iterable[T]] | None = make
+        self._items: tuple[T, ...] | None = None
+
+    def _all(self) -> tuple[T, ...]:
+        # Two threads may both make the items; they are equal, and one of the two stays.
+        make = self._make
+        if self._items is None and make is not None:
+            self._items = tuple(make())
+            self._make = None
+        return self._items or ()
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __iter__(self) -> Iterator[T]:
+        # What a sequence has of its own asks for one item after the other.
+        return iter(self._all())
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        return self._all()[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, LazyTuple):
+            return self._all() == other._all()
+        return self._all() == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (self._all(),)
+
+
+@dataclass(slots=True)
+class _Journal:
+    """The records in a worker's journal; ``died_in`` is the step in which the worker died, or None."""
+
+    toolchain: tuple[str, str] = ("unknown", "unknown")
+    blocks: list[list[Any]] = field(default_factory=list)
+    handles: list[HandleRecord] = field(default_factory=list)
+    ops: list[list[Any]] = field(default_factory=list)
+    died: dict[str, int] = field(default_factory=dict)
+    steps: dict[int, TraceStep] = field(default_factory=dict)
+    places: dict[int, tuple[int, int]] = field(default_factory=dict)
+    pending: list[int] = field(default_factory=list)
+    elided: list[Elision] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
+    died_in: int | None = None
+
+    def take(self, kind: str, *parts: Any) -> None:
+        """Take the parts of a line."""
+        match kind:
+            case "toolchain":
+                self.toolchain = (parts[0], parts[1])
+            case "blocks":
+                self.blocks = parts[0]
+            case "handle":
+                self.handles.append(handle_from_json(*parts))
+            case "ops":
+                self.ops.append(list(parts))
+            case "begin":
+                step = step_from_json(parts[0])
+                self.steps[step.index] = step
+                self.places[step.index] = (parts[1], parts[2])
+                self.pending.append(step.index)
+            case "step":
+                step = step_from_json(parts[0])
+                self.steps[step.index] = step
+                self.pending.remove(step.index)
+                self.died.update(dict.fromkeys(step.payload_delta.erased, step.index))
+            case "elided":
+                self.elided.append(Elision(*parts))
+            case "snapshot":
+                self.snapshots.append(snapshot_from_json(parts[0]))
+            case _:
+                raise ValueError(f"a journal has no lines of kind {kind!r}")
+
+    def crash(self) -> None:
+        """Mark the steps that had not ended: the worker died in the innermost."""
+        for index in self.pending:
+            self.steps[index] = dataclasses.replace(self.steps[index], status="crashed")
+            self.died_in = index
+
+    def add_not_run_steps(self) -> None:
+        """Add the ops that follow in their block on a step that failed."""
+        ended_badly = [s for s in self.steps.values() if s.status in ("failed", "crashed", "suppressed")]
+        seen = {(s.parent, s.iteration, s.alternative, *self.places[s.index]) for s in self.steps.values()}
+        for step in sorted(ended_badly, key=lambda s: s.index, reverse=True):
+            block, at = self.places[step.index]
+            for place in range(at + 1, len(self.blocks[block])):
+                if (step.parent, step.iteration, step.alternative, block, place) in seen:
+                    break  # the block went on in spite of the failure
+                name, source = self.blocks[block][place]
+                span = Span(**source) if source else None
+                index = len(self.steps)
+                nesting = (step.depth, step.parent, step.iteration, step.alternative)
+                self.steps[index] = TraceStep(index, name, span, *nesting, status="not-run")
+
+
+def _read_journal(path: Path, *, died: bool) -> _Journal:
+    """Return the records in a journal; after the worker ``died`` the last line may be cut."""
+    journal = _Journal()
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            if not line.endswith("\n"):
+                break
+            journal.take(*json.loads(line))
+    if died:
+        journal.crash()
+    journal.add_not_run_steps()
+    return journal
+
+
+def _ops(batches: list[list[Any]], died: dict[str, int]) -> Iterator[PayloadOp]:
+    for born, *columns in batches:
+        for op_id, name, parent, origins, source in zip(*columns, strict=True):
+            place = None if source is None else Span(*source)
+            yield PayloadOp(op_id, name, parent, tuple(origins), born, died.get(op_id), place)
 
 
 @public
@@ -108,7 +254,7 @@ def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Li
             if not journal.exists():
                 raise
             death = error.failure
-        records = read_journal(journal, died=death is not None)
+        records = _read_journal(journal, died=death is not None)
     failure = death or answer.failure
     failed_step = records.died_in if death else answer.failed_step
     return Trace(
@@ -117,18 +263,13 @@ def _run(payload: Payload, schedule: Schedule, worker: Worker | None, limits: Li
             schedule.source, schedule.sha256, schedule.entry, tuple(schedule.values.items())
         ),
         toolchain=Toolchain(records.toolchain[0], records.toolchain[1], cpu_name()),
-        outcome=_outcome(failure, failed_step),
-        handle_records=records.handles,
-        step_records=records.steps,
-        elided=records.elided,
-        op_records=records.ops,
-        snapshots=records.snapshots,
-        provenance=Provenance(
-            payload,
-            schedule,
-            _versions(records.toolchain),
-            own_op_texts(worker, schedule),
-        ),
+        outcome=outcome_of(failure, failed_step) if failure else Outcome(),
+        handle_records=tuple(records.handles),
+        step_records=tuple(step for _, step in sorted(records.steps.items())),
+        elided=tuple(records.elided),
+        op_records=LazyTuple(partial(_ops, records.ops, records.died)),
+        snapshots=tuple(records.snapshots),
+        provenance=Provenance(payload, schedule, _versions(records.toolchain), own_op_texts(worker, schedule)),
     )
 
 
@@ -137,14 +278,6 @@ def _versions(toolchain: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 
     system = f"{platform.system()} {platform.machine()}"
     return (("lhkit", __version__), toolchain, ("python", platform.python_version()), ("system", system))
-
-
-def _outcome(failure: Failure | None, failed_step: int | None) -> Outcome:
-    if failure is None:
-        return Outcome()
-    status = failure.reaction.outcome
-    shown = dataclasses.replace(failure, last_good_ir=None)
-    return Outcome(status, failed_step, failure.kind, shown.describe())
 
 
 _MOST_TRACES = 16

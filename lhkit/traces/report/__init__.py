@@ -2,8 +2,8 @@
 
 - ``trace_text``: A trace as a text table: one row per step, deaths in words, final states.
 - ``markdown_report``: A trace as a Markdown report for an issue thread, and as a Compiler Explorer link.
-- ``upstream_module``: Payload and schedule for other programs: one module, command lines, short file names.
-- ``reproducer_folder``: A folder of files that reproduces a trace.
+- ``reproducer_folder``: Files that reproduce a trace elsewhere: a folder, one module for mlir-opt, command
+  lines.
 - ``trace_frames``: The records of a trace as pandas frames.
 - ``schedule_html``: A schedule as HTML with steps and handles linked, and the steps of a trace as a table.
 - ``op_counts``: Number of payload ops per dialect or name after every step.

@@ -13,9 +13,8 @@ from lhkit.model.payload import Payload
 from lhkit.model.printable import counted
 from lhkit.model.schedule import Schedule
 from lhkit.model.trace_record import Provenance, Trace
-from lhkit.traces.record.trace_failure import failure_of
-from lhkit.traces.report.trace_text import plain_text, trace_lines
-from lhkit.traces.report.upstream_module import (
+from lhkit.traces.explain.handle_explanation import failure_of
+from lhkit.traces.report.reproducer_folder import (
     combined,
     interpreter_options,
     provenance_of,
@@ -23,6 +22,7 @@ from lhkit.traces.report.upstream_module import (
     shorten,
     trace_command,
 )
+from lhkit.traces.report.trace_text import plain_text, trace_lines
 
 SITE = "https://godbolt.org"
 COMPILER = "mliropttrunk"
@@ -33,8 +33,7 @@ LONGEST_URL = 8_000
 def compiler_explorer_url(payload: Payload, schedule: Schedule) -> str:
     """Return a link that opens payload and schedule in Compiler Explorer's newest ``mlir-opt``.
 
-    Raises:
-        UsageError: It would be longer than `LONGEST_URL` characters, or one module cannot hold both.
+    UsageError if it would be longer than `LONGEST_URL` characters, or if one module cannot hold both.
     """
     provenance = Provenance(payload, schedule)
     source = combined(provenance)
@@ -103,20 +102,17 @@ def _cause(trace: Trace, names: dict[str, str]) -> str:
 def _texts(trace: Trace, names: dict[str, str]) -> list[str]:
     """Return the folded texts: schedule, payload, and the payload before the failed step."""
     parts = []
-    given = trace.provenance
-    payload = given.payload.text if given else trace.snapshot_text(-1)
-    if given is not None:
-        shown = given.schedule.text + "".join(
-            f"\n// {_short(library.source, names)}\n{library.text}" for library in given.schedule.libraries
-        )
-        title = f"Schedule {html_code(_short(given.schedule.source, names))}"
-        parts.append(_folded(title, "mlir", shown, _SCHEDULE))
+    payload = trace.snapshot_text(-1)
+    if trace.provenance is not None:
+        payload, schedule = trace.provenance.payload.text, trace.provenance.schedule
+        libraries = (f"\n// {_short(each.source, names)}\n{each.text}" for each in schedule.libraries)
+        title = f"Schedule {html_code(_short(schedule.source, names))}"
+        parts.append(_folded(title, "mlir", schedule.text + "".join(libraries), _SCHEDULE))
     else:
         parts.append("This trace does not hold the text of its schedule.")
     if payload:
-        parts.append(
-            _folded(f"Payload {html_code(_short(trace.payload.source, names))}", "mlir", payload, _PAYLOAD)
-        )
+        title = f"Payload {html_code(_short(trace.payload.source, names))}"
+        parts.append(_folded(title, "mlir", payload, _PAYLOAD))
     last = trace.last_snapshot_text()
     if trace.outcome.kind is not None and last and last != trace.snapshot_text(-1):
         parts.append(_folded("Payload as the last step that ended well left it", "mlir", last, _BEFORE))
@@ -133,10 +129,8 @@ def _how(trace: Trace, names: dict[str, str], command: str | None) -> str:
         lines.append(fenced("sh", cut_middle(command, _COMMAND)))
     bindings = (trace.toolchain.bindings, trace.toolchain.version)
     versions = given.versions if given else (bindings,) if all(bindings) else ()
-    listed = ", ".join(
-        f"{name} {version}" for name, version in (*versions, ("CPU", trace.toolchain.cpu)) if version
-    )
-    if listed:
+    versions = (*versions, ("CPU", trace.toolchain.cpu))
+    if listed := ", ".join(f"{name} {version}" for name, version in versions if version):
         lines.append(code_span(listed, longest=400))
     if given is not None:
         try:
@@ -154,21 +148,25 @@ def code_span(text: str, *, longest: int = _LONGEST_NAME) -> str:
     """Return text as inline code without active markup, mentions or HTML."""
     shown = "".join(c if c.isprintable() else " " for c in text)
     shown = shown if len(shown) <= longest else shown[: longest - 1] + "…"
-    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    ticks = _ticks(shown)
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
     return f"{ticks}{pad}{shown or ' '}{pad}{ticks}"
+
+
+def _ticks(text: str, at_least: int = 1) -> str:
+    """Return backticks, more than any run of them in a text."""
+    return "`" * max(at_least, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
 
 
 def html_code(text: str) -> str:
     """Return text as HTML code, for places without Markdown."""
     shown = "".join(c if c.isprintable() else " " for c in text)[:_LONGEST_NAME]
-    escaped = html.escape(shown).replace("`", "&#96;")
-    return f"<code>{escaped}</code>"
+    return f"<code>{html.escape(shown).replace('`', '&#96;')}</code>"
 
 
 def fenced(language: str, text: str) -> str:
     """Return a code block with a fence longer than any run of backticks in it."""
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    fence = _ticks(text, at_least=3)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lhkit.draw.tables import Table
 from lhkit.draw.theme import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
@@ -42,15 +42,10 @@ class OpCounts:
 def op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> OpCounts:
     """Return how many ops of each kind the payload has before the first step and after each that ran.
 
-    Ops that the printed text omits count too: the body of a ``linalg.add``, terminators.
-
-    Args:
-        trace: The trace.
-        by: Count by ``dialect`` or by ``name``.
-        most: Maximal number of lines; the kinds with the fewest ops share the last.
+    Ops that the printed text omits count too. The kinds with the fewest ops share the last of ``most`` lines.
 
     Raises:
-        UsageError: ``by`` is neither, or ``most`` is not from 2 to 6.
+        UsageError: ``by`` is unknown, or ``most`` is not from 2 to 6.
     """
     if by not in ("dialect", "name"):
         raise usage_error(f"ops are counted by dialect or by name, not by {by!r}")
@@ -98,27 +93,16 @@ def draw_op_counts(trace: Trace, *, by: By = "dialect", most: int = 6) -> Figure
     axes.patch.set_alpha(0)
     places = range(len(plot.steps))
     ticks = ["before" if s < 0 else str(s) for s in plot.steps]
-    is_short = len(plot.steps) <= _FEW_STEPS
     for (kind, counts), (color, marker, dashes) in zip(plot.lines, _LOOKS, strict=False):
-        every = max(1, len(places) // _FEW_STEPS)
-        axes.plot(
-            places,
-            counts,
-            label=kind,
-            color=GREY if kind == REST else color,
-            marker=marker,
-            linestyle=dashes,
-            drawstyle="steps-post",
-            markevery=every,
-            markersize=5,
-            linewidth=1.6,
-        )
+        look: dict[str, Any] = {"color": GREY if kind == REST else color, "marker": marker, "linestyle": dashes}
+        look |= {"markevery": max(1, len(places) // _FEW_STEPS), "markersize": 5, "linewidth": 1.6}
+        axes.plot(places, counts, label=kind, drawstyle="steps-post", **look)
     if plot.failed_step in plot.steps:
         at = plot.steps.index(plot.failed_step)
         axes.axvline(at, color=VERMILION, linewidth=1.2)
         words = f"step {plot.failed_step} failed "
         axes.text(at, 0.98, words, transform=axes.get_xaxis_transform(), ha="right", va="top", color=VERMILION)
-    if is_short:
+    if len(plot.steps) <= _FEW_STEPS:
         axes.set_xticks(places, ticks)
     else:
         axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))

@@ -11,8 +11,8 @@ from lhkit.draw.svg import element, escaped, marks
 from lhkit.draw.theme import mlir_html
 from lhkit.model.printable import counted
 from lhkit.model.trace_record import StepStatus, Trace, TraceStep
-from lhkit.traces.record.handle_history import death_in_words, display_names, turn_mark
-from lhkit.traces.report.trace_text import delta_text, shown_steps
+from lhkit.traces.record.handle_history import display_names, turn_mark
+from lhkit.traces.report.trace_text import deaths_in_words, delta_text, shown_steps
 
 _WORDS = re.compile(
     r'//.*|"(?:[^"\\]|\\.)*"|(?P<handle>%[\w$.-]+(?:[#:][0-9]+)?)|(?P<op>[a-z_]\w*(?:\.\w+)+)'
@@ -123,13 +123,12 @@ def schedule_html(lines: Iterable[ScheduleLine], *, label: str = "schedule") -> 
 
     A line is linked to the first step that ran from it, and its op's name to every one.
     """
-    body = [_line_html(number, line) for number, line in enumerate(lines, 1)]
-    box = element("div", *body)
+    box = element("div", *(_line_html(number, line) for number, line in enumerate(lines, 1)))
     return element("div", box, class_="lh-ir", tabindex=0, role="region", aria_label=label)
 
 
 def _line_html(number: int, line: ScheduleLine) -> str:
-    sort, said = _CLASSES[line.status] if line.status else ("l", "")
+    sort, said = _CLASSES[line.status or "ok"]
     steps = [s for word in line.words for s in word.steps]
     made = []
     at = 0
@@ -158,11 +157,10 @@ def _word_html(word: LinkedWord, text: str) -> str:
 
 
 _HEADER = ("step", "line", "op", "consumes", "reads", "gives", "payload")
-_MOST_STEPS = 400
 _MOST_DEATHS = 6
 
 
-def steps_html(trace: Trace, *, most_steps: int = _MOST_STEPS) -> str:
+def steps_html(trace: Trace, *, most_steps: int = 400) -> str:
     """Return a table with one row per step, linked to the selection; the middle of a long trace is left out."""
     names = display_names(trace)
     rows = [element("tr", *[element("th", escaped(cell)) for cell in _HEADER])]
@@ -181,28 +179,24 @@ def _rows(trace: Trace, step: TraceStep, names: dict[str, str]) -> list[str]:
         str(step.index),
         str(step.source.line) if step.source else "",
         f'<code style="padding-left:{step.depth}em">{escaped(name + turn_mark(step))}</code>',
-        _handles([o.handle for o in step.operands if o.effect == "consume"], names),
-        _handles([o.handle for o in step.operands if o.effect == "read"], names),
-        _handles(list(step.results), names),
+        _handles((o.handle for o in step.operands if o.effect == "consume"), names),
+        _handles((o.handle for o in step.operands if o.effect == "read"), names),
+        _handles(step.results, names),
         escaped(delta_text(step.payload_delta)) if step.status == "ok" else escaped(step.status),
     )
     label = f"step {step.index}: {name}, {step.status}"
     found = marks(step=step.index, label=label)
     rows = [element("tr", *[element("td", cell) for cell in cells], data_status=step.status, **found)]
-    for death in step.invalidated[:_MOST_DEATHS]:
-        rows.append(_wide(f"✕ {death_in_words(trace, step.index, death, names)}"))
-    if more := len(step.invalidated) - _MOST_DEATHS:
-        rows += [_wide(f"✕ … and {more} more handles died here")] if more > 0 else []
+    rows += [_wide(f"✕ {death}") for death in deaths_in_words(trace, step, names, _MOST_DEATHS)]
     rows += [_wide(f"» {d.message}") for d in step.diagnostics if d.severity == "note"]
     rows += [_wide(f"! {w.kind}: {w.message}") for w in step.warnings]
     return rows
 
 
-def _handles(handles: list[str], names: dict[str, str]) -> str:
-    unique = dict.fromkeys(handles)
+def _handles(handles: Iterable[str], names: dict[str, str]) -> str:
     return " ".join(
         element("span", element("code", escaped(names[h])), **marks(handles=[h], label=f"handle {names[h]}"))
-        for h in unique
+        for h in dict.fromkeys(handles)
     )
 
 

@@ -16,7 +16,6 @@ from lhkit.model.trace_record import (
     Elision,
     HandleChange,
     HandleState,
-    Invalidation,
     ParamReference,
     PayloadDelta,
     StepStatus,
@@ -80,11 +79,10 @@ def trace_lines(trace: Trace, *, most_steps: int = 60, most_deaths: int = 6) -> 
         step = trace.step_records[index]
         lines.append(_row(step, rows[index], widths))
         lines += _below(trace, step, names, most_deaths)
-        lines += [
-            (Piece(f"      … iterations {e.first} to {e.last} ran and are not recorded …", "faint"),)
-            for e in trace.elided
-            if _last_before(trace, e) == index
-        ]
+        for e in [e for e in trace.elided if _last_before(trace, e) == index]:
+            lines.append(
+                (Piece(f"      … iterations {e.first} to {e.last} ran and are not recorded …", "faint"),)
+            )
         last = index
     return (*lines, (), *_ending(trace, names), (Piece(_LEGEND, "faint"),))
 
@@ -165,11 +163,9 @@ def _cut(text: str) -> str:
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    right = (0, len(cells) - 1)
-    return "  ".join(
-        cell.rjust(width) if i in right else cell.ljust(width)
-        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    )
+    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+    padded[0], padded[-1] = cells[0].rjust(widths[0]), cells[-1].rjust(widths[-1])
+    return "  ".join(padded)
 
 
 def _row(step: TraceStep, cells: tuple[str, ...], widths: Sequence[int]) -> Line:
@@ -180,17 +176,21 @@ def _row(step: TraceStep, cells: tuple[str, ...], widths: Sequence[int]) -> Line
 
 def _below(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> list[Line]:
     """Return the lines below a step: deaths, failure, compiler messages, warnings."""
-    shown: Sequence[Invalidation] = step.invalidated[:most]
-    lines: list[Line] = [
-        (Piece(f"      ✗ {death_in_words(trace, step.index, each, names)}", "invalid"),) for each in shown
+    said: list[tuple[str, Role]] = [
+        (f"✗ {death}", "invalid") for death in deaths_in_words(trace, step, names, most)
     ]
-    if more := len(step.invalidated) - len(shown):
-        lines.append((Piece(f"      ✗ … and {more} more handles died here", "invalid"),))
     if step.index == trace.outcome.failed_step:
-        lines += [(Piece(f"      ✗ {reason}", "failed"),) for reason in failure_reasons(trace, step)[:most]]
-    lines += [(Piece(f"      » {remark}", "plain"),) for remark in _remarks(step, most)]
-    lines += [(Piece(f"      ! {w.kind}: {w.message}", "warning"),) for w in step.warnings]
-    return lines
+        said += [(f"✗ {reason}", "failed") for reason in failure_reasons(trace, step)[:most]]
+    said += [(f"» {remark}", "plain") for remark in _remarks(step, most)]
+    said += [(f"! {w.kind}: {w.message}", "warning") for w in step.warnings]
+    return [(Piece(f"      {text}", role),) for text, role in said]
+
+
+def deaths_in_words(trace: Trace, step: TraceStep, names: dict[str, str], most: int) -> list[str]:
+    """Return the deaths at a step as sentences; those after the first ``most`` are counted."""
+    said = [death_in_words(trace, step.index, each, names) for each in step.invalidated[:most]]
+    more = len(step.invalidated) - most
+    return [*said, f"… and {more} more handles died here"] if more > 0 else said
 
 
 def failure_reasons(trace: Trace, step: TraceStep) -> list[str]:
@@ -219,14 +219,8 @@ def _ending(trace: Trace, names: dict[str, str], *, most: int = 12) -> list[Line
     else:
         at = "" if outcome.failed_step is None else f" at step {outcome.failed_step}"
         kind = "" if outcome.kind in (None, outcome.status) else f" ({outcome.kind})"
-        lines = [
-            (
-                Piece(
-                    f"{outcome.status}{at}{kind}: {ran} of {counted(len(trace.step_records), 'step')} ran",
-                    "failed",
-                ),
-            )
-        ]
+        of = counted(len(trace.step_records), "step")
+        lines = [(Piece(f"{outcome.status}{at}{kind}: {ran} of {of} ran", "failed"),)]
     states, gone = states_at_end(trace), rolled_back(trace)
     for state, mark in MARKS.items():
         these = [names[h] for h, change in states.items() if change.state == state and h not in gone]

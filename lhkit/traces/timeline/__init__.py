@@ -1,10 +1,8 @@
 """The handle timeline: one row per handle, one column per step.
 
 - ``lifelines``: The events and states of every handle over the moments of a trace.
-- ``handle_timeline``: The timeline of a trace as a drawing: folded rows, columns, arcs.
-- ``timeline_columns``: The columns of a timeline: folding, labels, heads.
+- ``handle_timeline``: The handle timeline: folded columns and rows, arcs, and the timeline as text.
 - ``timeline_layout``: Pixel positions of columns, rows, marks and notes; shapes and legend.
 - ``timeline_records``: The records of a timeline drawing, and its rows.
 - ``timeline_svg``: A timeline as SVG and HTML.
-- ``timeline_text``: A timeline as text, four characters per column.
 """

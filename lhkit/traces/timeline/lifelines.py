@@ -29,11 +29,9 @@ _NO_TURN: Turn = (None, None)
 class Moment:
     """A column of time.
 
-    Attributes:
-        kind: ``start``: the entry's arguments; ``step``: a step begins; ``turn``: an iteration or alternative
-            begins; ``end``: a step with nested steps ends; ``elided``: iterations that were not recorded.
-        step: Index of the step, of the parent for a turn, -1 for the start.
-        turn: (iteration, alternative) that begins; the first and last iteration if elided.
+    A turn is an iteration or alternative of ``step``; an ``elided`` moment has the first and last iteration
+    that
+    were not recorded. ``start`` (step -1) has the arguments of the entry.
     """
 
     kind: MomentKind
@@ -102,7 +100,7 @@ def lifelines(trace: Trace) -> Lifelines:
     order = _Order(trace)
     order.place_all()
     life = _LifelineBuilder(trace, order)
-    life.live()
+    life.collect()
     lines = tuple(Lifeline(h, tuple(life.events.get(h.id, ())), life.spans(h)) for h in trace.handle_records)
     return Lifelines(tuple(order.moments), tuple(sorted(order.brackets, key=lambda b: b.first)), lines)
 
@@ -152,17 +150,18 @@ class _Order:
 
     def _elide(self, elisions: list[Elision], before: int | None) -> list[Elision]:
         """Add the elided iterations before an iteration (None: all); return the rest."""
-        left = []
-        for each in elisions:
-            if before is None or each.first < before:
-                self._add(Moment("elided", each.parent, (each.first, each.last)))
-            else:
-                left.append(each)
-        return left
+        now = [e for e in elisions if before is None or e.first < before]
+        for each in now:
+            self._add(Moment("elided", each.parent, (each.first, each.last)))
+        return elisions[len(now) :]
 
     def _add(self, moment: Moment) -> int:
         self.moments.append(moment)
         return len(self.moments) - 1
+
+
+def _block_of(step: TraceStep) -> tuple[int, Turn]:
+    return -1 if step.parent is None else step.parent, (step.iteration, step.alternative)
 
 
 @dataclass
@@ -176,7 +175,7 @@ class _LifelineBuilder:
     # Where a handle's scope ends.
     until: dict[str, int] = field(default_factory=dict)
 
-    def live(self) -> None:
+    def collect(self) -> None:
         for handle in self.trace.handle_records:
             if handle.defined_by < 0 and not handle.path:
                 self._born(handle.id, 0, -1)
@@ -184,11 +183,10 @@ class _LifelineBuilder:
             if moment.step < 0 or moment.kind not in ("step", "end"):
                 continue
             step = self.trace.step_records[moment.step]
-            is_beginning = moment.kind == "step"
-            if is_beginning:
+            if moment.kind == "step":
                 self._take_arguments(step)
                 self._use(step)
-            if not is_beginning or self.order.ends[step.index] == self.order.begins[step.index]:
+            if moment.kind == "end" or self.order.ends[step.index] == self.order.begins[step.index]:
                 self._have_effect(step)
 
     def _born(self, handle: str, moment: int, step: int) -> None:
@@ -202,12 +200,7 @@ class _LifelineBuilder:
             handle = self.trace.handle(change.handle)
             at = 0
             if handle.path or handle.defined_by >= 0:
-                turn = (step.iteration, step.alternative)
-                begin, end = self.order.turns.get(
-                    (step.parent if step.parent is not None else -1, turn), (0, 0)
-                )
-                at = begin
-                self.until[handle.id] = end
+                at, self.until[handle.id] = self.order.turns.get(_block_of(step), (0, 0))
                 self._born(handle.id, at, handle.defined_by)
             self.states[handle.id] = [(at, change)]
 
@@ -229,8 +222,7 @@ class _LifelineBuilder:
         for handle in step.results:
             if handle in changed:
                 self._born(handle, at, step.index)
-                turn = (step.iteration, step.alternative)
-                self.until[handle] = self.order.turns[step.parent if step.parent is not None else -1, turn][1]
+                self.until[handle] = self.order.turns[_block_of(step)][1]
         for change in step.changes:
             known = self.states.setdefault(change.handle, [])
             if not known or known[-1][1] is not change:

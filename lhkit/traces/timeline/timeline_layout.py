@@ -27,28 +27,20 @@ _BESIDE = {"read": "consumed", "consumed": "read", "made": "dead", "dead": "made
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The slanted name of a column, and its problem."""
+    """The slanted name of a column with its problem, and their length."""
 
     name: str
     note: str
-
-    @property
-    def width(self) -> float:
-        """Its length."""
-        return text_width(f"{self.name} {self.note}" if self.note else self.name, SMALL)
+    width: float
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The note at the end of a row."""
+    """The note at the end of a row, with its left and right edge."""
 
     x: float
     text: str
-
-    @property
-    def end(self) -> float:
-        """Its right edge."""
-        return self.x + text_width(self.text, SMALL)
+    end: float
 
 
 class TimelineLayout:
@@ -64,20 +56,15 @@ class TimelineLayout:
         for column in drawing.columns:
             self.edges.append(self.edges[-1] + _WIDTHS[column.kind])
         self.heads = () if is_compact else tuple(_head(column) for column in drawing.columns)
-        self.numbers = (
-            15.0 if is_compact else MARGIN + max((h.width for h in self.heads), default=0.0) * SIN + 24
-        )
-        depths = [g.depth for g in drawing.groups]
-        self.tracks = self.numbers + 8 + BRACKET * (max(depths) + 1 if depths else 0)
+        longest = max((h.width for h in self.heads), default=0.0)
+        self.numbers = 15.0 if is_compact else MARGIN + longest * SIN + 24
+        self.tracks = self.numbers + 8 + BRACKET * max((g.depth + 1 for g in drawing.groups), default=0)
         self.first_parameter = next((i for i, r in enumerate(drawing.rows) if r.kind == "param"), None)
-        self.bottom = (
-            self.tracks + self.row_height * len(drawing.rows) + (0 if self.first_parameter is None else SECTION)
-        )
+        section = 0 if self.first_parameter is None else SECTION
+        self.bottom = self.tracks + self.row_height * len(drawing.rows) + section
         self._crossed = self._crossings()
         self.notes = tuple(self._note(i, row) for i, row in enumerate(drawing.rows))
-        reach = [
-            x + h.width * COS for x, h in zip(map(self.middle, range(len(self.heads))), self.heads, strict=True)
-        ]
+        reach = [self.middle(i) + head.width * COS for i, head in enumerate(self.heads)]
         self.width = max([self.edges[-1], *reach, *(n.end for n in self.notes)]) + MARGIN
 
     def row(self, index: int) -> float:
@@ -97,11 +84,8 @@ class TimelineLayout:
 
     def ends(self, row: Row, bar: Bar) -> tuple[float, float]:
         """Return the ends of a bar."""
-        first = (
-            self.left
-            if bar.first < 0
-            else self.mark(row, bar.first, "dead" if bar.state == "invalid" else "made")[0]
-        )
+        start: EventKind = "dead" if bar.state == "invalid" else "made"
+        first = self.left if bar.first < 0 else self.mark(row, bar.first, start)[0]
         last = self.edges[bar.last + 1] if bar.runs_on else self.mark(row, bar.last, "dead")[0]
         return first, max(first, last)
 
@@ -127,23 +111,20 @@ class TimelineLayout:
             if taken is None or room >= text_width(text, SMALL):
                 break
             at = taken + 1
-        return Note(self.edges[at] + 4, text)
+        x = self.edges[at] + 4
+        return Note(x, text, x + text_width(text, SMALL))
 
 
 def _head(column: Column) -> Head:
     room = _LONGEST_HEAD - (text_width(column.note, SMALL) if column.note else 0)
-    return Head(fitted(column.name, max(room, 60.0), SMALL), fitted(column.note, _LONGEST_HEAD - 60, SMALL))
+    name, note = fitted(column.name, max(room, 60.0), SMALL), fitted(column.note, _LONGEST_HEAD - 60, SMALL)
+    return Head(name, note, text_width(f"{name} {note}".rstrip(), SMALL))
 
 
 # Shapes of bars and marks, and the legend.
 
 
-_WORDS: tuple[tuple[EventKind, str], ...] = (
-    ("made", "made"),
-    ("read", "read"),
-    ("consumed", "consumed"),
-    ("dead", "dies"),
-)
+_WORDS: dict[EventKind, str] = {"made": "made", "read": "read", "consumed": "consumed", "dead": "dies"}
 _STATES: tuple[HandleState, ...] = ("live", "empty", "invalid")
 _THICK = 7.0
 
@@ -180,7 +161,7 @@ def mark_shape(kind: EventKind, x: float, y: float, scale: float = 1.0, *, is_la
 
 def legend_part(width: float, y: float) -> tuple[str, float]:
     """Return the legend, wrapped to a width, and its lower edge."""
-    signs = [(14.0, mark_shape(kind, 7, 0), word) for kind, word in _WORDS]
+    signs = [(14.0, mark_shape(kind, 7, 0), word) for kind, word in _WORDS.items()]
     signs += [(30.0, bar_shape(state, 0, 30, 0), state) for state in _STATES]
     arc = element("path", d="M4 -6Q15 -6 15 0T26 6", fill="none", stroke="dead", stroke_width=1.6)
     signs.append((30.0, arc, "dies with what is consumed"))

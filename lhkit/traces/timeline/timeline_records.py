@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lhkit.model.trace_record import HandleChange, HandleState, Trace
+from lhkit.model.trace_record import HandleState, Trace
 from lhkit.traces.record.handle_history import death_in_few_words, death_in_words, payload_in_words
 from lhkit.traces.timeline.lifelines import Event, EventKind, Lifeline
 
@@ -18,19 +18,7 @@ StepMark = Literal["", "failed", "crashed", "suppressed", "not-run", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column.
-
-    Attributes:
-        kind: Its kind; ``fold`` for several moments, ``elided`` for iterations that are not recorded.
-        step: Index of the step, or None.
-        name: The op's short name, or a label.
-        note: What is wrong with it, or "".
-        mark: The kind of ``note``.
-        title: The hover text.
-        depth: Nesting depth.
-        steps: Number of steps in it.
-        moments: Its first and last moment.
-    """
+    """A column: one moment, or several in a fold; ``note`` says what is wrong, and ``mark`` of which kind."""
 
     kind: ColumnKind
     step: int | None
@@ -45,10 +33,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An event of a row's handles in a column; ``step`` is the first, -1 for an argument of the entry.
-
-    ``is_late`` is True for a use after death.
-    """
+    """An event of a row's handles; ``step`` is the first, -1 for an argument; late is a use after death."""
 
     column: int
     kind: EventKind
@@ -74,19 +59,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A handle, or several folded ones.
-
-    Attributes:
-        handles: Their ids.
-        name: Its name, or how many there are.
-        kind: The kind of handle.
-        is_folded: Whether it is a counted row.
-        note: Step and cause of death, or the payload.
-        state: The final state, None where it was never defined.
-        marks: Events in order of columns.
-        bars: States in order.
-        title: The hover text.
-    """
+    """A handle, or several folded ones; ``state`` is None for one that was never defined."""
 
     handles: tuple[str, ...]
     name: str
@@ -133,16 +106,8 @@ class Fold:
 class TimelineDrawing:
     """A handle timeline, or a part of one.
 
-    Attributes:
-        title: The schedule and payload.
-        columns: In order.
-        rows: In order; those of parameters last.
-        arcs: From consumed handles to those invalidated with them.
-        groups: Brackets, outer ones first.
-        verdict: The outcome in a sentence; "" for a part.
-        elsewhere: Number of handles without events in this part.
-        folds: The folded parts.
-        overview: The same with all nested steps folded; None if that is no different, or if there are folds.
+    ``elsewhere`` counts the handles without events in this part. ``overview`` is the same with all nested steps
+    folded; None if that is no different, or if there are folds.
     """
 
     title: str
@@ -169,8 +134,7 @@ class RowMaker:
 
     def __init__(self, trace: Trace, columns: Sequence[Column], names: dict[str, str]) -> None:
         self._trace, self._columns, self._names = trace, columns, names
-        first, last = columns[0].moments[0], columns[-1].moments[1]
-        self._moments = (first, last)
+        self._moments = (columns[0].moments[0], columns[-1].moments[1])
         self._column_of = {m: i for i, c in enumerate(columns) for m in range(c.moments[0], c.moments[1] + 1)}
 
     def events(self, line: Lifeline) -> list[Event]:
@@ -210,21 +174,13 @@ class RowMaker:
         states = Counter(line.spans[-1].state if line.spans else None for line in lines)
         kind = lines[0].handle.kind
         what = ("parameter" if kind == "param" else "handle") + ("s" if len(lines) > 1 else "")
-        dead = states["invalid"]
         note = ", ".join(f"{n} {'✕ dead' if s == 'invalid' else s or 'never made'}" for s, n in states.items())
         listed = ", ".join(self._names[i] for i in ids[:_MOST_NAMED])
         more = f", … {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
-        return Row(
-            ids,
-            f"⋯ {len(lines)} more {what}",
-            kind,
-            True,
-            note,
-            "invalid" if dead == len(lines) else next((s for s in states if s), None),
-            self._marks(lines),
-            self._bars(lines[0]) if alike else (),
-            f"{len(lines)} {what}, folded: {listed}{more}",
-        )
+        name, title = f"⋯ {len(lines)} more {what}", f"{len(lines)} {what}, folded: {listed}{more}"
+        state = "invalid" if states["invalid"] == len(lines) else next((s for s in states if s), None)
+        bars = self._bars(lines[0]) if alike else ()
+        return Row(ids, name, kind, True, note, state, self._marks(lines), bars, title)
 
     def _note(self, line: Lifeline) -> str:
         died = next((e for e in line.events if e.death is not None), None)
@@ -232,20 +188,16 @@ class RowMaker:
             return f"✕ {death_in_few_words(died.step, died.death, self._names)}"
         if not line.spans:
             return self._undefined_state(line)
-        return self._is(line.spans[-1].change)
+        change = line.spans[-1].change
+        if change.state == "live" and change.payload:
+            return payload_in_words(self._trace, change).replace(" : i64", "")
+        return change.state
 
     def _undefined_state(self, line: Lifeline) -> str:
         """Return the state of a handle without a lifeline; after a crash it is unknown."""
         by, steps = line.handle.defined_by, self._trace.step_records
         has_crashed = 0 <= by < len(steps) and steps[by].status == "crashed"
         return "not known" if has_crashed else "never made"
-
-    def _is(self, change: HandleChange) -> str:
-        if change.state != "live":
-            return change.state
-        if not change.payload:
-            return "live"
-        return payload_in_words(self._trace, change).replace(" : i64", "")
 
     def _marks(self, lines: Sequence[Lifeline]) -> tuple[Mark, ...]:
         found: dict[tuple[int, EventKind], list[tuple[Event, Lifeline]]] = {}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import textwrap
 
-from lhkit.draw.svg import element, escaped, marks, svg, text_width
+from lhkit.draw.svg import element, escaped, fitted, marks, svg, text_width
 from lhkit.draw.theme import MONO, theme_style
-from lhkit.traces.timeline.timeline_columns import bands_part, heads_part
 from lhkit.traces.timeline.timeline_layout import (
+    BRACKET,
     MARGIN,
     SECTION,
+    SLANT_DEGREES,
     SMALL,
     TEXT,
     TimelineLayout,
@@ -17,7 +18,7 @@ from lhkit.traces.timeline.timeline_layout import (
     legend_part,
     mark_shape,
 )
-from lhkit.traces.timeline.timeline_records import Arc, Bar, Fold, Mark, Row, TimelineDrawing
+from lhkit.traces.timeline.timeline_records import Arc, Bar, Column, Fold, Row, StepMark, TimelineDrawing
 
 
 def timeline_svg(drawing: TimelineDrawing, *, themed: bool = True) -> str:
@@ -25,12 +26,11 @@ def timeline_svg(drawing: TimelineDrawing, *, themed: bool = True) -> str:
     at = TimelineLayout(drawing)
     width = max(at.width, 460.0)
     below, bottom = _below(drawing, width, at.bottom + 8)
-    body = (names_part(drawing, at), tracks_part(drawing, at), _mono(below))
+    body = (_names_part(drawing, at), _tracks_part(drawing, at), _mono(below))
     return svg(width, bottom + MARGIN, *body, label=drawing.title, themed=themed)
 
 
-def names_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return the names of the rows, from the left edge to ``at.left``."""
+def _names_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     drawn = [_name(row, i, at) for i, row in enumerate(drawing.rows)]
     if at.first_parameter is not None:
         y = at.row(at.first_parameter) - at.row_height / 2 - SECTION / 2 + 8
@@ -38,14 +38,12 @@ def names_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
     return _mono(drawn)
 
 
-def tracks_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return the part right of the names: columns, bars, arcs, marks, notes."""
-    return heads_part(drawing, at) + rows_part(drawing, at)
+def _tracks_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    return _heads_part(drawing, at) + _rows_part(drawing, at)
 
 
-def rows_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
-    """Return the part right of the names and below the heads: bars, arcs, marks, notes."""
-    drawn = [bands_part(drawing, at)]
+def _rows_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    drawn = [_bands_part(drawing, at)]
     drawn += [_row(row, i, at) for i, row in enumerate(drawing.rows)]
     drawn += [_arc(arc, drawing, at) for arc in drawing.arcs]
     drawn += [_marks(row, i, at) for i, row in enumerate(drawing.rows)]
@@ -68,16 +66,8 @@ def _title(text: str) -> str:
 def _name(row: Row, index: int, at: TimelineLayout) -> str:
     tone = "faint" if row.is_folded else "ink"
     found = marks(handles=row.handles, label=f"{row.title}; {row.note}")
-    place = {"fill": tone, "text_anchor": "end"}
-    text = element(
-        "text",
-        escaped(at.names[index]),
-        x=at.left - 12,
-        y=at.row(index) + 4,
-        font_size=TEXT,
-        **place,
-        **found,
-    )
+    look = {"fill": tone, "text_anchor": "end", **found}
+    text = _text(at.left - 12, at.row(index) + 4, at.names[index], TEXT, **look)
     return element("g", _title(row.title), text, class_="lh-name")
 
 
@@ -92,11 +82,8 @@ def _row(row: Row, index: int, at: TimelineLayout) -> str:
         drawn += _bar(row, bar, y, at, hole)
     if note.text:
         tone = "dead" if row.state == "invalid" and not row.is_folded else "faint"
-        drawn.append(
-            _text(
-                note.x, y + 4, note.text, SMALL, fill=tone, class_="lh-note", data_handle=" ".join(row.handles)
-            )
-        )
+        look = {"fill": tone, "class_": "lh-note", "data_handle": " ".join(row.handles)}
+        drawn.append(_text(note.x, y + 4, note.text, SMALL, **look))
     return "".join(drawn)
 
 
@@ -125,39 +112,21 @@ def _arc(arc: Arc, drawing: TimelineDrawing, at: TimelineLayout) -> str:
             f"M{start + (3 if small else 5):.1f} {y:.1f}Q{trunk:.1f} {y:.1f} {trunk:.1f} {y + bend:.1f}"
             f"V{end - bend:.1f}Q{trunk:.1f} {end:.1f} {to - 2:.1f} {end:.1f}"
         )
-    handles = [
-        h
-        for i in (arc.from_row, *arc.to_rows)
-        if not drawing.rows[i].is_folded
-        for h in drawing.rows[i].handles
-    ]
-    return element(
-        "path",
-        _title(arc.title),
-        d="".join(paths),
-        fill="none",
-        stroke="dead",
-        stroke_width=1.6,
-        class_="lh-arc",
-        **marks(step=arc.step, handles=handles),
-    )
+    rows = [drawing.rows[i] for i in (arc.from_row, *arc.to_rows)]
+    found = marks(step=arc.step, handles=[h for row in rows if not row.is_folded for h in row.handles])
+    look = {"fill": "none", "stroke": "dead", "stroke_width": 1.6, "class_": "lh-arc"}
+    return element("path", _title(arc.title), d="".join(paths), **look, **found)
 
 
 def _marks(row: Row, index: int, at: TimelineLayout) -> str:
-    y = at.row(index)
     drawn = []
     for mark in row.marks:
         x, is_small = at.mark(row, mark.column, mark.kind)
-        drawn.append(
-            _mark(mark, row, mark_shape(mark.kind, x, y, 0.68 if is_small else 1.0, is_late=mark.is_late))
-        )
+        shape = mark_shape(mark.kind, x, at.row(index), 0.68 if is_small else 1.0, is_late=mark.is_late)
+        label = mark.title if mark.kind == "dead" else ""
+        found = marks(step=mark.step if mark.step >= 0 else None, handles=row.handles, label=label)
+        drawn.append(element("g", _title(mark.title), shape, class_=f"lh-mark lh-{mark.kind}", **found))
     return "".join(drawn)
-
-
-def _mark(mark: Mark, row: Row, shape: str) -> str:
-    label = mark.title if mark.kind == "dead" else ""
-    found = marks(step=mark.step if mark.step >= 0 else None, handles=row.handles, label=label)
-    return element("g", _title(mark.title), shape, class_=f"lh-mark lh-{mark.kind}", **found)
 
 
 def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str], float]:
@@ -172,14 +141,111 @@ def _below(drawing: TimelineDrawing, width: float, y: float) -> tuple[list[str],
         drawn.append(element("text", *parts, x=MARGIN, y=y, font_size=TEXT, fill="ink"))
     if drawing.elsewhere:
         y += 18
-        drawn.append(_text(MARGIN, y, hidden_handles_text(drawing), SMALL, fill="faint"))
+        drawn.append(_text(MARGIN, y, _hidden_handles_text(drawing), SMALL, fill="faint"))
     legend, y = legend_part(width, y + 24)
     return [*drawn, legend], y
 
 
-def hidden_handles_text(drawing: TimelineDrawing) -> str:
-    """Return how many handles are not shown in a part."""
+def _hidden_handles_text(drawing: TimelineDrawing) -> str:
     return f"⋯ {drawing.elsewhere} more handles without events in these columns"
+
+
+# Heads of the columns, brackets, and the bands behind the rows.
+
+
+_BANDS: dict[StepMark, str] = {
+    "failed": "erased-paper",
+    "crashed": "erased-paper",
+    "suppressed": "changed-paper",
+}
+_TONES: dict[StepMark, str] = {"": "ink", "warning": "ink", "not-run": "faint"}
+# Signs of columns that are not steps, in compact drawings.
+_SIGNS = {"start": "▹", "turn": "↻", "end": "◃", "fold": "⋯", "elided": "⋯"}
+_SMALLER = 9.5
+
+
+def _heads_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    head = _number if at.is_compact else _named
+    drawn = [_bracket(i, drawing, at) for i in range(len(drawing.groups))]
+    drawn += [head(i, column, at) for i, column in enumerate(drawing.columns)]
+    return element("g", *drawn, font_family=MONO)
+
+
+def _bands_part(drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    """Return the bands behind the rows: nested steps, failed steps, the selected step."""
+    drawn = []
+    for group in drawing.groups:
+        left, right = at.edges[group.first] + 2, at.edges[group.last + 1] - 2
+        y = at.tracks if at.is_compact else at.numbers + 7 + BRACKET * group.depth
+        size = {"x": left, "y": y, "width": right - left, "height": at.bottom - y}
+        drawn.append(element("rect", **size, fill="faint", fill_opacity=0.07, data_step=group.step))
+    for index, column in enumerate(drawing.columns):
+        left, right = at.edges[index], at.edges[index + 1]
+        size = {"x": left, "y": at.tracks, "width": right - left, "height": at.bottom - at.tracks}
+        if column.mark in _BANDS or column.kind == "fold":
+            drawn.append(element("rect", **size, fill=_BANDS.get(column.mark, "panel")))
+        if column.kind == "step":
+            # Seen when the step is selected.
+            drawn.append(element("rect", **size, fill="none", pointer_events="none", data_step=column.step))
+    return "".join(drawn)
+
+
+def _named(index: int, column: Column, at: TimelineLayout) -> str:
+    head, tone, x = at.heads[index], _tone(column), at.middle(index)
+    note = ""
+    if head.note:
+        weight = "normal" if column.mark == "not-run" else "bold"
+        note = element("tspan", escaped(head.note), dx=6, fill=_note_tone(column.mark), font_weight=weight)
+    slanted = f"translate({x:.1f} {at.numbers - 15:.1f}) rotate(-{SLANT_DEGREES})"
+    look: dict[str, object] = {"font_size": SMALL, "fill": tone}
+    found = marks(step=column.step, label=column.title if column.kind == "step" else "")
+    words = [
+        element("title", escaped(column.title)),
+        element("text", escaped(head.name), note, transform=slanted, **look, **found),
+    ]
+    number = "⋯" if column.kind in ("fold", "elided") else str(column.step) if column.kind == "step" else ""
+    if number:
+        place = {"x": x, "y": at.numbers, "text_anchor": "middle", "font_weight": "bold"}
+        words.append(element("text", escaped(number), **place, **look, data_step=column.step))
+    return element("g", *words, class_="lh-step")
+
+
+def _number(index: int, column: Column, at: TimelineLayout) -> str:
+    left, right = at.edges[index], at.edges[index + 1]
+    is_step = column.kind == "step"
+    sign = str(column.step) if is_step else _SIGNS[column.kind]
+    look = {"font_size": SMALL, "fill": _tone(column), "text_anchor": "middle"}
+    text = element("text", escaped(sign), x=at.middle(index), y=at.numbers, font_weight="bold", **look)
+    # All of the cell can be pointed at; what is wrong with the step is seen without pointing.
+    cell = {"x": left, "y": 0, "width": right - left, "height": at.tracks, "pointer_events": "all"}
+    ground = element("rect", fill=_BANDS.get(column.mark, "none"), **cell)
+    warning = ""
+    if column.mark == "warning":
+        place = {"x": right - 8, "y": at.numbers, "font_size": SMALL, "font_weight": "bold"}
+        warning = element("text", "!", fill=_note_tone(column.mark), **place)
+    found = marks(step=column.step, label=column.title if is_step else "")
+    return element(
+        "g", element("title", escaped(column.title)), ground, text, warning, class_="lh-step", **found
+    )
+
+
+def _tone(column: Column) -> str:
+    return _TONES.get(column.mark, "dead") if column.kind == "step" else "faint"
+
+
+def _note_tone(mark: StepMark) -> str:
+    return {"not-run": "faint", "warning": "ink"}.get(mark, "dead")
+
+
+def _bracket(index: int, drawing: TimelineDrawing, at: TimelineLayout) -> str:
+    group = drawing.groups[index]
+    left, right = at.edges[group.first] + 2, at.edges[group.last + 1] - 2
+    y = at.numbers + 7 + BRACKET * group.depth
+    tick = f"M{left:.1f} {y + 6:.1f}V{y:.1f}H{right:.1f}v6"
+    drawn = element("path", d=tick, fill="none", stroke="faint", stroke_width=1.5, data_step=group.step)
+    if fitted(group.name, right - left - 10, _SMALLER) == group.name:
+        drawn += element("text", escaped(group.name), x=left + 5, y=y + 11, font_size=_SMALLER, fill="faint")
+    return drawn
 
 
 # A timeline as HTML: sticky names beside scrolling tracks, and folds.
@@ -247,14 +313,14 @@ def _view(drawing: TimelineDrawing, is_compact: bool) -> str:
 def _sheet(drawing: TimelineDrawing, is_compact: bool) -> str:
     at = TimelineLayout(drawing, is_compact=is_compact)
     title, top = drawing.title, at.tracks if is_compact else 0.0
-    names = element("div", _cut(names_part(drawing, at), 0, top, at, f"{title}: names"), class_="lh-names")
+    names = element("div", _cut(_names_part(drawing, at), 0, top, at, f"{title}: names"), class_="lh-names")
     if is_compact:
-        heads = _cut(heads_part(drawing, at), at.left, 0, at, f"{title}: steps", bottom=top)
-        rows = _cut(rows_part(drawing, at), at.left, top, at, title)
+        heads = _cut(_heads_part(drawing, at), at.left, 0, at, f"{title}: steps", bottom=top)
+        rows = _cut(_rows_part(drawing, at), at.left, top, at, title)
         parts = [element("div", class_="lh-heads"), element("div", heads, class_="lh-heads"), names, rows]
     else:
-        parts = [names, _cut(tracks_part(drawing, at), at.left, 0, at, title)]
-    more = element("p", escaped(hidden_handles_text(drawing)), class_="lh-faint") if drawing.elsewhere else ""
+        parts = [names, _cut(_tracks_part(drawing, at), at.left, 0, at, title)]
+    more = element("p", escaped(_hidden_handles_text(drawing)), class_="lh-faint") if drawing.elsewhere else ""
     return element("div", *parts, class_="lh-sheet lh-compact" if is_compact else "lh-sheet") + more
 
 

@@ -4,7 +4,7 @@ To add a kind, write a module with a `WarningKind` and list it in ``warning_list
 
 - ``warning_list``: The kinds of warnings in their order; adding them to a trace, and switching them off.
 - ``warning_kind``: A kind of warning: its name, its description, and the function that finds it.
-- ``zero_match``: Near misses appended to the warning that a match found nothing.
+- ``zero_match``: Near misses of a match that found nothing: erased ops, other places, similar names.
 - ``repeated_payload``: A handle that lists a payload op twice.
 - ``unused_handle``: A step that only finds payload ops and whose results are never used.
 - ``lost_contraction``: A contraction that vectorization left as product and reduction.

@@ -16,11 +16,9 @@ DESCRIPTION = "Every option of a knob gives the same payload (looked for on requ
 def knobs_without_effect(schedule: Schedule, apply: Callable[[Schedule], str | None]) -> tuple[Knob, ...]:
     """Return the knobs whose options all give the same payload, the other knobs as they are set.
 
-    Two applications a knob usually decide; a knob without effect takes one for each option.
-
-    Args:
-        schedule: The schedule.
-        apply: Gives the payload that a schedule makes as text, None if it fails, which counts as different.
+    Two applications a knob usually decide. ``apply`` gives the payload that a schedule makes as text, None if
+    it
+    fails, which counts as different.
     """
     found = []
     for knob in schedule.knobs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from lhkit.model.trace_record import Trace, TraceStep, TraceWarning
+from lhkit.model.trace_record import Trace, TraceStep
 from lhkit.traces.record.handle_history import PayloadHistory
 
 VECTORIZE = "transform.structured.vectorize"
@@ -22,12 +22,6 @@ class WarningKind(NamedTuple):
     description: str
     find: Callable[[PayloadHistory], Messages]
     needs_success: bool = True
-
-    def warnings(self, history: PayloadHistory) -> Iterator[tuple[int, TraceWarning]]:
-        """Yield the warnings of this kind, each with the index of its step."""
-        if history.trace.outcome.status == "ok" or not self.needs_success:
-            for step, message in self.find(history):
-                yield step, TraceWarning(self.name, message)
 
 
 def vectorizing_steps(trace: Trace) -> list[TraceStep]:

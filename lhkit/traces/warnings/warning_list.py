@@ -40,11 +40,7 @@ WARNING_KINDS: Mapping[str, str] = {
 
 
 def check_kinds(kinds: Iterable[str]) -> frozenset[str]:
-    """Return the kinds as a set.
-
-    Raises:
-        UsageError: One of them does not exist.
-    """
+    """Return the kinds as a set; UsageError if one of them does not exist."""
     chosen = frozenset(kinds)
     if unknown := sorted(chosen - WARNING_KINDS.keys()):
         raise usage_error(f"no warning is called {unknown[0]!r}", f"There are {', '.join(WARNING_KINDS)}.")
@@ -55,9 +51,10 @@ def with_warnings(trace: Trace) -> Trace:
     """Return a trace with the warnings that need the whole trace."""
     history = PayloadHistory(trace)
     found: dict[int, dict[TraceWarning, None]] = defaultdict(dict)
-    for kind in _KINDS:
-        for index, warning in kind.warnings(history):
-            found[index][warning] = None
+    kinds = [k for k in _KINDS if trace.outcome.status == "ok" or not k.needs_success]
+    for kind in kinds:
+        for index, message in kind.find(history):
+            found[index][TraceWarning(kind.name, message)] = None
     steps = with_near_misses(history)
     for index, warnings in found.items():
         steps[index] = dataclasses.replace(steps[index], warnings=(*steps[index].warnings, *warnings))
