@@ -53,10 +53,6 @@ class FatalUse:
     """An op that can do its work for no payload; always an error.
 
     It enters a sequence that nothing defines, or its attributes end the compiler once its handle has payload.
-
-    Attributes:
-        use: The op.
-        message: What is wrong and what to write instead.
     """
 
     use: OpPlace

@@ -168,13 +168,9 @@ class Tried:
 
     Attributes:
         op: Its full name; of a recipe, the symbol of its named sequence.
-        text: The step, as it can be inserted; "" if it was not tried.
         status: ``effect``: it applies and changes the payload; ``no-effect``: it applies and changes nothing;
             ``fails``; ``crashes``: the compiler crashed; ``stopped``: it exceeded time or memory;
             ``not-tried``: it needs something that the schedule does not have there.
-        reason: Its effect, or why it does not apply, in a few words.
-        sentence: The purpose of the op.
-        counts: The change of the number of payload ops by name.
         gives: For each handle that it defines: its name, and what it points to.
         sequences: Of a recipe, named sequences to add to the schedule; "" if it has them already.
     """

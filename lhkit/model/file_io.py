@@ -56,12 +56,7 @@ def open_input(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def read_bytes(path: str | os.PathLike[str], *, most: int = MOST_BYTES) -> bytes:
-    """Return what is in a regular file.
-
-    Args:
-        path: The file.
-        most: How many bytes it may have.
-    """
+    """Return what is in a regular file."""
     with open_input(path) as file:
         # Files of /proc and /sys do not say their size, or say none that is true.
         is_long = os.fstat(file.fileno()).st_size > most

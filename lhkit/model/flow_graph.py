@@ -10,17 +10,11 @@ class FlowNode:
     """A node, or a box if other nodes name it as their parent.
 
     Attributes:
-        parent: Id of the enclosing box, or None.
         sign: A mark before the title that says what ``role`` says without colour.
         role: Role of the theme that gives its colour, or "".
-        hover: The hover text.
-        step: The step of the trace that it represents.
-        handles: Ids of its handles.
-        ops: Ids of its payload ops.
         is_ghost: True for an erased or skipped node: its outline is dashed.
         is_folded: True for a box whose content is not shown: its outline is double.
         heat: A quantity as a share of the scale from 0 to 1, or None.
-        quantity: The quantity in words (``12.5 ms``).
     """
 
     id: str
@@ -46,8 +40,6 @@ class FlowEdge:
     Attributes:
         port: The value: edges of one source and port are one value with several users.
         label: Name of the value, written once at its port.
-        role: Role of the theme that gives its colour, or "" for the default.
-        sign: A mark at its end, or "".
         is_dead: True for an invalid value: struck through.
     """
 

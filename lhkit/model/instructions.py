@@ -27,13 +27,7 @@ Bound = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The memory access of an instruction.
-
-    Attributes:
-        kind: ``load``, ``store``, or ``both``.
-        address: The address as the assembly writes it, without brackets.
-        registers: Base and index register, those of them that there are.
-    """
+    """The memory access of an instruction."""
 
     kind: Literal["load", "store", "both"]
     address: str
@@ -46,16 +40,10 @@ class Instruction:
 
     Attributes:
         address: Its offset in the code's section, in bytes.
-        size: Its length in bytes.
-        mnemonic: Its name, as the architecture's manuals write it.
-        operands: Its operands as text.
         flow: What runs after it: the next instruction, a called function and then the next, the target
             (``jump``), one of both (``branch``), the caller (``return``), or nothing (``stop``).
         target: Address that it jumps to or calls, or None if it is in a register or in memory.
         symbol: The function it calls, or the symbol whose address it takes, where that is known.
-        access: What it does to memory, or None.
-        reads: Registers that it reads, those of addresses too.
-        writes: Registers that it writes.
         line: Line of the IR that it comes from, from 1, as far as the compiler kept track; None if unknown.
     """
 

@@ -23,17 +23,11 @@ class OutlineOp:
     """A transform op.
 
     Attributes:
-        name: Such as ``transform.structured.match``.
-        source: Its place, None for an op that no source text has.
         operands: Numbers of the handles it takes, in order.
-        consumes: For each operand, whether the op consumes it.
-        results: Numbers of the handles it gives.
         only_reads: True if it changes neither the payload nor a handle, nor is anything it consumes.
         may_repeat: True if it takes operands that alias one another.
         callees: Names of the sequences it enters, without ``@``.
         matchers: Names of the sequences it asks about payload ops.
-        attributes: Its attributes, (name, text), in order of name.
-        blocks: Its blocks of steps, one a region.
     """
 
     name: str
@@ -54,9 +48,6 @@ class OutlineBlock:
     """A block of steps.
 
     Attributes:
-        region: Number of its region in its op.
-        arguments: Numbers of the handles it begins with.
-        ops: Its ops in order, without the terminator.
         yielded: Numbers of the handles that its terminator hands on.
     """
 
@@ -109,14 +100,7 @@ class OutlinedOp:
     """An op of a payload.
 
     Attributes:
-        name: Such as ``linalg.matmul``.
-        symbol: The symbol that it defines, with ``@``; empty for none.
         parent: Place of the op around it in the outline, None for the outermost.
-        region: Number of the region that it stands in.
-        block: Number of its block there.
-        operands: Numbers of the values that it takes.
-        results: Numbers of the values that it gives.
-        blocks: Its own blocks.
         line: The line of the text that it stands in, from 1; None for an op that is not written.
         id: The op of the trace that it is; empty where that is not known.
     """
@@ -149,12 +133,8 @@ class WrittenOp:
     """A transform op of the parsed IR that its author wrote; implied terminators are none.
 
     Attributes:
-        name: Its full name.
         line: Line of its name, from 1; 0 where a ``loc(…)`` says another place.
-        column: Column of its name in characters, from 1; 0 likewise.
         results: Names of its results, ``%loops#1`` for one of several; only their number counts if line is 0.
-        result_types: Their types.
-        operand_types: Types of its operands.
         consumed: For each operand, whether it is consumed; for an op that only matches, nothing is.
     """
 

@@ -29,9 +29,6 @@ class Bounds:
     """Bounds of an integer knob, for options that are a dictionary.
 
     Attributes:
-        lower_bound: The least value, or None.
-        upper_bound: The greatest value, or None.
-        divisible_by: What divides every value, or None.
         divides: What every value divides (an extent, most often), or None.
     """
 
@@ -178,15 +175,7 @@ def resolve_knobs(
     text: str = "",
     applied: Container[str] | None = None,
 ) -> dict[str, KnobValue]:
-    """Return a value for every knob: the one set, else its default.
-
-    Args:
-        knobs: The knobs of a schedule.
-        settings: Values by name.
-        source: What the schedule is called.
-        text: Its text, to show the place of a knob.
-        applied: The sequences that may be applied; a knob in none of them needs no value. None: all may.
-    """
+    """Return a value for every knob: the one set, else its default."""
     known = {knob.name: knob for knob in knobs}
     for name in settings:
         if name not in known:

@@ -35,9 +35,6 @@ class Origin:
     """The source op of an instruction.
 
     Attributes:
-        name: The name of what the op computes (``%product``), or "" if it has none.
-        op: Its name as written (``linalg.matmul``), or that of the op in the buffered IR.
-        file: File as people know it, or "".
         line: Line of the op, from 1; 0 if the place is not known.
     """
 
@@ -67,11 +64,6 @@ class Instruction:
             other extents if it is a ``view``, or one of the last two by the first (``select``);
             ``extent`` is the extent ``number`` of a buffer (-1: that of the second operand), ``address``
             its address; ``compare`` and ``compute`` do the arithmetic that ``name`` says.
-        operands: Values it takes.
-        results: Values it gives.
-        regions: What it runs.
-        name: See ``kind``.
-        number: See ``kind``.
         alignment: Of the buffer, in bytes; the size of a heap buffer is rounded up to a multiple.
         extents: Of the buffer: static extents, None for the next operand.
         origin: Index in `MemoryProgram.origins`; -1 for arithmetic.
@@ -99,13 +91,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MemoryProgram:
-    """The functions of a payload, reduced to allocations, frees, copies, what decides about them, and uses.
-
-    Attributes:
-        entry: Name of the function that is called.
-        functions: Each as (name, region).
-        origins: Where instructions come from.
-    """
+    """The functions of a payload, reduced to allocations, frees, copies, what decides about them, and uses."""
 
     entry: str
     functions: tuple[tuple[str, Region], ...]
@@ -137,13 +123,9 @@ class BufferSite:
 
     Attributes:
         name: What it is called in drawings: the name of the value it holds, or a number.
-        origin: The op that it comes from.
-        on_stack: True for a place on the stack.
         size_bytes: Size of one buffer, rounded up as it is asked for.
-        first: Program point that makes it.
         last: Program point that frees it; the last one of all if the caller gets it, or nothing frees it.
         last_use: Program point that reads or writes it last.
-        is_returned: True if the caller gets it.
     """
 
     name: str
@@ -162,7 +144,6 @@ class ProgramPoint:
 
     Attributes:
         kind: ``alloc``, ``stack``, ``free``, ``copy`` or ``touch``.
-        origin: The op that it comes from.
         live_bytes: Most heap bytes that live after it.
     """
 

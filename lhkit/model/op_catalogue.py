@@ -42,9 +42,7 @@ class Piece:
     """A part of an op's custom syntax.
 
     Attributes:
-        kind: Fixed text, or the part of the form that is printed here.
         text: The text, or the name of the operands or of the attribute.
-        style: How an attribute is spelled here.
         needs: The operand or attribute without which the piece is left out; empty if it is always there.
     """
 
@@ -59,8 +57,6 @@ class Assembly:
     """The custom syntax of an op.
 
     Attributes:
-        pieces: What follows the op's name.
-        types: How the types are written.
         known: The optional operands and attributes that it can express; with any other, there is only generic
             syntax.
     """
@@ -75,12 +71,9 @@ class OperandSpec:
     """An operand of a transform op.
 
     Attributes:
-        name: Its name in the dialect.
         kinds: What may be given: handles to ops, handles to values, parameters.
-        count: One, at most one, or any number.
         type: A type that is accepted, ``!transform.any_op`` where nothing narrower is asked for.
         is_consumed: True if the step invalidates the handle; None where that depends on what the op applies.
-        constraint: What the compiler asks of it, in its words.
     """
 
     name: str
@@ -115,17 +108,12 @@ class AttributeSpec:
     """An attribute of a transform op.
 
     Attributes:
-        name: Its name in the dialect.
         kind: What a value is as data: a ``flag`` is True or absent; ``ints`` and the other lists are tuples;
             ``type``, ``any`` and the items of ``types`` and ``attributes`` are MLIR text; ``symbol`` is
             ``@name``; an ``enum`` is one of ``cases``; a ``dictionary`` is pairs of a name and MLIR text.
         storage: How MLIR holds integers: ``i64``, ``array<i64>``, ``[i64]``, …
-        is_required: True if the op does not verify without it.
-        default: The value that it has when it is not given, or None.
-        cases: The allowed values of an enumeration.
         dynamic: The operand that holds those entries of the list that are not known before the payload is
             there (None in the list), if it has one.
-        constraint: What the compiler asks of it, in its words, where it can be asked.
     """
 
     name: str
@@ -212,9 +200,7 @@ class RegisteredPass:
     """A pass that ``transform.apply_registered_pass`` can run.
 
     Attributes:
-        name: Its name in pipelines.
         options: Those of its options that have a default.
-        is_pipeline: True for a pipeline of several passes.
     """
 
     name: str
@@ -233,8 +219,6 @@ class Catalogue:
 
     Attributes:
         toolchain: Bindings, their version and lhkit's, for which this was written down.
-        ops: The ops, by name in order.
-        passes: The registered passes, by name in order.
     """
 
     toolchain: tuple[str, ...]
@@ -294,11 +278,7 @@ class Catalogue:
 
     @staticmethod
     def from_json(data: Any) -> Catalogue:
-        """Return the catalogue that `to_json` wrote.
-
-        Raises:
-            ValueError: The data is no catalogue of this version.
-        """
+        """Return the catalogue that `to_json` wrote."""
         return from_json(Catalogue, data)
 
 

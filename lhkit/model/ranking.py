@@ -37,9 +37,7 @@ class Rank:
     """The place of an entry.
 
     Attributes:
-        name: The entry.
         place: 1 for the fastest; tied entries share a place.
-        is_tied: Whether others share it.
     """
 
     name: str
@@ -146,10 +144,6 @@ def centre_interval(ratios: Sequence[float], *, confidence: float) -> Interval:
     signed-rank test. It is nearly as narrow as Student's where errors are normal, and one value in four may be
     far off. It holds where the logarithms lie symmetrically, as those of the ratio of two equal things do.
     Where there are too few values for the confidence, Student's interval is used.
-
-    Args:
-        ratios: Positive values, at least one.
-        confidence: How often such intervals hold the centre.
     """
     count = len(ratios)
     if 2 / 2**count > 1 - confidence:

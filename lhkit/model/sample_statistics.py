@@ -26,13 +26,7 @@ class Summary:
     """One line of a comparison.
 
     Attributes:
-        name: What was measured.
-        median_ns: Median time of a call.
-        mad_ns: Median absolute deviation from it.
-        percentiles_ns: The 5th, 25th, 75th and 95th percentile.
         speed: Speed as a multiple of the anchor's (2 is twice as fast), with a 95 % interval.
-        gflops: 10^9 floating-point operations a second, or None if they are not counted.
-        gbytes: 10^9 bytes of arguments and results a second, or None.
         of_peak: Share of the core's FMA peak (1 is all of it), or None.
         of_copy: Share of the core's copy bandwidth, or None; above 1 where the data stays in caches.
     """
@@ -139,8 +133,6 @@ class NoiseVerdict:
 
     Attributes:
         name: The entry, or the payload for the verdict on the whole comparison.
-        is_quiet: Whether nothing is wrong.
-        text: One line for people.
     """
 
     name: str

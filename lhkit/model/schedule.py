@@ -22,10 +22,6 @@ class NamedSequence:
 
     Attributes:
         name: Its name, qualified by the enclosing modules (``inner::main``).
-        arguments: The types of its arguments.
-        line: Line of its definition, from 1.
-        is_public: Whether others may see it.
-        is_declaration: Whether it has no body here.
         refers_to: The sequences that it includes or matches with.
     """
 
@@ -42,8 +38,6 @@ class Library:
     """A module of named sequences that a schedule includes from.
 
     Attributes:
-        source: Where it came from, as shown to people.
-        text: The transform IR.
         declared: Its path as a comment of the schedule names it; empty if it was given beside the schedule.
     """
 
@@ -172,17 +166,7 @@ class Schedule(Showable):
 def choose_entry(
     sequences: Sequence[NamedSequence], entry: str | None, *, source: str, take_first: bool = False
 ) -> str:
-    """Return the name of the sequence to apply: the one asked for, else the default, else the only public one.
-
-    Args:
-        sequences: Those of the schedule.
-        entry: The name asked for, None for the default.
-        source: The schedule's name, for messages.
-        take_first: Take the first one where the choice is not clear.
-
-    Raises:
-        UsageError: There is none, or the choice is not clear; the message lists them.
-    """
+    """Return the sequence to apply: the one asked for, else the default, else the only public one."""
     defined = [s for s in sequences if not s.is_declaration]
     listed = ", ".join(f"@{s.name}" for s in defined)
     wanted = (entry or DEFAULT_ENTRY).removeprefix("@")

@@ -91,14 +91,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Microkernel:
-    """A microkernel as its author wrote it.
-
-    Attributes:
-        name: The name by which schedules call it.
-        file: Path of the C source or Python file.
-        text: What is in it.
-        function: The Python function, None for C source.
-    """
+    """A microkernel as its author wrote it."""
 
     name: str
     file: str

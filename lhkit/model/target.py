@@ -102,12 +102,7 @@ FACTS: tuple[str, ...] = tuple(field.name for field in fields(Target) if field.n
 
 @dataclass(frozen=True, slots=True)
 class CacheLevel:
-    """A cache that a core reads its data through.
-
-    Attributes:
-        name: ``L1``, ``L2``, ``L3``.
-        size_bytes: How much it holds.
-    """
+    """A cache that a core reads its data through."""
 
     name: str
     size_bytes: int

@@ -17,12 +17,8 @@ class LoopVariable:
     """An induction variable; a loop with several has one entry for each.
 
     Attributes:
-        name: As in the payload's text (``%i``).
-        op: The loop's op (``scf.for``).
         loop: Number of the loop in the payload; the same for variables of one loop.
-        lower: Position of the term of the lower bound.
-        upper: Position of the term of the upper bound, which is exclusive.
-        step: Position of the term of the step.
+        lower, upper, step: Positions of terms; ``upper`` is exclusive.
     """
 
     name: str
@@ -43,9 +39,7 @@ class View:
     Attributes:
         op: The op: a slice, or ``tensor.pad``, whose offsets are at most 0: outside is padding.
         offsets: Positions of terms, one per dimension of the source.
-        strides: Likewise.
         kept: The source's dimension for each dimension of the view.
-        source_shape: Positions of terms: the source's extents.
     """
 
     op: str
@@ -60,16 +54,13 @@ class TiledOperand:
     """An operand of a structured op, traced back to the whole value that contains it.
 
     Attributes:
-        is_output: Whether it is written to.
         map: Positions of terms: an index along each of its dimensions, in terms of the op's iteration space.
         views: From the operand outwards.
         base: Name of the whole value in the payload's text if it is a block argument; else "".
         base_op: The op that defines the whole value (``tensor.empty``), or ``argument``.
-        base_shape: Positions of terms: its extents.
         base_loops: Loop variables around its definition: each of their iterations defines another value.
         writer: The op whose result the operand is (``linalg.fill`` for a tile that was filled before its use),
             or "".
-        element_bytes: Bytes of an element in memory, None if its type has no known size.
     """
 
     is_output: bool
@@ -88,16 +79,9 @@ class StructuredOp:
     """A linalg op with indexing maps.
 
     Attributes:
-        name: Its full name.
         number: Its position among all linalg ops of the payload, from 0.
-        function: Name of its function.
-        loops: Numbers of the loop variables around it, outermost first.
-        path: Names of the loop ops around it, outermost first.
-        extents: Positions of terms: the extents of its iteration space.
         operands: Those with at least one dimension; scalars are left out.
         flops: Arithmetic operations of its body, per point of the iteration space.
-        is_live: False for dead code.
-        source: Its place in the text.
     """
 
     name: str
@@ -135,11 +119,6 @@ class PicturedLoop:
     Attributes:
         label: The letter of the op's dimension that it tiles (``i``; ``i0``, ``i1`` for several, the outer
             first), or its own name.
-        name: As in the payload's text.
-        op: The loop's op.
-        first: Its first value.
-        step: Its step.
-        count: Its trip count, the first time.
     """
 
     label: str
@@ -155,12 +134,7 @@ class PicturedOperand:
     """The whole value of an operand.
 
     Attributes:
-        letter: ``A``, ``B``, … for inputs, ``C`` for the output.
-        name: The name of the value or its origin: ``%lhs``, ``from linalg.fill``.
-        is_output: Whether it is written to.
-        shape: Its extents in elements.
         axes: The op's dimensions along each axis (``i``, ``i + l``).
-        element_bytes: Bytes of an element, None if not known.
         shown: The axes that are drawn, down and across; one for a strip.
         stays: For how many consecutive iterations the tile is the same.
         returns: How often a tile comes back after others.
@@ -227,7 +201,6 @@ class WorkingSet:
 
     Attributes:
         label: ``tile``, or the loop whose pass it is.
-        bytes: One number per operand, None where the element's size is not known.
         total_bytes: All operands together; a part that two read of the same argument counts once.
         fits: The smallest cache that holds it, None if none does or none is known.
     """
@@ -256,20 +229,11 @@ class TilePicture(Showable):
     """A structured op, the loops around it, and its operands.
 
     Attributes:
-        op: Name of the op.
-        loops: The loops around it, outermost first.
-        operands: Its operands, scalars left out.
-        iterations: Number of iterations of all loops together.
         extents: The extents of the op's iteration space, in the first iteration.
-        caches: The machine's caches, smallest first; none where they are not known.
         first: The iteration that a still picture shows.
-        step: The step of the trace after which the payload is shown, or None.
         op_ids: The payload op's id in the trace, where that is known.
-        handles: Ids of the handles to it.
-        notes: Notes for the reader.
         tilings: The structured ops that it is computed from.
         structured_op: The op in it.
-        shapes: The extents of the function's arguments.
     """
 
     op: str

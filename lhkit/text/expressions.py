@@ -48,12 +48,7 @@ _BINARY: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that was read and whose names are known.
-
-    Attributes:
-        text: As it is written.
-        names: The names in it that are no functions, sorted.
-    """
+    """An expression that was read and whose names are known."""
 
     text: str
     names: tuple[str, ...]
@@ -155,7 +150,6 @@ class _Operand:
     """The instructions that compute a value.
 
     Attributes:
-        code: The instructions.
         links: For a comparison that is not in parentheses: where its code skips to its end from.
     """
 
@@ -168,11 +162,6 @@ class _Operator:
     """An operator, or an opening parenthesis, that waits for what is behind it.
 
     Attributes:
-        text: The operator; ``(`` for a parenthesis, of a function too.
-        binds: How tightly.
-        start: Its offset.
-        operands: How many operands it has.
-        function: For a parenthesis, the function that it calls.
         arguments: How many of the function's arguments have a comma behind them.
     """
 

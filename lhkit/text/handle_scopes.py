@@ -15,15 +15,7 @@ _CLOSED = ("transform.alternatives",)
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition of handles with the uses that mean it.
-
-    Attributes:
-        name: Where it is defined.
-        op: The op that defines it, or around whose region it is an argument.
-        is_argument: True for an argument of a block or of a named sequence.
-        scope: Number of the region it is defined in.
-        uses: Each use, with the op that has it.
-    """
+    """A definition of handles with the uses that mean it."""
 
     name: Name
     op: OpSyntax
@@ -43,9 +35,7 @@ class Handles:
     """All definitions of a text in order, and what is in sight where.
 
     Attributes:
-        definitions: The definitions.
         parents: For each scope, the scope around it whose names it sees; None for an isolated one.
-        spans: The span of the region of each scope.
         closed: For each scope, whether its ops may not read what is defined outside.
     """
 

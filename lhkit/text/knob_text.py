@@ -30,13 +30,7 @@ _RULE = re.compile(r"([\w.$-]+)\s*=\s*(?!=)(.*)")
 
 @dataclass(frozen=True, slots=True)
 class DefaultRule:
-    """What the default of a knob follows from.
-
-    Attributes:
-        knob: Name of the knob.
-        expression: Its default.
-        at: Where the expression begins.
-    """
+    """What the default of a knob follows from."""
 
     knob: str
     expression: Expression
@@ -218,12 +212,7 @@ _REQUIRE = re.compile(r"//\s*lhkit:\s*require\s+(.*\S)")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """An expression that has to be true of the values of knobs.
-
-    Attributes:
-        expression: The expression.
-        at: Where it begins.
-    """
+    """An expression that has to be true of the values of knobs."""
 
     expression: Expression
     at: Span

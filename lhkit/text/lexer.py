@@ -31,10 +31,6 @@ class Token(NamedTuple):
         kind: ``value`` is ``%x`` or ``%x#1``, ``symbol`` ``@f``, ``type`` ``!transform.any_op``, ``attribute``
             ``#map``, ``block`` ``^bb0``, ``word`` a keyword or an op's name with its dots, ``resources`` a
             section ``{-# … #-}``; ``unknown`` is what no MLIR lexer takes, an unterminated string for one.
-        text: The characters themselves.
-        start: Offset of the first character in the text.
-        line: Its line, from 1.
-        column: Its column in characters, from 1.
     """
 
     kind: TokenKind

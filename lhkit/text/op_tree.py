@@ -18,10 +18,7 @@ class Name:
     """A definition of values: ``%x``, ``%loops:2``, or a block argument with its type.
 
     Attributes:
-        text: The name without a count, ``%loops``.
-        start: Where it begins.
         end: Where it ends, with ``:2`` and without a type.
-        count: Number of results that it names.
         type_span: Span of an argument's type; None for results.
     """
 
@@ -56,9 +53,6 @@ class Group:
     """Brackets of an op outside its regions: a list, a dictionary, operands in parentheses.
 
     Attributes:
-        opener: ``{``, ``[`` or ``(``.
-        start: Offset of the opening bracket.
-        end: Where the closing one ends.
         keyword: The word that the group belongs to (``tile_sizes [8]``, ``ops{…}``, ``options = [4]``), or "".
     """
 
@@ -73,7 +67,6 @@ class BlockLabel:
     """The label of a block, ``^bb0(%a: !transform.any_op):``.
 
     Attributes:
-        at: The token of its name.
         tokens: The tokens behind the name, the colon included.
     """
 
@@ -95,9 +88,7 @@ class RegionSyntax:
     """A region from ``{`` to ``}``; a text that breaks off ends it too.
 
     Attributes:
-        start: Offset of its brace.
         end: Where it ends, the closing brace included.
-        blocks: Its blocks.
         is_closed: False where the text ends before the region does.
     """
 
@@ -123,18 +114,11 @@ class OpSyntax:
 
     Attributes:
         name: Its full name; also where it is written in the generic form, in quotes.
-        first: Its first token: a result, or the name.
-        at: The token of its name.
         last: Its last token, a trailing ``loc(…)`` included.
         head: The tokens behind the name, as far as the first region.
         rest: The tokens behind the first region that are in none.
-        results: Its results.
-        operands: Its uses of values outside its regions, in the order of the text.
-        groups: Its brackets outside its regions, in order.
-        regions: Its regions.
         arguments: Arguments before its region: those of a named sequence.
         signature: Its trailing types, from the colon or the arrow on; None where there are none.
-        location: Its trailing ``loc(…)``.
         lead: Start of the comments directly above it; its start if there are none.
         tail: Where a comment behind it on the same line ends; its end if there is none.
     """

@@ -152,12 +152,7 @@ _LIBRARY = re.compile(r"//\s*lhkit:\s*library\s+(.*\S)")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A library that a schedule names in a comment.
-
-    Attributes:
-        path: Its path as it is written.
-        at: Where the path begins.
-    """
+    """A library that a schedule names in a comment."""
 
     path: str
     at: Span

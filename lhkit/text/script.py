@@ -102,10 +102,6 @@ class Edited:
     """What an edit gives.
 
     Attributes:
-        before: The text as it was; keeping it is undo.
-        text: The new text.
-        replacements: The pieces that differ, in order, as places of the old text.
-        title: What was done, in a few words.
         notes: What else was done or should be known: other steps removed, names changed.
     """
 
@@ -121,8 +117,6 @@ class Script:
     """A schedule's text to be edited.
 
     Attributes:
-        text: The transform IR.
-        source: Its name in messages.
         outline: Its steps as the compiler parsed them; only edits that have to know types need it.
     """
 
@@ -237,8 +231,6 @@ class Extent:
     """A piece of a text that belongs to one op or several in a row, comments included.
 
     Attributes:
-        start: Where it begins.
-        end: Where it ends.
         has_lines: True if it is whole lines, the last line feed included.
     """
 

@@ -300,9 +300,6 @@ class DisabledStep:
     """A step that is off.
 
     Attributes:
-        name: Its op.
-        text: Its text when it is enabled again.
-        line: The line where it begins.
         marks: Offsets of its comment marks, one per line.
     """
 

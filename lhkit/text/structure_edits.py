@@ -31,7 +31,6 @@ class StepRange:
     """Steps in a row of one block.
 
     Attributes:
-        ops: The steps.
         captured: Every use inside of a handle from outside, with the op that uses it and the definition.
         handed_on: The definitions inside that are used outside, in order.
     """

@@ -18,8 +18,6 @@ class Change:
 
     Attributes:
         line: Line of the old spelling, from 1, in the text as it was given.
-        old: The old spelling, in short.
-        new: Today's, in short.
         until: The first version of LLVM that no longer took the old one, or None where it is not known.
     """
 
@@ -31,14 +29,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A spelling that was left as it is.
-
-    Attributes:
-        line: Its line, from 1.
-        column: Its column.
-        message: What it is.
-        instead: What to write.
-    """
+    """A spelling that was left as it is."""
 
     line: int
     column: int
@@ -51,9 +42,6 @@ class Upgrade:
     """A text with its old spellings rewritten.
 
     Attributes:
-        text: The new text; the old one where nothing was to be done.
-        changes: What was rewritten, in the order of the text.
-        hints: What was not, in the order of the text, with the places of the new text.
         lines: For each line of the new text the line of the given one that it comes from.
         bind: For each extra argument of the sequence that is applied, the payload op that it takes; "" unknown.
     """
@@ -126,7 +114,6 @@ class Signature:
 
     Attributes:
         colon: Index of the ``:`` in the tokens, or None where there are no types.
-        operands: The types before ``->``, or all where there is none.
         results: The types behind ``->``, or None where there is none.
     """
 

@@ -189,10 +189,6 @@ def upgrade_text(text: str, elementwise: Respelling | None = None) -> Upgrade:
     Comments and layout stay. What is written as today is left alone, so that upgrading twice changes nothing
     more; whether the result parses is for the compiler to say. Parts of a file between lines ``// -----`` are
     files of their own, as for the tools that split there.
-
-    Args:
-        text: The text.
-        elementwise: What rewrites the elementwise ops of linalg; None: they stay.
     """
     parts = [_upgrade_part(part, elementwise) for _, part in split_parts(text)]
     old_line, new_line = 0, 0
