@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from lhkit.load.loader import describe_sources
 from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
-from lhkit.model.op_assembly import custom_text
 from lhkit.model.op_catalogue import (
     AttributeSpec,
     Catalogue,
@@ -16,6 +15,7 @@ from lhkit.model.op_catalogue import (
     OperandSpec,
     RegionSpec,
     ResultSpec,
+    custom_text,
 )
 from lhkit.model.step_form import (
     AttributeValue,

@@ -14,12 +14,11 @@ from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.source_texts import checked_content, read_libraries, read_module
 from lhkit.load.target_choice import schedule_for
 from lhkit.load.weight_files import Weights, collect_blobs, uses_of
-from lhkit.model.blobs import ResourceUse
 from lhkit.model.codec import from_json
 from lhkit.model.errors import UsageError, public, usage_error
 from lhkit.model.ir_outline import WrittenOp
 from lhkit.model.knob import Knob, KnobValue
-from lhkit.model.payload import Payload
+from lhkit.model.payload import Payload, ResourceUse
 from lhkit.model.schedule import Library, NamedSequence, Schedule, choose_entry
 from lhkit.model.signature import Function
 from lhkit.text.knob_text import check_requirements, requirements_of

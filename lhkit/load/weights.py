@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from lhkit.load.loader import describe_schedule, describe_sources
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.load.weight_files import array_of, uses_of, write_npz
-from lhkit.model.blobs import ResourceUse
 from lhkit.model.codec import from_json
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import write_whole
-from lhkit.model.payload import Payload
+from lhkit.model.payload import Payload, ResourceUse
 from lhkit.model.schedule import DEFAULT_ENTRY, NamedSequence, Schedule
 from lhkit.model.signature import Function
 from lhkit.worker.client import Worker, shared_worker

@@ -21,9 +21,14 @@ from lhkit.memory.memory_state import (
     join,
     number_of,
 )
-from lhkit.model.intervals import (
+from lhkit.model.memory_footprint import (
     UNKNOWN,
+    Instruction,
+    MemoryProgram,
     Number,
+    Prediction,
+    Range,
+    Region,
     between,
     compute,
     count,
@@ -31,7 +36,6 @@ from lhkit.model.intervals import (
     rounded,
     times,
 )
-from lhkit.model.memory_footprint import Instruction, MemoryProgram, Prediction, Range, Region
 
 # Loops whose iterations differ are run one by one, as long as there are not more instructions than this.
 _MOST_STEPS = 300_000

@@ -6,8 +6,20 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from lhkit.model.intervals import UNKNOWN, Number, add, between, compare, compute, hull, known, largest, times
-from lhkit.model.memory_footprint import Instruction, Range
+from lhkit.model.memory_footprint import (
+    UNKNOWN,
+    Instruction,
+    Number,
+    Range,
+    add,
+    between,
+    compare,
+    compute,
+    hull,
+    known,
+    largest,
+    times,
+)
 
 NONE = Range(0, 0)
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from lhkit.model.blobs import Weight
 from lhkit.model.printable import shortened
 
 _MOST_OF_A_TYPE, _MOST_OF_ALL_TYPES = 120, 600
@@ -48,6 +47,15 @@ class ArrayType:
         """Return shape and dtype for people, such as ``512x?xfloat32``."""
         extents = "".join(f"{'?' if n is None else n}x" for n in self.shape)
         return f"{extents}{self.dtype}"
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """An argument of a function that was a constant."""
+
+    argument: int
+    name: str
+    resource: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from lhkit.text.script import (
     with_replacements,
 )
 from lhkit.text.step_arguments import types_of
-from lhkit.text.structure_edits import type_of
+from lhkit.text.step_edits import type_of
 from lhkit.traces.record.handle_history import PayloadHistory, states_before
 
 ANY_OP = "!transform.any_op"

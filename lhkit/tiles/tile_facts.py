@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.model.index_terms import TermValues
 from lhkit.model.signature import Function
 from lhkit.model.target import CacheLevel
 from lhkit.model.tile_picture import (
@@ -15,6 +14,7 @@ from lhkit.model.tile_picture import (
     PicturedLoop,
     PicturedOperand,
     StructuredOp,
+    TermValues,
     TiledOperand,
     TileFrame,
     TilePicture,

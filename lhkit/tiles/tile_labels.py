@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from lhkit.model.index_terms import TermValues
-from lhkit.model.tile_picture import LoopVariable, StructuredOp, TiledOperand
+from lhkit.model.tile_picture import LoopVariable, StructuredOp, TermValues, TiledOperand
 
 _DIMENSIONS = "ijklmnpqrs"
 _INPUTS = "ABDEFGHJKLMN"

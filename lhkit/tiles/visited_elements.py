@@ -7,8 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from lhkit.model.errors import usage_error
-from lhkit.model.index_terms import TermValues
-from lhkit.model.tile_picture import StructuredOp, Sweep, TiledOperand
+from lhkit.model.tile_picture import StructuredOp, Sweep, TermValues, TiledOperand
 from lhkit.tiles.operand_region import Footprint, LoopNest, Points, footprint, spread, union
 from lhkit.tiles.tile_labels import loop_factors
 

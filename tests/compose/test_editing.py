@@ -23,8 +23,8 @@ from lhkit.text.step_edits import (
     insert_step,
     move_step,
     remove_step,
+    wrap_in_foreach,
 )
-from lhkit.text.structure_edits import wrap_in_foreach
 
 SCHEDULES = {n: t for n, t in shipped().items() if (ROOT / "schedules" / n).exists()}
 TUTORIAL = [schedule_text(case.values[0]) for case in CASES]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lhkit.model.snapshot_delta import common_ends
+from lhkit.model.trace_json import common_ends
 from lhkit.traces.diff.ir_lines import ChangedPart, HandleMark, IrLine, PartKind, Sign
 from lhkit.traces.explain.op_remarks import OpRemarks
 from lhkit.traces.record.placed_ops import PlacedOps

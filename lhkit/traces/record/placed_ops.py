@@ -6,8 +6,8 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lhkit.model.snapshot_delta import read_order
 from lhkit.model.span import Span
+from lhkit.model.trace_json import read_order
 from lhkit.model.trace_record import PayloadOp, Trace
 from lhkit.traces.record.printed_ir import PrintedIr, Value, read_printed
 
