@@ -164,22 +164,16 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The result of trying a transform op, or a recipe of several steps, on a handle.
+    """The result of trying a transform op, or a recipe of several steps, on a handle."""
 
-    Attributes:
-        op: Its full name; of a recipe, the symbol of its named sequence.
-        status: ``effect``: it applies and changes the payload; ``no-effect``: it applies and changes nothing;
-            ``fails``; ``crashes``: the compiler crashed; ``stopped``: it exceeded time or memory;
-            ``not-tried``: it needs something that the schedule does not have there.
-        gives: For each handle that it defines: its name, and what it points to.
-        sequences: Of a recipe, named sequences to add to the schedule; "" if it has them already.
-    """
-
-    op: str
+    op: str  # Its full name; of a recipe, the symbol of its named sequence
     text: str
+    # ``effect``: it applies and changes the payload; ``no-effect``: it applies and changes nothing;
+    # ``fails``; ``crashes``: the compiler crashed; ``stopped``: it exceeded time or memory; ``not-tried``:
+    # it needs something that the schedule does not have there
     status: TriedStatus
     reason: str
     sentence: str = ""
     counts: tuple[tuple[str, int], ...] = ()
-    gives: tuple[tuple[str, str], ...] = ()
-    sequences: str = ""
+    gives: tuple[tuple[str, str], ...] = ()  # For each handle that it defines: its name, and what it points to
+    sequences: str = ""  # Of a recipe, named sequences to add to the schedule; "" if it has them already

@@ -116,15 +116,10 @@ KindForm = Literal["kind", "short", ""]
 
 @dataclass(frozen=True, slots=True)
 class ElementwiseSpelling:
-    """How elementwise ops are written.
+    """How elementwise ops are written."""
 
-    Attributes:
-        named: True if ``linalg.add`` and its like exist.
-        form: How ``linalg.elementwise`` states its kind.
-    """
-
-    named: bool = True
-    form: KindForm = "kind"
+    named: bool = True  # True if ``linalg.add`` and its like exist
+    form: KindForm = "kind"  # How ``linalg.elementwise`` states its kind
 
     def op(self, kind: str) -> str:
         """Return ``linalg.elementwise`` with its kind, as it begins in a text."""

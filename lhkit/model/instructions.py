@@ -36,27 +36,22 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction.
+    """One instruction."""
 
-    Attributes:
-        address: Its offset in the code's section, in bytes.
-        flow: What runs after it: the next instruction, a called function and then the next, the target
-            (``jump``), one of both (``branch``), the caller (``return``), or nothing (``stop``).
-        target: Address that it jumps to or calls, or None if it is in a register or in memory.
-        symbol: The function it calls, or the symbol whose address it takes, where that is known.
-        line: Line of the IR that it comes from, from 1, as far as the compiler kept track; None if unknown.
-    """
-
-    address: int
+    address: int  # Its offset in the code's section, in bytes
     size: int
     mnemonic: str
     operands: str
+    # What runs after it: the next instruction, a called function and then the next, the target (``jump``),
+    # one of both (``branch``), the caller (``return``), or nothing (``stop``)
     flow: Flow = "next"
-    target: int | None = None
+    target: int | None = None  # Address that it jumps to or calls, or None if it is in a register or in memory
+    # The function it calls, or the symbol whose address it takes, where that is known
     symbol: str | None = None
     access: Access | None = None
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    # Line of the IR that it comes from, from 1, as far as the compiler kept track; None if unknown
     line: int | None = None
 
     @property

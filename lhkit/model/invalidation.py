@@ -17,17 +17,14 @@ OpId = int
 
 @dataclass(frozen=True, slots=True)
 class PointsTo:
-    """The points-to set of a handle.
+    """The points-to set of a handle."""
 
-    Attributes:
-        ops: The payload ops, with repetitions; for a value handle the ops that define its values, or whose
-            blocks have them as arguments.
-        roots: For a value handle, the ops that consuming it consumes: the defining op, or all ops of the
-            argument's block.
-    """
-
+    # The payload ops, with repetitions; for a value handle the ops that define its values, or whose blocks
+    # have them as arguments
     ops: tuple[OpId, ...]
     values: tuple[Hashable, ...] = ()
+    # For a value handle, the ops that consuming it consumes: the defining op, or all ops of the argument's
+    # block
     roots: tuple[OpId, ...] = ()
     is_value: bool = False
 
@@ -53,15 +50,10 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict of the rule on one op.
+    """The verdict of the rule on one op."""
 
-    Attributes:
-        invalid: The handle whose use is an error because it is invalid, or None.
-        repeated: The handle that is consumed while it lists a payload op twice, or None.
-    """
-
-    invalid: HandleId | None = None
-    repeated: HandleId | None = None
+    invalid: HandleId | None = None  # The handle whose use is an error because it is invalid, or None
+    repeated: HandleId | None = None  # The handle that is consumed while it lists a payload op twice, or None
     deaths: tuple[Death, ...] = ()
 
     @property

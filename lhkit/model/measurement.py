@@ -76,17 +76,12 @@ class Measurement(Showable):
 
 @dataclass(frozen=True, slots=True)
 class CoreLimits:
-    """Limits of one core in the rounds of a comparison, as medians.
+    """Limits of one core in the rounds of a comparison, as medians."""
 
-    Attributes:
-        fma_gflops: Fused multiply-adds of float32 vectors in registers, two FLOP each, in 10^9 FLOP/s.
-        fma_f64_gflops: The same of float64.
-        copy_gbytes: A copy between two buffers that together are twice the last-level cache, bytes read and
-            written both counted, in 10^9 bytes/s.
-    """
-
-    fma_gflops: float
-    fma_f64_gflops: float
+    fma_gflops: float  # Fused multiply-adds of float32 vectors in registers, two FLOP each, in 10^9 FLOP/s
+    fma_f64_gflops: float  # The same of float64
+    # A copy between two buffers that together are twice the last-level cache, bytes read and written both
+    # counted, in 10^9 bytes/s
     copy_gbytes: float
 
     def peak_gflops(self, element_type: str | None) -> float | None:
@@ -150,19 +145,15 @@ class Comparison(Printable):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one call of a payload's function, as its ops say before anything is scheduled.
+    """The work of one call of a payload's function, as its ops say before anything is scheduled."""
 
-    Attributes:
-        flops: Arithmetic operations on elements, integer ones too: add, subtract, multiply, divide, minimum,
-            maximum, compare and each function such as exp count one, a fused multiply-add two. Moving,
-            converting, selecting, bit operations and index arithmetic count none. None where it
-            cannot be known.
-        bytes: The traffic that no schedule can avoid: every argument that is read, once, and every result or
-            memref that is written, once. None where it cannot be known.
-        reduction_length: How many terms an element of the longest reduction sums, 1 if there is none. Where an
-            extent is unknown, the elements of the largest argument that are known of.
-    """
-
+    # Arithmetic operations on elements, integer ones too: add, subtract, multiply, divide, minimum,
+    # maximum, compare and each function such as exp count one, a fused multiply-add two. Moving,
+    # converting, selecting, bit operations and index arithmetic count none. None where it cannot be known.
     flops: int | None
+    # The traffic that no schedule can avoid: every argument that is read, once, and every result or memref
+    # that is written, once. None where it cannot be known.
     bytes: int | None
+    # How many terms an element of the longest reduction sums, 1 if there is none. Where an extent is
+    # unknown, the elements of the largest argument that are known of.
     reduction_length: int

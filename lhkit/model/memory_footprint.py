@@ -33,16 +33,12 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source op of an instruction.
-
-    Attributes:
-        line: Line of the op, from 1; 0 if the place is not known.
-    """
+    """The source op of an instruction."""
 
     name: str
     op: str
     file: str = ""
-    line: int = 0
+    line: int = 0  # Line of the op, from 1; 0 if the place is not known
 
     @property
     def label(self) -> str:
@@ -121,36 +117,25 @@ class BufferSite:
     """A place in the program that makes buffers, and where the last of them is given back.
 
     Program points are the instructions that allocate, free, copy or use buffers, in their order in the text.
-
-    Attributes:
-        name: What it is called in drawings: the name of the value it holds, or a number.
-        size_bytes: Size of one buffer, rounded up as it is asked for.
-        last: Program point that frees it; the last one of all if the caller gets it, or nothing frees it.
-        last_use: Program point that reads or writes it last.
     """
 
-    name: str
+    name: str  # What it is called in drawings: the name of the value it holds, or a number
     origin: Origin
     on_stack: bool
-    size_bytes: Range
+    size_bytes: Range  # Size of one buffer, rounded up as it is asked for
     first: int
-    last: int
-    last_use: int
+    last: int  # Program point that frees it; the last one of all if the caller gets it, or nothing frees it
+    last_use: int  # Program point that reads or writes it last
     is_returned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramPoint:
-    """A place in the program.
+    """A place in the program."""
 
-    Attributes:
-        kind: ``alloc``, ``stack``, ``free``, ``copy`` or ``touch``.
-        live_bytes: Most heap bytes that live after it.
-    """
-
-    kind: str
+    kind: str  # ``alloc``, ``stack``, ``free``, ``copy`` or ``touch``
     origin: Origin
-    live_bytes: Range
+    live_bytes: Range  # Most heap bytes that live after it
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,47 +39,33 @@ TYPES_STYLES: tuple[TypesStyle, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of an op's custom syntax.
-
-    Attributes:
-        text: The text, or the name of the operands or of the attribute.
-        needs: The operand or attribute without which the piece is left out; empty if it is always there.
-    """
+    """A part of an op's custom syntax."""
 
     kind: PieceKind
-    text: str = ""
+    text: str = ""  # The text, or the name of the operands or of the attribute
     style: str = ""
-    needs: str = ""
+    needs: str = ""  # The operand or attribute without which the piece is left out; empty if it is always there
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """The custom syntax of an op.
-
-    Attributes:
-        known: The optional operands and attributes that it can express; with any other, there is only generic
-            syntax.
-    """
+    """The custom syntax of an op."""
 
     pieces: tuple[Piece, ...]
     types: TypesStyle
+    # The optional operands and attributes that it can express; with any other, there is only generic syntax
     known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OperandSpec:
-    """An operand of a transform op.
-
-    Attributes:
-        kinds: What may be given: handles to ops, handles to values, parameters.
-        type: A type that is accepted, ``!transform.any_op`` where nothing narrower is asked for.
-        is_consumed: True if the step invalidates the handle; None where that depends on what the op applies.
-    """
+    """An operand of a transform op."""
 
     name: str
-    kinds: tuple[HandleKind, ...]
+    kinds: tuple[HandleKind, ...]  # What may be given: handles to ops, handles to values, parameters
     count: Count
-    type: str
+    type: str  # A type that is accepted, ``!transform.any_op`` where nothing narrower is asked for
+    # True if the step invalidates the handle; None where that depends on what the op applies
     is_consumed: bool | None
     constraint: str
 
@@ -105,23 +91,19 @@ class EnumCase:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
-    """An attribute of a transform op.
-
-    Attributes:
-        kind: What a value is as data: a ``flag`` is True or absent; ``ints`` and the other lists are tuples;
-            ``type``, ``any`` and the items of ``types`` and ``attributes`` are MLIR text; ``symbol`` is
-            ``@name``; an ``enum`` is one of ``cases``; a ``dictionary`` is pairs of a name and MLIR text.
-        storage: How MLIR holds integers: ``i64``, ``array<i64>``, ``[i64]``, …
-        dynamic: The operand that holds those entries of the list that are not known before the payload is
-            there (None in the list), if it has one.
-    """
+    """An attribute of a transform op."""
 
     name: str
+    # What a value is as data: a ``flag`` is True or absent; ``ints`` and the other lists are tuples;
+    # ``type``, ``any`` and the items of ``types`` and ``attributes`` are MLIR text; ``symbol`` is
+    # ``@name``; an ``enum`` is one of ``cases``; a ``dictionary`` is pairs of a name and MLIR text
     kind: AttributeKind
-    storage: str = ""
+    storage: str = ""  # How MLIR holds integers: ``i64``, ``array<i64>``, ``[i64]``, …
     is_required: bool = False
     default: AttributeValue = None
     cases: tuple[EnumCase, ...] = ()
+    # The operand that holds those entries of the list that are not known before the payload is there (None
+    # in the list), if it has one
     dynamic: str | None = None
     constraint: str = ""
 
@@ -197,14 +179,10 @@ class PassOption:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredPass:
-    """A pass that ``transform.apply_registered_pass`` can run.
-
-    Attributes:
-        options: Those of its options that have a default.
-    """
+    """A pass that ``transform.apply_registered_pass`` can run."""
 
     name: str
-    options: tuple[PassOption, ...] = ()
+    options: tuple[PassOption, ...] = ()  # Those of its options that have a default
     is_pipeline: bool = False
 
     @property
@@ -215,13 +193,9 @@ class RegisteredPass:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All transform ops of one toolchain.
+    """All transform ops of one toolchain."""
 
-    Attributes:
-        toolchain: Bindings, their version and lhkit's, for which this was written down.
-    """
-
-    toolchain: tuple[str, ...]
+    toolchain: tuple[str, ...]  # Bindings, their version and lhkit's, for which this was written down
     ops: tuple[CatalogueOp, ...]
     passes: tuple[RegisteredPass, ...]
 

@@ -100,15 +100,11 @@ class OwnOp:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """An own op with the function that applies it.
-
-    Attributes:
-        rewriter: The parameter that takes the rewriter, or None.
-    """
+    """An own op with the function that applies it."""
 
     op: OwnOp
     function: Callable[..., Any]
-    rewriter: str | None
+    rewriter: str | None  # The parameter that takes the rewriter, or None
     attribute_types: tuple[Any, ...]
 
 

@@ -141,15 +141,12 @@ _PLAIN_NAME = re.compile(r"[\^#]?[\w.$:;-]+")
 
 @dataclass(frozen=True, slots=True)
 class RefusedPass:
-    """A step that would run a pass which is not allowed.
-
-    Attributes:
-        is_registered: Whether the compiler has such a pass; one that it has not cannot be allowed either.
-    """
+    """A step that would run a pass which is not allowed."""
 
     name: str
     source: Span | None
     reason: str
+    # Whether the compiler has such a pass; one that it has not cannot be allowed either
     is_registered: bool = True
 
 

@@ -17,18 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """The data of one resource of a payload. What it holds is never printed.
+    """The data of one resource of a payload. What it holds is never printed."""
 
-    Attributes:
-        name: Its name in the IR: ``w`` in ``dense_resource<w>``.
-        dtype: Element type in NumPy's spelling; MLIR's own where NumPy has none.
-        data: The bytes, in a memory-mapped file that is deleted with the last reference.
-    """
-
-    name: str
-    dtype: str
+    name: str  # Its name in the IR: ``w`` in ``dense_resource<w>``
+    dtype: str  # Element type in NumPy's spelling; MLIR's own where NumPy has none
     shape: tuple[int, ...]
     sha256: str
+    # The bytes, in a memory-mapped file that is deleted with the last reference
     data: memoryview = field(repr=False, compare=False)
 
     @property
@@ -39,18 +34,13 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """A constant of a payload whose data is a resource.
-
-    Attributes:
-        text: The type as MLIR writes it.
-        nbytes: How many bytes such a constant has, None where NumPy has no such elements.
-    """
+    """A constant of a payload whose data is a resource."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
-    text: str
-    nbytes: int | None
+    text: str  # The type as MLIR writes it
+    nbytes: int | None  # How many bytes such a constant has, None where NumPy has no such elements
     line: int
     column: int
 

@@ -25,22 +25,17 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One line of a comparison.
-
-    Attributes:
-        speed: Speed as a multiple of the anchor's (2 is twice as fast), with a 95 % interval.
-        of_peak: Share of the core's FMA peak (1 is all of it), or None.
-        of_copy: Share of the core's copy bandwidth, or None; above 1 where the data stays in caches.
-    """
+    """One line of a comparison."""
 
     name: str
     median_ns: float
     mad_ns: float
     percentiles_ns: tuple[float, float, float, float]
-    speed: Interval
+    speed: Interval  # Speed as a multiple of the anchor's (2 is twice as fast), with a 95 % interval
     gflops: float | None = None
     gbytes: float | None = None
-    of_peak: float | None = None
+    of_peak: float | None = None  # Share of the core's FMA peak (1 is all of it), or None
+    # Share of the core's copy bandwidth, or None; above 1 where the data stays in caches
     of_copy: float | None = None
 
 
@@ -131,13 +126,9 @@ _QUIET = "close other programs, or raise --rounds and --seconds"
 
 @dataclass(frozen=True, slots=True)
 class NoiseVerdict:
-    """Noise verdict on an entry: reasons, and advice.
+    """Noise verdict on an entry: reasons, and advice."""
 
-    Attributes:
-        name: The entry, or the payload for the verdict on the whole comparison.
-    """
-
-    name: str
+    name: str  # The entry, or the payload for the verdict on the whole comparison
     is_quiet: bool
     text: str
 
@@ -217,14 +208,10 @@ def speed_verdict(speed: Interval) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The place of an entry.
-
-    Attributes:
-        place: 1 for the fastest; tied entries share a place.
-    """
+    """The place of an entry."""
 
     name: str
-    place: int
+    place: int  # 1 for the fastest; tied entries share a place
     is_tied: bool
 
     @property

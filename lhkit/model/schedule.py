@@ -18,31 +18,23 @@ DEFAULT_ENTRY = "__transform_main"
 
 @dataclass(frozen=True, slots=True)
 class NamedSequence:
-    """A ``transform.named_sequence``.
+    """A ``transform.named_sequence``."""
 
-    Attributes:
-        name: Its name, qualified by the enclosing modules (``inner::main``).
-        refers_to: The sequences that it includes or matches with.
-    """
-
-    name: str
+    name: str  # Its name, qualified by the enclosing modules (``inner::main``)
     arguments: tuple[str, ...]
     line: int
     is_public: bool = True
     is_declaration: bool = False
-    refers_to: tuple[str, ...] = ()
+    refers_to: tuple[str, ...] = ()  # The sequences that it includes or matches with
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A module of named sequences that a schedule includes from.
-
-    Attributes:
-        declared: Its path as a comment of the schedule names it; empty if it was given beside the schedule.
-    """
+    """A module of named sequences that a schedule includes from."""
 
     source: str
     text: str
+    # Its path as a comment of the schedule names it; empty if it was given beside the schedule
     declared: str = ""
 
 

@@ -41,15 +41,10 @@ VECTORS: Mapping[str, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class InstructionSet:
-    """The instructions that code for a target may use.
+    """The instructions that code for a target may use."""
 
-    Attributes:
-        cpu: LLVM's name of a CPU that has these and no others.
-        flags: What Linux calls the extensions that a CPU needs to execute them.
-    """
-
-    cpu: str
-    flags: frozenset[str]
+    cpu: str  # LLVM's name of a CPU that has these and no others
+    flags: frozenset[str]  # What Linux calls the extensions that a CPU needs to execute them
 
     @property
     def missing(self) -> tuple[str, ...]:

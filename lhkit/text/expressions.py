@@ -312,30 +312,23 @@ def _space_end(text: str, offset: int) -> int:
 
 @dataclass(slots=True)
 class _Operand:
-    """The instructions that compute a value.
-
-    Attributes:
-        links: For a comparison that is not in parentheses: where its code skips to its end from.
-    """
+    """The instructions that compute a value."""
 
     code: list[Instruction]
+    # For a comparison that is not in parentheses: where its code skips to its end from
     links: list[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Operator:
-    """An operator, or an opening parenthesis, that waits for what is behind it.
-
-    Attributes:
-        arguments: How many of the function's arguments have a comma behind them.
-    """
+    """An operator, or an opening parenthesis, that waits for what is behind it."""
 
     text: str
     binds: int
     start: int
     operands: int = 2
     function: str = ""
-    arguments: int = 0
+    arguments: int = 0  # How many of the function's arguments have a comma behind them
 
 
 class _Parser:

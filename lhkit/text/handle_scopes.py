@@ -32,17 +32,13 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Handles:
-    """All definitions of a text in order, and what is in sight where.
-
-    Attributes:
-        parents: For each scope, the scope around it whose names it sees; None for an isolated one.
-        closed: For each scope, whether its ops may not read what is defined outside.
-    """
+    """All definitions of a text in order, and what is in sight where."""
 
     definitions: tuple[Definition, ...]
+    # For each scope, the scope around it whose names it sees; None for an isolated one
     parents: tuple[int | None, ...]
     spans: tuple[tuple[int, int], ...]
-    closed: tuple[bool, ...]
+    closed: tuple[bool, ...]  # For each scope, whether its ops may not read what is defined outside
 
     def scope_at(self, offset: int) -> int:
         """Return the innermost scope around a place."""

@@ -25,14 +25,11 @@ TOKEN_KINDS: tuple[str, ...] = get_args(TokenKind)
 
 
 class Token(NamedTuple):
-    """A piece of a text; a tuple rather than a dataclass because there are thousands of them.
+    """A piece of a text; a tuple rather than a dataclass because there are thousands of them."""
 
-    Attributes:
-        kind: ``value`` is ``%x`` or ``%x#1``, ``symbol`` ``@f``, ``type`` ``!transform.any_op``, ``attribute``
-            ``#map``, ``block`` ``^bb0``, ``word`` a keyword or an op's name with its dots, ``resources`` a
-            section ``{-# … #-}``; ``unknown`` is what no MLIR lexer takes, an unterminated string for one.
-    """
-
+    # ``value`` is ``%x`` or ``%x#1``, ``symbol`` ``@f``, ``type`` ``!transform.any_op``, ``attribute``
+    # ``#map``, ``block`` ``^bb0``, ``word`` a keyword or an op's name with its dots, ``resources`` a
+    # section ``{-# … #-}``; ``unknown`` is what no MLIR lexer takes, an unterminated string for one
     kind: TokenKind
     text: str
     start: int

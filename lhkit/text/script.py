@@ -99,29 +99,22 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What an edit gives.
-
-    Attributes:
-        notes: What else was done or should be known: other steps removed, names changed.
-    """
+    """What an edit gives."""
 
     before: str
     text: str
     replacements: tuple[Replacement, ...]
     title: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # What else was done or should be known: other steps removed, names changed
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A schedule's text to be edited.
-
-    Attributes:
-        outline: Its steps as the compiler parsed them; only edits that have to know types need it.
-    """
+    """A schedule's text to be edited."""
 
     text: str
     source: str = "<schedule>"
+    # Its steps as the compiler parsed them; only edits that have to know types need it
     outline: tuple[WrittenOp, ...] = ()
 
     @property
@@ -228,15 +221,11 @@ STEP_INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """A piece of a text that belongs to one op or several in a row, comments included.
-
-    Attributes:
-        has_lines: True if it is whole lines, the last line feed included.
-    """
+    """A piece of a text that belongs to one op or several in a row, comments included."""
 
     start: int
     end: int
-    has_lines: bool
+    has_lines: bool  # True if it is whole lines, the last line feed included
 
 
 def line_start(text: str, at: int) -> int:

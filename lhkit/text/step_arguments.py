@@ -16,16 +16,13 @@ _SYNTAX_WORDS = ("attributes", "in", "to", "into", "from", "failures", "loc", "n
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a step: its name and the span of its value.
-
-    Attributes:
-        form: ``list`` for ``tile_sizes [8]``, ``braces`` for ``ops{…}``, ``word`` for ``after 4``, ``entry`` in
-            a dictionary.
-    """
+    """An argument of a step: its name and the span of its value."""
 
     name: str
     start: int
     end: int
+    # ``list`` for ``tile_sizes [8]``, ``braces`` for ``ops{…}``, ``word`` for ``after 4``, ``entry`` in a
+    # dictionary
     form: str
     name_start: int
 

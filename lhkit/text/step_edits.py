@@ -298,16 +298,12 @@ _FIRST, _MORE = OFF_MARK, OFF_MARK + "+"
 
 @dataclass(frozen=True, slots=True)
 class DisabledStep:
-    """A step that is off.
-
-    Attributes:
-        marks: Offsets of its comment marks, one per line.
-    """
+    """A step that is off."""
 
     name: str
     text: str
     line: int
-    marks: tuple[tuple[int, int], ...]
+    marks: tuple[tuple[int, int], ...]  # Offsets of its comment marks, one per line
 
 
 def disable_step(script: Script, step: StepRef, *, with_dependents: bool = False) -> Edited:
@@ -381,16 +377,12 @@ def _disabled(script: Script, marks: list[tuple[int, int]]) -> DisabledStep:
 
 @dataclass(frozen=True, slots=True)
 class StepRange:
-    """Steps in a row of one block.
-
-    Attributes:
-        captured: Every use inside of a handle from outside, with the op that uses it and the definition.
-        handed_on: The definitions inside that are used outside, in order.
-    """
+    """Steps in a row of one block."""
 
     ops: tuple[OpSyntax, ...]
+    # Every use inside of a handle from outside, with the op that uses it and the definition
     captured: tuple[tuple[Use, OpSyntax, Definition], ...]
-    handed_on: tuple[Definition, ...]
+    handed_on: tuple[Definition, ...]  # The definitions inside that are used outside, in order
 
     @property
     def first(self) -> OpSyntax:

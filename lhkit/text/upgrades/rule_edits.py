@@ -14,16 +14,12 @@ from lhkit.text.script import Replacement
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A spelling rewritten.
+    """A spelling rewritten."""
 
-    Attributes:
-        line: Line of the old spelling, from 1, in the text as it was given.
-        until: The first version of LLVM that no longer took the old one, or None where it is not known.
-    """
-
-    line: int
+    line: int  # Line of the old spelling, from 1, in the text as it was given
     old: str
     new: str
+    # The first version of LLVM that no longer took the old one, or None where it is not known
     until: int | None = None
 
 
@@ -39,17 +35,13 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """A text with its old spellings rewritten.
-
-    Attributes:
-        lines: For each line of the new text the line of the given one that it comes from.
-        bind: For each extra argument of the sequence that is applied, the payload op that it takes; "" unknown.
-    """
+    """A text with its old spellings rewritten."""
 
     text: str
     changes: tuple[Change, ...] = ()
     hints: tuple[Hint, ...] = ()
-    lines: tuple[int, ...] = ()
+    lines: tuple[int, ...] = ()  # For each line of the new text the line of the given one that it comes from
+    # For each extra argument of the sequence that is applied, the payload op that it takes; "" unknown
     bind: tuple[str, ...] = ()
 
 
@@ -110,16 +102,11 @@ Types = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The types of an op as written.
+    """The types of an op as written."""
 
-    Attributes:
-        colon: Index of the ``:`` in the tokens, or None where there are no types.
-        results: The types behind ``->``, or None where there is none.
-    """
-
-    colon: int | None
+    colon: int | None  # Index of the ``:`` in the tokens, or None where there are no types
     operands: tuple[str, ...] = ()
-    results: tuple[str, ...] | None = None
+    results: tuple[str, ...] | None = None  # The types behind ``->``, or None where there is none
 
 
 def own_tokens(op: OpSyntax) -> tuple[Token, ...]:
