@@ -97,9 +97,6 @@ _JUDGES: Mapping[str, _Judge] = {
 }
 
 
-# Elementwise ops of linalg: named (``linalg.add``), or by kind (``linalg.elementwise <add>``).
-
-
 ELEMENTWISE = "linalg.elementwise"
 _SAME = (
     "abs", "add", "ceil", "div", "div_unsigned", "erf", "exp", "floor", "log", "mul", "negf", "powf",

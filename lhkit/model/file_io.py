@@ -119,9 +119,6 @@ def _bounded_int(text: str) -> int:
     return int(text)
 
 
-# Writing files: whole or not at all.
-
-
 def write_file(path: str | Path, data: bytes) -> None:
     """Write a file through a temporary one beside it, so that it is never half there.
 

@@ -63,9 +63,6 @@ class Outline:
     refused: tuple[RefusedPass, ...] = ()
 
 
-# A payload as plain data: its ops in order, what lies inside what, and which values go where.
-
-
 @dataclass(frozen=True, slots=True)
 class OutlinedValue:
     """An SSA value: its name with ``%``, and its type as text."""
@@ -105,9 +102,6 @@ class PayloadOutline:
 
     values: tuple[OutlinedValue, ...]
     ops: tuple[OutlinedOp, ...]
-
-
-# The transform ops of a schedule as the compiler parsed them, to hold a reading of the text against.
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,9 +140,6 @@ class Comparison(Printable):
         return comparison_bundle(self)
 
 
-# The work of a payload, to which throughput and limits of the machine refer.
-
-
 @dataclass(frozen=True, slots=True)
 class Work:
     """The work of one call of a payload's function, as its ops say before anything is scheduled."""

@@ -9,9 +9,6 @@ from typing import Any, Literal
 from lhkit.model.printable import printable
 from lhkit.model.showable import Showable
 
-# Memory programs: payloads reduced to the ops that decide about memory.
-
-
 Kind = Literal[
     "alloc",
     "stack",
@@ -243,9 +240,6 @@ def _text(number: Range) -> str:
     if number.is_exact:
         return f"{number.low:,}"
     return f"at least {number.low:,}" if number.high is None else f"{number.low:,} to {number.high:,}"
-
-
-# Interval arithmetic on integers; a missing bound is None.
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,9 +291,6 @@ def _fit(word: str, there: list[str]) -> float:
     )
 
 
-# Own ops beside those of the bindings in the catalogue.
-
-
 GROUP = "Ops of one's own"
 _TYPES = {"op": "!transform.any_op", "value": "!transform.any_value", "param": "!transform.any_param"}
 # Kind and storage of an attribute, by how Python spells its type.
@@ -337,9 +334,6 @@ def _attribute(own: OwnAttribute) -> AttributeSpec:
         value = ast.literal_eval(own.default)
         default = tuple(value) if isinstance(value, list) else value
     return AttributeSpec(own.name, kind, storage, is_required=own.default is None, default=default)
-
-
-# Printing a form in the custom assembly format of its op.
 
 
 def custom_text(form: Form, op: CatalogueOp, regions: str = "") -> str | None:

@@ -113,9 +113,6 @@ def _summary(measurement: Measurement, anchor: Measurement, comparison: Comparis
     )
 
 
-# Noise: the reliability of samples.
-
-
 _MAD_LIMIT = 0.05
 _WIDTH_LIMIT = 0.05
 _DRIFT_LIMIT = 0.1
@@ -181,9 +178,6 @@ def _drift(values: list[float]) -> float:
         return 0.0
     first = statistics.median(values[:third])
     return abs(statistics.median(values[-third:]) - first) / first
-
-
-# Ranks of the entries of a comparison, with ties: paired ratios, corrected for many comparisons.
 
 
 # Of a hundred comparisons of a thing with itself about one finds a difference, however many pairs each has.
@@ -302,9 +296,6 @@ def describe_order(ranks: Sequence[Rank]) -> str:
     for before, rank in itertools.pairwise(ranks):
         parts += ["=" if rank.place == before.place else ">", rank.name]
     return " ".join(parts)
-
-
-# A robust centre of a few values with an interval (Hodges-Lehmann, Wilcoxon).
 
 
 def centre_interval(ratios: Sequence[float], *, confidence: float) -> Interval:

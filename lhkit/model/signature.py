@@ -94,9 +94,6 @@ class Function:
         return f"@{self.name}({takes}) -> ({gives})"
 
 
-# What runs in place of a function that a schedule made a microkernel.
-
-
 @dataclass(frozen=True, slots=True)
 class Microkernel:
     """A microkernel as its author wrote it."""

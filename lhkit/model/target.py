@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-# This CPU, as the system describes it.
-
 
 @functools.cache
 def cpu_field(name: str) -> str | None:
@@ -92,18 +90,12 @@ class Target:
 FACTS: tuple[str, ...] = tuple(field.name for field in fields(Target) if field.name != "name")
 
 
-# The caches of a machine.
-
-
 @dataclass(frozen=True, slots=True)
 class CacheLevel:
     """A cache that a core reads its data through."""
 
     name: str
     size_bytes: int
-
-
-# The cores that this process may run on.
 
 
 def available_cores() -> int:

@@ -133,9 +133,6 @@ class TermValues:
         return left[0] + sign * right[0], kept
 
 
-# Tile pictures.
-
-
 @dataclass(frozen=True, slots=True)
 class LoopVariable:
     """An induction variable; a loop with several has one entry for each."""

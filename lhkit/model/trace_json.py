@@ -253,9 +253,6 @@ def snapshot_from_json(data: Json) -> Snapshot:
     return Snapshot(data["step"], None, data["base"], edits, order)
 
 
-# Line deltas between snapshots.
-
-
 # The minimal diff takes quadratic time; a longer piece is replaced as a whole.
 _MOST_COMPARED = 400
 

@@ -183,9 +183,6 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
 
 
-# Bounded arithmetic.
-
-
 _MOST_CHARACTERS = 10_000
 _MOST_TOKENS = 2_000
 _MOST_SHOWN = 80

@@ -37,9 +37,6 @@ from lhkit.text.script import (
 )
 from lhkit.text.step_arguments import arguments_of, types_of
 
-# Defaults of knobs that follow from the target, as the comments of a schedule say.
-
-
 _DEFAULT_RULE = re.compile(r"//\s*lhkit:\s*default\b\s*(.*\S)?")
 # The first line of a text in which the knobs are folded to the defaults of a target.
 _EXPORTED = "// Knobs are set as for the target {}.\n"
@@ -223,9 +220,6 @@ def with_knobs_set(schedule: Schedule) -> str:
     return text
 
 
-# What the knobs of a schedule require of one another, written in its comments.
-
-
 _REQUIRE = re.compile(r"//\s*lhkit:\s*require\s+(.*\S)")
 
 
@@ -287,9 +281,6 @@ def _requirement_error(message: str, requirement: Requirement, schedule: Schedul
 def _parse(text: str, at: Span, schedule: Schedule) -> Expression:
     known = [knob.name for knob in schedule.knobs]
     return parse_expression(text, known, owner=schedule.source, at=at, source=schedule.text)
-
-
-# Portable exports: folding knobs, inlining libraries, and the obstacles to an export.
 
 
 _ALTERNATIVES = "transform.tune.alternatives"
@@ -400,9 +391,6 @@ def _with_region(script: Script, op: OpSyntax, chosen: int) -> str:
 
 def _within(replaced: Sequence[Replacement], ops: Sequence[OpSyntax]) -> list[Replacement]:
     return [r for r in replaced if ops[0].start <= r.start < ops[-1].end]
-
-
-# The libraries that a schedule names in its comments, and a text that needs none of them.
 
 
 _LIBRARY = re.compile(r"//\s*lhkit:\s*library\s+(.*\S)")

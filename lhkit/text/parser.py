@@ -23,9 +23,6 @@ from lhkit.text.op_tree import (
     Use,
 )
 
-# What belongs together in a text: brackets and their partners, elements of lists, comments and their ops.
-
-
 # Disabled steps are comments with this prefix; they are not leading comments of the next step.
 OFF_MARK = "//lhkit:off"
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
@@ -158,9 +155,6 @@ def source_of(tokens: Sequence[Token]) -> str:
         apart = i > 0 and tokens[i - 1].end < token.start
         pieces.append((" " if apart else "") + token.text)
     return "".join(pieces)
-
-
-# The few words that the reader of schedules has to know; all else it sees from the brackets.
 
 
 # Ops that are written without a dialect; elsewhere such words are keywords.

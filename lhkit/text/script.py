@@ -19,9 +19,6 @@ from lhkit.text.lexer import lex, matching_comments
 from lhkit.text.op_tree import BlockSyntax, OpSyntax, RegionSyntax, Syntax
 from lhkit.text.parser import number_steps, read_steps, read_syntax
 
-# Names of handles and sequences: taken ones, fresh ones, and pieces of text with names replaced.
-
-
 _VALID_HANDLE = re.compile(r"%(?:[A-Za-z$._-][\w$.-]*|[0-9]+)", re.ASCII)
 _VALID_SYMBOL = re.compile(r"@[A-Za-z_][\w$.]*", re.ASCII)
 _NUMBERED = re.compile(r"(.+)_[0-9]+", re.DOTALL)
@@ -211,9 +208,6 @@ def renamed(definition: Definition, new: str) -> list[Replacement]:
 def is_terminator(op: OpSyntax) -> bool:
     """Return True for the op that ends a block."""
     return op.name == TERMINATOR
-
-
-# Lines and indentation: where a step's lines begin and end, and a text moved to another depth.
 
 
 STEP_INDENT = "  "

@@ -123,9 +123,6 @@ def _entries(op: OpSyntax, group: Group) -> Iterator[Argument]:
             yield Argument(name, piece[0].end, piece[0].end, "entry", piece[0].start)
 
 
-# Edits of a step's arguments.
-
-
 def set_argument(
     script: Script, step: StepRef, name: str, value: str | None, *, index: int | None = None
 ) -> Edited:

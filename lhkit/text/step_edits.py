@@ -211,9 +211,6 @@ def _end_of_block(script: Script, owner: OpSyntax, lines: str) -> Replacement:
     return Replacement(kept, closing, "\n" + indented(lines, outer + STEP_INDENT) + outer)
 
 
-# Moving a step to another place, as far as every handle stays defined where it is read.
-
-
 def move_step(
     script: Script, step: StepRef, *, before: StepRef | None = None, after: StepRef | None = None
 ) -> Edited:
@@ -287,10 +284,6 @@ def _names_free_at(script: Script, op: OpSyntax, scope: int, place: int) -> tupl
             replaced += renamed(definition, new)
             notes.append(f"{name} is called {new} there, since the name is taken")
     return replaced, notes
-
-
-# Switching steps off and on: a step that is off stays in the text, as comments of a form that can be
-# undone.
 
 
 _FIRST, _MORE = OFF_MARK, OFF_MARK + "+"
@@ -367,9 +360,6 @@ def _disabled(script: Script, marks: list[tuple[int, int]]) -> DisabledStep:
     ops = read_syntax(whole).ops
     line = script.syntax.place(marks[0][0]).line
     return DisabledStep(ops[0].name if ops else "?", whole, line, tuple(marks))
-
-
-# Structural edits: several steps in a row, wrapped in a foreach.
 
 
 # Several steps in a row: what they read from outside, what others read of them, and the types of both.
@@ -486,9 +476,6 @@ def _replaced(script: Script, first: OpSyntax, last: OpSyntax, lines: str) -> Re
 
 def _written(name: Name) -> str:
     return name.text if name.count == 1 else f"{name.text}:{name.count}"
-
-
-# Edits of handles: rename one wherever it is meant, let a step read another one.
 
 
 def find_definition(script: Script, name: str, *, at: StepRef | None = None) -> Definition:

@@ -166,9 +166,6 @@ LINALG_RULES: dict[str, tuple[Callable[[OpSyntax], Iterable[Finding]], ...]] = {
 }
 
 
-# Elementwise ops of linalg, named or by kind, rewritten to the other spelling, in payloads and schedules.
-
-
 # "any": named ops stay where the bindings have them; else all ops are rewritten, as far as they can be.
 Wanted = Literal["any", "named", "elementwise"]
 _REMOVED_IN = 24  # the LLVM that was under development then

@@ -125,9 +125,6 @@ QUALIFIED: tuple[tuple[str, str, int], ...] = (
 )
 
 
-# Functions as another compiler sees them from outside: buffer views taken in and given back, now tensors.
-
-
 _VIEW = "!hal.buffer_view"
 _IMPORT, _EXPORT = "hal.tensor.import", "hal.tensor.export"
 

@@ -34,9 +34,6 @@ from lhkit.text.upgrades.rule_edits import (
 )
 from lhkit.text.upgrades.transform_rules import find_in_transform, rename_payload_ops
 
-# Top-level sequences: today the interpreter applies a named sequence of a module.
-
-
 TOP_LEVEL = frozenset(
     (
         "transform.sequence",

@@ -142,9 +142,6 @@ def interchange_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     yield from _entries_as_words(op, {"iterator_interchange": "iterator_interchange = "})
 
 
-# Transform ops that give more handles than they did, or fewer, or want to know more of what they take.
-
-
 # Results that an op had fewer of: today's number, and the ending of the names for the new ones.
 _MORE_RESULTS: dict[str, tuple[str, ...]] = {
     "structured.fuse_into_containing_op": ("loop",),

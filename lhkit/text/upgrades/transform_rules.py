@@ -43,9 +43,6 @@ from lhkit.text.upgrades.tiling_rules import (
     without_commas,
 )
 
-# Transform ops under other names, some with their results in another order.
-
-
 # Old name, today's, the first LLVM without the old one. Nothing but the name changed, or a rule of the new name
 # does the rest.
 RENAMED: tuple[tuple[str, str, int], ...] = (
@@ -187,9 +184,6 @@ def _renumbered(name: str, count: int, op: OpSyntax, scope: Scope) -> list[Repla
             number = (int(token.text.partition("#")[2][:6]) - 1) % count
             edits.append(replaced(token, f"{name}#{number}"))
     return edits
-
-
-# Transform ops that are written as several today: vectors, patterns, remarks.
 
 
 def vectorize_children(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
