@@ -76,6 +76,16 @@ def rewrite(at: Token, old: str, new: str, *edits: Replacement, until: int | Non
     return Rewrite(Change(at.line, old, new, until), edits)
 
 
+def rename(op: OpSyntax, new: str, *edits: Replacement, said: str = "", until: int | None = None) -> Rewrite:
+    """Return a rewrite of an op's name, with other edits of the op; ``said`` describes the new spelling."""
+    return rewrite(op.at, op.spelling, said or new, replaced(op.at, new), *edits, until=until)
+
+
+def rewrite_op(op: OpSyntax, old: str, new: str, text: str, *, until: int | None = None) -> Rewrite:
+    """Return a rewrite that puts a text in place of a whole op."""
+    return rewrite(op.at, old, new, between(op.first, op.last, text), until=until)
+
+
 def hint(at: Token, message: str, instead: str) -> Hint:
     """Return a hint at a token."""
     return Hint(at.line, at.column, message, instead)

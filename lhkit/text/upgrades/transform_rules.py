@@ -24,6 +24,7 @@ from lhkit.text.upgrades.rule_edits import (
     operand_types,
     replaced,
     rewrite,
+    rewrite_op,
     signature_of,
     today,
     type_edit,
@@ -79,20 +80,16 @@ _PAYLOAD_NAMES = {
     **dict.fromkeys(("linalg.elemwise_binary", "linalg.elemwise_unary"), "linalg.elementwise"),
     **{old: new for old, (new, *_) in TRANSPOSED.items()},
     "linalg.init_tensor": "tensor.empty",
-    "std.return": "func.return",
-    "std.call": "func.call",
     "std.constant": "arith.constant",
 }
 
 
 # Their loops came first; now they come last.
-_LOOPS_FIRST = frozenset(
-    (
-        "structured.tile_to_foreach_thread_op",
-        "structured.tile_to_forall_op",
-        "structured.tile_reduction_using_scf",
-        "structured.tile_reduction_using_foreach_thread",
-    )
+_LOOPS_FIRST = (
+    "structured.tile_to_foreach_thread_op",
+    "structured.tile_to_forall_op",
+    "structured.tile_reduction_using_scf",
+    "structured.tile_reduction_using_foreach_thread",
 )
 
 
@@ -193,14 +190,8 @@ def vectorize_children(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     old = bool(op.results) or signature.results is not None
     if sized or not (old or signature.colon is None):
         return
-    new = "structured.vectorize_children_and_apply_patterns"
-    yield rewrite(
-        op.at,
-        "structured.vectorize",
-        f"transform.{new}",
-        replaced(op.at, f"transform.{new}"),
-        until=18,
-    )
+    new = "transform.structured.vectorize_children_and_apply_patterns"
+    yield rewrite(op.at, "structured.vectorize", new, replaced(op.at, new), until=18)
 
 
 def count_remark(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -214,8 +205,7 @@ def count_remark(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
         f"{number} = transform.num_associations {values[0].text} : ({type_}) -> {PARAM}\n"
         f"{' ' * (op.first.column - 1)}transform.debug.emit_param_as_remark {number} : {PARAM}"
     )
-    edit = between(op.first, op.last, text)
-    yield rewrite(op.at, op.spelling, "transform.num_associations", edit, until=18)
+    yield rewrite_op(op, op.spelling, "transform.num_associations", text, until=18)
 
 
 _LOWERED = {
@@ -252,15 +242,10 @@ def lower_vectors(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     )
     type_ = today(operand_types(op, signature, scope.types)[0])
     text = f"transform.apply_patterns to {values[0].text} {{{body}{indent}}} : {type_}"
-    edits = [between(op.first, op.last, text)]
-    for result in op.results:
+    for result in op.results[-1:]:
         # The handle stays what it was: patterns change what is inside the op.
-        edits[0] = between(
-            op.first,
-            op.last,
-            f"{text}{indent}{result.text} = transform.merge_handles {values[0].text} : {type_}",
-        )
-    yield rewrite(op.at, "vector.lower_vectors", "transform.apply_patterns", *edits, until=17)
+        text += f"{indent}{result.text} = transform.merge_handles {values[0].text} : {type_}"
+    yield rewrite_op(op, "vector.lower_vectors", "transform.apply_patterns", text, until=17)
 
 
 def multi_reduction(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -270,13 +255,7 @@ def multi_reduction(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     names = ("reorder_multi_reduction_dims", "multi_reduction_flattening", "multi_reduction_unrolling")
     prefix = "transform.apply_patterns.vector."
     text = indent.join(f"{prefix}{n} {strategy}".rstrip() for n in names)
-    yield rewrite(
-        op.at,
-        op.spelling,
-        f"{prefix}{names[0]} and two more",
-        between(op.first, op.last, text),
-        until=22,
-    )
+    yield rewrite_op(op, op.spelling, f"{prefix}{names[0]} and two more", text, until=22)
 
 
 def nested_sequence(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -296,13 +275,15 @@ def nested_sequence(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 # How many results an op has where the text does not say, and those that take a functional type.
+_ONE_RESULT = """
+structured.match structured.generalize structured.interchange structured.decompose structured.promote
+structured.scalarize structured.vectorize_children_and_apply_patterns
+structured.rewrite_in_destination_passing_style structured.hoist_pad bufferization.one_shot_bufferize
+gpu.map_nested_forall_to_threads gpu.map_forall_to_blocks memref.multibuffer structured.replace
+get_producer_of_operand get_consumers_of_result get_parent_op get_defining_op num_associations
+"""
 _RESULTS = {
-    "structured.match": 1,
-    "structured.generalize": 1,
-    "structured.interchange": 1,
-    "structured.decompose": 1,
-    "structured.promote": 1,
-    "structured.scalarize": 1,
+    **dict.fromkeys(_ONE_RESULT.split(), 1),
     "structured.split_reduction": 4,
     "structured.fuse_into_containing_op": 2,
     "structured.tile_using_for": 0,
@@ -310,22 +291,9 @@ _RESULTS = {
     "structured.tile_using_forall": 2,
     "structured.tile_reduction_using_for": 4,
     "structured.tile_reduction_using_forall": 4,
-    "structured.vectorize_children_and_apply_patterns": 1,
-    "structured.rewrite_in_destination_passing_style": 1,
     "structured.convert_conv2d_to_img2col": 2,
-    "structured.hoist_pad": 1,
     "structured.pad": 3,
     "structured.lower_pack": 3,
-    "bufferization.one_shot_bufferize": 1,
-    "gpu.map_nested_forall_to_threads": 1,
-    "gpu.map_forall_to_blocks": 1,
-    "memref.multibuffer": 1,
-    "structured.replace": 1,
-    "get_producer_of_operand": 1,
-    "get_consumers_of_result": 1,
-    "get_parent_op": 1,
-    "get_defining_op": 1,
-    "num_associations": 1,
 }
 
 
@@ -377,27 +345,20 @@ def _foreign(name: str) -> str:
     return "leave the step out, or use the compiler that has it"
 
 
-def _split_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+def _without_types(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Types of ops whose results or only type differ from those that `_add_types` gives."""
     signature = signature_of(op)
-    if signature.colon is None and op.result_count:
-        operands = operand_types(op, signature, scope.types)
-        types = functional(operands, [ANY_OP] * op.result_count)
-        yield rewrite(op.at, "no types", types, type_edit(op, signature, types))
-
-
-def _merge_handles(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    signature = signature_of(op)
-    values = values_of(op, signature)
-    if signature.colon is None and values:
-        types = f": {type_of(values[0], scope.types)}"
-        yield rewrite(op.at, "no type", types, type_edit(op, signature, types))
-
-
-def _multitile(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    signature = signature_of(op)
-    if signature.colon is None:
-        types = functional(operand_types(op, signature, scope.types), [ANY_OP])
-        yield rewrite(op.at, "no types", types, type_edit(op, signature, types))
+    if signature.colon is not None:
+        return
+    values, name = values_of(op, signature), op.spelling.removeprefix("transform.")
+    if name == "merge_handles":
+        types = f": {type_of(values[0], scope.types)}" if values else ""
+    else:
+        count = op.result_count if name == "split_handle" else 1
+        types = functional(operand_types(op, signature, scope.types), [ANY_OP] * count) if count else ""
+    if types:
+        old = "no type" if name == "merge_handles" else "no types"
+        yield rewrite(op.at, old, types, type_edit(op, signature, types))
 
 
 def _add_types(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -446,9 +407,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "memref.multibuffer": (cast_handle,),
     "structured.interchange": (interchange_word,),
     "structured.split": (split_parts_handle,),
-    "structured.multitile_sizes": (_multitile,),
-    "split_handle": (_split_handle,),
-    "merge_handles": (_merge_handles,),
+    **dict.fromkeys(("structured.multitile_sizes", "split_handle", "merge_handles"), (_without_types,)),
     "sequence": (nested_sequence,),
     "gpu.map_nested_forall_to_threads": (gpu_words,),
     "gpu.map_forall_to_blocks": (gpu_words,),
