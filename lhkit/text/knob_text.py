@@ -61,7 +61,7 @@ def default_rules(schedule: Schedule) -> tuple[DefaultRule, ...]:
         rule = _rule(match[1] or "", Span(schedule.source, token.line, token.column + start), schedule)
         if rule.knob in found:
             at = dataclasses.replace(rule.at, column=token.column + start)
-            raise _default_error(f"a second default of the knob {rule.knob!r}", schedule, at)
+            raise usage_error(f"a second default of the knob {rule.knob!r}", at=at, text=schedule.text)
         found[rule.knob] = rule
     return tuple(found.values())
 
@@ -129,22 +129,18 @@ def _value(rule: DefaultRule, schedule: Schedule, target: Target) -> KnobValue:
     try:
         value = rule.expression.value(target.facts)
     except ValueError as error:
-        raise _default_error(
-            f"{text!r} cannot be evaluated on {target.name}: {error}", schedule, rule.at
+        raise usage_error(
+            f"{text!r} cannot be evaluated on {target.name}: {error}", at=rule.at, text=schedule.text
         ) from None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int | float | str):
-        raise _default_error(f"{text!r} is {value!r}, which no knob can be", schedule, rule.at)
+        raise usage_error(f"{text!r} is {value!r}, which no knob can be", at=rule.at, text=schedule.text)
     try:
         return knob.check(value)
     except UsageError as error:
         what = f"on {target.name} the default {text} is {value}, but {error.failure.message}"
         raise usage_error(what, error.failure.advice, at=rule.at, text=schedule.text) from None
-
-
-def _default_error(message: str, schedule: Schedule, at: Span) -> UsageError:
-    return usage_error(message, at=at, text=schedule.text)
 
 
 _KNOB = "transform.tune.knob"
@@ -242,10 +238,12 @@ class Requirement:
 
 def requirements_of(schedule: Schedule) -> tuple[Requirement, ...]:
     """Return the requirements in the text of a schedule, in order."""
+    known = [knob.name for knob in schedule.knobs]
     found = []
     for token, match in matching_comments(schedule.text, _REQUIRE):
         at = Span(schedule.source, token.line, token.column + match.start(1))
-        found.append(Requirement(_parse(match[1], at, schedule), at))
+        read = parse_expression(match[1], known, owner=schedule.source, at=at, source=schedule.text)
+        found.append(Requirement(read, at))
     return tuple(found)
 
 
@@ -263,24 +261,17 @@ def check_requirements(schedule: Schedule) -> None:
             if requirement.holds(values):
                 continue
         except ValueError as error:
-            raise _requirement_error(
-                f"{requirement.expression.text!r} cannot be evaluated: {error}", requirement, schedule
+            raise usage_error(
+                f"{requirement.expression.text!r} cannot be evaluated: {error}",
+                at=requirement.at,
+                text=schedule.text,
             ) from None
         shown = ", ".join(f"{name}={values[name]}" for name in requirement.names)
-        raise _requirement_error(
+        raise usage_error(
             f"the schedule requires {requirement.expression.text}, which {shown} does not meet",
-            requirement,
-            schedule,
+            at=requirement.at,
+            text=schedule.text,
         )
-
-
-def _requirement_error(message: str, requirement: Requirement, schedule: Schedule) -> UsageError:
-    return usage_error(message, at=requirement.at, text=schedule.text)
-
-
-def _parse(text: str, at: Span, schedule: Schedule) -> Expression:
-    known = [knob.name for knob in schedule.knobs]
-    return parse_expression(text, known, owner=schedule.source, at=at, source=schedule.text)
 
 
 _ALTERNATIVES = "transform.tune.alternatives"
