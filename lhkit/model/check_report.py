@@ -26,26 +26,16 @@ class OpPlace:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A use of a handle that is or may be invalid.
+    """A use of a handle that is or may be invalid."""
 
-    Attributes:
-        severity: ``error`` if the use fails for every payload for which no handle is empty, ``warning`` if
-            for some.
-        handle: The handle as its author wrote it.
-        use: The op that uses it.
-        cause: How it died: consumed itself, alias of a consumed handle, or nested in one.
-        by: The handle that was consumed.
-        invalidated_at: The op that consumed it.
-        message: What is wrong, in one sentence.
-    """
-
+    # ``error`` if the use fails for every payload for which no handle is empty, ``warning`` if for some
     severity: Severity
-    handle: str
-    use: OpPlace
-    cause: Cause
-    by: str
-    invalidated_at: OpPlace
-    message: str
+    handle: str  # The handle as its author wrote it
+    use: OpPlace  # The op that uses it
+    cause: Cause  # How it died: consumed itself, alias of a consumed handle, or nested in one
+    by: str  # The handle that was consumed
+    invalidated_at: OpPlace  # The op that consumed it
+    message: str  # What is wrong, in one sentence
 
 
 @dataclass(frozen=True, slots=True)

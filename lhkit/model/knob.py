@@ -26,16 +26,12 @@ _MOST_LISTED = 24
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds of an integer knob, for options that are a dictionary.
-
-    Attributes:
-        divides: What every value divides (an extent, most often), or None.
-    """
+    """Bounds of an integer knob, for options that are a dictionary."""
 
     lower_bound: int | None = None
     upper_bound: int | None = None
     divisible_by: int | None = None
-    divides: int | None = None
+    divides: int | None = None  # What every value divides (an extent, most often), or None
 
     def allows(self, value: KnobValue) -> bool:
         """Return True if a value is within the bounds."""
@@ -76,24 +72,16 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """A ``transform.tune.knob`` (or ``tune.alternatives``, whose values are region numbers).
+    """A ``transform.tune.knob`` (or ``tune.alternatives``, whose values are region numbers)."""
 
-    Attributes:
-        name: Its name in the schedule.
-        options: The allowed values in the order of the schedule; empty where they are not a list.
-        default: The value it has when none is set, or None where one must be set.
-        line: Line of its definition, from 1.
-        column: Column of its definition, from 1.
-        sequences: The named sequences that contain it; one name may be in several.
-        bounds: What it allows where its options are no list; ``options`` lists the values if they have an end.
-    """
-
-    name: str
+    name: str  # Its name in the schedule
+    # The allowed values in the order of the schedule; empty where they are not a list
     options: tuple[KnobValue, ...]
-    default: KnobValue | None
-    line: int
-    column: int = 1
-    sequences: tuple[str, ...] = ()
+    default: KnobValue | None  # The value it has when none is set, or None where one must be set
+    line: int  # Line of its definition, from 1
+    column: int = 1  # Column of its definition, from 1
+    sequences: tuple[str, ...] = ()  # The named sequences that contain it; one name may be in several
+    # What it allows where its options are no list; ``options`` lists the values if they have an end
     bounds: Bounds | None = None
 
     def parse(self, text: str) -> KnobValue:

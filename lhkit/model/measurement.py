@@ -16,22 +16,15 @@ TimedBy = Literal["machine code", "Python"]
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Comparison of a result with its reference.
+    """Comparison of a result with its reference."""
 
-    Attributes:
-        ok: True if every element is within the tolerance.
-        max_abs_error: The largest absolute difference, among the elements that differ too much if there
-            are any; infinite where only one side is finite.
-        tolerance: What was allowed at that element.
-        against: What it was compared with.
-        difference: The first element that differs too much, in words, or None.
-    """
-
-    ok: bool
+    ok: bool  # True if every element is within the tolerance
+    # The largest absolute difference, among the elements that differ too much if there are any; infinite
+    # where only one side is finite
     max_abs_error: float
-    tolerance: float
-    against: str
-    difference: str | None = None
+    tolerance: float  # What was allowed at that element
+    against: str  # What it was compared with
+    difference: str | None = None  # The first element that differs too much, in words, or None
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,50 +148,29 @@ class LoopSpan:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Predicted heap requests of one call, from the last IR before LLVM; sizes rounded up as requested.
+    """Predicted heap requests of one call, from the last IR before LLVM; sizes rounded up as requested."""
 
-    Attributes:
-        allocations: Buffers on the heap.
-        total_bytes: Their sizes together.
-        peak_bytes: The most that lives at once.
-        left_bytes: What lives when the call is over: what it returns.
-        copies: Copies between buffers that bufferization had to make.
-        copied_bytes: What they copy.
-        stack_bytes: Places on the stack, together; what LLVM itself puts there is not counted.
-        sites: Every place that makes buffers, in order.
-        points: The program points.
-        loops: The loops around them, outer before inner.
-    """
-
-    allocations: Range
-    total_bytes: Range
-    peak_bytes: Range
-    left_bytes: Range
-    copies: Range
-    copied_bytes: Range
-    stack_bytes: Range
-    sites: tuple[BufferSite, ...]
-    points: tuple[ProgramPoint, ...]
-    loops: tuple[LoopSpan, ...]
+    allocations: Range  # Buffers on the heap
+    total_bytes: Range  # Their sizes together
+    peak_bytes: Range  # The most that lives at once
+    left_bytes: Range  # What lives when the call is over: what it returns
+    copies: Range  # Copies between buffers that bufferization had to make
+    copied_bytes: Range  # What they copy
+    stack_bytes: Range  # Places on the stack, together; what LLVM itself puts there is not counted
+    sites: tuple[BufferSite, ...]  # Every place that makes buffers, in order
+    points: tuple[ProgramPoint, ...]  # The program points
+    loops: tuple[LoopSpan, ...]  # The loops around them, outer before inner
 
 
 @dataclass(frozen=True, slots=True)
 class HeapCount:
-    """Heap requests of compiled code, counted in one call.
+    """Heap requests of compiled code, counted in one call."""
 
-    Attributes:
-        allocations: How many buffers.
-        frees: How many it gave back.
-        total_bytes: Their sizes together, as asked for.
-        peak_bytes: The most that lived at once.
-        left_bytes: What lived when the call was over.
-    """
-
-    allocations: int
-    frees: int
-    total_bytes: int
-    peak_bytes: int
-    left_bytes: int
+    allocations: int  # How many buffers
+    frees: int  # How many it gave back
+    total_bytes: int  # Their sizes together, as asked for
+    peak_bytes: int  # The most that lived at once
+    left_bytes: int  # What lived when the call was over
 
 
 @dataclass(frozen=True, slots=True)

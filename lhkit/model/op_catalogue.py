@@ -127,37 +127,27 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueOp:
-    """A transform op.
+    """A transform op."""
 
-    Attributes:
-        name: Its full name, such as ``transform.structured.tile_using_for``.
-        extension: The part of the dialect it belongs to, such as ``structured``; ``transform`` for the core.
-        group: What one uses it for (a title of `Catalogue.groups`).
-        role: Where it is allowed: as a step, in a region of patterns, in ``transform.match.structured``, or as
-            part of the structure of a file.
-        sentence: What it does, in a sentence.
-        documentation: The dialect's own documentation.
-        operands, attributes, results, regions: What it takes and gives, in the dialect's order.
-        segments: Whether operands and results are written with the sizes of their groups in generic syntax.
-        assembly: The op's custom syntax, where it was learned.
-        examples: The smallest valid instance, then ones with everything set that can be set together.
-        note: Why something here was written by hand, or is not as the dialect says.
-    """
-
-    name: str
-    extension: str
-    group: str
+    name: str  # Its full name, such as ``transform.structured.tile_using_for``
+    extension: str  # The part of the dialect it belongs to, such as ``structured``; ``transform`` for the core
+    group: str  # What one uses it for (a title of `Catalogue.groups`)
+    # Where it is allowed: as a step, in a region of patterns, in ``transform.match.structured``, or as part
+    # of the structure of a file
     role: Role
-    sentence: str
-    documentation: str
+    sentence: str  # What it does, in a sentence
+    documentation: str  # The dialect's own documentation
+    # operands, attributes, results, regions: What it takes and gives, in the dialect's order
     operands: tuple[OperandSpec, ...] = ()
     attributes: tuple[AttributeSpec, ...] = ()
     results: tuple[ResultSpec, ...] = ()
     regions: tuple[RegionSpec, ...] = ()
+    # Whether operands and results are written with the sizes of their groups in generic syntax
     segments: tuple[bool, bool] = (False, False)
-    assembly: Assembly | None = None
+    assembly: Assembly | None = None  # The op's custom syntax, where it was learned
+    # The smallest valid instance, then ones with everything set that can be set together
     examples: tuple[Example, ...] = ()
-    note: str = ""
+    note: str = ""  # Why something here was written by hand, or is not as the dialect says
 
     @property
     def short_name(self) -> str:

@@ -142,12 +142,17 @@ SENTENCES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PayloadOp:
-    """An op of payloads."""
+    """An op of payloads.
 
-    name: str  # Its full name, such as ``linalg.matmul``
-    sentence: str  # What it does
-    # The same as NumPy or as a Python loop, or empty. Inputs are called A, B, … in order, the output C;
-    # ``+=`` means that what the output held before counts.
+    Attributes:
+        name: Its full name, such as ``linalg.matmul``.
+        sentence: What it does.
+        reading: The same as NumPy or as a Python loop, or empty. Inputs are called A, B, … in order, the
+            output C; ``+=`` means that what the output held before counts.
+    """
+
+    name: str
+    sentence: str
     reading: str = ""
 
 

@@ -15,24 +15,16 @@ ShapedKind = Literal["tensor", "memref", "scalar"]
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """The type of an argument or result.
+    """The type of an argument or result."""
 
-    Attributes:
-        kind: ``tensor`` (a value), ``memref`` (a buffer that may be written to) or ``scalar``.
-        shape: Extents in elements, None where dynamic; ``()`` for a scalar.
-        dtype: Element type in NumPy's spelling (``float32``, ``bfloat16``, ``int64``; ``bool`` for i1).
-        text: The type as MLIR writes it.
-        strides: Distance of neighbours in each dimension in elements, None where dynamic; empty for a layout
-            without gaps, last dimension fastest.
-        offset: Elements before the first one; None where dynamic.
-    """
-
-    kind: ShapedKind
-    shape: tuple[int | None, ...]
-    dtype: str
-    text: str
+    kind: ShapedKind  # ``tensor`` (a value), ``memref`` (a buffer that may be written to) or ``scalar``
+    shape: tuple[int | None, ...]  # Extents in elements, None where dynamic; ``()`` for a scalar
+    dtype: str  # Element type in NumPy's spelling (``float32``, ``bfloat16``, ``int64``; ``bool`` for i1)
+    text: str  # The type as MLIR writes it
+    # Distance of neighbours in each dimension in elements, None where dynamic; empty for a layout without
+    # gaps, last dimension fastest
     strides: tuple[int | None, ...] = ()
-    offset: int | None = 0
+    offset: int | None = 0  # Elements before the first one; None where dynamic
 
     @property
     def is_static(self) -> bool:
@@ -60,25 +52,15 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of a payload.
+    """A function of a payload."""
 
-    Attributes:
-        name: Symbol name without ``@``.
-        arguments: One type an argument.
-        results: One type a result.
-        line: Line of its definition in the payload, from 1.
-        is_declaration: True where it has no body.
-        weights: Which of its arguments were constants once.
-        sizes: Positions of the arguments from which the size of an allocation is computed.
-    """
-
-    name: str
-    arguments: tuple[ArrayType, ...]
-    results: tuple[ArrayType, ...]
-    line: int
-    is_declaration: bool = False
-    weights: tuple[Weight, ...] = ()
-    sizes: tuple[int, ...] = ()
+    name: str  # Symbol name without ``@``
+    arguments: tuple[ArrayType, ...]  # One type an argument
+    results: tuple[ArrayType, ...]  # One type a result
+    line: int  # Line of its definition in the payload, from 1
+    is_declaration: bool = False  # True where it has no body
+    weights: tuple[Weight, ...] = ()  # Which of its arguments were constants once
+    sizes: tuple[int, ...] = ()  # Positions of the arguments from which the size of an allocation is computed
 
     @property
     def is_dynamic(self) -> bool:

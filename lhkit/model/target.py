@@ -63,23 +63,14 @@ INSTRUCTION_SETS: Mapping[str, InstructionSet] = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A CPU, as far as the defaults of knobs may follow from it.
+    """A CPU, as far as the defaults of knobs may follow from it."""
 
-    Attributes:
-        name: One of ``VECTORS``.
-        vector_bits: Width of a vector register.
-        vector_registers: How many of them there are.
-        l1_bytes: First-level data cache of a core.
-        l2_bytes: Second-level cache of a core.
-        cores: Cores that may be used.
-    """
-
-    name: str
-    vector_bits: int
-    vector_registers: int
-    l1_bytes: int
-    l2_bytes: int
-    cores: int
+    name: str  # One of ``VECTORS``
+    vector_bits: int  # Width of a vector register
+    vector_registers: int  # How many of them there are
+    l1_bytes: int  # First-level data cache of a core
+    l2_bytes: int  # Second-level cache of a core
+    cores: int  # Cores that may be used
 
     @property
     def facts(self) -> dict[str, int]:
