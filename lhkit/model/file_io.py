@@ -129,11 +129,12 @@ def write_file(path: str | Path, data: bytes) -> None:
         raise usage_error(f"{str(path)!r} cannot be written: its name holds a NUL character")
     if path.is_dir():
         raise usage_error(f"{path} is a directory, a file was to be written there")
-    if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to replace
-        return _write_through(path, data)
-    path = path.resolve()  # a link stays one
     temporary = None
     try:
+        if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to replace
+            path.write_bytes(data)
+            return
+        path = path.resolve()  # a link stays one
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
@@ -155,13 +156,6 @@ def write_whole(path: Path, text: str) -> None:
     except OSError:
         beside.unlink(missing_ok=True)
         raise
-
-
-def _write_through(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _umask() -> int:

@@ -293,11 +293,12 @@ def compute(name: str, operands: Sequence[Number]) -> Number:
     if is_unsigned and any(n.low is None or n.low < 0 for n in operands):
         return UNKNOWN
     if name in ("minsi", "minui"):
-        return Number(_if_both(min, a.low, b.low), _least_known(a.high, b.high))
+        highs = [n for n in (a.high, b.high) if n is not None]
+        return Number(_if_both(min, a.low, b.low), min(highs, default=None))
     if name in ("maxsi", "maxui"):
         lows = [n for n in (a.low, b.low) if n is not None]
         return Number(max(lows, default=None), _if_both(max, a.high, b.high))
-    if name in ("addi",):
+    if name == "addi":
         return Number(_if_both(int.__add__, a.low, b.low), _if_both(int.__add__, a.high, b.high))
     if name == "subi":
         return Number(_if_both(int.__sub__, a.low, b.high), _if_both(int.__sub__, a.high, b.low))
@@ -334,10 +335,6 @@ def _if_both(op: Callable[[int, int], int], a: int | None, b: int | None) -> int
     return None if a is None or b is None else op(a, b)
 
 
-def _least_known(a: int | None, b: int | None) -> int | None:
-    return min((n for n in (a, b) if n is not None), default=None)
-
-
 def _bitwise(name: str, a: Number, b: Number) -> Number:
     """Return and, or, xor of conditions and of known numbers."""
     if a.value is not None and b.value is not None:
@@ -365,25 +362,17 @@ def _of_corners(op: Callable[[int, int], int], a: Number, b: Number) -> Number:
         # Extents are never negative, and products of them neither.
         positive = all(n.low is not None and n.low >= 0 for n in (a, b))
         return Number(0, None) if positive else UNKNOWN
-    if op is not int.__mul__ and _holds_zero(b):
+    if op is not int.__mul__ and compare("eq", b, known(0)).high == 1:  # the divisor may be zero
         return UNKNOWN
     corners = [op(x, y) for x in (a.low, a.high) for y in (b.low, b.high) if x is not None and y is not None]
     return Number(min(corners), max(corners))
-
-
-def _holds_zero(number: Number) -> bool:
-    return number.low is not None and number.high is not None and number.low <= 0 <= number.high
 
 
 def _to_zero(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-_BITWISE: dict[str, Callable[[int, int], int]] = {
-    "andi": int.__and__,
-    "ori": int.__or__,
-    "xori": int.__xor__,
-}
+_BITWISE: dict[str, Callable[[int, int], int]] = {"andi": int.__and__, "ori": int.__or__, "xori": int.__xor__}
 _CORNERS: dict[str, Callable[[int, int], int]] = {
     "muli": int.__mul__,
     "divsi": _to_zero,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from lhkit.text.op_tree import BlockSyntax, Name, OpSyntax, RegionSyntax, Use
+from lhkit.text.op_tree import BlockSyntax, Name, OpSyntax, Use
 from lhkit.text.parser import read_syntax
 
 # Regions whose names are their own, and regions that see names from outside but may not read them.
@@ -112,7 +112,10 @@ class _Reader:
             for name in op.results:
                 self._define(name, op, False, scope)
             for region in op.regions:
-                self._region(region, op, None if op.name in _ISOLATED else scope)
+                parent = None if op.name in _ISOLATED else scope
+                inner = self.scope(parent, (region.start, region.end), is_closed=op.name in _CLOSED)
+                for inner_block in region.blocks:
+                    self.block(inner_block, inner, op)
 
     def resolve(self) -> None:
         for use, op, scope in self._waiting:
@@ -121,11 +124,6 @@ class _Reader:
                 at = self.parents[at]
             if at is not None:
                 self.uses[self._by_scope[at][use.name]].append((use, op))
-
-    def _region(self, region: RegionSyntax, op: OpSyntax, parent: int | None) -> None:
-        scope = self.scope(parent, (region.start, region.end), is_closed=op.name in _CLOSED)
-        for block in region.blocks:
-            self.block(block, scope, op)
 
     def _define(self, name: Name, op: OpSyntax, is_argument: bool, scope: int) -> None:
         self._by_scope[scope].setdefault(name.text, len(self.found))

@@ -308,15 +308,13 @@ class _Reader:
             if not self._is(at, end, "="):
                 return None
             at += 1
-        if at >= end or not (names or is_fresh or self._may_begin(i)):
+        # No op begins inside a list or a type.
+        before, token = self.tokens[i - 1], self.tokens[i]
+        may_begin = before.line != token.line or before.text not in CONNECTORS
+        if at >= end or not (names or is_fresh or may_begin):
             return None
         name = self._op_name(at, end, bool(names), is_fresh)
         return None if name is None else _Head(tuple(names), at, name, self.tokens[at].kind == "string")
-
-    def _may_begin(self, i: int) -> bool:
-        """Return False inside a list or a type, where no op can begin."""
-        before, token = self.tokens[i - 1], self.tokens[i]
-        return before.line != token.line or before.text not in CONNECTORS
 
     def _op_name(self, i: int, end: int, has_results: bool, is_fresh: bool) -> str | None:
         token = self.tokens[i]
@@ -331,10 +329,8 @@ class _Reader:
         if has_results:
             return None if token.text in NO_OPS else BARE_NAMES.get(token.text, token.text)
         starts = is_fresh or self.tokens[i - 1].line != token.line or self.tokens[i - 1].text == "}"
-        return BARE_NAMES.get(token.text, token.text) if starts and self._is_bare_name(token.text) else None
-
-    def _is_bare_name(self, word: str) -> bool:
-        return word in BARE_NAMES or word in self._old_names
+        is_bare = token.text in BARE_NAMES or token.text in self._old_names
+        return BARE_NAMES.get(token.text, token.text) if starts and is_bare else None
 
     def _op(self, head: _Head, first: int, end: int, depth: int) -> tuple[OpSyntax, int]:
         """Return the op with this head, and the index behind it."""
@@ -420,14 +416,10 @@ class _Reader:
     def _uses(self, i: int, end: int) -> list[Use]:
         return [Use(t.text, t.start, t.end) for t in self.tokens[i:end] if t.kind == "value"]
 
-    def _keyword(self, i: int) -> str:
-        at = i - 1
-        if self.tokens[at].text == "=":
-            at -= 1
-        return self.tokens[at].text if self.tokens[at].kind == "word" else ""
-
     def _group(self, i: int, partner: int) -> Group:
-        return Group(self.tokens[i].text, self.tokens[i].start, self.tokens[partner].end, self._keyword(i))
+        before = self.tokens[i - 2 if self.tokens[i - 1].text == "=" else i - 1]
+        keyword = before.text if before.kind == "word" else ""
+        return Group(self.tokens[i].text, self.tokens[i].start, self.tokens[partner].end, keyword)
 
     def _holds_region(self, i: int, partner: int, of: _Head) -> bool:
         """Return True for braces that hold ops, False for a dictionary or a list in braces."""

@@ -172,7 +172,7 @@ def type_edit(op: OpSyntax, signature: Signature, types: str) -> Replacement:
 def operand_types(op: OpSyntax, signature: Signature, types: Types) -> list[str]:
     """Return the type of each operand: the one written, else that of its definition, else any op."""
     values = values_of(op, signature)
-    inline = _inline_types(op)
+    inline = {value.start: source_of(type_) for value, type_ in _annotated(op)}
     written = list(signature.operands)
     found = []
     for value in values:
@@ -183,10 +183,6 @@ def operand_types(op: OpSyntax, signature: Signature, types: Types) -> list[str]
         else:
             found.append(type_of(value, types))
     return found
-
-
-def _inline_types(op: OpSyntax) -> dict[int, str]:
-    return {value.start: source_of(type_) for value, type_ in _annotated(op)}
 
 
 def _annotated(op: OpSyntax) -> Iterator[tuple[Token, list[Token]]]:
@@ -221,7 +217,10 @@ def collect_types(ops: Sequence[OpSyntax]) -> Types:
             if inner.spelling.endswith("named_sequence"):
                 types.update(_argument_types(inner.head))
             elif inner.results:
-                types.update(_results(inner))
+                results = list(signature_of(inner).results or ())
+                for name in inner.results:
+                    types[name.text] = tuple(today(t) for t in results[: name.count])
+                    results = results[name.count :]
             for region in inner.regions:
                 for label in region.labels:
                     types.update(_argument_types(label.tokens))
@@ -242,15 +241,6 @@ def _argument_types(tokens: Sequence[Token]) -> Types:
         if part[0].kind == "value" and len(part) > 2:
             end = next((i for i, t in enumerate(part) if t.text == "{"), len(part))
             found[part[0].text] = (today(source_of(part[2:end])),)
-    return found
-
-
-def _results(op: OpSyntax) -> Types:
-    results = list(signature_of(op).results or ())
-    found: Types = {}
-    for name in op.results:
-        found[name.text] = tuple(today(t) for t in results[: name.count])
-        results = results[name.count :]
     return found
 
 
