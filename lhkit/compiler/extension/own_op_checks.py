@@ -9,9 +9,10 @@ from typing import Any
 from lhkit.compiler.extension.own_op_registry import find_definition
 from lhkit.compiler.extension.own_op_values import fits
 from lhkit.compiler.ir.diagnostics import span_of
-from lhkit.compiler.ir.parsing import Source, failure_in, walk
+from lhkit.compiler.ir.parsing import failure_in, walk
 from lhkit.model.errors import Diagnostic, error_for
 from lhkit.model.own_op_definition import Definition, OwnOp
+from lhkit.worker.requests import Source
 
 _KINDS = {
     "!transform.any_op": "op",

@@ -15,10 +15,10 @@ from typing import Any
 from lhkit.compiler.extension.own_op_failures import know_text, place_in, remember
 from lhkit.compiler.extension.own_op_values import TrackedRewriter, arguments_of, set_results
 from lhkit.compiler.ir.bindings import expect_dialect, extend_contexts, host_module, ir
-from lhkit.compiler.ir.parsing import Source
 from lhkit.model.errors import LhkitError, UsageError, usage_error
 from lhkit.model.own_op_definition import Definition, OwnOp, take_definitions
 from lhkit.model.span import Span
+from lhkit.worker.requests import Source
 
 _transform: Any = host_module("dialects.transform")
 _irdl: Any = host_module("dialects.irdl")

@@ -10,10 +10,11 @@ from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import host_module, ir, new_context
 from lhkit.compiler.ir.extents import Extents, is_loop, operand_groups, outputs_of
 from lhkit.compiler.ir.functions import function_ops, functions_of, symbol_name
-from lhkit.compiler.ir.parsing import Source, parse_module, walk
+from lhkit.compiler.ir.parsing import parse_module, walk
 from lhkit.compiler.ir.work_estimate import element_bytes, op_flops
 from lhkit.compiler.tiling.term_reader import IndexTerms, is_slice, kept_dimensions, same_value
 from lhkit.model.tile_picture import LoopVariable, StructuredOp, TiledOperand, Tilings, View
+from lhkit.worker.requests import Source
 
 _TERMINATORS = ("scf.yield", "linalg.yield", "affine.yield", "scf.forall.in_parallel", "scf.reduce")
 _NEW = ("tensor.empty", "bufferization.alloc_tensor")
