@@ -14,9 +14,6 @@ from typing import Any, Literal, ParamSpec, TypeVar, get_args
 from lhkit.model.printable import printable, shortened
 from lhkit.model.span import Span, excerpt
 
-# What went wrong, as a value: kind, place, reason, and what to do next.
-
-
 FailureKind = Literal[
     "invalidated-handle",
     "repeated-payload",
@@ -239,11 +236,7 @@ DEFECT_ADVICE = "This is a mistake in lhkit, not in your input. Please report it
 
 
 def defect_message(what: str) -> str:
-    """Return the message for a failure that lhkit does not know.
-
-    Args:
-        what: What failed, and with which exception.
-    """
+    """Return the message for a failure that lhkit does not know: what failed, and with which exception."""
     return f"a defect in lhkit: {what}"
 
 
@@ -255,21 +248,11 @@ def error_for(failure: Failure) -> LhkitError:
 def usage_error(
     message: str, advice: str | None = None, *, at: Span | None = None, text: str = ""
 ) -> UsageError:
-    """Return the error for input that cannot be meant.
-
-    Args:
-        message: What is wrong, in one sentence.
-        advice: What to do instead.
-        at: The place that it is about, in a source with this ``text``.
-        text: The source.
-    """
+    """Return the error for input that cannot be meant; ``text`` is the source that ``at`` is a place in."""
     if at is None:
         return UsageError(Failure(kind="usage", message=message, advice=advice))
     here = Diagnostic("error", message, at)
     return UsageError(Failure("usage", message, (here,), advice, texts=((at.file, text),)))
-
-
-# The boundary of the public API: an exception that lhkit does not know becomes a typed error with a report.
 
 
 P = ParamSpec("P")

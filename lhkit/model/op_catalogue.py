@@ -254,13 +254,8 @@ def _score(op: CatalogueOp, asked: list[str]) -> float:
     """Return how well words fit an op; 0 if one of them is nowhere."""
     names = [o.name for o in op.operands] + [a.name for a in op.attributes] + [r.name for r in op.results]
     arguments = " ".join(names)
-    fields = (
-        (8.0, op.short_name),
-        (4.0, op.sentence),
-        (2.0, f"{op.group} {arguments}"),
-        (1.0, op.documentation),
-    )
-    places = [(weight, _words(text)) for weight, text in fields]
+    texts = (op.short_name, op.sentence, f"{op.group} {arguments}", op.documentation)
+    places = list(zip((8.0, 4.0, 2.0, 1.0), map(_words, texts), strict=True))
     total = 0.0
     for word in asked:
         found = [weight * _fit(word, there) for weight, there in places]
@@ -274,11 +269,8 @@ def _score(op: CatalogueOp, asked: list[str]) -> float:
 def _fit(word: str, there: list[str]) -> float:
     if word in there:
         return 1.0
-    return (
-        0.6
-        if len(word) > 2 and any(t.startswith(word) or (word.startswith(t) and len(t) > 3) for t in there)
-        else 0.0
-    )
+    is_near = len(word) > 2 and any(t.startswith(word) or (word.startswith(t) and len(t) > 3) for t in there)
+    return 0.6 if is_near else 0.0
 
 
 GROUP = "Ops of one's own"
@@ -352,7 +344,8 @@ def piece_texts(assembly: Assembly, form: Form, op: CatalogueOp, regions: str) -
     """Yield what each piece makes of a form; nothing for those that it does not need."""
     given = present(form)
     given |= {a.name for a in op.attributes if a.dynamic in given}
-    apart = {p.text for p in assembly.pieces if p.kind == "attribute"} | _words_of_flags(assembly, op)
+    apart = {p.text for p in assembly.pieces if p.kind == "attribute"} | TAKEN_ALONG
+    apart |= {p.needs for p in assembly.pieces if p.kind == "text" and p.needs}  # fixed text implies them
     for piece in assembly.pieces:
         if piece.needs and piece.needs not in given:
             yield ""
@@ -367,12 +360,6 @@ def piece_texts(assembly: Assembly, form: Form, op: CatalogueOp, regions: str) -
             yield types_text(assembly.types, form)
         else:
             yield regions if piece.kind == "regions" else dictionary_text(form, op, apart)
-
-
-def _words_of_flags(assembly: Assembly, op: CatalogueOp) -> set[str]:
-    """Return the attributes implied by fixed text, and those printed with lists of sizes."""
-    taken = {p.needs for p in assembly.pieces if p.kind == "text" and p.needs}
-    return taken | TAKEN_ALONG
 
 
 SCALABLE = "scalable_sizes"

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from lhkit.model.explanation import Explanation, Repairs
 
 
-# What a trace was made from, as values: texts for carets and for sharing, which its JSON does not hold.
-
-
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """The payload and schedule of a trace, with versions."""
@@ -248,7 +245,7 @@ class Edit:
 class Snapshot:
     """The payload after a step: its text, or edits to the snapshot of step ``base`` in ascending order.
 
-    Step -1 is the payload as given. ``ops`` are the payload ops, outer before inner, as `snapshot_delta` writes
+    Step -1 is the payload as given. ``ops`` are the payload ops, outer before inner, as `trace_json` writes
     them, omitted ones included; None where they are those of the base, or not known.
     """
 

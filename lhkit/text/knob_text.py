@@ -75,12 +75,9 @@ def with_target_defaults(schedule: Schedule, target: Target, *, is_asked: bool =
     if not rules:
         return dataclasses.replace(schedule, target=target.name) if is_asked else schedule
     defaults = {rule.knob: _value(rule, schedule, target) for rule in rules}
-    knobs = tuple(
-        dataclasses.replace(knob, default=defaults.get(knob.name, knob.default)) for knob in schedule.knobs
-    )
-    return dataclasses.replace(
-        schedule, knobs=knobs, target=target.name, target_defaults=tuple(defaults.items())
-    )
+    knobs = [dataclasses.replace(k, default=defaults.get(k.name, k.default)) for k in schedule.knobs]
+    pairs = tuple(defaults.items())
+    return dataclasses.replace(schedule, knobs=tuple(knobs), target=target.name, target_defaults=pairs)
 
 
 def exported_for(text: str, target: str) -> str:
@@ -117,9 +114,8 @@ def _rule(text: str, at: Span, schedule: Schedule) -> DefaultRule:
         message = f"{schedule.source} has no knob {match[1]!r}"
         raise usage_error(message, f"Its knobs: {have}.", at=at, text=schedule.text)
     place = dataclasses.replace(at, column=at.column + match.start(2))
-    expression = parse_expression(
-        match[2], FACTS, owner="a target", named="fact", at=place, source=schedule.text
-    )
+    owner = {"owner": "a target", "named": "fact"}
+    expression = parse_expression(match[2], FACTS, **owner, at=place, source=schedule.text)
     return DefaultRule(match[1], expression, place)
 
 
@@ -257,21 +253,15 @@ def check_requirements(schedule: Schedule) -> None:
     requirements = requirements_of(schedule)
     values = schedule.values if requirements else {}
     for requirement in requirements:
+        text = requirement.expression.text
         try:
             if requirement.holds(values):
                 continue
+            shown = ", ".join(f"{name}={values[name]}" for name in requirement.names)
+            message = f"the schedule requires {text}, which {shown} does not meet"
         except ValueError as error:
-            raise usage_error(
-                f"{requirement.expression.text!r} cannot be evaluated: {error}",
-                at=requirement.at,
-                text=schedule.text,
-            ) from None
-        shown = ", ".join(f"{name}={values[name]}" for name in requirement.names)
-        raise usage_error(
-            f"the schedule requires {requirement.expression.text}, which {shown} does not meet",
-            at=requirement.at,
-            text=schedule.text,
-        )
+            message = f"{text!r} cannot be evaluated: {error}"
+        raise usage_error(message, at=requirement.at, text=schedule.text)
 
 
 _ALTERNATIVES = "transform.tune.alternatives"
@@ -307,13 +297,9 @@ def portable_problems(text: str, source: str, values: Mapping[str, KnobValue]) -
     script = Script(text, source)
     found = []
     for op in _own_or_open(script):
-        name = op.string
-        if (op.name, name) in left:
-            what = (
-                f"<{name!r}> has no value that can be written in its place"
-                if op.name.startswith(_TUNING)
-                else _OWN
-            )
+        if (op.name, op.string) in left:
+            unset = f"<{op.string!r}> has no value that can be written in its place"
+            what = unset if op.name.startswith(_TUNING) else _OWN
             found.append(f"{source}:{script.line_of(op)}: {op.name}{what}")
     return tuple(found)
 
@@ -322,10 +308,8 @@ def _own_or_open(script: Script) -> Iterator[OpSyntax]:
     """Yield the steps that are no op of the transform dialect, and those that leave a choice open."""
     for owner in script.syntax.walk():
         if owner.name.startswith("transform.") and owner.name not in _PAYLOAD_HOLDERS:
-            for region in owner.regions:
-                yield from (
-                    o for o in region.ops if o.name.startswith(_TUNING) or not o.name.startswith("transform.")
-                )
+            inside = (op for region in owner.regions for op in region.ops)
+            yield from (o for o in inside if o.name.startswith(_TUNING) or not o.name.startswith("transform."))
 
 
 def _with_constants(script: Script, name: str, value: KnobValue) -> str:
@@ -365,7 +349,8 @@ def _with_region(script: Script, op: OpSyntax, chosen: int) -> str:
         old = definition.name.text
         fresh.setdefault(old, fresh_name(old, taken | set(fresh.values())))
         replaced += renamed(definition, fresh[old])
-    lines = lines_of(script.text, ops[0], ops[-1], _within(replaced, ops)) if ops else ""
+    kept = [r for r in replaced if ops and ops[0].start <= r.start < ops[-1].end]
+    lines = lines_of(script.text, ops[0], ops[-1], kept) if ops else ""
     handed = dict(zip(op.values, [with_names(value, fresh) for value in yielded], strict=False))
     extent, indent = extent_of(script.text, op, op), indent_of(script.text, op.start)
     text = indented(lines, indent) if lines else ""
@@ -374,14 +359,9 @@ def _with_region(script: Script, op: OpSyntax, chosen: int) -> str:
     changes = [Replacement(extent.start, extent.end, text)]
     for definition in script.handles.definitions:
         if definition.op.start == op.start and not definition.is_argument:
-            for use, _ in definition.uses:
-                value = handed[definition.value_of(use)]
-                changes.append(Replacement(use.start, use.end, value))
+            uses = (use for use, _ in definition.uses)
+            changes += [Replacement(u.start, u.end, handed[definition.value_of(u)]) for u in uses]
     return with_replacements(script.text, changes)
-
-
-def _within(replaced: Sequence[Replacement], ops: Sequence[OpSyntax]) -> list[Replacement]:
-    return [r for r in replaced if ops[0].start <= r.start < ops[-1].end]
 
 
 _LIBRARY = re.compile(r"//\s*lhkit:\s*library\s+(.*\S)")

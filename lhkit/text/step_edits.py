@@ -144,11 +144,9 @@ def check_dependents(script: Script, op: OpSyntax, *, allowed: bool, done: str) 
     if not allowed:
         advice = "Pass with_dependents=True to take them along, or change them first."
         raise script.refusal(f"{script.describe(op)} cannot be {done}: {listed} depend on it", op, advice)
-    for dependent in dependents:
-        if is_terminator(dependent):
-            raise script.refusal(
-                f"{script.describe(op)} cannot be {done}: a terminator hands on its results", dependent
-            )
+    for dependent in filter(is_terminator, dependents):
+        message = f"{script.describe(op)} cannot be {done}: a terminator hands on its results"
+        raise script.refusal(message, dependent)
     return dependents
 
 
@@ -243,6 +241,7 @@ def _check_order(script: Script, op: OpSyntax, target: OpSyntax, place: int) -> 
     handles = script.handles
     scope = handles.scope_at(target.start)
     span = range(op.start, op.end)
+    refused = f"{script.describe(op)} cannot move there:"
     for definition in handles.definitions:
         is_result = definition.op.start == op.start and not definition.is_argument
         if definition.name.start in span and not is_result:
@@ -251,17 +250,13 @@ def _check_order(script: Script, op: OpSyntax, target: OpSyntax, place: int) -> 
             if is_result:
                 in_sight = handles.inside(handles.scope_at(user.start), scope)
                 if use.start < place or not in_sight:
-                    message = (
-                        f"{script.describe(op)} cannot move there: {script.describe(user)} uses {use.text}"
-                    )
+                    message = f"{refused} {script.describe(user)} uses {use.text}"
                     raise script.refusal(f"{message}, which would not be defined before it", use.start)
             elif use.start in span:
                 defined = definition.name.start if definition.is_argument else definition.op.end
                 if defined > place or not handles.may_read(scope, definition):
                     line = script.syntax.place(definition.name.start).line
-                    message = (
-                        f"{script.describe(op)} cannot move there: it uses {use.text}, defined at line {line}"
-                    )
+                    message = f"{refused} it uses {use.text}, defined at line {line}"
                     raise script.refusal(f"{message}, which it cannot read there", definition.name.start)
 
 
