@@ -40,10 +40,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class FatalUse:
-    """An op that can do its work for no payload; always an error.
-
-    It enters a sequence that nothing defines, or its attributes end the compiler once its handle has payload.
-    """
+    """An op that enters an undefined sequence, or whose attributes end the compiler; always an error."""
 
     use: OpPlace
     message: str

@@ -196,19 +196,12 @@ VariantFailure = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """The exception, exit code and statuses of one kind of failure.
+    """The exception, exit code and statuses of one kind of failure."""
 
-    Attributes:
-        error: The exception.
-        exit_code: Of the command line.
-        outcome: Status of a trace.
-        variant: Status of a variant in a sweep.
-    """
-
-    error: type[LhkitError]
-    exit_code: int = 1
-    outcome: OutcomeStatus = "failed"
-    variant: VariantFailure = "schedule-failed"
+    error: type[LhkitError]  # The exception
+    exit_code: int = 1  # Of the command line
+    outcome: OutcomeStatus = "failed"  # Status of a trace
+    variant: VariantFailure = "schedule-failed"  # Status of a variant in a sweep
 
 
 REACTIONS: Mapping[FailureKind, Reaction] = {

@@ -120,10 +120,7 @@ def _bounded_int(text: str) -> int:
 
 
 def write_file(path: str | Path, data: bytes) -> None:
-    """Write a file through a temporary one beside it, so that it is never half there.
-
-    A file that is there already keeps its permissions.
-    """
+    """Write a file atomically through a temporary one beside it; an existing file keeps its permissions."""
     path = Path(path)
     if "\0" in str(path):
         raise usage_error(f"{str(path)!r} cannot be written: its name holds a NUL character")

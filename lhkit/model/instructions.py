@@ -110,17 +110,11 @@ class HotLoop:
 
 @dataclass(frozen=True, slots=True)
 class HotLoops(Showable):
-    """The innermost loops of a kernel's machine code, the heaviest first.
+    """The innermost loops of a kernel's machine code, the heaviest first."""
 
-    Attributes:
-        architecture: Whose instructions they are.
-        function: The function in the machine code.
-        loops: One entry a loop; a function without loops is one entry of depth 0.
-    """
-
-    architecture: Architecture
-    function: str
-    loops: tuple[HotLoop, ...]
+    architecture: Architecture  # Whose instructions they are
+    function: str  # The function in the machine code
+    loops: tuple[HotLoop, ...]  # One entry a loop; a function without loops is one entry of depth 0
 
     @property
     def sentences(self) -> tuple[tuple[str, str], ...]:

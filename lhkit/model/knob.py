@@ -85,11 +85,7 @@ class Knob:
     bounds: Bounds | None = None
 
     def parse(self, text: str) -> KnobValue:
-        """Return the value that ``text`` spells (as in ``--set NAME=TEXT``).
-
-        Raises:
-            UsageError: The text is none of the options.
-        """
+        """Return the value that ``text`` spells, as in ``--set NAME=TEXT``, or raise a UsageError."""
         for option in self.options:
             if _spell(option) == text.strip():
                 return option
@@ -103,11 +99,7 @@ class Knob:
         return self.check(text)
 
     def check(self, value: KnobValue) -> KnobValue:
-        """Return ``value`` if the knob allows it.
-
-        Raises:
-            UsageError: It is none of the options.
-        """
+        """Return ``value`` if the knob allows it, else raise a UsageError."""
         matches = [o for o in self.options if o == value and isinstance(o, bool) == isinstance(value, bool)]
         if self.options and not matches:
             raise self._no_such_value(_spell(value))

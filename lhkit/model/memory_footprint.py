@@ -45,33 +45,26 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction; values are numbers, as in SSA. What a number is not defined by is not known.
+    """One instruction; values are numbers, as in SSA. What a number is not defined by is not known."""
 
-    Attributes:
-        kind: What it does:
-            ``alloc`` and ``stack`` make a buffer of ``number`` bytes times the operands; ``free`` frees one;
-            ``copy`` copies the first operand to the second, ``number`` bytes times the further operands;
-            ``touch`` reads or writes buffers; ``loop`` runs its region from the first operand to the
-            second by the third, the other operands are carried; ``while`` runs its first region, and its
-            second as long as the first one's first yield is true; ``branch`` runs one of its regions, by
-            the first operand; ``call`` runs the function ``name``; ``alias`` gives its first operand, of
-            other extents if it is a ``view``, or one of the last two by the first (``select``);
-            ``extent`` is the extent ``number`` of a buffer (-1: that of the second operand), ``address``
-            its address; ``compare`` and ``compute`` do the arithmetic that ``name`` says.
-        alignment: Of the buffer, in bytes; the size of a heap buffer is rounded up to a multiple.
-        extents: Of the buffer: static extents, None for the next operand.
-        origin: Index in `MemoryProgram.origins`; -1 for arithmetic.
-    """
-
+    # What it does: ``alloc`` and ``stack`` make a buffer of ``number`` bytes times the operands; ``free``
+    # frees one; ``copy`` copies the first operand to the second, ``number`` bytes times the further
+    # operands; ``touch`` reads or writes buffers; ``loop`` runs its region from the first operand to the
+    # second by the third, the other operands are carried; ``while`` runs its first region, and its second
+    # as long as the first one's first yield is true; ``branch`` runs one of its regions, by the first
+    # operand; ``call`` runs the function ``name``; ``alias`` gives its first operand, of other extents if
+    # it is a ``view``, or one of the last two by the first (``select``); ``extent`` is the extent
+    # ``number`` of a buffer (-1: that of the second operand), ``address`` its address; ``compare`` and
+    # ``compute`` do the arithmetic that ``name`` says
     kind: Kind
     operands: tuple[int, ...] = ()
     results: tuple[int, ...] = ()
     regions: tuple[Region, ...] = ()
     name: str = ""
     number: int = 0
-    alignment: int = 1
-    extents: tuple[int | None, ...] = ()
-    origin: int = -1
+    alignment: int = 1  # Of the buffer, in bytes; the size of a heap buffer is rounded up to a multiple
+    extents: tuple[int | None, ...] = ()  # Of the buffer: static extents, None for the next operand
+    origin: int = -1  # Index in `MemoryProgram.origins`; -1 for arithmetic
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,17 +168,11 @@ class HeapCount:
 
 @dataclass(frozen=True, slots=True)
 class Footprint(Showable):
-    """The memory of a kernel for one call.
+    """The memory of a kernel for one call."""
 
-    Attributes:
-        kernel: What was compiled: the payload's function and its schedule.
-        predicted: The prediction from its buffers.
-        counted: What it asked for when it ran, or None if it did not.
-    """
-
-    kernel: str
-    predicted: Prediction
-    counted: HeapCount | None = None
+    kernel: str  # What was compiled: the payload's function and its schedule
+    predicted: Prediction  # The prediction from its buffers
+    counted: HeapCount | None = None  # What it asked for when it ran, or None if it did not
 
     @property
     def pairs(self) -> tuple[tuple[str, Range, int | None], ...]:

@@ -194,11 +194,7 @@ class Catalogue:
         return {op.name: op for op in self.ops}
 
     def op(self, name: str) -> CatalogueOp:
-        """Return the op of that name, with or without ``transform.`` before it.
-
-        Raises:
-            UsageError: There is none; with the nearest names.
-        """
+        """Return the op of that name, with or without ``transform.``; a UsageError has the nearest names."""
         full = name if name.startswith("transform.") or name in self else f"transform.{name}"
         if full not in self._by_name:
             raise usage_error(f"there is no transform op {name!r}", self._nearest(full))

@@ -78,10 +78,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def paired_ratios(measurement: Measurement, anchor: Measurement) -> list[float]:
-    """Return speeds as multiples of the anchor's, one a round that both were sampled in.
-
-    A clock that drifts between rounds cancels.
-    """
+    """Return speeds as multiples of the anchor's, one per common round, so that a drifting clock cancels."""
     anchor_ns = dict(anchor.samples_ns)
     return [anchor_ns[r] / value for r, value in measurement.samples_ns if r in anchor_ns]
 
@@ -215,11 +212,7 @@ class Rank:
 
 
 def rank_entries(comparison: Comparison, *, margin: float = MARGIN) -> list[Rank]:
-    """Return the places of all entries, the fastest first, ties in the order of the comparison.
-
-    An entry is tied with the fastest of its group unless the interval of their ratios lies beyond
-    the margin on one side.
-    """
+    """Return the places of all entries, the fastest first; an entry is tied with the fastest of its group."""
     anchor = comparison.measurement(comparison.anchor)
     by_speed = sorted(comparison.measurements, key=lambda m: -statistics.median(paired_ratios(m, anchor)))
     pairs = max(len(by_speed) * (len(by_speed) - 1) // 2, 1)

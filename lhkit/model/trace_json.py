@@ -59,11 +59,7 @@ def trace_to_json(trace: Trace) -> Json:
 
 
 def trace_from_json(data: Mapping[str, Any]) -> Trace:
-    """Return the trace that `trace_to_json` wrote.
-
-    Raises:
-        ValueError: It is no trace of this form; the message names the field.
-    """
+    """Return the trace that `trace_to_json` wrote; ValueError names the field that does not fit."""
     if not isinstance(data, Mapping) or data.get("schema") != TRACE_SCHEMA:
         raise ValueError(f"not a trace: its schema is not {TRACE_SCHEMA!r}")
     try:

@@ -11,11 +11,11 @@ from functools import cached_property
 from lhkit.model.errors import UsageError
 from lhkit.model.explanation import RepairKind
 from lhkit.model.trace_record import HandleChange, HandleRecord, Trace, TraceStep
-from lhkit.text.handle_scopes import Definition
 from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.parser import read_steps
 from lhkit.text.script import (
     SEQUENCE,
+    Definition,
     Edited,
     Replacement,
     Script,

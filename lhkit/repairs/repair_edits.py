@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from lhkit.repairs.repair_context import type_span
-from lhkit.text.handle_scopes import Definition
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.script import Replacement, Script, cut, lines_of, put_before
+from lhkit.text.script import Definition, Replacement, Script, cut, lines_of, put_before
 from lhkit.text.step_arguments import result_types_of
 
 

@@ -3,8 +3,7 @@
 - ``lexer``: Lossless, error-tolerant lexer of MLIR text.
 - ``op_tree``: Syntax tree of ops with source offsets.
 - ``parser``: Error-tolerant parser from tokens to ops, without knowledge of particular ops.
-- ``script``: Schedule text under edit: replacements, edit results and refusals.
-- ``handle_scopes``: Name resolution of handles: the definition of each use, by region and isolation.
+- ``script``: Schedule text under edit: scopes of handles, replacements, edit results and refusals.
 - ``step_arguments``: Source spans of a step's arguments and types.
 - ``step_edits``: Edits of steps: insert, replace, remove, move, switch off, and wrap in a foreach.
 - ``knob_text``: Knobs in schedule text: literals, defaults, requirements, and portable exports that fold

@@ -67,10 +67,7 @@ def default_rules(schedule: Schedule) -> tuple[DefaultRule, ...]:
 
 
 def with_target_defaults(schedule: Schedule, target: Target, *, is_asked: bool = False) -> Schedule:
-    """Return a schedule whose knobs have the defaults that its comments give them on a target.
-
-    One without such comments is of no target, unless that is asked for.
-    """
+    """Return a schedule with the defaults of its comments; without them it has no target unless asked."""
     rules = default_rules(schedule)
     if not rules:
         return dataclasses.replace(schedule, target=target.name) if is_asked else schedule
@@ -389,11 +386,7 @@ def declared_libraries(text: str, source: str) -> tuple[Declared, ...]:
 
 
 def standalone(schedule: Schedule) -> Schedule:
-    """Return a schedule that includes nothing from libraries: what it includes is copied into its own text.
-
-    Declarations go, and the sequences that they declare follow behind the schedule's own, with what these
-    include. Comments that name libraries go too.
-    """
+    """Return a schedule with what it includes from libraries copied behind its own sequences."""
     if not schedule.libraries:
         return schedule
     script = Script(schedule.text, schedule.source)

@@ -218,10 +218,7 @@ def read_syntax(text: str, *, is_old: bool = False) -> Syntax:
 
 @functools.lru_cache(maxsize=8)
 def read_steps(text: str) -> tuple[OpSyntax, ...]:
-    """Return the steps of a text in order, sequences and terminators too.
-
-    They are the transform ops and all ops nested in one: ops of other dialects can be steps too.
-    """
+    """Return all transform ops of a text in order, terminators too, and all ops nested in one."""
     return tuple(_steps_in(read_syntax(text).ops, is_inside=False))
 
 

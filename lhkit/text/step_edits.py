@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from lhkit.text.handle_scopes import Definition
 from lhkit.text.op_tree import Name, OpSyntax, Use
 from lhkit.text.parser import OFF_MARK, read_syntax
 from lhkit.text.script import (
     SEQUENCE,
     STEP_INDENT,
+    Definition,
     Edited,
     Replacement,
     Script,
@@ -40,10 +40,7 @@ def insert_step(
     after: StepRef | None = None,
     inside: StepRef | None = None,
 ) -> Edited:
-    """Insert one step or several, as text, at the indentation of where they go.
-
-    Handles that the new steps define and whose names are taken in the sequence get a number behind them.
-    """
+    """Insert steps as text, at the indentation of where they go; handles whose names are taken are numbered."""
     if sum(place is not None for place in (before, after, inside)) != 1:
         raise script.refusal("say where to insert: exactly one of before, after and inside")
     lines = textwrap.dedent(lines).strip("\n")
@@ -77,10 +74,7 @@ def replace_step(script: Script, step: StepRef, lines: str) -> Edited:
 
 
 def dependents_of(script: Script, step: StepRef) -> tuple[OpSyntax, ...]:
-    """Return the steps that cannot stay without a step: those that use its results, and so on.
-
-    For a named sequence, these are the steps that name it.
-    """
+    """Return the steps that use a step's results, and so on; for a named sequence, those that name it."""
     op = script.find(step)
     found: dict[int, OpSyntax] = {}
     waiting = [op]

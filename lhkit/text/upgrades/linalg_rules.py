@@ -184,10 +184,7 @@ def mentions_elementwise(text: str) -> bool:
 
 
 def respell_text(text: str, spelling: ElementwiseSpelling, wanted: Wanted = "any") -> str:
-    """Return a text with elementwise ops rewritten; see `respelling`.
-
-    Every op stays on its line. What cannot be rewritten stays as it is.
-    """
+    """Return a text with elementwise ops rewritten as `respelling` can; every op stays on its line."""
     rule = respelling(spelling, wanted)
     found = _visit(read_syntax(text, is_old=True).ops, rule, False)
     edits = [edit for finding in found for edit in getattr(finding, "edits", ())]

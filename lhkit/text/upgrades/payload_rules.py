@@ -108,10 +108,7 @@ _IMPORT, _EXPORT = "hal.tensor.import", "hal.tensor.export"
 
 
 def tensors_for_views(function: OpSyntax) -> Iterable[Finding]:
-    """Give a function tensors for the buffer views that it does nothing with but import and export.
-
-    A view that is used for more is left, and so is the whole function then.
-    """
+    """Give a function tensors for its buffer views, if it does nothing with them but import and export."""
     if not any(t.text == _VIEW for t in function.head) or len(function.regions) != 1:
         return
     body = function.regions[0].ops

@@ -310,10 +310,7 @@ class _State:
         return list(_find(self._syntax.ops, self.elementwise))
 
     def name_sequences(self) -> tuple[str, ...] | None:
-        """Turn top-level sequences into named ones; return what the first one's extra arguments take.
-
-        None if there was nothing to name.
-        """
+        """Name top-level sequences; return what the first one's extra arguments take, or None."""
         bind: tuple[str, ...] | None = None
         named = 0
         # All that do not touch are named in one pass, and those that do in the next.
