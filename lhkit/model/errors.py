@@ -299,7 +299,6 @@ def _shown(values: tuple[Any, ...]) -> str:
 
 
 def _texts(values: tuple[Any, ...]) -> dict[str, bytes]:
-    """Return the texts of payloads and schedules among the arguments."""
     texts = {}
     for i, value in enumerate(values):
         if isinstance(text := getattr(value, "text", None), str):

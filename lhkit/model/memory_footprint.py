@@ -323,7 +323,6 @@ def _if_both(op: Callable[[int, int], int], a: int | None, b: int | None) -> int
 
 
 def _bitwise(name: str, a: Number, b: Number) -> Number:
-    """Return and, or, xor of conditions and of known numbers."""
     if a.value is not None and b.value is not None:
         return known(_BITWISE[name](a.value, b.value))
     if any(n.low not in (0, 1) or n.high not in (0, 1) for n in (a, b)):

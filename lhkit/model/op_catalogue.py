@@ -431,7 +431,6 @@ def _mixed(form: Form, spec: AttributeSpec) -> str | None:
 
 
 def _number(form: Form, spec: AttributeSpec) -> str | None:
-    """Print a number, or the value in its place."""
     values: Sequence[TypedName] = dict(form.operands).get(spec.dynamic or "", ())
     if values:
         return values[0].name
@@ -462,7 +461,6 @@ def _bracketed(form: Form, spec: AttributeSpec) -> str | None:
 
 
 def _pairs(form: Form, spec: AttributeSpec) -> str | None:
-    """Spell matchers with their actions."""
     matchers, actions = _given(form, spec), dict(form.attributes).get(_ACTIONS)
     if spec.name != "matchers" or not isinstance(matchers, tuple) or not isinstance(actions, tuple):
         return None

@@ -98,7 +98,6 @@ class TermValues:
         return found
 
     def _loops_of(self, at: int) -> frozenset[int]:
-        """Return the loop variables that a term depends on."""
         term = self._terms[at]
         if term.kind == "loop":
             return frozenset({term.value})

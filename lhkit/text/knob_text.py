@@ -182,7 +182,6 @@ def _folded(script: Script, use: Use, user: OpSyntax, literal: str) -> list[Repl
 
 
 def _default(op: OpSyntax) -> str | None:
-    """Return the default of a knob as its text has it, without a type."""
     tokens = [token.text for token in op.tokens]
     close = tokens.index(">") if ">" in tokens else -1
     if tokens[close + 1 : close + 2] != ["="]:
@@ -419,7 +418,6 @@ def _wanted(libraries: Sequence[Script], names: set[str]) -> set[str]:
 
 
 def _sequences(script: Script) -> dict[str, OpSyntax]:
-    """Return the named sequences of a text by symbol, declarations included."""
     return {op.symbol: op for op in script.steps if op.name == SEQUENCE}
 
 

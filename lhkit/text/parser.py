@@ -330,7 +330,6 @@ class _Reader:
         return BARE_NAMES.get(token.text, token.text) if starts and is_bare else None
 
     def _op(self, head: _Head, first: int, end: int, depth: int) -> tuple[OpSyntax, int]:
-        """Return the op with this head, and the index behind it."""
         operands, groups, regions = list[Use](), list[Group](), list[RegionSyntax]()
         braces: list[int] = []  # those that open its regions
         arguments: tuple[Name, ...] = ()
@@ -393,7 +392,6 @@ class _Reader:
         return pieces[0], tuple(token for piece in pieces[1:] for token in piece)
 
     def _ends(self, i: int, end: int, depth: int) -> bool:
-        """Return True if the op before a token ends there."""
         token = self.tokens[i]
         if token.text == "}" or token.kind == "resources":
             return True
@@ -480,7 +478,6 @@ class _Reader:
         return tuple(found)
 
     def _type_end(self, i: int, end: int) -> int:
-        """Return the index behind the type that begins at a token."""
         angles = 0
         while i < end:
             token, partner = self.tokens[i], self._partner[i]

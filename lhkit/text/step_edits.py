@@ -453,7 +453,6 @@ def wrap_in_foreach(
 
 
 def _replaced(script: Script, first: OpSyntax, last: OpSyntax, lines: str) -> Replacement:
-    """Return the replacement of ops and their comments by lines."""
     extent, indent = extent_of(script.text, first, last), indent_of(script.text, first.start)
     text = indented(lines, indent)
     if not extent.has_lines:

@@ -283,7 +283,6 @@ def _matched_names(op: OpSyntax) -> tuple[list[str], int]:
 
 
 def _with_kind(op: OpSyntax, end: int, kind: str) -> list[Replacement]:
-    """Return the edits that let a match ask for a kind too."""
     tokens, said = op.head, f"kind = {kind_attribute(kind)}"
     for i in outside_brackets(tokens):
         if tokens[i].text == "attributes" and i + 1 < len(tokens):

@@ -242,7 +242,6 @@ def _rules(op: OpSyntax, scope: Scope, in_transform: bool) -> Iterator[Iterable[
 
 
 def _first(rules: Iterable[Iterable[Finding]]) -> Iterable[Finding]:
-    """Return what the first rule with something to say says."""
     for rule in rules:
         if found := list(rule):
             return found

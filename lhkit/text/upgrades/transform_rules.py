@@ -299,7 +299,6 @@ def rename_op(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 def _with_attributes(op: OpSyntax, name: str) -> list[Replacement]:
-    """Return the edits that say in attributes what the old name said."""
     after = next((t for t in op.head if t.kind == "value"), None)
     if name == "get_closest_isolated_parent" and after is not None:
         return [inserted(after.end, " {isolated_from_above}")]
@@ -318,7 +317,6 @@ def _with_attributes(op: OpSyntax, name: str) -> list[Replacement]:
 
 
 def _without_count(op: OpSyntax) -> list[Replacement]:
-    """Return the edit that removes ``in [n]``."""
     tokens = op.head
     for i, token in enumerate(tokens):
         if token.text == "in" and i + 1 < len(tokens) and tokens[i + 1].text == "[":
@@ -555,7 +553,6 @@ def _add_types(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 def _loops(op: OpSyntax) -> int:
-    """Return how many loops tiling by the sizes of an op gives."""
     tokens = op.head
     for i, token in enumerate(tokens[:-1]):
         if token.text == "tile_sizes" and tokens[i + 1].text == "[":
