@@ -92,6 +92,10 @@ class CheckReport(Printable):
 def check_to_json(report: CheckReport) -> dict[str, Any]:
     """Serialize a report in the form of ``lhkit.check/1``."""
     fatal = [{**_place(f.use, report), "message": f.message} for f in report.fatal]
+    refused = []
+    for r in report.refused:
+        place = {} if r.source is None else _place(OpPlace(APPLY_PASS, r.source), report)
+        refused.append({**place, "pass": r.name, "message": r.reason})
     return {
         "schema": CHECK_SCHEMA,
         "schedule": {"source": report.source, "sha256": report.sha256},
@@ -106,7 +110,7 @@ def check_to_json(report: CheckReport) -> dict[str, Any]:
             }
             for f in report.findings
         ],
-        **({"refused": [_refused(r, report) for r in report.refused]} if report.refused else {}),
+        **({"refused": refused} if refused else {}),
         **({"fatal": fatal} if fatal else {}),
     }
 
@@ -119,11 +123,6 @@ def unchecked_to_json(source: str, failure: Failure) -> dict[str, Any]:
         "findings": [],
         "failure": {"kind": failure.kind, "message": failure.describe()},
     }
-
-
-def _refused(refused: RefusedPass, report: CheckReport) -> dict[str, Any]:
-    place = {} if refused.source is None else _place(OpPlace(APPLY_PASS, refused.source), report)
-    return {**place, "pass": refused.name, "message": refused.reason}
 
 
 def _place(place: OpPlace, report: CheckReport) -> dict[str, Any]:

@@ -115,11 +115,8 @@ class Knob:
         listed = ", ".join(_spell(o) for o in self.options)
         if self.bounds is None:
             return f"one of {listed}" if listed else "any value"
-        return (
-            f"{self.bounds.describe()} ({listed})"
-            if 0 < len(self.options) <= _MOST_LISTED
-            else self.bounds.describe()
-        )
+        described = self.bounds.describe()
+        return f"{described} ({listed})" if 0 < len(self.options) <= _MOST_LISTED else described
 
 
 def parse_settings(knobs: Sequence[Knob], settings: Sequence[str]) -> dict[str, KnobValue]:

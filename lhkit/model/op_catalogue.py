@@ -473,9 +473,8 @@ def _positions(form: Form, spec: AttributeSpec) -> str | None:
     listed = _brackets(_given(form, spec))[1:-1]
     if spec.name not in ("raw_position_list", "raw_dim_list"):
         return None
-    return (
-        "[all]" if given.get("is_all") else f"[except({listed})]" if given.get("is_inverted") else f"[{listed}]"
-    )
+    some = f"[except({listed})]" if given.get("is_inverted") else f"[{listed}]"
+    return "[all]" if given.get("is_all") else some
 
 
 def _options(form: Form, spec: AttributeSpec) -> str | None:

@@ -95,9 +95,8 @@ class Payload(Showable):
             for function in defined:
                 if function.name == name.removeprefix("@"):
                     return function
-            raise usage_error(
-                f"{self.source} has no function @{name.removeprefix('@')}", f"Its functions:\n{listed}"
-            )
+            message = f"{self.source} has no function @{name.removeprefix('@')}"
+            raise usage_error(message, f"Its functions:\n{listed}")
         if len(defined) != 1:
             raise usage_error(
                 f"{self.source} has {len(defined)} functions; say which one to run",

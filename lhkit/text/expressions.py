@@ -281,9 +281,8 @@ def _tokens(place: _Place) -> list[_Token]:
     while offset < len(text):
         match = _TOKEN.match(text, offset)
         if match is None or match.lastgroup is None:
-            what = (
-                "a string without an end, or with an escape" if text[offset] in "'\"" else f"{text[offset]!r}"
-            )
+            is_string = text[offset] in "'\""
+            what = "a string without an end, or with an escape" if is_string else f"{text[offset]!r}"
             raise place.refused(f"it has {what}", offset)
         if len(found) == _MOST_TOKENS:
             raise place.refused(f"it has more than {_MOST_TOKENS:,} words", offset)

@@ -263,11 +263,10 @@ class Script:
             found = [op for op in steps if any(n.text == step.partition("#")[0] for n in op.results)]
         if len(found) == 1:
             return found[0]
-        lines = ", ".join(str(self.line_of(op)) for op in found)
         if found:
-            raise self.refusal(
-                f"{step} is defined by several steps, at lines {lines}; give the number of the step"
-            )
+            lines = ", ".join(str(self.line_of(op)) for op in found)
+            message = f"{step} is defined by several steps, at lines {lines}; give the number of the step"
+            raise self.refusal(message)
         raise self.refusal(f"no step of {self.source} defines {step}")
 
     def number_of(self, op: OpSyntax) -> int:
