@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, overload
 
 from lhkit.model.errors import Diagnostic, describe_diagnostic
 from lhkit.model.printable import printable
@@ -65,7 +65,6 @@ RepairKind = Literal[
     "spelling",
     "several",
 ]
-REPAIR_KINDS: tuple[str, ...] = get_args(RepairKind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Literal, NamedTuple, cast
 
 TokenKind = Literal[
     "space",
@@ -21,7 +21,6 @@ TokenKind = Literal[
     "punctuation",
     "unknown",
 ]
-TOKEN_KINDS: tuple[str, ...] = get_args(TokenKind)
 
 
 class Token(NamedTuple):
