@@ -22,8 +22,7 @@ from lhkit.model.measurement import (
     TimedBy,
     Verification,
 )
-from lhkit.model.ranking import rank_entries
-from lhkit.model.sample_statistics import PERCENTILES, Summary, judge_run, summarize
+from lhkit.model.sample_statistics import PERCENTILES, Summary, judge_run, rank_entries, summarize
 
 SCHEMA: Literal["lhkit.bench/1"] = "lhkit.bench/1"
 # Fields that have one name in the file and in the values.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lhkit.model.errors import usage_error
-from lhkit.model.op_assembly import custom_text
 from lhkit.model.op_catalogue import (
     AttributeSpec,
     Catalogue,
@@ -14,6 +13,7 @@ from lhkit.model.op_catalogue import (
     OperandSpec,
     RegionSpec,
     ResultSpec,
+    custom_text,
 )
 from lhkit.model.step_form import (
     AttributeValue,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from lhkit.compose.form_text import kind_of_type
 from lhkit.model.schedule import DEFAULT_ENTRY
+from lhkit.text.knob_text import needed_sequences
 from lhkit.text.op_tree import OpSyntax
-from lhkit.text.portable_export import needed_sequences
 from lhkit.text.script import (
     SEQUENCE,
     Edited,

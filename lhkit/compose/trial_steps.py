@@ -24,11 +24,10 @@ from lhkit.model.op_catalogue import Catalogue, with_own_ops
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
 from lhkit.model.step_form import TypedName
-from lhkit.text.handle_scopes import Definition
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.parser import read_syntax
-from lhkit.text.script import SEQUENCE, Replacement, Script, StepRef, cut, is_terminator
-from lhkit.text.structure_edits import find_definition, is_consumed, type_of
+from lhkit.text.script import SEQUENCE, Definition, Replacement, Script, StepRef, cut, is_terminator
+from lhkit.text.step_edits import find_definition, is_consumed, type_of
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.limits import Limits
 from lhkit.worker.requests import StepOutcome, TrySteps

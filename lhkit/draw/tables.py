@@ -11,8 +11,15 @@ from dataclasses import dataclass
 from lhkit.draw.svg import escaped
 from lhkit.model.measurement import Comparison, Measurement
 from lhkit.model.memory_footprint import Range
-from lhkit.model.ranking import ORDER_RULE, describe_order, rank_entries
-from lhkit.model.sample_statistics import judge_noise, judge_run, summarize, values_ns
+from lhkit.model.sample_statistics import (
+    ORDER_RULE,
+    describe_order,
+    judge_noise,
+    judge_run,
+    rank_entries,
+    summarize,
+    values_ns,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lhkit.model.blobs import Blob, ResourceUse
 from lhkit.model.errors import Diagnostic, Failure, LhkitError, error_for, usage_error
 from lhkit.model.file_io import open_input, parse_json
+from lhkit.model.payload import Blob, ResourceUse
 from lhkit.model.signature import Function
 from lhkit.model.span import Span
 from lhkit.worker.shared_arrays import BlobFile, dtype_named

@@ -8,8 +8,15 @@ from lhkit.load.loader import parse_text, payload_source, sources_of
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import Schedule
-from lhkit.text.knob_text import exported_for, with_knobs_set, without_default_rules, without_requirements
-from lhkit.text.portable_export import folded_text, portable_problems, standalone
+from lhkit.text.knob_text import (
+    exported_for,
+    folded_text,
+    portable_problems,
+    standalone,
+    with_knobs_set,
+    without_default_rules,
+    without_requirements,
+)
 from lhkit.worker.client import Worker, shared_worker
 from lhkit.worker.requests import Application, ApplyByPass
 

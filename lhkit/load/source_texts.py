@@ -16,7 +16,7 @@ from lhkit.model.file_io import open_input, read_bytes
 from lhkit.model.printable import one_line
 from lhkit.model.schedule import Library
 from lhkit.model.span import Span
-from lhkit.text.portable_export import declared_libraries
+from lhkit.text.knob_text import declared_libraries
 
 # The content of a payload as it is parsed, without the data of its resources.
 

@@ -11,9 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from lhkit.memory.live_buffers import LiveRanges
-from lhkit.model.intervals import (
+from lhkit.model.memory_footprint import (
     UNKNOWN,
+    Instruction,
+    MemoryProgram,
     Number,
+    Prediction,
+    Range,
+    Region,
     add,
     between,
     compare,
@@ -25,7 +30,6 @@ from lhkit.model.intervals import (
     rounded,
     times,
 )
-from lhkit.model.memory_footprint import Instruction, MemoryProgram, Prediction, Range, Region
 
 # Loops whose iterations differ are run one by one, as long as there are not more instructions than this.
 _MOST_STEPS = 300_000

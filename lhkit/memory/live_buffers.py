@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from lhkit.draw.tables import format_bytes, format_range
 from lhkit.draw.theme import BLUE, GREEN, GREY, SKY, VERMILION
-from lhkit.model.intervals import between, largest
 from lhkit.model.memory_footprint import (
     BufferSite,
     Footprint,
@@ -21,6 +20,8 @@ from lhkit.model.memory_footprint import (
     ProgramPoint,
     Range,
     Region,
+    between,
+    largest,
 )
 
 if TYPE_CHECKING:

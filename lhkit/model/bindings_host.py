@@ -21,10 +21,7 @@ _MEND = (
 
 
 def find_host() -> str:
-    """Return the name of the package that holds the bindings.
-
-    ``LHKIT_MLIR`` names any; else ``mlir`` if a real one is installed; else ``torch_mlir``.
-    """
+    """Return the package with the bindings: the one in ``LHKIT_MLIR``, else ``mlir``, else ``torch_mlir``."""
     if named := os.environ.get(HOST_VARIABLE):
         if not _has_bindings(named):
             raise usage_error(f"{HOST_VARIABLE}={named} is not a package with MLIR bindings", _MEND)

@@ -26,38 +26,21 @@ class OpPlace:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A use of a handle that is or may be invalid.
+    """A use of a handle that is or may be invalid."""
 
-    Attributes:
-        severity: ``error`` if the use fails for every payload for which no handle is empty, ``warning`` if
-            for some.
-        handle: The handle as its author wrote it.
-        use: The op that uses it.
-        cause: How it died: consumed itself, alias of a consumed handle, or nested in one.
-        by: The handle that was consumed.
-        invalidated_at: The op that consumed it.
-        message: What is wrong, in one sentence.
-    """
-
+    # ``error`` if the use fails for every payload for which no handle is empty, ``warning`` if for some
     severity: Severity
-    handle: str
-    use: OpPlace
-    cause: Cause
-    by: str
-    invalidated_at: OpPlace
-    message: str
+    handle: str  # The handle as its author wrote it
+    use: OpPlace  # The op that uses it
+    cause: Cause  # How it died: consumed itself, alias of a consumed handle, or nested in one
+    by: str  # The handle that was consumed
+    invalidated_at: OpPlace  # The op that consumed it
+    message: str  # What is wrong, in one sentence
 
 
 @dataclass(frozen=True, slots=True)
 class FatalUse:
-    """An op that can do its work for no payload; always an error.
-
-    It enters a sequence that nothing defines, or its attributes end the compiler once its handle has payload.
-
-    Attributes:
-        use: The op.
-        message: What is wrong and what to write instead.
-    """
+    """An op that enters an undefined sequence, or whose attributes end the compiler; always an error."""
 
     use: OpPlace
     message: str
@@ -109,6 +92,10 @@ class CheckReport(Printable):
 def check_to_json(report: CheckReport) -> dict[str, Any]:
     """Serialize a report in the form of ``lhkit.check/1``."""
     fatal = [{**_place(f.use, report), "message": f.message} for f in report.fatal]
+    refused = []
+    for r in report.refused:
+        place = {} if r.source is None else _place(OpPlace(APPLY_PASS, r.source), report)
+        refused.append({**place, "pass": r.name, "message": r.reason})
     return {
         "schema": CHECK_SCHEMA,
         "schedule": {"source": report.source, "sha256": report.sha256},
@@ -123,7 +110,7 @@ def check_to_json(report: CheckReport) -> dict[str, Any]:
             }
             for f in report.findings
         ],
-        **({"refused": [_refused(r, report) for r in report.refused]} if report.refused else {}),
+        **({"refused": refused} if refused else {}),
         **({"fatal": fatal} if fatal else {}),
     }
 
@@ -136,11 +123,6 @@ def unchecked_to_json(source: str, failure: Failure) -> dict[str, Any]:
         "findings": [],
         "failure": {"kind": failure.kind, "message": failure.describe()},
     }
-
-
-def _refused(refused: RefusedPass, report: CheckReport) -> dict[str, Any]:
-    place = {} if refused.source is None else _place(OpPlace(APPLY_PASS, refused.source), report)
-    return {**place, "pass": refused.name, "message": refused.reason}
 
 
 def _place(place: OpPlace, report: CheckReport) -> dict[str, Any]:

@@ -14,9 +14,6 @@ from typing import Any, Literal, ParamSpec, TypeVar, get_args
 from lhkit.model.printable import printable, shortened
 from lhkit.model.span import Span, excerpt
 
-# What went wrong, as a value: kind, place, reason, and what to do next.
-
-
 FailureKind = Literal[
     "invalidated-handle",
     "repeated-payload",
@@ -199,19 +196,12 @@ VariantFailure = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """The exception, exit code and statuses of one kind of failure.
+    """The exception, exit code and statuses of one kind of failure."""
 
-    Attributes:
-        error: The exception.
-        exit_code: Of the command line.
-        outcome: Status of a trace.
-        variant: Status of a variant in a sweep.
-    """
-
-    error: type[LhkitError]
-    exit_code: int = 1
-    outcome: OutcomeStatus = "failed"
-    variant: VariantFailure = "schedule-failed"
+    error: type[LhkitError]  # The exception
+    exit_code: int = 1  # Of the command line
+    outcome: OutcomeStatus = "failed"  # Status of a trace
+    variant: VariantFailure = "schedule-failed"  # Status of a variant in a sweep
 
 
 REACTIONS: Mapping[FailureKind, Reaction] = {
@@ -239,11 +229,7 @@ DEFECT_ADVICE = "This is a mistake in lhkit, not in your input. Please report it
 
 
 def defect_message(what: str) -> str:
-    """Return the message for a failure that lhkit does not know.
-
-    Args:
-        what: What failed, and with which exception.
-    """
+    """Return the message for a failure that lhkit does not know: what failed, and with which exception."""
     return f"a defect in lhkit: {what}"
 
 
@@ -255,21 +241,11 @@ def error_for(failure: Failure) -> LhkitError:
 def usage_error(
     message: str, advice: str | None = None, *, at: Span | None = None, text: str = ""
 ) -> UsageError:
-    """Return the error for input that cannot be meant.
-
-    Args:
-        message: What is wrong, in one sentence.
-        advice: What to do instead.
-        at: The place that it is about, in a source with this ``text``.
-        text: The source.
-    """
+    """Return the error for input that cannot be meant; ``text`` is the source that ``at`` is a place in."""
     if at is None:
         return UsageError(Failure(kind="usage", message=message, advice=advice))
     here = Diagnostic("error", message, at)
     return UsageError(Failure("usage", message, (here,), advice, texts=((at.file, text),)))
-
-
-# The boundary of the public API: an exception that lhkit does not know becomes a typed error with a report.
 
 
 P = ParamSpec("P")
@@ -323,7 +299,6 @@ def _shown(values: tuple[Any, ...]) -> str:
 
 
 def _texts(values: tuple[Any, ...]) -> dict[str, bytes]:
-    """Return the texts of payloads and schedules among the arguments."""
     texts = {}
     for i, value in enumerate(values):
         if isinstance(text := getattr(value, "text", None), str):

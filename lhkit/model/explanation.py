@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, overload
 
 from lhkit.model.errors import Diagnostic, describe_diagnostic
 from lhkit.model.printable import printable
@@ -14,20 +14,14 @@ from lhkit.model.span import Span
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Showable):
-    """The answer of `Trace.why`.
+    """The answer of `Trace.why`."""
 
-    Attributes:
-        sentence: The cause in one sentence.
-        places: Definition, death or loss of payload, and later uses, in order of time.
-        handle: Id of the handle at fault, or None.
-        step: Index of the responsible step, or None.
-        texts: The sources that places point into, each as (file name, text).
-    """
-
-    sentence: str
+    sentence: str  # The cause in one sentence
+    # Definition, death or loss of payload, and later uses, in order of time
     places: tuple[Diagnostic, ...] = ()
-    handle: str | None = None
-    step: int | None = None
+    handle: str | None = None  # Id of the handle at fault, or None
+    step: int | None = None  # Index of the responsible step, or None
+    # The sources that places point into, each as (file name, text)
     texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
@@ -71,33 +65,21 @@ RepairKind = Literal[
     "spelling",
     "several",
 ]
-REPAIR_KINDS: tuple[str, ...] = get_args(RepairKind)
 
 
 @dataclass(frozen=True, slots=True)
 class Repair(Showable):
-    """A repair: the failed step passes with it, and no other step does worse.
+    """A repair: the failed step passes with it, and no other step does worse."""
 
-    Attributes:
-        kind: The kind of edit; ``several`` for a combination.
-        title: What it does, as a sentence without its full stop.
-        text: The repaired text of the schedule.
-        diff: The edit as a unified diff.
-        passes_whole: Whether the whole schedule passes with it; otherwise it fails at a later step.
-        characters_changed: Number of characters removed and added.
-        doubt: The risk that it is not what the author meant, from 0; repairs are ranked by it before their
-            size.
-        note: Where the schedule fails next, or None.
-    """
-
-    kind: RepairKind
-    title: str
-    text: str
-    diff: str
-    passes_whole: bool
-    characters_changed: int
+    kind: RepairKind  # The kind of edit; ``several`` for a combination
+    title: str  # What it does, as a sentence without its full stop
+    text: str  # The repaired text of the schedule
+    diff: str  # The edit as a unified diff
+    passes_whole: bool  # Whether the whole schedule passes with it; otherwise it fails at a later step
+    characters_changed: int  # Number of characters removed and added
+    # The risk that it is not what the author meant, from 0; repairs are ranked by it before their size
     doubt: int = 0
-    note: str | None = None
+    note: str | None = None  # Where the schedule fails next, or None
 
     def describe(self) -> str:
         """Return title, note and diff as lines."""
@@ -152,10 +134,7 @@ TriedStatus = Literal["effect", "no-effect", "fails", "crashes", "stopped", "not
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The payload of a handle: op names, and of the first op loop extents and element types of operands.
-
-    An unknown extent is None; there are none if the op is not a linalg op.
-    """
+    """The payload of a handle: op names, and loop extents and element types of a first linalg op."""
 
     names: tuple[str, ...] = ()
     extents: tuple[int | None, ...] = ()
@@ -164,26 +143,16 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The result of trying a transform op, or a recipe of several steps, on a handle.
+    """The result of trying a transform op, or a recipe of several steps, on a handle."""
 
-    Attributes:
-        op: Its full name; of a recipe, the symbol of its named sequence.
-        text: The step, as it can be inserted; "" if it was not tried.
-        status: ``effect``: it applies and changes the payload; ``no-effect``: it applies and changes nothing;
-            ``fails``; ``crashes``: the compiler crashed; ``stopped``: it exceeded time or memory;
-            ``not-tried``: it needs something that the schedule does not have there.
-        reason: Its effect, or why it does not apply, in a few words.
-        sentence: The purpose of the op.
-        counts: The change of the number of payload ops by name.
-        gives: For each handle that it defines: its name, and what it points to.
-        sequences: Of a recipe, named sequences to add to the schedule; "" if it has them already.
-    """
-
-    op: str
+    op: str  # Its full name; of a recipe, the symbol of its named sequence
     text: str
+    # ``effect``: it applies and changes the payload; ``no-effect``: it applies and changes nothing;
+    # ``fails``; ``crashes``: the compiler crashed; ``stopped``: it exceeded time or memory; ``not-tried``:
+    # it needs something that the schedule does not have there
     status: TriedStatus
     reason: str
     sentence: str = ""
     counts: tuple[tuple[str, int], ...] = ()
-    gives: tuple[tuple[str, str], ...] = ()
-    sequences: str = ""
+    gives: tuple[tuple[str, str], ...] = ()  # For each handle that it defines: its name, and what it points to
+    sequences: str = ""  # Of a recipe, named sequences to add to the schedule; "" if it has them already

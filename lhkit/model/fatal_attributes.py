@@ -1,4 +1,4 @@
-"""Attribute values of transform ops that crash the compiler, for checks and traces."""
+"""Attribute values of transform ops that crash the compiler or make it slow, and the interpreter's warnings."""
 
 from __future__ import annotations
 
@@ -19,21 +19,49 @@ ALTERNATIVES_ON_COPY = (
     "the scope is the copy that the alternatives around it work on; it is in no block where another copy could"
     " replace it, and the compiler dies; take ops inside it as scope, or leave the inner alternatives out"
 )
-_Attributes = Mapping[str, str]
-_Judge = Callable[[_Attributes, Sequence[str], Sequence[int]], str | None]
+# Op → an attribute, whether an entry of it is fatal, and what to say, with {} for the first fatal entry.
+_RULES: Mapping[str, tuple[str, Callable[[int], bool], str]] = {
+    "structured.tile_using_forall": (
+        "static_num_threads",
+        lambda n: n < 0,
+        "num_threads has {}: the compiler dies of it; write 1 or more, or 0 for no loop",
+    ),
+    "structured.split": (
+        "static_chunk_sizes",
+        lambda n: n == 0,
+        "a split after {} leaves no first part, and the compiler dies of it; split after 1 or more",
+    ),
+    "loop.pipeline": (
+        "iteration_interval",
+        lambda n: n == 0,
+        "iteration_interval = {}: the compiler divides by it and dies; write 1 or more",
+    ),
+}
+_SIZE_PARAMS = ("structured.multitile_sizes", "structured.continuous_tile_sizes")
 
 
 def find_fatal_request(
-    op: str, attributes: _Attributes, result_types: Sequence[str], parameters: Sequence[int] = ()
+    op: str, attributes: Mapping[str, str], result_types: Sequence[str], parameters: Sequence[int] = ()
 ) -> str | None:
     """Return what in a transform op ends the compiler once the op has payload, and what to write instead."""
-    judge = _JUDGES.get(op.removeprefix("transform."))
-    return None if judge is None else judge(attributes, result_types, parameters)
+    name = op.removeprefix("transform.")
+    if name in _RULES:
+        attribute, is_fatal, message = _RULES[name]
+        fatal = [n for n in _numbers(attributes, attribute) if is_fatal(n)]
+        return message.format(fatal[0]) if fatal else None
+    # As ops the sizes are computed in the payload, and only there.
+    if name in _SIZE_PARAMS and any("param" in r for r in result_types):
+        for attribute in ("target_size", "divisor"):
+            if 0 in _numbers(attributes, attribute):
+                return f"{attribute} = 0: the compiler divides by it and dies; write 1 or more"
+    if name == "structured.pad" and 0 in (*_numbers(attributes, "static_pad_to_multiple_of"), *parameters):
+        return "pad_to_multiple_of has a 0: the compiler divides by it and dies; 1 leaves a dimension as it is"
+    return None
 
 
 def may_be_fatal(op: str) -> bool:
     """Return True for an op that `find_fatal_request` has something to say about."""
-    return op.removeprefix("transform.") in _JUDGES
+    return op.removeprefix("transform.") in (*_RULES, *_SIZE_PARAMS, "structured.pad")
 
 
 def too_many_copies(copies: int) -> str | None:
@@ -46,58 +74,10 @@ def too_many_copies(copies: int) -> str | None:
     )
 
 
-def _numbers(attributes: _Attributes, name: str) -> list[int]:
+def _numbers(attributes: Mapping[str, str], name: str) -> list[int]:
     """Return the integers of an attribute as it is printed: ``8 : i64``, ``array<i64: 1, 0>``."""
     text = re.sub(r"^array<i\d+:?|: i\d+$", "", attributes.get(name, ""))
     return [n for n in map(int, re.findall(r"-?\d+", text)) if n != _DYNAMIC]
-
-
-def _size_params(attributes: _Attributes, results: Sequence[str], _parameters: Sequence[int]) -> str | None:
-    # As ops the sizes are computed in the payload, and only there.
-    if not any("param" in r for r in results):
-        return None
-    for name in ("target_size", "divisor"):
-        if 0 in _numbers(attributes, name):
-            return f"{name} = 0: the compiler divides by it and dies; write 1 or more"
-    return None
-
-
-def _pad(attributes: _Attributes, _results: Sequence[str], parameters: Sequence[int]) -> str | None:
-    if 0 in (*_numbers(attributes, "static_pad_to_multiple_of"), *parameters):
-        return "pad_to_multiple_of has a 0: the compiler divides by it and dies; 1 leaves a dimension as it is"
-    return None
-
-
-def _pipeline(attributes: _Attributes, _results: Sequence[str], _parameters: Sequence[int]) -> str | None:
-    if 0 in _numbers(attributes, "iteration_interval"):
-        return "iteration_interval = 0: the compiler divides by it and dies; write 1 or more"
-    return None
-
-
-def _forall(attributes: _Attributes, _results: Sequence[str], _parameters: Sequence[int]) -> str | None:
-    negative = [n for n in _numbers(attributes, "static_num_threads") if n < 0]
-    if negative:
-        return f"num_threads has {negative[0]}: the compiler dies of it; write 1 or more, or 0 for no loop"
-    return None
-
-
-def _split(attributes: _Attributes, _results: Sequence[str], _parameters: Sequence[int]) -> str | None:
-    if 0 in _numbers(attributes, "static_chunk_sizes"):
-        return "a split after 0 leaves no first part, and the compiler dies of it; split after 1 or more"
-    return None
-
-
-_JUDGES: Mapping[str, _Judge] = {
-    "structured.multitile_sizes": _size_params,
-    "structured.continuous_tile_sizes": _size_params,
-    "structured.pad": _pad,
-    "structured.tile_using_forall": _forall,
-    "structured.split": _split,
-    "loop.pipeline": _pipeline,
-}
-
-
-# Elementwise ops of linalg: named (``linalg.add``), or by kind (``linalg.elementwise <add>``).
 
 
 ELEMENTWISE = "linalg.elementwise"
@@ -116,15 +96,10 @@ KindForm = Literal["kind", "short", ""]
 
 @dataclass(frozen=True, slots=True)
 class ElementwiseSpelling:
-    """How elementwise ops are written.
+    """How elementwise ops are written."""
 
-    Attributes:
-        named: True if ``linalg.add`` and its like exist.
-        form: How ``linalg.elementwise`` states its kind.
-    """
-
-    named: bool = True
-    form: KindForm = "kind"
+    named: bool = True  # True if ``linalg.add`` and its like exist
+    form: KindForm = "kind"  # How ``linalg.elementwise`` states its kind
 
     def op(self, kind: str) -> str:
         """Return ``linalg.elementwise`` with its kind, as it begins in a text."""
@@ -136,3 +111,16 @@ class ElementwiseSpelling:
 def kind_attribute(kind: str) -> str:
     """Return the attribute of a kind, which is the same in every version."""
     return f"#linalg.elementwise_kind<{kind}>"
+
+
+INTERPRETER_WARNINGS: Mapping[str, str] = {
+    "zero-match": "A step that looks for payload ops finds none; later steps on its result do nothing.",
+    "no-effect": "A step consumes its operand and leaves the payload as it was, or acts on empty handles.",
+    "tile-size-zero": "Every tile size, or number of threads, is zero: nothing is tiled.",
+    "tile-size-negative": "A tile size is negative: the payload will not verify.",
+    "tile-size-too-large": "A tile size is larger than the static extent of its dimension: the loop runs once.",
+}
+
+# Above this LLVM slows down: to add vectors of 65,536 elements took 40 times as long to compile as of 2,048,
+# and a vector of 262,144 takes minutes.
+MOST_VECTOR_ELEMENTS = 16_384

@@ -56,12 +56,7 @@ def open_input(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def read_bytes(path: str | os.PathLike[str], *, most: int = MOST_BYTES) -> bytes:
-    """Return what is in a regular file.
-
-    Args:
-        path: The file.
-        most: How many bytes it may have.
-    """
+    """Return what is in a regular file."""
     with open_input(path) as file:
         # Files of /proc and /sys do not say their size, or say none that is true.
         is_long = os.fstat(file.fileno()).st_size > most
@@ -124,24 +119,19 @@ def _bounded_int(text: str) -> int:
     return int(text)
 
 
-# Writing files: whole or not at all.
-
-
 def write_file(path: str | Path, data: bytes) -> None:
-    """Write a file through a temporary one beside it, so that it is never half there.
-
-    A file that is there already keeps its permissions.
-    """
+    """Write a file atomically through a temporary one beside it; an existing file keeps its permissions."""
     path = Path(path)
     if "\0" in str(path):
         raise usage_error(f"{str(path)!r} cannot be written: its name holds a NUL character")
     if path.is_dir():
         raise usage_error(f"{path} is a directory, a file was to be written there")
-    if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to replace
-        return _write_through(path, data)
-    path = path.resolve()  # a link stays one
     temporary = None
     try:
+        if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to replace
+            path.write_bytes(data)
+            return
+        path = path.resolve()  # a link stays one
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
@@ -163,13 +153,6 @@ def write_whole(path: Path, text: str) -> None:
     except OSError:
         beside.unlink(missing_ok=True)
         raise
-
-
-def _write_through(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise usage_error(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _umask() -> int:

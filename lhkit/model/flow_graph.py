@@ -7,57 +7,35 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FlowNode:
-    """A node, or a box if other nodes name it as their parent.
-
-    Attributes:
-        parent: Id of the enclosing box, or None.
-        sign: A mark before the title that says what ``role`` says without colour.
-        role: Role of the theme that gives its colour, or "".
-        hover: The hover text.
-        step: The step of the trace that it represents.
-        handles: Ids of its handles.
-        ops: Ids of its payload ops.
-        is_ghost: True for an erased or skipped node: its outline is dashed.
-        is_folded: True for a box whose content is not shown: its outline is double.
-        heat: A quantity as a share of the scale from 0 to 1, or None.
-        quantity: The quantity in words (``12.5 ms``).
-    """
+    """A node, or a box if other nodes name it as their parent."""
 
     id: str
     title: str
     detail: str = ""
     parent: str | None = None
-    sign: str = ""
-    role: str = ""
+    sign: str = ""  # A mark before the title that says what ``role`` says without colour
+    role: str = ""  # Role of the theme that gives its colour, or ""
     hover: str = ""
     step: int | None = None
     handles: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()
-    is_ghost: bool = False
-    is_folded: bool = False
-    heat: float | None = None
+    is_ghost: bool = False  # True for an erased or skipped node: its outline is dashed
+    is_folded: bool = False  # True for a box whose content is not shown: its outline is double
+    heat: float | None = None  # A quantity as a share of the scale from 0 to 1, or None
     quantity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowEdge:
-    """An edge between two different nodes.
-
-    Attributes:
-        port: The value: edges of one source and port are one value with several users.
-        label: Name of the value, written once at its port.
-        role: Role of the theme that gives its colour, or "" for the default.
-        sign: A mark at its end, or "".
-        is_dead: True for an invalid value: struck through.
-    """
+    """An edge between two different nodes."""
 
     source: str
     target: str
-    port: str = ""
-    label: str = ""
+    port: str = ""  # The value: edges of one source and port are one value with several users
+    label: str = ""  # Name of the value, written once at its port
     role: str = ""
     sign: str = ""
-    is_dead: bool = False
+    is_dead: bool = False  # True for an invalid value: struck through
     hover: str = ""
     handles: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()

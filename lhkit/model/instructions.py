@@ -27,13 +27,7 @@ Bound = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The memory access of an instruction.
-
-    Attributes:
-        kind: ``load``, ``store``, or ``both``.
-        address: The address as the assembly writes it, without brackets.
-        registers: Base and index register, those of them that there are.
-    """
+    """The memory access of an instruction."""
 
     kind: Literal["load", "store", "both"]
     address: str
@@ -42,33 +36,22 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction.
+    """One instruction."""
 
-    Attributes:
-        address: Its offset in the code's section, in bytes.
-        size: Its length in bytes.
-        mnemonic: Its name, as the architecture's manuals write it.
-        operands: Its operands as text.
-        flow: What runs after it: the next instruction, a called function and then the next, the target
-            (``jump``), one of both (``branch``), the caller (``return``), or nothing (``stop``).
-        target: Address that it jumps to or calls, or None if it is in a register or in memory.
-        symbol: The function it calls, or the symbol whose address it takes, where that is known.
-        access: What it does to memory, or None.
-        reads: Registers that it reads, those of addresses too.
-        writes: Registers that it writes.
-        line: Line of the IR that it comes from, from 1, as far as the compiler kept track; None if unknown.
-    """
-
-    address: int
+    address: int  # Its offset in the code's section, in bytes
     size: int
     mnemonic: str
     operands: str
+    # What runs after it: the next instruction, a called function and then the next, the target (``jump``),
+    # one of both (``branch``), the caller (``return``), or nothing (``stop``)
     flow: Flow = "next"
-    target: int | None = None
+    target: int | None = None  # Address that it jumps to or calls, or None if it is in a register or in memory
+    # The function it calls, or the symbol whose address it takes, where that is known
     symbol: str | None = None
     access: Access | None = None
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
+    # Line of the IR that it comes from, from 1, as far as the compiler kept track; None if unknown
     line: int | None = None
 
     @property
@@ -92,54 +75,32 @@ class MachineCode:
 
 @dataclass(frozen=True, slots=True)
 class HotLoop:
-    """One iteration of an innermost loop: counts of instructions unless said otherwise.
+    """One iteration of an innermost loop: counts of instructions unless said otherwise."""
 
-    Attributes:
-        address: Where it begins, in bytes from the start of the section.
-        depth: Nesting depth, from 1; 0 for code without any loop.
-        instructions: All of them.
-        code_bytes: Their length.
-        vector_bits: Width of the widest vectors it computes with, loads or stores; 0 if it has none.
-        fmas: Fused multiply-adds, and other instructions that multiply and add, such as dot products.
-        flops: Operations on elements: a fused multiply-add of n lanes counts 2 n, compares and conversions
-            count none.
-        arithmetic: Arithmetic on floats and vectors apart from ``fmas``.
-        scalar_arithmetic: How many of ``fmas`` and ``arithmetic`` work on one element.
-        divisions: Divisions and square roots, which are part of ``arithmetic``.
-        shuffles: Instructions that move elements within and between registers.
-        loads: Loads from elsewhere than the stack's fixed places; an operand in memory is one too.
-        stores: Stores to elsewhere than the stack's fixed places.
-        gathers: Gathers and scatters, which are part of ``loads`` and ``stores``.
-        spill_loads: Loads from fixed places of the stack: values that had no register.
-        spill_stores: Stores to fixed places of the stack.
-        chain_cycles: Estimated cycles of the longest chain of results that one iteration hands to the next.
-        accumulators: How many such chains there are.
-        calls: Called functions and how often, by name; ``?`` where the name is not known.
-        bound: What bounds it, if its data is in the first-level cache.
-        sentence: The same in words, with the counts that say so.
-    """
-
-    address: int
-    depth: int
-    instructions: int
-    code_bytes: int
-    vector_bits: int
-    fmas: int
+    address: int  # Where it begins, in bytes from the start of the section
+    depth: int  # Nesting depth, from 1; 0 for code without any loop
+    instructions: int  # All of them
+    code_bytes: int  # Their length
+    vector_bits: int  # Width of the widest vectors it computes with, loads or stores; 0 if it has none
+    fmas: int  # Fused multiply-adds, and other instructions that multiply and add, such as dot products
+    # Operations on elements: a fused multiply-add of n lanes counts 2 n, compares and conversions count
+    # none
     flops: int
-    arithmetic: int
-    scalar_arithmetic: int
-    divisions: int
-    shuffles: int
-    loads: int
-    stores: int
-    gathers: int
-    spill_loads: int
-    spill_stores: int
-    chain_cycles: int
-    accumulators: int
+    arithmetic: int  # Arithmetic on floats and vectors apart from ``fmas``
+    scalar_arithmetic: int  # How many of ``fmas`` and ``arithmetic`` work on one element
+    divisions: int  # Divisions and square roots, which are part of ``arithmetic``
+    shuffles: int  # Instructions that move elements within and between registers
+    loads: int  # Loads from elsewhere than the stack's fixed places; an operand in memory is one too
+    stores: int  # Stores to elsewhere than the stack's fixed places
+    gathers: int  # Gathers and scatters, which are part of ``loads`` and ``stores``
+    spill_loads: int  # Loads from fixed places of the stack: values that had no register
+    spill_stores: int  # Stores to fixed places of the stack
+    chain_cycles: int  # Estimated cycles of the longest chain of results that one iteration hands to the next
+    accumulators: int  # How many such chains there are
+    # Called functions and how often, by name; ``?`` where the name is not known
     calls: tuple[tuple[str, int], ...]
-    bound: Bound
-    sentence: str
+    bound: Bound  # What bounds it, if its data is in the first-level cache
+    sentence: str  # The same in words, with the counts that say so
 
     @property
     def spills(self) -> int:
@@ -149,17 +110,11 @@ class HotLoop:
 
 @dataclass(frozen=True, slots=True)
 class HotLoops(Showable):
-    """The innermost loops of a kernel's machine code, the heaviest first.
+    """The innermost loops of a kernel's machine code, the heaviest first."""
 
-    Attributes:
-        architecture: Whose instructions they are.
-        function: The function in the machine code.
-        loops: One entry a loop; a function without loops is one entry of depth 0.
-    """
-
-    architecture: Architecture
-    function: str
-    loops: tuple[HotLoop, ...]
+    architecture: Architecture  # Whose instructions they are
+    function: str  # The function in the machine code
+    loops: tuple[HotLoop, ...]  # One entry a loop; a function without loops is one entry of depth 0
 
     @property
     def sentences(self) -> tuple[tuple[str, str], ...]:

@@ -17,19 +17,14 @@ OpId = int
 
 @dataclass(frozen=True, slots=True)
 class PointsTo:
-    """The points-to set of a handle.
+    """The points-to set of a handle."""
 
-    Attributes:
-        ops: The payload ops, with repetitions; for a value handle the ops that define its values, or whose
-            blocks have them as arguments.
-        values: The values of a value handle.
-        roots: For a value handle, the ops that consuming it consumes: the defining op, or all ops of the
-            argument's block.
-        is_value: True for a value handle.
-    """
-
+    # The payload ops, with repetitions; for a value handle the ops that define its values, or whose blocks
+    # have them as arguments
     ops: tuple[OpId, ...]
     values: tuple[Hashable, ...] = ()
+    # For a value handle, the ops that consuming it consumes: the defining op, or all ops of the argument's
+    # block
     roots: tuple[OpId, ...] = ()
     is_value: bool = False
 
@@ -55,16 +50,10 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict of the rule on one op.
+    """The verdict of the rule on one op."""
 
-    Attributes:
-        invalid: The handle whose use is an error because it is invalid, or None.
-        repeated: The handle that is consumed while it lists a payload op twice, or None.
-        deaths: The handles that the op invalidates.
-    """
-
-    invalid: HandleId | None = None
-    repeated: HandleId | None = None
+    invalid: HandleId | None = None  # The handle whose use is an error because it is invalid, or None
+    repeated: HandleId | None = None  # The handle that is consumed while it lists a payload op twice, or None
     deaths: tuple[Death, ...] = ()
 
     @property
@@ -130,15 +119,7 @@ def judge(
     *,
     may_repeat: Callable[[], bool],
 ) -> Verdict:
-    """Return the verdict on an op with these operands.
-
-    Args:
-        uses: Its operands in order.
-        live: The points-to sets of the valid op and value handles in scope.
-        invalid: Whether a handle is invalid already.
-        parent_of: The parent of a payload op, None at the root.
-        may_repeat: Whether the op accepts operands that alias one another; asked only where it matters.
-    """
+    """Return the verdict on an op with these operands."""
     judging = _Judging(live, parent_of)
     for use in uses:
         if invalid(use.handle) or (use.handle in judging.dead and not may_repeat()):

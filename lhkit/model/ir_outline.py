@@ -20,50 +20,29 @@ class OutlineHandle:
 
 @dataclass(frozen=True, slots=True)
 class OutlineOp:
-    """A transform op.
-
-    Attributes:
-        name: Such as ``transform.structured.match``.
-        source: Its place, None for an op that no source text has.
-        operands: Numbers of the handles it takes, in order.
-        consumes: For each operand, whether the op consumes it.
-        results: Numbers of the handles it gives.
-        only_reads: True if it changes neither the payload nor a handle, nor is anything it consumes.
-        may_repeat: True if it takes operands that alias one another.
-        callees: Names of the sequences it enters, without ``@``.
-        matchers: Names of the sequences it asks about payload ops.
-        attributes: Its attributes, (name, text), in order of name.
-        blocks: Its blocks of steps, one a region.
-    """
+    """A transform op."""
 
     name: str
     source: Span | None
-    operands: tuple[int, ...]
+    operands: tuple[int, ...]  # Numbers of the handles it takes, in order
     consumes: tuple[bool, ...]
     results: tuple[int, ...]
-    only_reads: bool
-    may_repeat: bool
-    callees: tuple[str, ...]
-    matchers: tuple[str, ...]
+    only_reads: bool  # True if it changes neither the payload nor a handle, nor is anything it consumes
+    may_repeat: bool  # True if it takes operands that alias one another
+    callees: tuple[str, ...]  # Names of the sequences it enters, without ``@``
+    matchers: tuple[str, ...]  # Names of the sequences it asks about payload ops
     attributes: tuple[tuple[str, str], ...]
     blocks: tuple[OutlineBlock, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OutlineBlock:
-    """A block of steps.
-
-    Attributes:
-        region: Number of its region in its op.
-        arguments: Numbers of the handles it begins with.
-        ops: Its ops in order, without the terminator.
-        yielded: Numbers of the handles that its terminator hands on.
-    """
+    """A block of steps."""
 
     region: int
     arguments: tuple[int, ...]
     ops: tuple[OutlineOp, ...]
-    yielded: tuple[int, ...]
+    yielded: tuple[int, ...]  # Numbers of the handles that its terminator hands on
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +61,6 @@ class Outline:
     handles: tuple[OutlineHandle, ...]
     sequences: tuple[OutlineSequence, ...]
     refused: tuple[RefusedPass, ...] = ()
-
-
-# A payload as plain data: its ops in order, what lies inside what, and which values go where.
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,31 +82,18 @@ class OutlinedBlock:
 
 @dataclass(frozen=True, slots=True)
 class OutlinedOp:
-    """An op of a payload.
-
-    Attributes:
-        name: Such as ``linalg.matmul``.
-        symbol: The symbol that it defines, with ``@``; empty for none.
-        parent: Place of the op around it in the outline, None for the outermost.
-        region: Number of the region that it stands in.
-        block: Number of its block there.
-        operands: Numbers of the values that it takes.
-        results: Numbers of the values that it gives.
-        blocks: Its own blocks.
-        line: The line of the text that it stands in, from 1; None for an op that is not written.
-        id: The op of the trace that it is; empty where that is not known.
-    """
+    """An op of a payload."""
 
     name: str
     symbol: str
-    parent: int | None
+    parent: int | None  # Place of the op around it in the outline, None for the outermost
     region: int
     block: int
     operands: tuple[int, ...]
     results: tuple[int, ...]
     blocks: tuple[OutlinedBlock, ...]
-    line: int | None
-    id: str = ""
+    line: int | None  # The line of the text that it stands in, from 1; None for an op that is not written
+    id: str = ""  # The op of the trace that it is; empty where that is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,27 +104,16 @@ class PayloadOutline:
     ops: tuple[OutlinedOp, ...]
 
 
-# The transform ops of a schedule as the compiler parsed them, to hold a reading of the text against.
-
-
 @dataclass(frozen=True, slots=True)
 class WrittenOp:
-    """A transform op of the parsed IR that its author wrote; implied terminators are none.
-
-    Attributes:
-        name: Its full name.
-        line: Line of its name, from 1; 0 where a ``loc(…)`` says another place.
-        column: Column of its name in characters, from 1; 0 likewise.
-        results: Names of its results, ``%loops#1`` for one of several; only their number counts if line is 0.
-        result_types: Their types.
-        operand_types: Types of its operands.
-        consumed: For each operand, whether it is consumed; for an op that only matches, nothing is.
-    """
+    """A transform op of the parsed IR that its author wrote; implied terminators are none."""
 
     name: str
-    line: int
+    line: int  # Line of its name, from 1; 0 where a ``loc(…)`` says another place
     column: int
+    # Names of its results, ``%loops#1`` for one of several; only their number counts if line is 0
     results: tuple[str, ...]
     result_types: tuple[str, ...]
     operand_types: tuple[str, ...]
+    # For each operand, whether it is consumed; for an op that only matches, nothing is
     consumed: tuple[bool, ...]

@@ -26,19 +26,12 @@ _MOST_LISTED = 24
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds of an integer knob, for options that are a dictionary.
-
-    Attributes:
-        lower_bound: The least value, or None.
-        upper_bound: The greatest value, or None.
-        divisible_by: What divides every value, or None.
-        divides: What every value divides (an extent, most often), or None.
-    """
+    """Bounds of an integer knob, for options that are a dictionary."""
 
     lower_bound: int | None = None
     upper_bound: int | None = None
     divisible_by: int | None = None
-    divides: int | None = None
+    divides: int | None = None  # What every value divides (an extent, most often), or None
 
     def allows(self, value: KnobValue) -> bool:
         """Return True if a value is within the bounds."""
@@ -79,32 +72,20 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """A ``transform.tune.knob`` (or ``tune.alternatives``, whose values are region numbers).
+    """A ``transform.tune.knob`` (or ``tune.alternatives``, whose values are region numbers)."""
 
-    Attributes:
-        name: Its name in the schedule.
-        options: The allowed values in the order of the schedule; empty where they are not a list.
-        default: The value it has when none is set, or None where one must be set.
-        line: Line of its definition, from 1.
-        column: Column of its definition, from 1.
-        sequences: The named sequences that contain it; one name may be in several.
-        bounds: What it allows where its options are no list; ``options`` lists the values if they have an end.
-    """
-
-    name: str
+    name: str  # Its name in the schedule
+    # The allowed values in the order of the schedule; empty where they are not a list
     options: tuple[KnobValue, ...]
-    default: KnobValue | None
-    line: int
-    column: int = 1
-    sequences: tuple[str, ...] = ()
+    default: KnobValue | None  # The value it has when none is set, or None where one must be set
+    line: int  # Line of its definition, from 1
+    column: int = 1  # Column of its definition, from 1
+    sequences: tuple[str, ...] = ()  # The named sequences that contain it; one name may be in several
+    # What it allows where its options are no list; ``options`` lists the values if they have an end
     bounds: Bounds | None = None
 
     def parse(self, text: str) -> KnobValue:
-        """Return the value that ``text`` spells (as in ``--set NAME=TEXT``).
-
-        Raises:
-            UsageError: The text is none of the options.
-        """
+        """Return the value that ``text`` spells, as in ``--set NAME=TEXT``, or raise a UsageError."""
         for option in self.options:
             if _spell(option) == text.strip():
                 return option
@@ -118,11 +99,7 @@ class Knob:
         return self.check(text)
 
     def check(self, value: KnobValue) -> KnobValue:
-        """Return ``value`` if the knob allows it.
-
-        Raises:
-            UsageError: It is none of the options.
-        """
+        """Return ``value`` if the knob allows it, else raise a UsageError."""
         matches = [o for o in self.options if o == value and isinstance(o, bool) == isinstance(value, bool)]
         if self.options and not matches:
             raise self._no_such_value(_spell(value))
@@ -138,11 +115,8 @@ class Knob:
         listed = ", ".join(_spell(o) for o in self.options)
         if self.bounds is None:
             return f"one of {listed}" if listed else "any value"
-        return (
-            f"{self.bounds.describe()} ({listed})"
-            if 0 < len(self.options) <= _MOST_LISTED
-            else self.bounds.describe()
-        )
+        described = self.bounds.describe()
+        return f"{described} ({listed})" if 0 < len(self.options) <= _MOST_LISTED else described
 
 
 def parse_settings(knobs: Sequence[Knob], settings: Sequence[str]) -> dict[str, KnobValue]:
@@ -180,15 +154,7 @@ def resolve_knobs(
     text: str = "",
     applied: Container[str] | None = None,
 ) -> dict[str, KnobValue]:
-    """Return a value for every knob: the one set, else its default.
-
-    Args:
-        knobs: The knobs of a schedule.
-        settings: Values by name.
-        source: What the schedule is called.
-        text: Its text, to show the place of a knob.
-        applied: The sequences that may be applied; a knob in none of them needs no value. None: all may.
-    """
+    """Return a value for every knob: the one set, else its default."""
     known = {knob.name: knob for knob in knobs}
     for name in settings:
         if name not in known:

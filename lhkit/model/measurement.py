@@ -16,22 +16,15 @@ TimedBy = Literal["machine code", "Python"]
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Comparison of a result with its reference.
+    """Comparison of a result with its reference."""
 
-    Attributes:
-        ok: True if every element is within the tolerance.
-        max_abs_error: The largest absolute difference, among the elements that differ too much if there
-            are any; infinite where only one side is finite.
-        tolerance: What was allowed at that element.
-        against: What it was compared with.
-        difference: The first element that differs too much, in words, or None.
-    """
-
-    ok: bool
+    ok: bool  # True if every element is within the tolerance
+    # The largest absolute difference, among the elements that differ too much if there are any; infinite
+    # where only one side is finite
     max_abs_error: float
-    tolerance: float
-    against: str
-    difference: str | None = None
+    tolerance: float  # What was allowed at that element
+    against: str  # What it was compared with
+    difference: str | None = None  # The first element that differs too much, in words, or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +69,12 @@ class Measurement(Showable):
 
 @dataclass(frozen=True, slots=True)
 class CoreLimits:
-    """Limits of one core in the rounds of a comparison, as medians.
+    """Limits of one core in the rounds of a comparison, as medians."""
 
-    Attributes:
-        fma_gflops: Fused multiply-adds of float32 vectors in registers, two FLOP each, in 10^9 FLOP/s.
-        fma_f64_gflops: The same of float64.
-        copy_gbytes: A copy between two buffers that together are twice the last-level cache, bytes read and
-            written both counted, in 10^9 bytes/s.
-    """
-
-    fma_gflops: float
-    fma_f64_gflops: float
+    fma_gflops: float  # Fused multiply-adds of float32 vectors in registers, two FLOP each, in 10^9 FLOP/s
+    fma_f64_gflops: float  # The same of float64
+    # A copy between two buffers that together are twice the last-level cache, bytes read and written both
+    # counted, in 10^9 bytes/s
     copy_gbytes: float
 
     def peak_gflops(self, element_type: str | None) -> float | None:
@@ -145,24 +133,17 @@ class Comparison(Printable):
         return comparison_bundle(self)
 
 
-# The work of a payload, to which throughput and limits of the machine refer.
-
-
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one call of a payload's function, as its ops say before anything is scheduled.
+    """The work of one call of a payload's function, as its ops say before anything is scheduled."""
 
-    Attributes:
-        flops: Arithmetic operations on elements, integer ones too: add, subtract, multiply, divide, minimum,
-            maximum, compare and each function such as exp count one, a fused multiply-add two. Moving,
-            converting, selecting, bit operations and index arithmetic count none. None where it
-            cannot be known.
-        bytes: The traffic that no schedule can avoid: every argument that is read, once, and every result or
-            memref that is written, once. None where it cannot be known.
-        reduction_length: How many terms an element of the longest reduction sums, 1 if there is none. Where an
-            extent is unknown, the elements of the largest argument that are known of.
-    """
-
+    # Arithmetic operations on elements, integer ones too: add, subtract, multiply, divide, minimum,
+    # maximum, compare and each function such as exp count one, a fused multiply-add two. Moving,
+    # converting, selecting, bit operations and index arithmetic count none. None where it cannot be known.
     flops: int | None
+    # The traffic that no schedule can avoid: every argument that is read, once, and every result or memref
+    # that is written, once. None where it cannot be known.
     bytes: int | None
+    # How many terms an element of the longest reduction sums, 1 if there is none. Where an extent is
+    # unknown, the elements of the largest argument that are known of.
     reduction_length: int

@@ -1,15 +1,13 @@
-"""The memory of a kernel: estimated from its buffers, and counted in a call."""
+"""The memory of a kernel, estimated and counted, and the interval arithmetic of the estimate."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from lhkit.model.printable import printable
 from lhkit.model.showable import Showable
-
-# Memory programs: payloads reduced to the ops that decide about memory.
-
 
 Kind = Literal[
     "alloc",
@@ -32,19 +30,12 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source op of an instruction.
-
-    Attributes:
-        name: The name of what the op computes (``%product``), or "" if it has none.
-        op: Its name as written (``linalg.matmul``), or that of the op in the buffered IR.
-        file: File as people know it, or "".
-        line: Line of the op, from 1; 0 if the place is not known.
-    """
+    """The source op of an instruction."""
 
     name: str
     op: str
     file: str = ""
-    line: int = 0
+    line: int = 0  # Line of the op, from 1; 0 if the place is not known
 
     @property
     def label(self) -> str:
@@ -54,38 +45,26 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction; values are numbers, as in SSA. What a number is not defined by is not known.
+    """One instruction; values are numbers, as in SSA. What a number is not defined by is not known."""
 
-    Attributes:
-        kind: What it does:
-            ``alloc`` and ``stack`` make a buffer of ``number`` bytes times the operands; ``free`` frees one;
-            ``copy`` copies the first operand to the second, ``number`` bytes times the further operands;
-            ``touch`` reads or writes buffers; ``loop`` runs its region from the first operand to the
-            second by the third, the other operands are carried; ``while`` runs its first region, and its
-            second as long as the first one's first yield is true; ``branch`` runs one of its regions, by
-            the first operand; ``call`` runs the function ``name``; ``alias`` gives its first operand, of
-            other extents if it is a ``view``, or one of the last two by the first (``select``);
-            ``extent`` is the extent ``number`` of a buffer (-1: that of the second operand), ``address``
-            its address; ``compare`` and ``compute`` do the arithmetic that ``name`` says.
-        operands: Values it takes.
-        results: Values it gives.
-        regions: What it runs.
-        name: See ``kind``.
-        number: See ``kind``.
-        alignment: Of the buffer, in bytes; the size of a heap buffer is rounded up to a multiple.
-        extents: Of the buffer: static extents, None for the next operand.
-        origin: Index in `MemoryProgram.origins`; -1 for arithmetic.
-    """
-
+    # What it does: ``alloc`` and ``stack`` make a buffer of ``number`` bytes times the operands; ``free``
+    # frees one; ``copy`` copies the first operand to the second, ``number`` bytes times the further
+    # operands; ``touch`` reads or writes buffers; ``loop`` runs its region from the first operand to the
+    # second by the third, the other operands are carried; ``while`` runs its first region, and its second
+    # as long as the first one's first yield is true; ``branch`` runs one of its regions, by the first
+    # operand; ``call`` runs the function ``name``; ``alias`` gives its first operand, of other extents if
+    # it is a ``view``, or one of the last two by the first (``select``); ``extent`` is the extent
+    # ``number`` of a buffer (-1: that of the second operand), ``address`` its address; ``compare`` and
+    # ``compute`` do the arithmetic that ``name`` says
     kind: Kind
     operands: tuple[int, ...] = ()
     results: tuple[int, ...] = ()
     regions: tuple[Region, ...] = ()
     name: str = ""
     number: int = 0
-    alignment: int = 1
-    extents: tuple[int | None, ...] = ()
-    origin: int = -1
+    alignment: int = 1  # Of the buffer, in bytes; the size of a heap buffer is rounded up to a multiple
+    extents: tuple[int | None, ...] = ()  # Of the buffer: static extents, None for the next operand
+    origin: int = -1  # Index in `MemoryProgram.origins`; -1 for arithmetic
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +78,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MemoryProgram:
-    """The functions of a payload, reduced to allocations, frees, copies, what decides about them, and uses.
-
-    Attributes:
-        entry: Name of the function that is called.
-        functions: Each as (name, region).
-        origins: Where instructions come from.
-    """
+    """The functions of a payload, reduced to allocations, frees, copies, what decides about them, and uses."""
 
     entry: str
     functions: tuple[tuple[str, Region], ...]
@@ -134,41 +107,25 @@ class BufferSite:
     """A place in the program that makes buffers, and where the last of them is given back.
 
     Program points are the instructions that allocate, free, copy or use buffers, in their order in the text.
-
-    Attributes:
-        name: What it is called in drawings: the name of the value it holds, or a number.
-        origin: The op that it comes from.
-        on_stack: True for a place on the stack.
-        size_bytes: Size of one buffer, rounded up as it is asked for.
-        first: Program point that makes it.
-        last: Program point that frees it; the last one of all if the caller gets it, or nothing frees it.
-        last_use: Program point that reads or writes it last.
-        is_returned: True if the caller gets it.
     """
 
-    name: str
+    name: str  # What it is called in drawings: the name of the value it holds, or a number
     origin: Origin
     on_stack: bool
-    size_bytes: Range
+    size_bytes: Range  # Size of one buffer, rounded up as it is asked for
     first: int
-    last: int
-    last_use: int
+    last: int  # Program point that frees it; the last one of all if the caller gets it, or nothing frees it
+    last_use: int  # Program point that reads or writes it last
     is_returned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramPoint:
-    """A place in the program.
+    """A place in the program."""
 
-    Attributes:
-        kind: ``alloc``, ``stack``, ``free``, ``copy`` or ``touch``.
-        origin: The op that it comes from.
-        live_bytes: Most heap bytes that live after it.
-    """
-
-    kind: str
+    kind: str  # ``alloc``, ``stack``, ``free``, ``copy`` or ``touch``
     origin: Origin
-    live_bytes: Range
+    live_bytes: Range  # Most heap bytes that live after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,65 +141,38 @@ class LoopSpan:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Predicted heap requests of one call, from the last IR before LLVM; sizes rounded up as requested.
+    """Predicted heap requests of one call, from the last IR before LLVM; sizes rounded up as requested."""
 
-    Attributes:
-        allocations: Buffers on the heap.
-        total_bytes: Their sizes together.
-        peak_bytes: The most that lives at once.
-        left_bytes: What lives when the call is over: what it returns.
-        copies: Copies between buffers that bufferization had to make.
-        copied_bytes: What they copy.
-        stack_bytes: Places on the stack, together; what LLVM itself puts there is not counted.
-        sites: Every place that makes buffers, in order.
-        points: The program points.
-        loops: The loops around them, outer before inner.
-    """
-
-    allocations: Range
-    total_bytes: Range
-    peak_bytes: Range
-    left_bytes: Range
-    copies: Range
-    copied_bytes: Range
-    stack_bytes: Range
-    sites: tuple[BufferSite, ...]
-    points: tuple[ProgramPoint, ...]
-    loops: tuple[LoopSpan, ...]
+    allocations: Range  # Buffers on the heap
+    total_bytes: Range  # Their sizes together
+    peak_bytes: Range  # The most that lives at once
+    left_bytes: Range  # What lives when the call is over: what it returns
+    copies: Range  # Copies between buffers that bufferization had to make
+    copied_bytes: Range  # What they copy
+    stack_bytes: Range  # Places on the stack, together; what LLVM itself puts there is not counted
+    sites: tuple[BufferSite, ...]  # Every place that makes buffers, in order
+    points: tuple[ProgramPoint, ...]  # The program points
+    loops: tuple[LoopSpan, ...]  # The loops around them, outer before inner
 
 
 @dataclass(frozen=True, slots=True)
 class HeapCount:
-    """Heap requests of compiled code, counted in one call.
+    """Heap requests of compiled code, counted in one call."""
 
-    Attributes:
-        allocations: How many buffers.
-        frees: How many it gave back.
-        total_bytes: Their sizes together, as asked for.
-        peak_bytes: The most that lived at once.
-        left_bytes: What lived when the call was over.
-    """
-
-    allocations: int
-    frees: int
-    total_bytes: int
-    peak_bytes: int
-    left_bytes: int
+    allocations: int  # How many buffers
+    frees: int  # How many it gave back
+    total_bytes: int  # Their sizes together, as asked for
+    peak_bytes: int  # The most that lived at once
+    left_bytes: int  # What lived when the call was over
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint(Showable):
-    """The memory of a kernel for one call.
+    """The memory of a kernel for one call."""
 
-    Attributes:
-        kernel: What was compiled: the payload's function and its schedule.
-        predicted: The prediction from its buffers.
-        counted: What it asked for when it ran, or None if it did not.
-    """
-
-    kernel: str
-    predicted: Prediction
-    counted: HeapCount | None = None
+    kernel: str  # What was compiled: the payload's function and its schedule
+    predicted: Prediction  # The prediction from its buffers
+    counted: HeapCount | None = None  # What it asked for when it ran, or None if it did not
 
     @property
     def pairs(self) -> tuple[tuple[str, Range, int | None], ...]:
@@ -276,3 +206,164 @@ def _text(number: Range) -> str:
     if number.is_exact:
         return f"{number.low:,}"
     return f"at least {number.low:,}" if number.high is None else f"{number.low:,} to {number.high:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An integer interval."""
+
+    low: int | None
+    high: int | None
+
+    @property
+    def value(self) -> int | None:
+        """The number, if it is known."""
+        return self.low if self.low == self.high else None
+
+
+UNKNOWN = Number(None, None)
+_NOTHING = Range(0, 0)
+
+
+def known(value: int) -> Number:
+    """Return a number that is known."""
+    return Number(value, value)
+
+
+def hull(numbers: Iterable[Number]) -> Number:
+    """Return the smallest interval that contains several."""
+    given = list(numbers)
+    lows, highs = [n.low for n in given], [n.high for n in given]
+    low = None if None in lows else min(n for n in lows if n is not None)
+    return Number(low, None if None in highs else max(n for n in highs if n is not None))
+
+
+def count(number: Number) -> Range:
+    """Return a number as a count or size, which is not negative."""
+    return Range(max(number.low or 0, 0), None if number.high is None else max(number.high, 0))
+
+
+def add(a: Range, b: Range) -> Range:
+    """Return the sum."""
+    return Range(a.low + b.low, None if a.high is None or b.high is None else a.high + b.high)
+
+
+def times(a: Range, b: Range) -> Range:
+    """Return the product; zero times an unbounded number is zero."""
+    if _NOTHING in (a, b):
+        return _NOTHING
+    return Range(a.low * b.low, None if a.high is None or b.high is None else a.high * b.high)
+
+
+def between(ranges: Iterable[Range]) -> Range:
+    """Return the smallest range that contains several."""
+    given = list(ranges)
+    highs = [r.high for r in given]
+    return Range(min(r.low for r in given), None if None in highs else max(h for h in highs if h is not None))
+
+
+def largest(a: Range, b: Range) -> Range:
+    """Return the larger of two numbers."""
+    return Range(max(a.low, b.low), None if a.high is None or b.high is None else max(a.high, b.high))
+
+
+def rounded(size: Range, alignment: int) -> Range:
+    """Return a size rounded up to a multiple."""
+    high = None if size.high is None else -(-size.high // alignment) * alignment
+    return Range(-(-size.low // alignment) * alignment, high)
+
+
+def compute(name: str, operands: Sequence[Number]) -> Number:
+    """Return the result of an integer op, named as in the ``arith`` dialect."""
+    a, b = operands
+    is_unsigned = name.endswith("ui")
+    if is_unsigned and any(n.low is None or n.low < 0 for n in operands):
+        return UNKNOWN
+    if name in ("minsi", "minui"):
+        highs = [n for n in (a.high, b.high) if n is not None]
+        return Number(_if_both(min, a.low, b.low), min(highs, default=None))
+    if name in ("maxsi", "maxui"):
+        lows = [n for n in (a.low, b.low) if n is not None]
+        return Number(max(lows, default=None), _if_both(max, a.high, b.high))
+    if name == "addi":
+        return Number(_if_both(int.__add__, a.low, b.low), _if_both(int.__add__, a.high, b.high))
+    if name == "subi":
+        return Number(_if_both(int.__sub__, a.low, b.high), _if_both(int.__sub__, a.high, b.low))
+    if name in ("remsi", "remui"):
+        return _remainder(a, b)
+    if name in _BITWISE:
+        return _bitwise(name, a, b)
+    return _of_corners(_CORNERS[name], a, b) if name in _CORNERS else UNKNOWN
+
+
+def compare(name: str, a: Number, b: Number) -> Number:
+    """Return 1 if a comparison always holds, 0 if it never does, else their hull."""
+    if name.startswith("u") and any(n.low is None or n.low < 0 for n in (a, b)):
+        return Number(0, 1)
+    kind = name.lstrip("su") if name not in ("eq", "ne") else name
+    if kind in ("gt", "ge"):
+        return compare({"gt": "slt", "ge": "sle"}[kind], b, a)
+    if kind == "lt":
+        always, never = _below(a.high, b.low), _below(b.high, a.low, or_equal=True)
+    elif kind == "le":
+        always, never = _below(a.high, b.low, or_equal=True), _below(b.high, a.low)
+    else:
+        same = a.value is not None and a.value == b.value
+        apart = _below(a.high, b.low) or _below(b.high, a.low)
+        always, never = (same, apart) if kind == "eq" else (apart, same)
+    return known(1) if always else known(0) if never else Number(0, 1)
+
+
+def _below(high: int | None, low: int | None, *, or_equal: bool = False) -> bool:
+    return high is not None and low is not None and (high < low or (or_equal and high == low))
+
+
+def _if_both(op: Callable[[int, int], int], a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else op(a, b)
+
+
+def _bitwise(name: str, a: Number, b: Number) -> Number:
+    if a.value is not None and b.value is not None:
+        return known(_BITWISE[name](a.value, b.value))
+    if any(n.low not in (0, 1) or n.high not in (0, 1) for n in (a, b)):
+        return UNKNOWN
+    if name == "andi" and 0 in (a.value, b.value):
+        return known(0)
+    if name == "ori" and 1 in (a.value, b.value):
+        return known(1)
+    return Number(0, 1)
+
+
+def _remainder(a: Number, b: Number) -> Number:
+    if a.value is not None and b.value:
+        return known(a.value - _to_zero(a.value, b.value) * b.value)
+    if a.low is None or a.low < 0 or b.low is None or b.low <= 0:
+        return UNKNOWN
+    return Number(0, None if b.high is None else b.high - 1)
+
+
+def _of_corners(op: Callable[[int, int], int], a: Number, b: Number) -> Number:
+    """Return the bounds of an op that is monotonic in each operand."""
+    if None in (a.low, a.high, b.low, b.high):
+        # Extents are never negative, and products of them neither.
+        positive = all(n.low is not None and n.low >= 0 for n in (a, b))
+        return Number(0, None) if positive else UNKNOWN
+    if op is not int.__mul__ and compare("eq", b, known(0)).high == 1:  # the divisor may be zero
+        return UNKNOWN
+    corners = [op(x, y) for x in (a.low, a.high) for y in (b.low, b.high) if x is not None and y is not None]
+    return Number(min(corners), max(corners))
+
+
+def _to_zero(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_BITWISE: dict[str, Callable[[int, int], int]] = {"andi": int.__and__, "ori": int.__or__, "xori": int.__xor__}
+_CORNERS: dict[str, Callable[[int, int], int]] = {
+    "muli": int.__mul__,
+    "divsi": _to_zero,
+    "divui": int.__floordiv__,
+    "floordivsi": int.__floordiv__,
+    "ceildivsi": lambda a, b: -(-a // b),
+    "ceildivui": lambda a, b: -(-a // b),
+}

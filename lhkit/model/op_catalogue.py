@@ -1,4 +1,4 @@
-"""Catalogue of transform ops: the data behind forms, builder and search."""
+"""Catalogue of transform ops for forms, builder and search; printing of forms in an op's assembly format."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 import difflib
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from lhkit.model.errors import usage_error
 from lhkit.model.op_words import sentence_for
 from lhkit.model.own_op_definition import OwnAttribute, OwnOp
 from lhkit.model.pass_policy import ALLOWED_PASSES
-from lhkit.model.step_form import AttributeValue, Form
+from lhkit.model.step_form import AttributeValue, Form, TypedName, attribute_text, left_side
 
 HandleKind = Literal["op", "value", "param"]
 Count = Literal["one", "optional", "many"]
@@ -39,54 +39,33 @@ TYPES_STYLES: tuple[TypesStyle, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of an op's custom syntax.
-
-    Attributes:
-        kind: Fixed text, or the part of the form that is printed here.
-        text: The text, or the name of the operands or of the attribute.
-        style: How an attribute is spelled here.
-        needs: The operand or attribute without which the piece is left out; empty if it is always there.
-    """
+    """A part of an op's custom syntax."""
 
     kind: PieceKind
-    text: str = ""
+    text: str = ""  # The text, or the name of the operands or of the attribute
     style: str = ""
-    needs: str = ""
+    needs: str = ""  # The operand or attribute without which the piece is left out; empty if it is always there
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """The custom syntax of an op.
-
-    Attributes:
-        pieces: What follows the op's name.
-        types: How the types are written.
-        known: The optional operands and attributes that it can express; with any other, there is only generic
-            syntax.
-    """
+    """The custom syntax of an op."""
 
     pieces: tuple[Piece, ...]
     types: TypesStyle
+    # The optional operands and attributes that it can express; with any other, there is only generic syntax
     known: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OperandSpec:
-    """An operand of a transform op.
-
-    Attributes:
-        name: Its name in the dialect.
-        kinds: What may be given: handles to ops, handles to values, parameters.
-        count: One, at most one, or any number.
-        type: A type that is accepted, ``!transform.any_op`` where nothing narrower is asked for.
-        is_consumed: True if the step invalidates the handle; None where that depends on what the op applies.
-        constraint: What the compiler asks of it, in its words.
-    """
+    """An operand of a transform op."""
 
     name: str
-    kinds: tuple[HandleKind, ...]
+    kinds: tuple[HandleKind, ...]  # What may be given: handles to ops, handles to values, parameters
     count: Count
-    type: str
+    type: str  # A type that is accepted, ``!transform.any_op`` where nothing narrower is asked for
+    # True if the step invalidates the handle; None where that depends on what the op applies
     is_consumed: bool | None
     constraint: str
 
@@ -112,28 +91,19 @@ class EnumCase:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
-    """An attribute of a transform op.
-
-    Attributes:
-        name: Its name in the dialect.
-        kind: What a value is as data: a ``flag`` is True or absent; ``ints`` and the other lists are tuples;
-            ``type``, ``any`` and the items of ``types`` and ``attributes`` are MLIR text; ``symbol`` is
-            ``@name``; an ``enum`` is one of ``cases``; a ``dictionary`` is pairs of a name and MLIR text.
-        storage: How MLIR holds integers: ``i64``, ``array<i64>``, ``[i64]``, …
-        is_required: True if the op does not verify without it.
-        default: The value that it has when it is not given, or None.
-        cases: The allowed values of an enumeration.
-        dynamic: The operand that holds those entries of the list that are not known before the payload is
-            there (None in the list), if it has one.
-        constraint: What the compiler asks of it, in its words, where it can be asked.
-    """
+    """An attribute of a transform op."""
 
     name: str
+    # What a value is as data: a ``flag`` is True or absent; ``ints`` and the other lists are tuples;
+    # ``type``, ``any`` and the items of ``types`` and ``attributes`` are MLIR text; ``symbol`` is
+    # ``@name``; an ``enum`` is one of ``cases``; a ``dictionary`` is pairs of a name and MLIR text
     kind: AttributeKind
-    storage: str = ""
+    storage: str = ""  # How MLIR holds integers: ``i64``, ``array<i64>``, ``[i64]``, …
     is_required: bool = False
     default: AttributeValue = None
     cases: tuple[EnumCase, ...] = ()
+    # The operand that holds those entries of the list that are not known before the payload is there (None
+    # in the list), if it has one
     dynamic: str | None = None
     constraint: str = ""
 
@@ -157,37 +127,27 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueOp:
-    """A transform op.
+    """A transform op."""
 
-    Attributes:
-        name: Its full name, such as ``transform.structured.tile_using_for``.
-        extension: The part of the dialect it belongs to, such as ``structured``; ``transform`` for the core.
-        group: What one uses it for (a title of `Catalogue.groups`).
-        role: Where it is allowed: as a step, in a region of patterns, in ``transform.match.structured``, or as
-            part of the structure of a file.
-        sentence: What it does, in a sentence.
-        documentation: The dialect's own documentation.
-        operands, attributes, results, regions: What it takes and gives, in the dialect's order.
-        segments: Whether operands and results are written with the sizes of their groups in generic syntax.
-        assembly: The op's custom syntax, where it was learned.
-        examples: The smallest valid instance, then ones with everything set that can be set together.
-        note: Why something here was written by hand, or is not as the dialect says.
-    """
-
-    name: str
-    extension: str
-    group: str
+    name: str  # Its full name, such as ``transform.structured.tile_using_for``
+    extension: str  # The part of the dialect it belongs to, such as ``structured``; ``transform`` for the core
+    group: str  # What one uses it for (a title of `Catalogue.groups`)
+    # Where it is allowed: as a step, in a region of patterns, in ``transform.match.structured``, or as part
+    # of the structure of a file
     role: Role
-    sentence: str
-    documentation: str
+    sentence: str  # What it does, in a sentence
+    documentation: str  # The dialect's own documentation
+    # operands, attributes, results, regions: What it takes and gives, in the dialect's order
     operands: tuple[OperandSpec, ...] = ()
     attributes: tuple[AttributeSpec, ...] = ()
     results: tuple[ResultSpec, ...] = ()
     regions: tuple[RegionSpec, ...] = ()
+    # Whether operands and results are written with the sizes of their groups in generic syntax
     segments: tuple[bool, bool] = (False, False)
-    assembly: Assembly | None = None
+    assembly: Assembly | None = None  # The op's custom syntax, where it was learned
+    # The smallest valid instance, then ones with everything set that can be set together
     examples: tuple[Example, ...] = ()
-    note: str = ""
+    note: str = ""  # Why something here was written by hand, or is not as the dialect says
 
     @property
     def short_name(self) -> str:
@@ -209,16 +169,10 @@ class PassOption:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredPass:
-    """A pass that ``transform.apply_registered_pass`` can run.
-
-    Attributes:
-        name: Its name in pipelines.
-        options: Those of its options that have a default.
-        is_pipeline: True for a pipeline of several passes.
-    """
+    """A pass that ``transform.apply_registered_pass`` can run."""
 
     name: str
-    options: tuple[PassOption, ...] = ()
+    options: tuple[PassOption, ...] = ()  # Those of its options that have a default
     is_pipeline: bool = False
 
     @property
@@ -229,15 +183,9 @@ class RegisteredPass:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All transform ops of one toolchain.
+    """All transform ops of one toolchain."""
 
-    Attributes:
-        toolchain: Bindings, their version and lhkit's, for which this was written down.
-        ops: The ops, by name in order.
-        passes: The registered passes, by name in order.
-    """
-
-    toolchain: tuple[str, ...]
+    toolchain: tuple[str, ...]  # Bindings, their version and lhkit's, for which this was written down
     ops: tuple[CatalogueOp, ...]
     passes: tuple[RegisteredPass, ...]
 
@@ -246,11 +194,7 @@ class Catalogue:
         return {op.name: op for op in self.ops}
 
     def op(self, name: str) -> CatalogueOp:
-        """Return the op of that name, with or without ``transform.`` before it.
-
-        Raises:
-            UsageError: There is none; with the nearest names.
-        """
+        """Return the op of that name, with or without ``transform.``; a UsageError has the nearest names."""
         full = name if name.startswith("transform.") or name in self else f"transform.{name}"
         if full not in self._by_name:
             raise usage_error(f"there is no transform op {name!r}", self._nearest(full))
@@ -294,11 +238,7 @@ class Catalogue:
 
     @staticmethod
     def from_json(data: Any) -> Catalogue:
-        """Return the catalogue that `to_json` wrote.
-
-        Raises:
-            ValueError: The data is no catalogue of this version.
-        """
+        """Return the catalogue that `to_json` wrote."""
         return from_json(Catalogue, data)
 
 
@@ -310,13 +250,8 @@ def _score(op: CatalogueOp, asked: list[str]) -> float:
     """Return how well words fit an op; 0 if one of them is nowhere."""
     names = [o.name for o in op.operands] + [a.name for a in op.attributes] + [r.name for r in op.results]
     arguments = " ".join(names)
-    fields = (
-        (8.0, op.short_name),
-        (4.0, op.sentence),
-        (2.0, f"{op.group} {arguments}"),
-        (1.0, op.documentation),
-    )
-    places = [(weight, _words(text)) for weight, text in fields]
+    texts = (op.short_name, op.sentence, f"{op.group} {arguments}", op.documentation)
+    places = list(zip((8.0, 4.0, 2.0, 1.0), map(_words, texts), strict=True))
     total = 0.0
     for word in asked:
         found = [weight * _fit(word, there) for weight, there in places]
@@ -330,14 +265,8 @@ def _score(op: CatalogueOp, asked: list[str]) -> float:
 def _fit(word: str, there: list[str]) -> float:
     if word in there:
         return 1.0
-    return (
-        0.6
-        if len(word) > 2 and any(t.startswith(word) or (word.startswith(t) and len(t) > 3) for t in there)
-        else 0.0
-    )
-
-
-# Own ops beside those of the bindings in the catalogue.
+    is_near = len(word) > 2 and any(t.startswith(word) or (word.startswith(t) and len(t) > 3) for t in there)
+    return 0.6 if is_near else 0.0
 
 
 GROUP = "Ops of one's own"
@@ -383,3 +312,202 @@ def _attribute(own: OwnAttribute) -> AttributeSpec:
         value = ast.literal_eval(own.default)
         default = tuple(value) if isinstance(value, list) else value
     return AttributeSpec(own.name, kind, storage, is_required=own.default is None, default=default)
+
+
+def custom_text(form: Form, op: CatalogueOp, regions: str = "") -> str | None:
+    """Return a form in its op's custom syntax, or None if that is not known for all that it sets."""
+    if op.assembly is None or not present(form) <= set(op.assembly.known):
+        return None
+    if form.results and op.regions and not any(e.form.results for e in op.examples):
+        # The position of result types beside regions is not known from an example.
+        return None
+    return whole_text(form, op, "".join(piece_texts(op.assembly, form, op, regions)))
+
+
+def whole_text(form: Form, op: CatalogueOp, rest: str) -> str:
+    """Return an op's text with its results and the text that follows it."""
+    made = left_side([v.name for v in form.result_values])
+    lines = f"{made} = {op.name}{rest}" if made else f"{op.name}{rest}"
+    return "\n".join(line.rstrip() for line in lines.splitlines())
+
+
+def present(form: Form) -> set[str]:
+    """Return the names of the operands and attributes that a form gives."""
+    return {name for name, _ in (*form.operands, *form.attributes)}
+
+
+def piece_texts(assembly: Assembly, form: Form, op: CatalogueOp, regions: str) -> Iterator[str]:
+    """Yield what each piece makes of a form; nothing for those that it does not need."""
+    given = present(form)
+    given |= {a.name for a in op.attributes if a.dynamic in given}
+    apart = {p.text for p in assembly.pieces if p.kind == "attribute"} | TAKEN_ALONG
+    apart |= {p.needs for p in assembly.pieces if p.kind == "text" and p.needs}  # fixed text implies them
+    for piece in assembly.pieces:
+        if piece.needs and piece.needs not in given:
+            yield ""
+        elif piece.kind == "text":
+            yield piece.text
+        elif piece.kind == "operands":
+            yield ", ".join(v.name for v in dict(form.operands).get(piece.text, ()))
+        elif piece.kind == "attribute":
+            spec = op.attribute(piece.text)
+            yield "" if spec is None else STYLES[piece.style](form, spec) or ""
+        elif piece.kind == "types":
+            yield types_text(assembly.types, form)
+        else:
+            yield regions if piece.kind == "regions" else dictionary_text(form, op, apart)
+
+
+SCALABLE = "scalable_sizes"
+_ACTIONS = "actions"
+# Attributes that are written as part of another one.
+TAKEN_ALONG = frozenset((SCALABLE, _ACTIONS, "is_all", "is_inverted"))
+
+
+def dictionary_text(form: Form, op: CatalogueOp, apart: set[str]) -> str:
+    """Return the remaining attributes, as `` {name = value, …}``; nothing if there are none."""
+    entries = []
+    for name, value in sorted(form.attributes):
+        spec = op.attribute(name)
+        if name in apart or spec is None:
+            continue
+        entries.append(name if spec.kind == "flag" else f"{name} = {_entry(value, spec)}")
+    return f" {{{', '.join(entries)}}}" if entries else ""
+
+
+def _entry(value: AttributeValue, spec: AttributeSpec) -> str:
+    if spec.kind == "enum":
+        return next((c.text for c in spec.cases if c.name == value), str(value))
+    if spec.kind in ("ints", "bools") and spec.storage.startswith("["):
+        return _brackets(value)
+    if spec.kind == "int-lists" and isinstance(value, tuple):
+        return f"[{', '.join(_brackets(v) for v in value)}]"
+    return attribute_text(value, spec.kind, spec.storage)
+
+
+def types_text(style: TypesStyle, form: Form) -> str:
+    """Return the types of a form's operands and results as an op writes them."""
+    given = [v.type for v in form.operand_values]
+    made = [v.type for v in form.result_values]
+    results = made[0] if len(made) == 1 else f"({', '.join(made)})"
+    match style:
+        case "function":
+            return f" : ({', '.join(given)}) -> {results}"
+        case "operands":
+            return f" : {', '.join(given)}{f' -> {results}' if made else ''}" if given else ""
+        case "first":
+            return f" : {given[0]}" if given else ""
+        case "result":
+            return f" -> {results}" if made else ""
+        case "cast":
+            return f" : {', '.join(given)} to {results}"
+        case "one-result":
+            return f" : {', '.join(given)}" if given else ""
+        case "either":
+            return f" : ({', '.join(given)}) -> {results}" if made else f" : {', '.join(given)}"
+        case "same-results":
+            return f" : ({', '.join(given)}) -> {made[0] if made else '()'}"
+        case _:
+            return ""
+
+
+def _given(form: Form, spec: AttributeSpec) -> AttributeValue:
+    return dict(form.attributes).get(spec.name, spec.default)
+
+
+def _mixed(form: Form, spec: AttributeSpec) -> str | None:
+    """Spell a list of sizes: numbers, values for those left open, brackets around those that are scalable."""
+    value = _given(form, spec)
+    if not isinstance(value, tuple) or spec.kind != "ints":
+        return None
+    names = iter([v.name for v in dict(form.operands).get(spec.dynamic or "", ())])
+    scalable = dict(form.attributes).get(SCALABLE, ())
+    flags = scalable if isinstance(scalable, tuple) and spec.dynamic else ()
+    entries = []
+    for i, entry in enumerate(value):
+        text = next(names, "") if entry is None else str(entry)
+        entries.append(f"[{text}]" if i < len(flags) and flags[i] else text)
+    return f"[{', '.join(entries)}]"
+
+
+def _number(form: Form, spec: AttributeSpec) -> str | None:
+    values: Sequence[TypedName] = dict(form.operands).get(spec.dynamic or "", ())
+    if values:
+        return values[0].name
+    value = _given(form, spec)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _word(form: Form, spec: AttributeSpec) -> str | None:
+    value = _given(form, spec)
+    if spec.kind == "string" or not isinstance(value, bool | str):
+        return None
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _quoted(form: Form, spec: AttributeSpec) -> str | None:
+    value = _given(form, spec)
+    return attribute_text(value, "string", "") if isinstance(value, str) else None
+
+
+def _typed(form: Form, spec: AttributeSpec) -> str | None:
+    value = _given(form, spec)
+    return None if value is None or spec.kind == "enum" else _entry(value, spec)
+
+
+def _bracketed(form: Form, spec: AttributeSpec) -> str | None:
+    value = _given(form, spec)
+    return _brackets(value) if isinstance(value, tuple) and spec.kind in ("ints", "bools") else None
+
+
+def _pairs(form: Form, spec: AttributeSpec) -> str | None:
+    matchers, actions = _given(form, spec), dict(form.attributes).get(_ACTIONS)
+    if spec.name != "matchers" or not isinstance(matchers, tuple) or not isinstance(actions, tuple):
+        return None
+    return ",\n    ".join(f"{m} -> {a}" for m, a in zip(matchers, actions, strict=False))
+
+
+def _positions(form: Form, spec: AttributeSpec) -> str | None:
+    """Spell which operands or results are meant: some, all but some, or all."""
+    given = dict(form.attributes)
+    listed = _brackets(_given(form, spec))[1:-1]
+    if spec.name not in ("raw_position_list", "raw_dim_list"):
+        return None
+    some = f"[except({listed})]" if given.get("is_inverted") else f"[{listed}]"
+    return "[all]" if given.get("is_all") else some
+
+
+def _options(form: Form, spec: AttributeSpec) -> str | None:
+    """Spell a dictionary whose entries may be parameters."""
+    value = _given(form, spec)
+    if spec.kind != "dictionary" or not isinstance(value, tuple):
+        return None
+    values = [v.name for _, group in form.operands[1:] for v in group]
+    entries = []
+    for entry in value:
+        name, text = entry if isinstance(entry, tuple) else ("", "")
+        index = _PARAM_OPERAND.fullmatch(str(text))
+        known = index is not None and int(index[1]) < len(values)
+        entries.append(f'"{name}" = {values[int(index[1])] if index and known else text}')
+    return f"{{{', '.join(entries)}}}"
+
+
+_PARAM_OPERAND = re.compile(r"#transform\.param_operand<index\s*=\s*(\d+)(?: : i64)?>")
+
+
+def _brackets(value: object) -> str:
+    items = value if isinstance(value, tuple) else ()
+    return f"[{', '.join(str(v).lower() if isinstance(v, bool) else str(v) for v in items)}]"
+
+
+STYLES: Mapping[str, Callable[[Form, AttributeSpec], str | None]] = {
+    "positions": _positions,
+    "mixed": _mixed,
+    "number": _number,
+    "word": _word,
+    "quoted": _quoted,
+    "options": _options,
+    "typed": _typed,
+    "bracketed": _bracketed,
+    "pairs": _pairs,
+}

@@ -81,18 +81,7 @@ class OwnAttribute:
 
 @dataclass(frozen=True, slots=True)
 class OwnOp:
-    """What is known about a transform op of one's own.
-
-    Attributes:
-        name: Its name, such as ``my.reverse``.
-        operands: In order.
-        attributes: By name, in the order of the file.
-        results: The kind of each.
-        doc: Its documentation.
-        reads_only: True if it declares to leave the payload as it is.
-        file: The file that defines it.
-        line: The line there.
-    """
+    """What is known about a transform op of one's own."""
 
     name: str
     operands: tuple[OwnOperand, ...]
@@ -111,18 +100,11 @@ class OwnOp:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """An own op with the function that applies it.
-
-    Attributes:
-        op: What is known about it.
-        function: What applies it.
-        rewriter: The parameter that takes the rewriter, or None.
-        attribute_types: The Python type of each attribute.
-    """
+    """An own op with the function that applies it."""
 
     op: OwnOp
     function: Callable[..., Any]
-    rewriter: str | None
+    rewriter: str | None  # The parameter that takes the rewriter, or None
     attribute_types: tuple[Any, ...]
 
 

@@ -141,18 +141,12 @@ _PLAIN_NAME = re.compile(r"[\^#]?[\w.$:;-]+")
 
 @dataclass(frozen=True, slots=True)
 class RefusedPass:
-    """A step that would run a pass which is not allowed.
-
-    Attributes:
-        name: The pass.
-        source: The step's place, None where no text has it.
-        reason: Why the pass is refused, as a sentence that begins with its name.
-        is_registered: Whether the compiler has such a pass; one that it has not cannot be allowed either.
-    """
+    """A step that would run a pass which is not allowed."""
 
     name: str
     source: Span | None
     reason: str
+    # Whether the compiler has such a pass; one that it has not cannot be allowed either
     is_registered: bool = True
 
 

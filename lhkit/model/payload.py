@@ -1,19 +1,48 @@
-"""Payload IR as a value."""
+"""Payload IR as a value, with the data of its ``dense_resource`` constants kept beside the IR."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lhkit.model.blobs import Blob
 from lhkit.model.errors import UsageError, public, usage_error
 from lhkit.model.showable import Showable
 from lhkit.model.signature import Function
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """The data of one resource of a payload. What it holds is never printed."""
+
+    name: str  # Its name in the IR: ``w`` in ``dense_resource<w>``
+    dtype: str  # Element type in NumPy's spelling; MLIR's own where NumPy has none
+    shape: tuple[int, ...]
+    sha256: str
+    # The bytes, in a memory-mapped file that is deleted with the last reference
+    data: memoryview = field(repr=False, compare=False)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it has."""
+        return self.data.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUse:
+    """A constant of a payload whose data is a resource."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    text: str  # The type as MLIR writes it
+    nbytes: int | None  # How many bytes such a constant has, None where NumPy has no such elements
+    line: int
+    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +95,8 @@ class Payload(Showable):
             for function in defined:
                 if function.name == name.removeprefix("@"):
                     return function
-            raise usage_error(
-                f"{self.source} has no function @{name.removeprefix('@')}", f"Its functions:\n{listed}"
-            )
+            message = f"{self.source} has no function @{name.removeprefix('@')}"
+            raise usage_error(message, f"Its functions:\n{listed}")
         if len(defined) != 1:
             raise usage_error(
                 f"{self.source} has {len(defined)} functions; say which one to run",

@@ -9,11 +9,7 @@ _STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 
 def printable(text: str) -> str:
-    r"""Return a text whose control characters, bidirectional marks and surrogates are escapes: ``\x1b``.
-
-    Everything that people are shown on a terminal goes through here: names, paths and remarks come from files
-    of strangers.
-    """
+    """Return a text for terminals: control characters, bidirectional marks and surrogates are escapes."""
     return _STEERING.sub(_escaped, text)
 
 

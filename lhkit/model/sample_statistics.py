@@ -1,7 +1,9 @@
-"""Robust statistics of samples: medians, spreads, percentiles, and ratios with intervals."""
+"""Robust statistics of samples: medians, ratios with intervals, noise, and ranks with ties."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import statistics
 from collections.abc import Sequence
@@ -23,28 +25,17 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One line of a comparison.
-
-    Attributes:
-        name: What was measured.
-        median_ns: Median time of a call.
-        mad_ns: Median absolute deviation from it.
-        percentiles_ns: The 5th, 25th, 75th and 95th percentile.
-        speed: Speed as a multiple of the anchor's (2 is twice as fast), with a 95 % interval.
-        gflops: 10^9 floating-point operations a second, or None if they are not counted.
-        gbytes: 10^9 bytes of arguments and results a second, or None.
-        of_peak: Share of the core's FMA peak (1 is all of it), or None.
-        of_copy: Share of the core's copy bandwidth, or None; above 1 where the data stays in caches.
-    """
+    """One line of a comparison."""
 
     name: str
     median_ns: float
     mad_ns: float
     percentiles_ns: tuple[float, float, float, float]
-    speed: Interval
+    speed: Interval  # Speed as a multiple of the anchor's (2 is twice as fast), with a 95 % interval
     gflops: float | None = None
     gbytes: float | None = None
-    of_peak: float | None = None
+    of_peak: float | None = None  # Share of the core's FMA peak (1 is all of it), or None
+    # Share of the core's copy bandwidth, or None; above 1 where the data stays in caches
     of_copy: float | None = None
 
 
@@ -87,10 +78,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def paired_ratios(measurement: Measurement, anchor: Measurement) -> list[float]:
-    """Return speeds as multiples of the anchor's, one a round that both were sampled in.
-
-    A clock that drifts between rounds cancels.
-    """
+    """Return speeds as multiples of the anchor's, one per common round, so that a drifting clock cancels."""
     anchor_ns = dict(anchor.samples_ns)
     return [anchor_ns[r] / value for r, value in measurement.samples_ns if r in anchor_ns]
 
@@ -122,9 +110,6 @@ def _summary(measurement: Measurement, anchor: Measurement, comparison: Comparis
     )
 
 
-# Noise: the reliability of samples.
-
-
 _MAD_LIMIT = 0.05
 _WIDTH_LIMIT = 0.05
 _DRIFT_LIMIT = 0.1
@@ -135,15 +120,9 @@ _QUIET = "close other programs, or raise --rounds and --seconds"
 
 @dataclass(frozen=True, slots=True)
 class NoiseVerdict:
-    """Noise verdict on an entry: reasons, and advice.
+    """Noise verdict on an entry: reasons, and advice."""
 
-    Attributes:
-        name: The entry, or the payload for the verdict on the whole comparison.
-        is_quiet: Whether nothing is wrong.
-        text: One line for people.
-    """
-
-    name: str
+    name: str  # The entry, or the payload for the verdict on the whole comparison
     is_quiet: bool
     text: str
 
@@ -196,3 +175,150 @@ def _drift(values: list[float]) -> float:
         return 0.0
     first = statistics.median(values[:third])
     return abs(statistics.median(values[-third:]) - first) / first
+
+
+# Of a hundred comparisons of a thing with itself about one finds a difference, however many pairs each has.
+FAMILY_ERROR = 0.01
+# Code placement differs from run to run and moves times by about so much; rounds within one run cannot
+# show it.
+MARGIN = 0.02
+
+# Shown beside every order: the intervals of a table are of 95 % each; ties are judged more strictly.
+ORDER_RULE = (
+    f"> faster by over {100 * MARGIN:.0f} %, sure at {100 - 100 * FAMILY_ERROR:.0f} %"
+    " for all pairs at once; = tied"
+)
+
+
+def speed_verdict(speed: Interval) -> str:
+    """Return ``faster`` or ``slower`` if an interval lies beyond the margin of ties, else no difference."""
+    if speed.low > 1 + MARGIN:
+        return "faster"
+    return "slower" if speed.high < 1 / (1 + MARGIN) else "no difference seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """The place of an entry."""
+
+    name: str
+    place: int  # 1 for the fastest; tied entries share a place
+    is_tied: bool
+
+    @property
+    def text(self) -> str:
+        """The place for people: ``2``, or ``2=`` if it is shared."""
+        return f"{self.place}=" if self.is_tied else str(self.place)
+
+
+def rank_entries(comparison: Comparison, *, margin: float = MARGIN) -> list[Rank]:
+    """Return the places of all entries, the fastest first; an entry is tied with the fastest of its group."""
+    anchor = comparison.measurement(comparison.anchor)
+    by_speed = sorted(comparison.measurements, key=lambda m: -statistics.median(paired_ratios(m, anchor)))
+    pairs = max(len(by_speed) * (len(by_speed) - 1) // 2, 1)
+    groups: list[list[Measurement]] = []
+    for m in by_speed:
+        if groups and are_tied(groups[-1][0], m, confidence=1 - FAMILY_ERROR / pairs, margin=margin):
+            groups[-1].append(m)
+        else:
+            groups.append([m])
+    ranks, place = [], 1
+    given = {m.name: i for i, m in enumerate(comparison.measurements)}
+    for group in groups:
+        names = sorted((m.name for m in group), key=given.__getitem__)
+        ranks += [Rank(name, place, len(group) > 1) for name in names]
+        place += len(group)
+    return ranks
+
+
+def are_tied(a: Measurement, b: Measurement, *, confidence: float, margin: float = MARGIN) -> bool:
+    """Return whether the samples leave open which of two is faster by more than the margin."""
+    ratio = ratio_interval(paired_ratios(a, b), confidence=confidence)
+    return ratio.low <= 1 + margin and ratio.high >= 1 / (1 + margin)
+
+
+def ratio_interval(ratios: Sequence[float], *, confidence: float) -> Interval:
+    """Return the middle of ratios with an interval that holds the true one with this confidence.
+
+    From their order where there are enough of them, else from their logarithms with Student's t.
+    One ratio says nothing about its own error: its interval is everything.
+    """
+    n = len(ratios)
+    if 2 / 2**n <= 1 - confidence:
+        return median_interval(ratios, confidence=confidence)
+    middle = statistics.median(ratios)
+    if n < 2:
+        return Interval(0.0, middle, math.inf)
+    logs = [math.log(r) for r in ratios]
+    half = t_quantile(confidence, n - 1) * statistics.stdev(logs) / math.sqrt(n)
+    mean = statistics.fmean(logs)
+    low, high = math.exp(max(mean - half, -700.0)), math.exp(min(mean + half, 700.0))
+    return Interval(min(low, middle), middle, max(high, middle))
+
+
+def t_quantile(confidence: float, freedom: int) -> float:
+    """Return t such that Student's variable lies within ±t with this confidence, by bisection."""
+    low, high = 0.0, 1.0
+    while _t_within(high, freedom) < confidence:
+        low, high = high, 2 * high
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _t_within(middle, freedom) < confidence else (low, middle)
+    return high
+
+
+def _t_within(t: float, freedom: int) -> float:
+    """Return the probability that Student's variable with these degrees of freedom lies within ±t.
+
+    The closed forms for odd and even degrees: Abramowitz and Stegun, 26.7.3 and 26.7.4.
+    """
+    angle = math.atan2(t, math.sqrt(freedom))
+    cosine, sine = math.cos(angle), math.sin(angle)
+    odd = freedom % 2
+    term = cosine if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for k in range(2 if odd else 1, freedom - 1, 2):
+        term *= cosine * cosine * k / (k + 1)
+        total += term
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+def describe_order(ranks: Sequence[Rank]) -> str:
+    """Return the order in words: ``a > b = c`` says that a is the fastest, and b and c are tied."""
+    parts = [ranks[0].name] if ranks else []
+    for before, rank in itertools.pairwise(ranks):
+        parts += ["=" if rank.place == before.place else ">", rank.name]
+    return " ".join(parts)
+
+
+def centre_interval(ratios: Sequence[float], *, confidence: float) -> Interval:
+    """Return the centre of ratios with an interval, from the signed ranks of their logarithms.
+
+    The centre is the median of the means of all pairs (Hodges and Lehmann), the interval inverts Wilcoxon's
+    signed-rank test. It is nearly as narrow as Student's where errors are normal, and one value in four may be
+    far off. It holds where the logarithms lie symmetrically, as those of the ratio of two equal things do.
+    Where there are too few values for the confidence, Student's interval is used.
+    """
+    count = len(ratios)
+    if 2 / 2**count > 1 - confidence:
+        return ratio_interval(ratios, confidence=confidence)
+    logs = [math.log(r) for r in ratios]
+    means = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(logs, 2))
+    outside = _outside(count, 1 - confidence)
+    low, high = means[outside], means[len(means) - 1 - outside]
+    return Interval(math.exp(low), math.exp(statistics.median(means)), math.exp(high))
+
+
+@functools.cache
+def _outside(count: int, error: float) -> int:
+    """Return how many means may lie beyond each end, so that both ends fail with at most this probability."""
+    sums = [1]  # how many sets of ranks have each sum
+    for rank in range(1, count + 1):
+        more = sums + [0] * rank
+        for total, ways in enumerate(sums):
+            more[total + rank] += ways
+        sums = more
+    allowed, ways, outside = error / 2 * 2**count, 0, 0
+    while (ways := ways + sums[outside]) <= allowed:
+        outside += 1
+    return outside - 1

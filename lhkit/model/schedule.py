@@ -18,37 +18,23 @@ DEFAULT_ENTRY = "__transform_main"
 
 @dataclass(frozen=True, slots=True)
 class NamedSequence:
-    """A ``transform.named_sequence``.
+    """A ``transform.named_sequence``."""
 
-    Attributes:
-        name: Its name, qualified by the enclosing modules (``inner::main``).
-        arguments: The types of its arguments.
-        line: Line of its definition, from 1.
-        is_public: Whether others may see it.
-        is_declaration: Whether it has no body here.
-        refers_to: The sequences that it includes or matches with.
-    """
-
-    name: str
+    name: str  # Its name, qualified by the enclosing modules (``inner::main``)
     arguments: tuple[str, ...]
     line: int
     is_public: bool = True
     is_declaration: bool = False
-    refers_to: tuple[str, ...] = ()
+    refers_to: tuple[str, ...] = ()  # The sequences that it includes or matches with
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A module of named sequences that a schedule includes from.
-
-    Attributes:
-        source: Where it came from, as shown to people.
-        text: The transform IR.
-        declared: Its path as a comment of the schedule names it; empty if it was given beside the schedule.
-    """
+    """A module of named sequences that a schedule includes from."""
 
     source: str
     text: str
+    # Its path as a comment of the schedule names it; empty if it was given beside the schedule
     declared: str = ""
 
 
@@ -172,17 +158,7 @@ class Schedule(Showable):
 def choose_entry(
     sequences: Sequence[NamedSequence], entry: str | None, *, source: str, take_first: bool = False
 ) -> str:
-    """Return the name of the sequence to apply: the one asked for, else the default, else the only public one.
-
-    Args:
-        sequences: Those of the schedule.
-        entry: The name asked for, None for the default.
-        source: The schedule's name, for messages.
-        take_first: Take the first one where the choice is not clear.
-
-    Raises:
-        UsageError: There is none, or the choice is not clear; the message lists them.
-    """
+    """Return the sequence to apply: the one asked for, else the default, else the only public one."""
     defined = [s for s in sequences if not s.is_declaration]
     listed = ", ".join(f"@{s.name}" for s in defined)
     wanted = (entry or DEFAULT_ENTRY).removeprefix("@")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lhkit.model.blobs import Weight
 from lhkit.model.printable import shortened
 
 _MOST_OF_A_TYPE, _MOST_OF_ALL_TYPES = 120, 600
@@ -17,24 +16,16 @@ ShapedKind = Literal["tensor", "memref", "scalar"]
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """The type of an argument or result.
+    """The type of an argument or result."""
 
-    Attributes:
-        kind: ``tensor`` (a value), ``memref`` (a buffer that may be written to) or ``scalar``.
-        shape: Extents in elements, None where dynamic; ``()`` for a scalar.
-        dtype: Element type in NumPy's spelling (``float32``, ``bfloat16``, ``int64``; ``bool`` for i1).
-        text: The type as MLIR writes it.
-        strides: Distance of neighbours in each dimension in elements, None where dynamic; empty for a layout
-            without gaps, last dimension fastest.
-        offset: Elements before the first one; None where dynamic.
-    """
-
-    kind: ShapedKind
-    shape: tuple[int | None, ...]
-    dtype: str
-    text: str
+    kind: ShapedKind  # ``tensor`` (a value), ``memref`` (a buffer that may be written to) or ``scalar``
+    shape: tuple[int | None, ...]  # Extents in elements, None where dynamic; ``()`` for a scalar
+    dtype: str  # Element type in NumPy's spelling (``float32``, ``bfloat16``, ``int64``; ``bool`` for i1)
+    text: str  # The type as MLIR writes it
+    # Distance of neighbours in each dimension in elements, None where dynamic; empty for a layout without
+    # gaps, last dimension fastest
     strides: tuple[int | None, ...] = ()
-    offset: int | None = 0
+    offset: int | None = 0  # Elements before the first one; None where dynamic
 
     @property
     def is_static(self) -> bool:
@@ -52,26 +43,25 @@ class ArrayType:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """A function of a payload.
+class Weight:
+    """An argument of a function that was a constant."""
 
-    Attributes:
-        name: Symbol name without ``@``.
-        arguments: One type an argument.
-        results: One type a result.
-        line: Line of its definition in the payload, from 1.
-        is_declaration: True where it has no body.
-        weights: Which of its arguments were constants once.
-        sizes: Positions of the arguments from which the size of an allocation is computed.
-    """
-
+    argument: int
     name: str
-    arguments: tuple[ArrayType, ...]
-    results: tuple[ArrayType, ...]
-    line: int
-    is_declaration: bool = False
-    weights: tuple[Weight, ...] = ()
-    sizes: tuple[int, ...] = ()
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a payload."""
+
+    name: str  # Symbol name without ``@``
+    arguments: tuple[ArrayType, ...]  # One type an argument
+    results: tuple[ArrayType, ...]  # One type a result
+    line: int  # Line of its definition in the payload, from 1
+    is_declaration: bool = False  # True where it has no body
+    weights: tuple[Weight, ...] = ()  # Which of its arguments were constants once
+    sizes: tuple[int, ...] = ()  # Positions of the arguments from which the size of an allocation is computed
 
     @property
     def is_dynamic(self) -> bool:
@@ -97,19 +87,9 @@ class Function:
         return ""
 
 
-# What runs in place of a function that a schedule made a microkernel.
-
-
 @dataclass(frozen=True, slots=True)
 class Microkernel:
-    """A microkernel as its author wrote it.
-
-    Attributes:
-        name: The name by which schedules call it.
-        file: Path of the C source or Python file.
-        text: What is in it.
-        function: The Python function, None for C source.
-    """
+    """A microkernel as its author wrote it."""
 
     name: str
     file: str

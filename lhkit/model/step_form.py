@@ -32,34 +32,23 @@ class TypedName:
 
 @dataclass(frozen=True, slots=True)
 class FormBlock:
-    """The body of a region.
-
-    Attributes:
-        arguments: What the body is given.
-        steps: Its steps; a last ``yield`` of nothing is left out.
-        text: The ops in generic syntax instead, where they are not transform ops.
-    """
+    """The body of a region."""
 
     arguments: tuple[TypedName, ...] = ()
     steps: tuple[Form, ...] = ()
-    text: str = ""
+    text: str = ""  # The ops in generic syntax instead, where they are not transform ops
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One transform op with everything that it is given.
-
-    Attributes:
-        op: The op's full name, such as ``transform.structured.tile_using_for``.
-        operands: For each operand of the catalogue that is given: its name there and the values.
-        attributes: For each attribute that differs from its default: its name and the value as data.
-        results: For each result of the catalogue that there is: its name there and the values.
-        regions: The bodies, in order.
-    """
+    """One transform op with everything that it is given."""
 
     op: str
+    # For each operand of the catalogue that is given: its name there and the values
     operands: tuple[tuple[str, tuple[TypedName, ...]], ...] = ()
+    # For each attribute that differs from its default: its name and the value as data
     attributes: tuple[tuple[str, AttributeValue], ...] = ()
+    # For each result of the catalogue that there is: its name there and the values
     results: tuple[tuple[str, tuple[TypedName, ...]], ...] = ()
     regions: tuple[FormBlock, ...] = ()
 
@@ -76,14 +65,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class WrittenForm:
-    """A step of a schedule as a form.
-
-    Attributes:
-        form: The step.
-        text: The step as MLIR prints it, with the author's names.
-        sequence: The enclosing named sequence.
-        line, column: Position of its op's name in the text, from 1.
-    """
+    """A step of a schedule as a form."""
 
     form: Form
     text: str

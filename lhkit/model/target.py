@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-# This CPU, as the system describes it.
-
 
 @functools.cache
 def cpu_field(name: str) -> str | None:
@@ -41,15 +39,10 @@ VECTORS: Mapping[str, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class InstructionSet:
-    """The instructions that code for a target may use.
+    """The instructions that code for a target may use."""
 
-    Attributes:
-        cpu: LLVM's name of a CPU that has these and no others.
-        flags: What Linux calls the extensions that a CPU needs to execute them.
-    """
-
-    cpu: str
-    flags: frozenset[str]
+    cpu: str  # LLVM's name of a CPU that has these and no others
+    flags: frozenset[str]  # What Linux calls the extensions that a CPU needs to execute them
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -70,23 +63,14 @@ INSTRUCTION_SETS: Mapping[str, InstructionSet] = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A CPU, as far as the defaults of knobs may follow from it.
+    """A CPU, as far as the defaults of knobs may follow from it."""
 
-    Attributes:
-        name: One of ``VECTORS``.
-        vector_bits: Width of a vector register.
-        vector_registers: How many of them there are.
-        l1_bytes: First-level data cache of a core.
-        l2_bytes: Second-level cache of a core.
-        cores: Cores that may be used.
-    """
-
-    name: str
-    vector_bits: int
-    vector_registers: int
-    l1_bytes: int
-    l2_bytes: int
-    cores: int
+    name: str  # One of ``VECTORS``
+    vector_bits: int  # Width of a vector register
+    vector_registers: int  # How many of them there are
+    l1_bytes: int  # First-level data cache of a core
+    l2_bytes: int  # Second-level cache of a core
+    cores: int  # Cores that may be used
 
     @property
     def facts(self) -> dict[str, int]:
@@ -97,23 +81,12 @@ class Target:
 FACTS: tuple[str, ...] = tuple(field.name for field in fields(Target) if field.name != "name")
 
 
-# The caches of a machine.
-
-
 @dataclass(frozen=True, slots=True)
 class CacheLevel:
-    """A cache that a core reads its data through.
-
-    Attributes:
-        name: ``L1``, ``L2``, ``L3``.
-        size_bytes: How much it holds.
-    """
+    """A cache that a core reads its data through."""
 
     name: str
     size_bytes: int
-
-
-# The cores that this process may run on.
 
 
 def available_cores() -> int:

@@ -1,49 +1,29 @@
-"""Traces to and from the JSON of ``lhkit.trace/1``."""
+"""Traces to and from the JSON of ``lhkit.trace/1``, and line deltas between consecutive IR snapshots."""
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lhkit.model import trace_record as record
 from lhkit.model.errors import Diagnostic, public, usage_error
 from lhkit.model.file_io import parse_json, read_bytes, write_file
 from lhkit.model.span import Span
-from lhkit.model.trace_record import (
-    TRACE_SCHEMA,
-    ArgumentReference,
-    Edit,
-    Elision,
-    HandleChange,
-    HandleRecord,
-    Invalidation,
-    Operand,
-    Outcome,
-    ParamReference,
-    PayloadDelta,
-    PayloadOp,
-    Reference,
-    ResultReference,
-    ScheduleRecord,
-    Snapshot,
-    SourceRecord,
-    Toolchain,
-    Trace,
-    TraceStep,
-    TraceWarning,
-)
 
 T = TypeVar("T")
 Json = dict[str, Any]
 
 
-def trace_to_json(trace: Trace) -> Json:
+def trace_to_json(trace: record.Trace) -> Json:
     """Return a trace as JSON can hold it, in the form of ``lhkit.trace/1``."""
     schedule = {**_fields(trace.schedule), "knobs": dict(trace.schedule.knobs)}
     return {
-        "schema": TRACE_SCHEMA,
+        "schema": record.TRACE_SCHEMA,
         "payload": _fields(trace.payload),
         "schedule": schedule,
         "toolchain": _fields(trace.toolchain),
@@ -56,24 +36,20 @@ def trace_to_json(trace: Trace) -> Json:
     }
 
 
-def trace_from_json(data: Mapping[str, Any]) -> Trace:
-    """Return the trace that `trace_to_json` wrote.
-
-    Raises:
-        ValueError: It is no trace of this form; the message names the field.
-    """
-    if not isinstance(data, Mapping) or data.get("schema") != TRACE_SCHEMA:
-        raise ValueError(f"not a trace: its schema is not {TRACE_SCHEMA!r}")
+def trace_from_json(data: Mapping[str, Any]) -> record.Trace:
+    """Return the trace that `trace_to_json` wrote; ValueError names the field that does not fit."""
+    if not isinstance(data, Mapping) or data.get("schema") != record.TRACE_SCHEMA:
+        raise ValueError(f"not a trace: its schema is not {record.TRACE_SCHEMA!r}")
     try:
         schedule = {**data["schedule"], "knobs": tuple(data["schedule"]["knobs"].items())}
-        return Trace(
-            payload=SourceRecord(**data["payload"]),
-            schedule=ScheduleRecord(**schedule),
-            toolchain=Toolchain(**data["toolchain"]),
-            outcome=Outcome(**data["outcome"]),
+        return record.Trace(
+            payload=record.SourceRecord(**data["payload"]),
+            schedule=record.ScheduleRecord(**schedule),
+            toolchain=record.Toolchain(**data["toolchain"]),
+            outcome=record.Outcome(**data["outcome"]),
             handle_records=tuple(handle_from_json(i, h) for i, h in data["handles"].items()),
             step_records=tuple(step_from_json(s) for s in data["steps"]),
-            elided=tuple(Elision(e["parent"], *e["iterations"]) for e in data["elided"]),
+            elided=tuple(record.Elision(e["parent"], *e["iterations"]) for e in data["elided"]),
             op_records=tuple(op_from_json(i, o) for i, o in data["ops"].items()),
             snapshots=tuple(snapshot_from_json(s) for s in data["snapshots"]),
         )
@@ -83,7 +59,7 @@ def trace_from_json(data: Mapping[str, Any]) -> Trace:
         raise ValueError(f"not a trace: {error}") from None
 
 
-def save_trace(trace: Trace, path: str | os.PathLike[str]) -> Path:
+def save_trace(trace: record.Trace, path: str | os.PathLike[str]) -> Path:
     """Write a trace as JSON; see `Trace.save`."""
     text = json.dumps(trace_to_json(trace), separators=(",", ":")) + "\n"
     write_file(Path(path), text.encode())
@@ -91,7 +67,7 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> Path:
 
 
 @public
-def load_trace(path: str | os.PathLike[str]) -> Trace:
+def load_trace(path: str | os.PathLike[str]) -> record.Trace:
     """Return the trace that `Trace.save` or ``lhkit trace --json`` wrote.
 
     Its provenance is None: the file does not hold the texts of payload and schedule.
@@ -119,7 +95,7 @@ def _span_from(data: Json | None) -> Span | None:
     return None if data is None else Span(**data)
 
 
-def handle_to_json(handle: HandleRecord) -> Json:
+def handle_to_json(handle: record.HandleRecord) -> Json:
     """Return one entry of ``handles``."""
     return {
         "name": handle.name,
@@ -130,12 +106,12 @@ def handle_to_json(handle: HandleRecord) -> Json:
     }
 
 
-def handle_from_json(handle_id: str, data: Json) -> HandleRecord:
+def handle_from_json(handle_id: str, data: Json) -> record.HandleRecord:
     """Return one entry of ``handles``."""
-    return HandleRecord(handle_id, **{**data, "path": tuple(data["path"])})
+    return record.HandleRecord(handle_id, **{**data, "path": tuple(data["path"])})
 
 
-def op_to_json(op: PayloadOp) -> Json:
+def op_to_json(op: record.PayloadOp) -> Json:
     """Return one entry of ``ops``."""
     return {
         "name": op.name,
@@ -147,9 +123,9 @@ def op_to_json(op: PayloadOp) -> Json:
     }
 
 
-def op_from_json(op_id: str, data: Json) -> PayloadOp:
+def op_from_json(op_id: str, data: Json) -> record.PayloadOp:
     """Return one entry of ``ops``."""
-    return PayloadOp(
+    return record.PayloadOp(
         op_id,
         data["name"],
         data["parent"],
@@ -160,7 +136,7 @@ def op_from_json(op_id: str, data: Json) -> PayloadOp:
     )
 
 
-def step_to_json(step: TraceStep) -> Json:
+def step_to_json(step: record.TraceStep) -> Json:
     """Return one entry of ``steps``."""
     return {
         "index": step.index,
@@ -182,41 +158,41 @@ def step_to_json(step: TraceStep) -> Json:
     }
 
 
-def step_from_json(data: Json) -> TraceStep:
+def step_from_json(data: Json) -> record.TraceStep:
     """Return one entry of ``steps`` as a step."""
     delta = {name: tuple(ids) for name, ids in data["payload_delta"].items()}
     parts = {
         "source": _span_from(data["source"]),
-        "operands": _each(lambda o: Operand(**o), data["operands"]),
+        "operands": _each(lambda o: record.Operand(**o), data["operands"]),
         "results": tuple(data["results"]),
         "changes": _each(_change_from, data["changes"]),
-        "invalidated": _each(lambda i: Invalidation(**i), data["invalidated"]),
-        "payload_delta": PayloadDelta(**delta),
-        "warnings": _each(lambda w: TraceWarning(**w), data["warnings"]),
+        "invalidated": _each(lambda i: record.Invalidation(**i), data["invalidated"]),
+        "payload_delta": record.PayloadDelta(**delta),
+        "warnings": _each(lambda w: record.TraceWarning(**w), data["warnings"]),
         "diagnostics": _each(_diagnostic_from, data["diagnostics"]),
     }
-    return TraceStep(**{**data, **parts})
+    return record.TraceStep(**{**data, **parts})
 
 
 def _each(convert: Callable[[Any], T], items: list[Any]) -> tuple[T, ...]:
     return tuple([convert(item) for item in items])
 
 
-def _change(change: HandleChange) -> Json:
+def _change(change: record.HandleChange) -> Json:
     payload = [r if isinstance(r, str) else _fields(r) for r in change.payload]
     return {"handle": change.handle, "state": change.state, "payload": payload}
 
 
-def _change_from(data: Json) -> HandleChange:
-    return HandleChange(data["handle"], data["state"], _each(_reference_from, data["payload"]))
+def _change_from(data: Json) -> record.HandleChange:
+    return record.HandleChange(data["handle"], data["state"], _each(_reference_from, data["payload"]))
 
 
-def _reference_from(data: str | Json) -> Reference:
+def _reference_from(data: str | Json) -> record.Reference:
     if isinstance(data, str):
         return data
     if "param" in data:
-        return ParamReference(**data)
-    return ResultReference(**data) if "result" in data else ArgumentReference(**data)
+        return record.ParamReference(**data)
+    return record.ResultReference(**data) if "result" in data else record.ArgumentReference(**data)
 
 
 def _diagnostic(diagnostic: Diagnostic) -> Json:
@@ -233,7 +209,7 @@ def _diagnostic_from(data: Json) -> Diagnostic:
     return Diagnostic(data["severity"], data["message"], _span_from(data["source"]), notes)
 
 
-def snapshot_to_json(snapshot: Snapshot) -> Json:
+def snapshot_to_json(snapshot: record.Snapshot) -> Json:
     """Return one entry of ``snapshots``."""
     order = {} if snapshot.ops is None else {"ops": snapshot.ops}
     if snapshot.text is not None:
@@ -242,10 +218,55 @@ def snapshot_to_json(snapshot: Snapshot) -> Json:
     return {"step": snapshot.step, "base": snapshot.base, "edits": edits, **order}
 
 
-def snapshot_from_json(data: Json) -> Snapshot:
+def snapshot_from_json(data: Json) -> record.Snapshot:
     """Return one entry of ``snapshots`` as a snapshot."""
     order = data.get("ops")
     if "text" in data:
-        return Snapshot(data["step"], data["text"], ops=order)
-    edits = tuple([Edit(first, count, tuple(lines)) for first, count, lines in data["edits"]])
-    return Snapshot(data["step"], None, data["base"], edits, order)
+        return record.Snapshot(data["step"], data["text"], ops=order)
+    edits = tuple([record.Edit(first, count, tuple(lines)) for first, count, lines in data["edits"]])
+    return record.Snapshot(data["step"], None, data["base"], edits, order)
+
+
+# The minimal diff takes quadratic time; a longer piece is replaced as a whole.
+_MOST_COMPARED = 400
+
+
+def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
+    """Return the lengths of the common prefix and suffix, which do not overlap."""
+    most = min(len(old), len(new))
+    first = next((i for i in range(most) if old[i] != new[i]), most)
+    tail = next((i for i in range(most - first) if old[-1 - i] != new[-1 - i]), most - first)
+    return first, tail
+
+
+def find_edits(old: list[str], new: list[str]) -> tuple[record.Edit, ...]:
+    """Return the edits that turn lines into other lines, in ascending order."""
+    first, tail = common_ends(old, new)
+    removed, added = old[first : len(old) - tail], new[first : len(new) - tail]
+    if not removed and not added:
+        return ()
+    if max(len(removed), len(added)) > _MOST_COMPARED:
+        return (record.Edit(first + 1, len(removed), tuple(added)),)
+    matcher = difflib.SequenceMatcher(None, removed, added, autojunk=False)
+    return tuple(
+        record.Edit(first + i + 1, j - i, tuple(added[k:end]))
+        for kind, i, j, k, end in matcher.get_opcodes()
+        if kind != "equal"
+    )
+
+
+def written_order(ids: Sequence[str]) -> str:
+    """Return ids of payload ops as text with ranges: ``o0 o5-o9 o3``."""
+    numbers = [int(each[1:]) for each in ids]
+    groups = itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
+    runs = [[number for _, number in group] for _, group in groups]
+    return " ".join(f"o{run[0]}" if len(run) == 1 else f"o{run[0]}-o{run[-1]}" for run in runs)
+
+
+def read_order(text: str) -> tuple[str, ...]:
+    """Return the ids that `written_order` wrote."""
+    found: list[str] = []
+    for run in text.split():
+        first, _, last = run.partition("-")
+        found += [f"o{n}" for n in range(int(first[1:]), int((last or first)[1:]) + 1)]
+    return tuple(found)

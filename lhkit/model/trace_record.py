@@ -26,24 +26,14 @@ if TYPE_CHECKING:
     from lhkit.model.explanation import Explanation, Repairs
 
 
-# What a trace was made from, as values: texts for carets and for sharing, which its JSON does not hold.
-
-
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The payload and schedule of a trace, with versions.
-
-    Attributes:
-        payload: The payload as given.
-        schedule: The schedule with its entry, settings, bindings and libraries.
-        versions: (name, version) of everything that may matter.
-        own_ops: The Python files with user-defined ops, each as (path, text).
-    """
+    """The payload and schedule of a trace, with versions."""
 
     payload: Payload
     schedule: Schedule
     versions: tuple[tuple[str, str], ...] = ()
-    own_ops: tuple[tuple[str, str], ...] = ()
+    own_ops: tuple[tuple[str, str], ...] = ()  # The Python files with user-defined ops, each as (path, text)
 
     @property
     def texts(self) -> tuple[tuple[str, str], ...]:
@@ -91,40 +81,24 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the application ended.
-
-    Attributes:
-        status: ``ok``, or why it ended early.
-        failed_step: Index of the step that failed or crashed, or None.
-        kind: One of ``FAILURE_KINDS``, None on success.
-        message: The error message, or None.
-    """
+    """How the application ended."""
 
     status: OutcomeStatus = "ok"
-    failed_step: int | None = None
-    kind: str | None = None
+    failed_step: int | None = None  # Index of the step that failed or crashed, or None
+    kind: str | None = None  # One of ``FAILURE_KINDS``, None on success
     message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HandleRecord:
-    """One dynamic definition of a handle.
-
-    Attributes:
-        id: Its id in this trace.
-        name: As the author wrote it (``%matmul``, ``%loops#1``); for display only.
-        kind: The kind of handle.
-        sequence: The named sequence it is written in, with ``@``.
-        path: Indices of the enclosing steps, outermost first.
-        defined_by: Index of the defining step, -1 for an argument of the entry.
-    """
+    """One dynamic definition of a handle."""
 
     id: str
     name: str
-    kind: HandleKind
-    sequence: str
-    path: tuple[int, ...]
-    defined_by: int
+    kind: HandleKind  # The kind of handle
+    sequence: str  # The named sequence it is written in, with ``@``
+    path: tuple[int, ...]  # Indices of the enclosing steps, outermost first
+    defined_by: int  # Index of the defining step, -1 for an argument of the entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,23 +149,16 @@ class HandleChange:
 
 @dataclass(frozen=True, slots=True)
 class Invalidation:
-    """The death of a handle.
+    """The death of a handle."""
 
-    Attributes:
-        handle: The handle that died.
-        cause: ``direct``: it was consumed; ``alias``: it shared a payload op with the consumed handle;
-            ``nested``: its payload op was nested in one of the consumed handle.
-        by: The consumed handle.
-        payload_op: The payload op of the dead handle that is shared or nested; None if the consumed handle was
-            empty.
-        ancestor: The payload op of the consumed handle that is or contains it, None likewise.
-    """
-
-    handle: str
+    handle: str  # The handle that died
+    # ``direct``: it was consumed; ``alias``: it shared a payload op with the consumed handle; ``nested``:
+    # its payload op was nested in one of the consumed handle
     cause: Cause
-    by: str
+    by: str  # The consumed handle
+    # The payload op of the dead handle that is shared or nested; None if the consumed handle was empty
     payload_op: str | None
-    ancestor: str | None
+    ancestor: str | None  # The payload op of the consumed handle that is or contains it, None likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,45 +188,26 @@ class TraceWarning:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One execution of one transform op.
+    """One execution of one transform op."""
 
-    Attributes:
-        index: Order of execution from 0; steps that never ran follow at the end.
-        op: Name of the op.
-        source: Its place in the source.
-        depth: Number of enclosing steps.
-        parent: Index of the enclosing step (include, foreach, sequence, …), or None.
-        iteration: Iteration of its parent, from 0, or None.
-        alternative: Region of its parent, from 0, or None.
-        status: How it ended; ``suppressed`` is a failure that an enclosing step suppressed.
-        operands: Its uses of handles in order.
-        results: The handles it defines, arguments of its regions excluded.
-        changes: The handles that it changed, after its end. The first step of a block also has the block's
-            arguments.
-        invalidated: The handles that it invalidated.
-        payload_delta: Its effect on the payload.
-        warnings: Probable mistakes.
-        diagnostics: The compiler's messages; of alternatives also a note which one was taken and why others
-            failed.
-        time_ns: Its duration, nested steps included.
-    """
-
-    index: int
+    index: int  # Order of execution from 0; steps that never ran follow at the end
     op: str
     source: Span | None
     depth: int = 0
     parent: int | None = None
-    iteration: int | None = None
-    alternative: int | None = None
-    status: StepStatus = "ok"
+    iteration: int | None = None  # Iteration of its parent, from 0, or None
+    alternative: int | None = None  # Region of its parent, from 0, or None
+    status: StepStatus = "ok"  # How it ended; ``suppressed`` is a failure that an enclosing step suppressed
     operands: tuple[Operand, ...] = ()
     results: tuple[str, ...] = ()
+    # The handles that it changed, after its end. The first step of a block also has the block's arguments.
     changes: tuple[HandleChange, ...] = ()
-    invalidated: tuple[Invalidation, ...] = ()
+    invalidated: tuple[Invalidation, ...] = ()  # The handles that it invalidated
     payload_delta: PayloadDelta = PayloadDelta()
     warnings: tuple[TraceWarning, ...] = ()
+    # The compiler's messages; of alternatives also a note which one was taken and why others failed
     diagnostics: tuple[Diagnostic, ...] = ()
-    time_ns: int = 0
+    time_ns: int = 0  # Its duration, nested steps included
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,25 +221,15 @@ class Elision:
 
 @dataclass(frozen=True, slots=True)
 class PayloadOp:
-    """One op of the payload, from creation to erasure.
-
-    Attributes:
-        id: Its id in this trace.
-        name: Name of the op.
-        parent: The op that contained it when it was first seen, or None.
-        derived_from: The ops that it was made from.
-        born: Index of the step that created it, -1 for an op of the payload as given.
-        died: Index of the step that erased it, or None.
-        source: Its place in the source; None for a derived op.
-    """
+    """One op of the payload, from creation to erasure."""
 
     id: str
     name: str
-    parent: str | None
-    derived_from: tuple[str, ...]
-    born: int
-    died: int | None
-    source: Span | None
+    parent: str | None  # The op that contained it when it was first seen, or None
+    derived_from: tuple[str, ...]  # The ops that it was made from
+    born: int  # Index of the step that created it, -1 for an op of the payload as given
+    died: int | None  # Index of the step that erased it, or None
+    source: Span | None  # Its place in the source; None for a derived op
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +245,7 @@ class Edit:
 class Snapshot:
     """The payload after a step: its text, or edits to the snapshot of step ``base`` in ascending order.
 
-    Step -1 is the payload as given. ``ops`` are the payload ops, outer before inner, as `snapshot_delta` writes
+    Step -1 is the payload as given. ``ops`` are the payload ops, outer before inner, as `trace_json` writes
     them, omitted ones included; None where they are those of the base, or not known.
     """
 

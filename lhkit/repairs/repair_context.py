@@ -11,11 +11,11 @@ from functools import cached_property
 from lhkit.model.errors import UsageError
 from lhkit.model.explanation import RepairKind
 from lhkit.model.trace_record import HandleChange, HandleRecord, Trace, TraceStep
-from lhkit.text.handle_scopes import Definition
 from lhkit.text.op_tree import OpSyntax, Use
 from lhkit.text.parser import read_steps
 from lhkit.text.script import (
     SEQUENCE,
+    Definition,
     Edited,
     Replacement,
     Script,
@@ -29,7 +29,7 @@ from lhkit.text.script import (
     with_replacements,
 )
 from lhkit.text.step_arguments import result_types_of, types_of
-from lhkit.text.structure_edits import type_of
+from lhkit.text.step_edits import type_of
 from lhkit.traces.record.handle_history import PayloadHistory, states_before
 
 ANY_OP = "!transform.any_op"

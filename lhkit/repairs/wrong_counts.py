@@ -15,7 +15,7 @@ from lhkit.repairs.repair_context import (
 )
 from lhkit.text.script import Replacement
 from lhkit.text.step_arguments import Argument, arguments_of, elements_of, set_argument
-from lhkit.text.structure_edits import wrap_in_foreach
+from lhkit.text.step_edits import wrap_in_foreach
 
 _SPLIT = "transform.split_handle"
 _TOO_MANY = re.compile(r"expected at most ([0-9]+)")

@@ -14,8 +14,7 @@ from typing import Literal
 
 from lhkit.model.errors import usage_error
 from lhkit.model.measurement import Comparison
-from lhkit.model.ranking import MARGIN, centre_interval
-from lhkit.model.sample_statistics import Interval, paired_ratios, values_ns
+from lhkit.model.sample_statistics import MARGIN, Interval, centre_interval, paired_ratios, values_ns
 
 Outcome = Literal["winner", "no difference", "open"]
 State = Literal["leader", "slower", "equal", "open"]

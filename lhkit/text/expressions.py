@@ -2,8 +2,7 @@
 
 Numbers, strings, ``True``, ``False`` and names; ``+ - * / // % **``, ``& | ^ ~ << >>``, comparisons (chained
 as in Python), ``in`` and ``not in`` of strings, ``and``, ``or``, ``not``, ``A if CONDITION else B``, and the
-functions ``abs``, ``divides``, ``max`` and ``min``. Operators bind as in Python; `arithmetic` says what they
-compute.
+functions ``abs``, ``divides``, ``max`` and ``min``. Operators bind as in Python; see `evaluate`.
 
 A text may come from anybody's file: its length is bounded, and reading it does not recurse.
 Operator-precedence parsing turns it into code for a stack machine: each operand is the list of instructions
@@ -12,14 +11,177 @@ that computes it.
 
 from __future__ import annotations
 
+import math
+import operator
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue
 from lhkit.model.span import Span
-from lhkit.text.expression_arithmetic import FUNCTIONS, Instruction, checked_number, evaluate
+
+Instruction = tuple[str, Any]
+"""What to do, and with what:
+
+- ``constant``: push a value; ``name``: push the value of a name.
+- ``unary``, ``binary``, ``compare``, ``call`` (name, n): apply an operator or function to the n topmost values.
+- ``chain`` (operator, n): compare; keep the right side and go on if true, else skip n instructions.
+- ``and``, ``or`` n: skip n instructions if the topmost value decides, else drop it.
+- ``unless`` n: drop the topmost value and skip n instructions if it is false; ``jump`` n: skip them.
+"""
+
+# Integers are smaller in magnitude: room for products of extents, and every operation stays cheap.
+_INTEGER_BITS = 127
+_INTEGER_BOUND = 1 << _INTEGER_BITS
+_LONGEST_SHOWN = 40
+
+
+def evaluate(code: Sequence[Instruction], values: Mapping[str, KnobValue]) -> KnobValue:
+    """Return what code computes, given the values of names."""
+    try:
+        return _run(code, values)
+    except ArithmeticError as error:
+        raise ValueError(str(error)) from None
+
+
+def checked_number(value: KnobValue) -> KnobValue:
+    """Return a value that is within bounds."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        raise ValueError(f"{value} is not a finite number")
+    if -_INTEGER_BOUND < value < _INTEGER_BOUND:
+        return value
+    raise ValueError(f"an integer is too large (they have to be below 2**{_INTEGER_BITS})")
+
+
+def _run(code: Sequence[Instruction], values: Mapping[str, KnobValue]) -> KnobValue:
+    stack: list[Any] = []
+    at = 0
+    while at < len(code):
+        what, given = code[at]
+        at += 1
+        if what == "constant":
+            stack.append(given)
+        elif what == "name":
+            stack.append(checked_number(values[given]))
+        elif what == "chain":
+            right = stack.pop()
+            if _compare(given[0], stack.pop(), right):
+                stack.append(right)
+            else:
+                stack.append(False)
+                at += given[1]
+        elif what in ("and", "or"):
+            if bool(stack[-1]) == (what == "or"):
+                at += given
+            else:
+                stack.pop()
+        elif what == "unless":
+            at += 0 if stack.pop() else given
+        elif what == "jump":
+            at += given
+        else:
+            name, count = given
+            arguments = stack[-count:]
+            del stack[-count:]
+            stack.append(_APPLIED[what](name, *arguments))
+    value: KnobValue = stack.pop()
+    return value
+
+
+def _divides(divisor: Any, number: Any) -> bool:
+    return bool(divisor != 0 and number % divisor == 0)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1 and exponent >= _INTEGER_BITS:
+        raise ValueError(f"{base} ** {exponent} is too large")
+    if base < 0 and not float(exponent).is_integer():
+        raise ValueError(f"{base} ** {exponent} is not a real number")
+    return base**exponent
+
+
+def _shift_left(value: int, count: int) -> int:
+    if count >= _INTEGER_BITS and value:
+        raise ValueError(f"{value} << {count} is too large")
+    return value << min(count, _INTEGER_BITS)
+
+
+_ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": _power,
+}  # fmt: skip
+_OF_BITS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": _shift_left, ">>": operator.rshift,
+}  # fmt: skip
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
+}  # fmt: skip
+_UNARY: Mapping[str, Callable[[Any], Any]] = {
+    "-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_,
+}  # fmt: skip
+
+# Each with the least and the greatest number of its arguments.
+FUNCTIONS: Mapping[str, tuple[Callable[..., Any], int, int | None]] = {
+    "abs": (abs, 1, 1),
+    "divides": (_divides, 2, 2),
+    "max": (max, 2, None),
+    "min": (min, 2, None),
+}
+
+
+def _unary(symbol: str, value: Any) -> Any:
+    if symbol != "not" and (isinstance(value, str) or (symbol == "~" and not isinstance(value, int))):
+        raise ValueError(f"unsupported operand: {symbol}{_shown(value)}")
+    # The bits of a bool are those of an integer; Python is about to say so too.
+    return checked_number(_UNARY[symbol](int(value) if symbol == "~" else value))
+
+
+def _binary(symbol: str, left: Any, right: Any) -> Any:
+    allowed: Any = int | float if symbol in _ARITHMETIC else int
+    if not isinstance(left, allowed) or not isinstance(right, allowed):
+        raise _unsupported(symbol, left, right)
+    function = _ARITHMETIC.get(symbol) or _OF_BITS[symbol]
+    return checked_number(function(left, right))
+
+
+def _compare(symbol: str, left: Any, right: Any) -> bool:
+    strings = isinstance(left, str) + isinstance(right, str)
+    unsupported = {0: ("in", "not in"), 1: ("<", "<=", ">", ">=", "in", "not in"), 2: ()}[strings]
+    if symbol in unsupported:
+        raise _unsupported(symbol, left, right)
+    return bool(_COMPARISONS[symbol](left, right))
+
+
+def _call(name: str, *arguments: Any) -> Any:
+    strings = sum(isinstance(a, str) for a in arguments)
+    if strings and (strings < len(arguments) or name in ("abs", "divides")):
+        raise ValueError(f"unsupported arguments: {name}({', '.join(map(_shown, arguments[:8]))})")
+    return FUNCTIONS[name][0](*arguments)
+
+
+_APPLIED: Mapping[str, Callable[..., Any]] = {
+    "unary": _unary,
+    "binary": _binary,
+    "compare": _compare,
+    "call": _call,
+}
+
+
+def _unsupported(symbol: str, left: Any, right: Any) -> ValueError:
+    return ValueError(f"unsupported operands: {_shown(left)} {symbol} {_shown(right)}")
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
+
 
 _MOST_CHARACTERS = 10_000
 _MOST_TOKENS = 2_000
@@ -48,12 +210,7 @@ _BINARY: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression that was read and whose names are known.
-
-    Attributes:
-        text: As it is written.
-        names: The names in it that are no functions, sorted.
-    """
+    """An expression that was read and whose names are known."""
 
     text: str
     names: tuple[str, ...]
@@ -124,9 +281,8 @@ def _tokens(place: _Place) -> list[_Token]:
     while offset < len(text):
         match = _TOKEN.match(text, offset)
         if match is None or match.lastgroup is None:
-            what = (
-                "a string without an end, or with an escape" if text[offset] in "'\"" else f"{text[offset]!r}"
-            )
+            is_string = text[offset] in "'\""
+            what = "a string without an end, or with an escape" if is_string else f"{text[offset]!r}"
             raise place.refused(f"it has {what}", offset)
         if len(found) == _MOST_TOKENS:
             raise place.refused(f"it has more than {_MOST_TOKENS:,} words", offset)
@@ -152,36 +308,23 @@ def _space_end(text: str, offset: int) -> int:
 
 @dataclass(slots=True)
 class _Operand:
-    """The instructions that compute a value.
-
-    Attributes:
-        code: The instructions.
-        links: For a comparison that is not in parentheses: where its code skips to its end from.
-    """
+    """The instructions that compute a value."""
 
     code: list[Instruction]
+    # For a comparison that is not in parentheses: where its code skips to its end from
     links: list[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Operator:
-    """An operator, or an opening parenthesis, that waits for what is behind it.
-
-    Attributes:
-        text: The operator; ``(`` for a parenthesis, of a function too.
-        binds: How tightly.
-        start: Its offset.
-        operands: How many operands it has.
-        function: For a parenthesis, the function that it calls.
-        arguments: How many of the function's arguments have a comma behind them.
-    """
+    """An operator, or an opening parenthesis, that waits for what is behind it."""
 
     text: str
     binds: int
     start: int
     operands: int = 2
     function: str = ""
-    arguments: int = 0
+    arguments: int = 0  # How many of the function's arguments have a comma behind them
 
 
 class _Parser:

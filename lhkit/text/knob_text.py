@@ -1,11 +1,12 @@
-"""Conversion between literals and knobs in schedule text."""
+"""Knobs in schedule text: literals, defaults, requirements, and portable exports that fold them."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from lhkit.model.errors import UsageError, usage_error
 from lhkit.model.knob import KnobValue, attribute_text
@@ -15,11 +16,26 @@ from lhkit.model.target import FACTS, Target
 from lhkit.text.expressions import Expression, parse_expression
 from lhkit.text.lexer import matching_comments
 from lhkit.text.op_tree import OpSyntax, Use
-from lhkit.text.script import Edited, Replacement, Script, comments_removed, cut, with_replacements
+from lhkit.text.script import (
+    SEQUENCE,
+    Edited,
+    Replacement,
+    Script,
+    comments_removed,
+    cut,
+    extent_of,
+    fresh_name,
+    indent_of,
+    indented,
+    is_terminator,
+    line_end,
+    lines_of,
+    names_in,
+    renamed,
+    with_names,
+    with_replacements,
+)
 from lhkit.text.step_arguments import arguments_of, types_of
-
-# Defaults of knobs that follow from the target, as the comments of a schedule say.
-
 
 _DEFAULT_RULE = re.compile(r"//\s*lhkit:\s*default\b\s*(.*\S)?")
 # The first line of a text in which the knobs are folded to the defaults of a target.
@@ -30,13 +46,7 @@ _RULE = re.compile(r"([\w.$-]+)\s*=\s*(?!=)(.*)")
 
 @dataclass(frozen=True, slots=True)
 class DefaultRule:
-    """What the default of a knob follows from.
-
-    Attributes:
-        knob: Name of the knob.
-        expression: Its default.
-        at: Where the expression begins.
-    """
+    """What the default of a knob follows from."""
 
     knob: str
     expression: Expression
@@ -51,26 +61,20 @@ def default_rules(schedule: Schedule) -> tuple[DefaultRule, ...]:
         rule = _rule(match[1] or "", Span(schedule.source, token.line, token.column + start), schedule)
         if rule.knob in found:
             at = dataclasses.replace(rule.at, column=token.column + start)
-            raise _default_error(f"a second default of the knob {rule.knob!r}", schedule, at)
+            raise usage_error(f"a second default of the knob {rule.knob!r}", at=at, text=schedule.text)
         found[rule.knob] = rule
     return tuple(found.values())
 
 
 def with_target_defaults(schedule: Schedule, target: Target, *, is_asked: bool = False) -> Schedule:
-    """Return a schedule whose knobs have the defaults that its comments give them on a target.
-
-    One without such comments is of no target, unless that is asked for.
-    """
+    """Return a schedule with the defaults of its comments; without them it has no target unless asked."""
     rules = default_rules(schedule)
     if not rules:
         return dataclasses.replace(schedule, target=target.name) if is_asked else schedule
     defaults = {rule.knob: _value(rule, schedule, target) for rule in rules}
-    knobs = tuple(
-        dataclasses.replace(knob, default=defaults.get(knob.name, knob.default)) for knob in schedule.knobs
-    )
-    return dataclasses.replace(
-        schedule, knobs=knobs, target=target.name, target_defaults=tuple(defaults.items())
-    )
+    knobs = [dataclasses.replace(k, default=defaults.get(k.name, k.default)) for k in schedule.knobs]
+    pairs = tuple(defaults.items())
+    return dataclasses.replace(schedule, knobs=tuple(knobs), target=target.name, target_defaults=pairs)
 
 
 def exported_for(text: str, target: str) -> str:
@@ -107,9 +111,8 @@ def _rule(text: str, at: Span, schedule: Schedule) -> DefaultRule:
         message = f"{schedule.source} has no knob {match[1]!r}"
         raise usage_error(message, f"Its knobs: {have}.", at=at, text=schedule.text)
     place = dataclasses.replace(at, column=at.column + match.start(2))
-    expression = parse_expression(
-        match[2], FACTS, owner="a target", named="fact", at=place, source=schedule.text
-    )
+    owner = {"owner": "a target", "named": "fact"}
+    expression = parse_expression(match[2], FACTS, **owner, at=place, source=schedule.text)
     return DefaultRule(match[1], expression, place)
 
 
@@ -119,22 +122,18 @@ def _value(rule: DefaultRule, schedule: Schedule, target: Target) -> KnobValue:
     try:
         value = rule.expression.value(target.facts)
     except ValueError as error:
-        raise _default_error(
-            f"{text!r} cannot be evaluated on {target.name}: {error}", schedule, rule.at
+        raise usage_error(
+            f"{text!r} cannot be evaluated on {target.name}: {error}", at=rule.at, text=schedule.text
         ) from None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int | float | str):
-        raise _default_error(f"{text!r} is {value!r}, which no knob can be", schedule, rule.at)
+        raise usage_error(f"{text!r} is {value!r}, which no knob can be", at=rule.at, text=schedule.text)
     try:
         return knob.check(value)
     except UsageError as error:
         what = f"on {target.name} the default {text} is {value}, but {error.failure.message}"
         raise usage_error(what, error.failure.advice, at=rule.at, text=schedule.text) from None
-
-
-def _default_error(message: str, schedule: Schedule, at: Span) -> UsageError:
-    return usage_error(message, at=at, text=schedule.text)
 
 
 _KNOB = "transform.tune.knob"
@@ -183,7 +182,6 @@ def _folded(script: Script, use: Use, user: OpSyntax, literal: str) -> list[Repl
 
 
 def _default(op: OpSyntax) -> str | None:
-    """Return the default of a knob as its text has it, without a type."""
     tokens = [token.text for token in op.tokens]
     close = tokens.index(">") if ">" in tokens else -1
     if tokens[close + 1 : close + 2] != ["="]:
@@ -210,20 +208,12 @@ def with_knobs_set(schedule: Schedule) -> str:
     return text
 
 
-# What the knobs of a schedule require of one another, written in its comments.
-
-
 _REQUIRE = re.compile(r"//\s*lhkit:\s*require\s+(.*\S)")
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """An expression that has to be true of the values of knobs.
-
-    Attributes:
-        expression: The expression.
-        at: Where it begins.
-    """
+    """An expression that has to be true of the values of knobs."""
 
     expression: Expression
     at: Span
@@ -240,10 +230,12 @@ class Requirement:
 
 def requirements_of(schedule: Schedule) -> tuple[Requirement, ...]:
     """Return the requirements in the text of a schedule, in order."""
+    known = [knob.name for knob in schedule.knobs]
     found = []
     for token, match in matching_comments(schedule.text, _REQUIRE):
         at = Span(schedule.source, token.line, token.column + match.start(1))
-        found.append(Requirement(_parse(match[1], at, schedule), at))
+        read = parse_expression(match[1], known, owner=schedule.source, at=at, source=schedule.text)
+        found.append(Requirement(read, at))
     return tuple(found)
 
 
@@ -257,25 +249,198 @@ def check_requirements(schedule: Schedule) -> None:
     requirements = requirements_of(schedule)
     values = schedule.values if requirements else {}
     for requirement in requirements:
+        text = requirement.expression.text
         try:
             if requirement.holds(values):
                 continue
+            shown = ", ".join(f"{name}={values[name]}" for name in requirement.names)
+            message = f"the schedule requires {text}, which {shown} does not meet"
         except ValueError as error:
-            raise _requirement_error(
-                f"{requirement.expression.text!r} cannot be evaluated: {error}", requirement, schedule
-            ) from None
-        shown = ", ".join(f"{name}={values[name]}" for name in requirement.names)
-        raise _requirement_error(
-            f"the schedule requires {requirement.expression.text}, which {shown} does not meet",
-            requirement,
-            schedule,
-        )
+            message = f"{text!r} cannot be evaluated: {error}"
+        raise usage_error(message, at=requirement.at, text=schedule.text)
 
 
-def _requirement_error(message: str, requirement: Requirement, schedule: Schedule) -> UsageError:
-    return usage_error(message, at=requirement.at, text=schedule.text)
+_ALTERNATIVES = "transform.tune.alternatives"
+# Their regions hold ops of payloads.
+_PAYLOAD_HOLDERS = ("transform.structured.replace", "transform.smt.constrain_params", "transform.payload")
+_TUNING = "transform.tune."
+_OWN = " is an op of lhkit or of your own, which other programs do not have"
 
 
-def _parse(text: str, at: Span, schedule: Schedule) -> Expression:
-    known = [knob.name for knob in schedule.knobs]
-    return parse_expression(text, known, owner=schedule.source, at=at, source=schedule.text)
+def folded_text(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
+    """Return a schedule's text with every knob that has a value replaced by it.
+
+    A knob used as a size is replaced by that number; any other one a ``transform.param.constant``;
+    of alternatives the steps of the chosen region stay.
+    """
+    for name, value in values.items():
+        script = Script(text, source)
+        if not any(op.string == name for op in script.steps if op.name == _KNOB):
+            continue
+        try:
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise script.refusal(f"{value} is no size")
+            text = knob_to_literal(script, name, value).text
+        except UsageError:
+            text = _with_constants(script, name, value)
+    return _with_regions(text, source, values)
+
+
+def portable_problems(text: str, source: str, values: Mapping[str, KnobValue]) -> tuple[str, ...]:
+    """Return what other programs do not take in a schedule once its knobs are folded, each with its place."""
+    folded = Script(folded_text(text, source, values), source)
+    left = {(op.name, op.string) for op in _own_or_open(folded)}
+    script = Script(text, source)
+    found = []
+    for op in _own_or_open(script):
+        if (op.name, op.string) in left:
+            unset = f"<{op.string!r}> has no value that can be written in its place"
+            what = unset if op.name.startswith(_TUNING) else _OWN
+            found.append(f"{source}:{script.line_of(op)}: {op.name}{what}")
+    return tuple(found)
+
+
+def _own_or_open(script: Script) -> Iterator[OpSyntax]:
+    """Yield the steps that are no op of the transform dialect, and those that leave a choice open."""
+    for owner in script.syntax.walk():
+        if owner.name.startswith("transform.") and owner.name not in _PAYLOAD_HOLDERS:
+            inside = (op for region in owner.regions for op in region.ops)
+            yield from (o for o in inside if o.name.startswith(_TUNING) or not o.name.startswith("transform."))
+
+
+def _with_constants(script: Script, name: str, value: KnobValue) -> str:
+    replaced = []
+    for op in script.steps:
+        if op.name == _KNOB and op.string == name and op.signature is not None:
+            left = script.text[op.start : op.name_start]
+            types = script.text[slice(*op.signature)]
+            text = f"{left}transform.param.constant {attribute_text(value)} {types}"
+            replaced.append(Replacement(op.start, op.signature[1], text))
+    return with_replacements(script.text, replaced)
+
+
+def _with_regions(text: str, source: str, values: Mapping[str, KnobValue]) -> str:
+    """Return a text with alternatives replaced by the steps of the region that is chosen, inner ones too."""
+    while True:
+        script = Script(text, source)
+        for op in script.steps:
+            name = op.string if op.name == _ALTERNATIVES else ""
+            if name in values and not op.operands:
+                text = _with_region(script, op, int(values[name]))
+                break
+        else:
+            return text
+
+
+def _with_region(script: Script, op: OpSyntax, chosen: int) -> str:
+    region = op.regions[chosen]
+    ops = [o for o in region.ops if not is_terminator(o)]
+    yielded = [u.text for o in region.ops if is_terminator(o) for u in o.operands]
+    span = range(region.start, region.end)
+    taken = names_in(script.text[: op.start]) | names_in(script.text[op.end :])
+    inner = [d for d in script.handles.definitions if d.name.start in span]
+    fresh: dict[str, str] = {}
+    replaced: list[Replacement] = []
+    for definition in inner:
+        old = definition.name.text
+        fresh.setdefault(old, fresh_name(old, taken | set(fresh.values())))
+        replaced += renamed(definition, fresh[old])
+    kept = [r for r in replaced if ops and ops[0].start <= r.start < ops[-1].end]
+    lines = lines_of(script.text, ops[0], ops[-1], kept) if ops else ""
+    handed = dict(zip(op.values, [with_names(value, fresh) for value in yielded], strict=False))
+    extent, indent = extent_of(script.text, op, op), indent_of(script.text, op.start)
+    text = indented(lines, indent) if lines else ""
+    if not extent.has_lines:
+        text = text.strip()
+    changes = [Replacement(extent.start, extent.end, text)]
+    for definition in script.handles.definitions:
+        if definition.op.start == op.start and not definition.is_argument:
+            uses = (use for use, _ in definition.uses)
+            changes += [Replacement(u.start, u.end, handed[definition.value_of(u)]) for u in uses]
+    return with_replacements(script.text, changes)
+
+
+_LIBRARY = re.compile(r"//\s*lhkit:\s*library\s+(.*\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A library that a schedule names in a comment."""
+
+    path: str
+    at: Span
+
+
+def declared_libraries(text: str, source: str) -> tuple[Declared, ...]:
+    """Return the libraries that a schedule's comments name, in order, each once."""
+    found: dict[str, Declared] = {}
+    for token, match in matching_comments(text, _LIBRARY):
+        at = Span(source, token.line, token.column + match.start(1))
+        path = PurePosixPath(match[1])
+        if path.is_absolute() or ".." in path.parts:
+            advice = "Name a file below the schedule's folder here, or give any other with --library."
+            raise usage_error(f"{path} is not below the schedule's folder", advice, at=at, text=text)
+        found.setdefault(str(path), Declared(str(path), at))
+    return tuple(found.values())
+
+
+def standalone(schedule: Schedule) -> Schedule:
+    """Return a schedule with what it includes from libraries copied behind its own sequences."""
+    if not schedule.libraries:
+        return schedule
+    script = Script(schedule.text, schedule.source)
+    ours = _sequences(script)
+    missing = {name for name, op in ours.items() if not op.regions}
+    copied: list[str] = []
+    libraries = [Script(library.text, library.source) for library in schedule.libraries]
+    wanted = _wanted(libraries, missing)
+    for read in libraries:
+        theirs = {name: op for name, op in _sequences(read).items() if op.regions and name in wanted}
+        for name, op in theirs.items():
+            if name in ours and ours[name].regions:
+                message = f"{schedule.source} and {read.source} both have a sequence {name}"
+                raise usage_error(message, "Rename one of them.")
+            ours[name] = op
+            copied.append(lines_of(read.text, op, op))
+    text = _with_sequences(script, missing & {n for n, op in ours.items() if op.regions}, copied)
+    return dataclasses.replace(schedule, text=text, libraries=())
+
+
+def _wanted(libraries: Sequence[Script], names: set[str]) -> set[str]:
+    """Return the symbols of sequences and of all that they refer to, in whichever library it is defined."""
+    sequences = [(library, _sequences(library)) for library in libraries]
+    wanted, known = set(names), 0
+    while known < len(wanted):
+        known = len(wanted)
+        for library, theirs in sequences:
+            wanted |= needed_sequences(library, theirs, wanted & theirs.keys())
+    return wanted
+
+
+def _sequences(script: Script) -> dict[str, OpSyntax]:
+    return {op.symbol: op for op in script.steps if op.name == SEQUENCE}
+
+
+def needed_sequences(script: Script, sequences: Mapping[str, OpSyntax], names: set[str]) -> set[str]:
+    """Return the symbols of sequences and of all that they refer to."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        at = waiting.pop()
+        if at in found or at not in sequences:
+            continue
+        found.add(at)
+        op = sequences[at]
+        waiting += [t.text for t in script.syntax.tokens if t.kind == "symbol" and op.start < t.start < op.end]
+    return found
+
+
+def _with_sequences(script: Script, replaced: set[str], sequences: list[str]) -> str:
+    """Return the text without these declarations and with these sequences behind its last one."""
+    tops = [op for op in script.steps if op.name == SEQUENCE]
+    changes = [cut(script.text, op, op) for op in tops if op.symbol in replaced]
+    changes += comments_removed(script.text, _LIBRARY)
+    last = [op for op in tops if op.regions][-1]
+    end, indent = line_end(script.text, last.end), indent_of(script.text, last.start)
+    text = "".join("\n\n" + indented(each, indent).rstrip("\n") for each in sequences)
+    return with_replacements(script.text, [*changes, Replacement(end, end, text)])

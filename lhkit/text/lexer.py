@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Literal, NamedTuple, cast
 
 TokenKind = Literal[
     "space",
@@ -21,22 +21,14 @@ TokenKind = Literal[
     "punctuation",
     "unknown",
 ]
-TOKEN_KINDS: tuple[str, ...] = get_args(TokenKind)
 
 
 class Token(NamedTuple):
-    """A piece of a text; a tuple rather than a dataclass because there are thousands of them.
+    """A piece of a text; a tuple rather than a dataclass because there are thousands of them."""
 
-    Attributes:
-        kind: ``value`` is ``%x`` or ``%x#1``, ``symbol`` ``@f``, ``type`` ``!transform.any_op``, ``attribute``
-            ``#map``, ``block`` ``^bb0``, ``word`` a keyword or an op's name with its dots, ``resources`` a
-            section ``{-# … #-}``; ``unknown`` is what no MLIR lexer takes, an unterminated string for one.
-        text: The characters themselves.
-        start: Offset of the first character in the text.
-        line: Its line, from 1.
-        column: Its column in characters, from 1.
-    """
-
+    # ``value`` is ``%x`` or ``%x#1``, ``symbol`` ``@f``, ``type`` ``!transform.any_op``, ``attribute``
+    # ``#map``, ``block`` ``^bb0``, ``word`` a keyword or an op's name with its dots, ``resources`` a
+    # section ``{-# … #-}``; ``unknown`` is what no MLIR lexer takes, an unterminated string for one
     kind: TokenKind
     text: str
     start: int

@@ -15,21 +15,13 @@ MOST_RESULTS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A definition of values: ``%x``, ``%loops:2``, or a block argument with its type.
-
-    Attributes:
-        text: The name without a count, ``%loops``.
-        start: Where it begins.
-        end: Where it ends, with ``:2`` and without a type.
-        count: Number of results that it names.
-        type_span: Span of an argument's type; None for results.
-    """
+    """A definition of values: ``%x``, ``%loops:2``, or a block argument with its type."""
 
     text: str
     start: int
-    end: int
+    end: int  # Where it ends, with ``:2`` and without a type
     count: int = 1
-    type_span: tuple[int, int] | None = None
+    type_span: tuple[int, int] | None = None  # Span of an argument's type; None for results
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -53,32 +45,21 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Brackets of an op outside its regions: a list, a dictionary, operands in parentheses.
-
-    Attributes:
-        opener: ``{``, ``[`` or ``(``.
-        start: Offset of the opening bracket.
-        end: Where the closing one ends.
-        keyword: The word that the group belongs to (``tile_sizes [8]``, ``ops{…}``, ``options = [4]``), or "".
-    """
+    """Brackets of an op outside its regions: a list, a dictionary, operands in parentheses."""
 
     opener: str
     start: int
     end: int
+    # The word that the group belongs to (``tile_sizes [8]``, ``ops{…}``, ``options = [4]``), or ""
     keyword: str
 
 
 @dataclass(frozen=True, slots=True)
 class BlockLabel:
-    """The label of a block, ``^bb0(%a: !transform.any_op):``.
-
-    Attributes:
-        at: The token of its name.
-        tokens: The tokens behind the name, the colon included.
-    """
+    """The label of a block, ``^bb0(%a: !transform.any_op):``."""
 
     at: Token
-    tokens: tuple[Token, ...]
+    tokens: tuple[Token, ...]  # The tokens behind the name, the colon included
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +73,12 @@ class BlockSyntax:
 
 @dataclass(frozen=True, slots=True)
 class RegionSyntax:
-    """A region from ``{`` to ``}``; a text that breaks off ends it too.
-
-    Attributes:
-        start: Offset of its brace.
-        end: Where it ends, the closing brace included.
-        blocks: Its blocks.
-        is_closed: False where the text ends before the region does.
-    """
+    """A region from ``{`` to ``}``; a text that breaks off ends it too."""
 
     start: int
-    end: int
+    end: int  # Where it ends, the closing brace included
     blocks: tuple[BlockSyntax, ...]
-    is_closed: bool
+    is_closed: bool  # False where the text ends before the region does
 
     @property
     def ops(self) -> tuple[OpSyntax, ...]:
@@ -119,41 +93,24 @@ class RegionSyntax:
 
 @dataclass(frozen=True, slots=True)
 class OpSyntax:
-    """An op as it is written.
+    """An op as it is written."""
 
-    Attributes:
-        name: Its full name; also where it is written in the generic form, in quotes.
-        first: Its first token: a result, or the name.
-        at: The token of its name.
-        last: Its last token, a trailing ``loc(…)`` included.
-        head: The tokens behind the name, as far as the first region.
-        rest: The tokens behind the first region that are in none.
-        results: Its results.
-        operands: Its uses of values outside its regions, in the order of the text.
-        groups: Its brackets outside its regions, in order.
-        regions: Its regions.
-        arguments: Arguments before its region: those of a named sequence.
-        signature: Its trailing types, from the colon or the arrow on; None where there are none.
-        location: Its trailing ``loc(…)``.
-        lead: Start of the comments directly above it; its start if there are none.
-        tail: Where a comment behind it on the same line ends; its end if there is none.
-    """
-
-    name: str
+    name: str  # Its full name; also where it is written in the generic form, in quotes
     first: Token
     at: Token
-    last: Token
-    head: tuple[Token, ...]
-    rest: tuple[Token, ...]
+    last: Token  # Its last token, a trailing ``loc(…)`` included
+    head: tuple[Token, ...]  # The tokens behind the name, as far as the first region
+    rest: tuple[Token, ...]  # The tokens behind the first region that are in none
     results: tuple[Name, ...]
     operands: tuple[Use, ...]
     groups: tuple[Group, ...]
     regions: tuple[RegionSyntax, ...]
-    arguments: tuple[Name, ...]
+    arguments: tuple[Name, ...]  # Arguments before its region: those of a named sequence
+    # Its trailing types, from the colon or the arrow on; None where there are none
     signature: tuple[int, int] | None
     location: tuple[int, int] | None
-    lead: int
-    tail: int
+    lead: int  # Start of the comments directly above it; its start if there are none
+    tail: int  # Where a comment behind it on the same line ends; its end if there is none
 
     @property
     def start(self) -> int:

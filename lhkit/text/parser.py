@@ -23,9 +23,6 @@ from lhkit.text.op_tree import (
     Use,
 )
 
-# What belongs together in a text: brackets and their partners, elements of lists, comments and their ops.
-
-
 # Disabled steps are comments with this prefix; they are not leading comments of the next step.
 OFF_MARK = "//lhkit:off"
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
@@ -160,91 +157,34 @@ def source_of(tokens: Sequence[Token]) -> str:
     return "".join(pieces)
 
 
-# The few words that the reader of schedules has to know; all else it sees from the brackets.
-
-
 # Ops that are written without a dialect; elsewhere such words are keywords.
 BARE_NAMES = {"module": "builtin.module", "return": "func.return", "call": "func.call", "func": "func.func"}
 # Names that once were written without a dialect: those of the standard dialect in functions, and those of
 # transform in the regions of its ops. Only what may begin a line: behind "=" any word is one.
-OLD_NAMES = frozenset(
-    (
-        "call_indirect",
-        "br",
-        "cond_br",
-        "switch",
-        "store",
-        "dealloc",
-        "assert",
-        "tensor_store",
-        "linalg_yield",
-        "sequence",
-        "with_pdl_patterns",
-        "foreach",
-        "alternatives",
-        "yield",
-        "print",
-        "include",
-        "apply_patterns",
-        "annotate",
-        "test_print_remark_at_operand",
-        "test_print_param",
-        "test_print_number_of_associated_payload_ir_ops",
-        "test_consume_operand",
-        "bufferize",
-    )
-)
+_OLD_NAMES = """
+call_indirect br cond_br switch store dealloc assert tensor_store linalg_yield sequence with_pdl_patterns
+foreach alternatives yield print include apply_patterns annotate test_print_remark_at_operand
+test_print_param test_print_number_of_associated_payload_ir_ops test_consume_operand bufferize
+"""
+OLD_NAMES = frozenset(_OLD_NAMES.split())
 # In the region of a transform.sequence, and only there, ops may leave out the dialect.
-SHORT_NAMES = (
-    "alternatives",
-    "annotate",
-    "apply_conversion_patterns",
-    "apply_cse",
-    "apply_dce",
-    "apply_licm",
-    "apply_patterns",
-    "apply_registered_pass",
-    "cast",
-    "collect_matching",
-    "foreach",
-    "foreach_match",
-    "get_consumers_of_result",
-    "get_defining_op",
-    "get_operand",
-    "get_parent_op",
-    "get_producer_of_operand",
-    "get_result",
-    "get_type",
-    "include",
-    "merge_handles",
-    "num_associations",
-    "payload",
-    "print",
-    "replicate",
-    "select",
-    "sequence",
-    "split_handle",
-    "verify",
-    "yield",
-)
+_SHORT_NAMES = """
+alternatives annotate apply_conversion_patterns apply_cse apply_dce apply_licm apply_patterns
+apply_registered_pass cast collect_matching foreach foreach_match get_consumers_of_result get_defining_op
+get_operand get_parent_op get_producer_of_operand get_result get_type include merge_handles num_associations
+payload print replicate select sequence split_handle verify yield
+"""
+SHORT_NAMES = frozenset(_SHORT_NAMES.split())
 CONNECTORS = {"=", ",", ":", "->", "<", "-", "+", "*", "|", "?", "::"}
 # Tokens after ``%i =`` in a loop's head that do not begin an op.
 NO_OPS = {"max", "min", "dense", "affine_map", "affine_set", "true", "false", "unit"}
 # Ops whose braces hold a region where the braces alone do not tell, as in ``{}``.
-REGION_HOLDERS = (
-    "builtin.module",
-    "func.func",
-    "transform.named_sequence",
-    "transform.sequence",
-    "transform.foreach",
-    "transform.alternatives",
-    "transform.tune.alternatives",
-    "transform.apply_patterns",
-    "transform.apply_conversion_patterns",
-    "transform.with_pdl_patterns",
-    "linalg.reduce",
-    "linalg.map",
-)
+_REGION_HOLDERS = """
+builtin.module func.func transform.named_sequence transform.sequence transform.foreach
+transform.alternatives transform.tune.alternatives transform.apply_patterns
+transform.apply_conversion_patterns transform.with_pdl_patterns linalg.reduce linalg.map
+"""
+REGION_HOLDERS = frozenset(_REGION_HOLDERS.split())
 TERMINATORS = (".yield", ".return")
 # The last colon of these belongs to an attribute: their types begin at the arrow.
 TYPED_BY_ARROW = ("transform.tune.knob", "transform.param.constant")
@@ -278,10 +218,7 @@ def read_syntax(text: str, *, is_old: bool = False) -> Syntax:
 
 @functools.lru_cache(maxsize=8)
 def read_steps(text: str) -> tuple[OpSyntax, ...]:
-    """Return the steps of a text in order, sequences and terminators too.
-
-    They are the transform ops and all ops nested in one: ops of other dialects can be steps too.
-    """
+    """Return all transform ops of a text in order, terminators too, and all ops nested in one."""
     return tuple(_steps_in(read_syntax(text).ops, is_inside=False))
 
 
@@ -368,15 +305,13 @@ class _Reader:
             if not self._is(at, end, "="):
                 return None
             at += 1
-        if at >= end or not (names or is_fresh or self._may_begin(i)):
+        # No op begins inside a list or a type.
+        before, token = self.tokens[i - 1], self.tokens[i]
+        may_begin = before.line != token.line or before.text not in CONNECTORS
+        if at >= end or not (names or is_fresh or may_begin):
             return None
         name = self._op_name(at, end, bool(names), is_fresh)
         return None if name is None else _Head(tuple(names), at, name, self.tokens[at].kind == "string")
-
-    def _may_begin(self, i: int) -> bool:
-        """Return False inside a list or a type, where no op can begin."""
-        before, token = self.tokens[i - 1], self.tokens[i]
-        return before.line != token.line or before.text not in CONNECTORS
 
     def _op_name(self, i: int, end: int, has_results: bool, is_fresh: bool) -> str | None:
         token = self.tokens[i]
@@ -391,13 +326,10 @@ class _Reader:
         if has_results:
             return None if token.text in NO_OPS else BARE_NAMES.get(token.text, token.text)
         starts = is_fresh or self.tokens[i - 1].line != token.line or self.tokens[i - 1].text == "}"
-        return BARE_NAMES.get(token.text, token.text) if starts and self._is_bare_name(token.text) else None
-
-    def _is_bare_name(self, word: str) -> bool:
-        return word in BARE_NAMES or word in self._old_names
+        is_bare = token.text in BARE_NAMES or token.text in self._old_names
+        return BARE_NAMES.get(token.text, token.text) if starts and is_bare else None
 
     def _op(self, head: _Head, first: int, end: int, depth: int) -> tuple[OpSyntax, int]:
-        """Return the op with this head, and the index behind it."""
         operands, groups, regions = list[Use](), list[Group](), list[RegionSyntax]()
         braces: list[int] = []  # those that open its regions
         arguments: tuple[Name, ...] = ()
@@ -460,7 +392,6 @@ class _Reader:
         return pieces[0], tuple(token for piece in pieces[1:] for token in piece)
 
     def _ends(self, i: int, end: int, depth: int) -> bool:
-        """Return True if the op before a token ends there."""
         token = self.tokens[i]
         if token.text == "}" or token.kind == "resources":
             return True
@@ -480,14 +411,10 @@ class _Reader:
     def _uses(self, i: int, end: int) -> list[Use]:
         return [Use(t.text, t.start, t.end) for t in self.tokens[i:end] if t.kind == "value"]
 
-    def _keyword(self, i: int) -> str:
-        at = i - 1
-        if self.tokens[at].text == "=":
-            at -= 1
-        return self.tokens[at].text if self.tokens[at].kind == "word" else ""
-
     def _group(self, i: int, partner: int) -> Group:
-        return Group(self.tokens[i].text, self.tokens[i].start, self.tokens[partner].end, self._keyword(i))
+        before = self.tokens[i - 2 if self.tokens[i - 1].text == "=" else i - 1]
+        keyword = before.text if before.kind == "word" else ""
+        return Group(self.tokens[i].text, self.tokens[i].start, self.tokens[partner].end, keyword)
 
     def _holds_region(self, i: int, partner: int, of: _Head) -> bool:
         """Return True for braces that hold ops, False for a dictionary or a list in braces."""
@@ -551,7 +478,6 @@ class _Reader:
         return tuple(found)
 
     def _type_end(self, i: int, end: int) -> int:
-        """Return the index behind the type that begins at a token."""
         angles = 0
         while i < end:
             token, partner = self.tokens[i], self._partner[i]

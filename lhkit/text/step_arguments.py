@@ -16,20 +16,13 @@ _SYNTAX_WORDS = ("attributes", "in", "to", "into", "from", "failures", "loc", "n
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a step: its name and the span of its value.
-
-    Attributes:
-        name: ``tile_sizes``, ``factor``.
-        start: Where the value begins; where the name ends for a flag without a value.
-        end: Where the value ends.
-        form: ``list`` for ``tile_sizes [8]``, ``braces`` for ``ops{…}``, ``word`` for ``after 4``, ``entry`` in
-            a dictionary.
-        name_start: Where its name begins.
-    """
+    """An argument of a step: its name and the span of its value."""
 
     name: str
     start: int
     end: int
+    # ``list`` for ``tile_sizes [8]``, ``braces`` for ``ops{…}``, ``word`` for ``after 4``, ``entry`` in a
+    # dictionary
     form: str
     name_start: int
 
@@ -130,9 +123,6 @@ def _entries(op: OpSyntax, group: Group) -> Iterator[Argument]:
             yield Argument(name, piece[0].end, piece[0].end, "entry", piece[0].start)
 
 
-# Edits of a step's arguments.
-
-
 def set_argument(
     script: Script, step: StepRef, name: str, value: str | None, *, index: int | None = None
 ) -> Edited:
@@ -140,13 +130,6 @@ def set_argument(
 
     An argument that is not there becomes an entry of the step's attribute dictionary. (Where an op writes it
     otherwise, behind a word of its own, write the step anew with ``replace_step``.)
-
-    Args:
-        script: The schedule.
-        step: The step.
-        name: As the text spells it: ``tile_sizes``, ``factor``, ``ops``.
-        value: The value in the text's syntax: ``[8, 32]``, ``4``, ``"cse"``; "" makes a flag; None removes it.
-        index: Replace only this element of a list, from 0.
     """
     op = script.find(step)
     found = next((a for a in arguments_of(op) if a.name == name), None)

@@ -1,21 +1,22 @@
-"""Edits of whole steps: insert, replace, remove, duplicate, switch off."""
+"""Edits of steps: insert, replace, remove, move, switch off, and wrap in a foreach."""
 
 from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
 
-from lhkit.text.handle_scopes import Definition
-from lhkit.text.op_tree import OpSyntax
+from lhkit.text.op_tree import Name, OpSyntax, Use
 from lhkit.text.parser import OFF_MARK, read_syntax
 from lhkit.text.script import (
     SEQUENCE,
     STEP_INDENT,
+    Definition,
     Edited,
     Replacement,
     Script,
     StepRef,
     cut,
+    extent_of,
     fresh_name,
     indent_of,
     indented,
@@ -39,10 +40,7 @@ def insert_step(
     after: StepRef | None = None,
     inside: StepRef | None = None,
 ) -> Edited:
-    """Insert one step or several, as text, at the indentation of where they go.
-
-    Handles that the new steps define and whose names are taken in the sequence get a number behind them.
-    """
+    """Insert steps as text, at the indentation of where they go; handles whose names are taken are numbered."""
     if sum(place is not None for place in (before, after, inside)) != 1:
         raise script.refusal("say where to insert: exactly one of before, after and inside")
     lines = textwrap.dedent(lines).strip("\n")
@@ -76,10 +74,7 @@ def replace_step(script: Script, step: StepRef, lines: str) -> Edited:
 
 
 def dependents_of(script: Script, step: StepRef) -> tuple[OpSyntax, ...]:
-    """Return the steps that cannot stay without a step: those that use its results, and so on.
-
-    For a named sequence, these are the steps that name it.
-    """
+    """Return the steps that use a step's results, and so on; for a named sequence, those that name it."""
     op = script.find(step)
     found: dict[int, OpSyntax] = {}
     waiting = [op]
@@ -143,11 +138,9 @@ def check_dependents(script: Script, op: OpSyntax, *, allowed: bool, done: str) 
     if not allowed:
         advice = "Pass with_dependents=True to take them along, or change them first."
         raise script.refusal(f"{script.describe(op)} cannot be {done}: {listed} depend on it", op, advice)
-    for dependent in dependents:
-        if is_terminator(dependent):
-            raise script.refusal(
-                f"{script.describe(op)} cannot be {done}: a terminator hands on its results", dependent
-            )
+    for dependent in filter(is_terminator, dependents):
+        message = f"{script.describe(op)} cannot be {done}: a terminator hands on its results"
+        raise script.refusal(message, dependent)
     return dependents
 
 
@@ -210,9 +203,6 @@ def _end_of_block(script: Script, owner: OpSyntax, lines: str) -> Replacement:
     return Replacement(kept, closing, "\n" + indented(lines, outer + STEP_INDENT) + outer)
 
 
-# Moving a step to another place, as far as every handle stays defined where it is read.
-
-
 def move_step(
     script: Script, step: StepRef, *, before: StepRef | None = None, after: StepRef | None = None
 ) -> Edited:
@@ -245,6 +235,7 @@ def _check_order(script: Script, op: OpSyntax, target: OpSyntax, place: int) -> 
     handles = script.handles
     scope = handles.scope_at(target.start)
     span = range(op.start, op.end)
+    refused = f"{script.describe(op)} cannot move there:"
     for definition in handles.definitions:
         is_result = definition.op.start == op.start and not definition.is_argument
         if definition.name.start in span and not is_result:
@@ -253,17 +244,13 @@ def _check_order(script: Script, op: OpSyntax, target: OpSyntax, place: int) -> 
             if is_result:
                 in_sight = handles.inside(handles.scope_at(user.start), scope)
                 if use.start < place or not in_sight:
-                    message = (
-                        f"{script.describe(op)} cannot move there: {script.describe(user)} uses {use.text}"
-                    )
+                    message = f"{refused} {script.describe(user)} uses {use.text}"
                     raise script.refusal(f"{message}, which would not be defined before it", use.start)
             elif use.start in span:
                 defined = definition.name.start if definition.is_argument else definition.op.end
                 if defined > place or not handles.may_read(scope, definition):
                     line = script.syntax.place(definition.name.start).line
-                    message = (
-                        f"{script.describe(op)} cannot move there: it uses {use.text}, defined at line {line}"
-                    )
+                    message = f"{refused} it uses {use.text}, defined at line {line}"
                     raise script.refusal(f"{message}, which it cannot read there", definition.name.start)
 
 
@@ -288,28 +275,17 @@ def _names_free_at(script: Script, op: OpSyntax, scope: int, place: int) -> tupl
     return replaced, notes
 
 
-# Switching steps off and on: a step that is off stays in the text, as comments of a form that can be
-# undone.
-
-
 _FIRST, _MORE = OFF_MARK, OFF_MARK + "+"
 
 
 @dataclass(frozen=True, slots=True)
 class DisabledStep:
-    """A step that is off.
-
-    Attributes:
-        name: Its op.
-        text: Its text when it is enabled again.
-        line: The line where it begins.
-        marks: Offsets of its comment marks, one per line.
-    """
+    """A step that is off."""
 
     name: str
     text: str
     line: int
-    marks: tuple[tuple[int, int], ...]
+    marks: tuple[tuple[int, int], ...]  # Offsets of its comment marks, one per line
 
 
 def disable_step(script: Script, step: StepRef, *, with_dependents: bool = False) -> Edited:
@@ -373,3 +349,133 @@ def _disabled(script: Script, marks: list[tuple[int, int]]) -> DisabledStep:
     ops = read_syntax(whole).ops
     line = script.syntax.place(marks[0][0]).line
     return DisabledStep(ops[0].name if ops else "?", whole, line, tuple(marks))
+
+
+# Several steps in a row: what they read from outside, what others read of them, and the types of both.
+
+
+@dataclass(frozen=True, slots=True)
+class StepRange:
+    """Steps in a row of one block."""
+
+    ops: tuple[OpSyntax, ...]
+    # Every use inside of a handle from outside, with the op that uses it and the definition
+    captured: tuple[tuple[Use, OpSyntax, Definition], ...]
+    handed_on: tuple[Definition, ...]  # The definitions inside that are used outside, in order
+
+    @property
+    def first(self) -> OpSyntax:
+        """The first step."""
+        return self.ops[0]
+
+    @property
+    def last(self) -> OpSyntax:
+        """The last step."""
+        return self.ops[-1]
+
+
+def find_range(script: Script, first: StepRef, last: StepRef | None = None) -> StepRange:
+    """Return the steps from one to another, both included."""
+    head = script.find(first)
+    tail = head if last is None else script.find(last)
+    _, _, block, i = script.home_of(head)
+    if tail not in block.ops[i:]:
+        message = f"{script.describe(tail)} does not follow {script.describe(head)} in the same block"
+        raise script.refusal(message, tail)
+    ops = block.ops[i : block.ops.index(tail) + 1]
+    for op in ops:
+        if op not in script.steps or is_terminator(op) or op.name == SEQUENCE:
+            raise script.refusal(f"{script.describe(op)} is not a step that can be wrapped or extracted", op)
+    span = range(head.start, tail.end)
+    captured, handed_on = [], []
+    for definition in script.handles.definitions:
+        is_inside = definition.name.start in span
+        if not is_inside:
+            captured += [(u, o, definition) for u, o in definition.uses if u.start in span]
+        elif any(u.start not in span for u, _ in definition.uses):
+            handed_on.append(definition)
+    captured.sort(key=lambda c: c[0].start)
+    return StepRange(ops, tuple(captured), tuple(handed_on))
+
+
+def type_of(script: Script, definition: Definition, value: str) -> str:
+    """Return the type of a handle, ``%loops#1`` for one of several."""
+    if definition.is_argument:
+        span = definition.name.type_span
+        if span is None:
+            raise script.refusal(f"the type of {value} is not written", definition.name.start)
+        return script.text[span[0] : span[1]]
+    if not script.outline:
+        raise script.refusal(f"the type of {value} is only known once the schedule is parsed", definition.op)
+    parsed = script.outline[script.number_of(definition.op)]
+    return parsed.result_types[definition.op.values.index(value)]
+
+
+def is_consumed(script: Script, use: Use, op: OpSyntax) -> bool:
+    """Return True if an op consumes what it reads by a use, as far as the outline knows."""
+    parsed = script.outline[script.number_of(op)] if script.outline else None
+    if parsed is None or len(parsed.consumed) != len(op.operands):
+        return False
+    return parsed.consumed[op.operands.index(use)]
+
+
+def wrap_in_foreach(
+    script: Script, first: StepRef, last: StepRef | None = None, *, handle: str | None = None
+) -> Edited:
+    """Put steps into a ``transform.foreach``: they then run once for each payload op of a handle.
+
+    Inside, ``%each`` replaces the handle. What later steps read of the wrapped ones is yielded, and the
+    foreach has results of the same names.
+    """
+    steps = find_range(script, first, last)
+    wanted = handle or next((u.text for u in steps.first.operands), None)
+    reads = [(u, d) for u, _, d in steps.captured if u.text == wanted]
+    if not reads:
+        raise script.refusal(
+            f"{script.describe(steps.first)} does not read {wanted or 'any handle'}", steps.first
+        )
+    type_ = type_of(script, reads[0][1], reads[0][1].value_of(reads[0][0]))
+    taken = names_in(script.text)
+    each = fresh_name("%each", taken)
+    replaced = [Replacement(u.start, u.end, each) for u, _ in reads]
+    body = lines_of(script.text, steps.first, steps.last, replaced)
+    values = [(v, type_of(script, d, v)) for d in steps.handed_on for v in d.name.values]
+    left, arrow, yielded = "", "", ""
+    if values:
+        types = ", ".join(t for _, t in values)
+        left = ", ".join(_written(d.name) for d in steps.handed_on)
+        left, arrow = f"{left} = ", f" -> {types}"
+        yielded = f"transform.yield {', '.join(v for v, _ in values)} : {types}\n"
+    lines = f"{left}transform.foreach {wanted} : {type_}{arrow} {{\n^bb0({each}: {type_}):\n"
+    lines += indented(body, STEP_INDENT) + (STEP_INDENT + yielded if yielded else "") + "}"
+    title = f"wrap {script.describe(steps.first)} in a foreach over {wanted}"
+    return script.edited([_replaced(script, steps.first, steps.last, lines)], title)
+
+
+def _replaced(script: Script, first: OpSyntax, last: OpSyntax, lines: str) -> Replacement:
+    extent, indent = extent_of(script.text, first, last), indent_of(script.text, first.start)
+    text = indented(lines, indent)
+    if not extent.has_lines:
+        text = text.removeprefix(indent).removesuffix("\n")
+        after = script.text[extent.end : line_end(script.text, extent.end)].strip()
+        text += f"\n{indent}" if after else ""
+    return Replacement(extent.start, extent.end, text)
+
+
+def _written(name: Name) -> str:
+    return name.text if name.count == 1 else f"{name.text}:{name.count}"
+
+
+def find_definition(script: Script, name: str, *, at: StepRef | None = None) -> Definition:
+    """Return the definition of a handle."""
+    found = [d for d in script.handles.definitions if d.name.text == name]
+    if at is not None:
+        step = script.find(at)
+        found = [d for d in found if d.op.start == step.start]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise script.refusal(f"{script.source} defines no handle {name}" + (" there" if at is not None else ""))
+    lines = ", ".join(str(script.syntax.place(d.name.start).line) for d in found)
+    message = f"several handles are called {name}, at lines {lines}"
+    raise script.refusal(message, advice="Say which step defines it, at=…, or pass its definition.")

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lhkit.model.errors import usage_error
-from lhkit.model.index_terms import TermValues
-from lhkit.model.tile_picture import LoopVariable, StructuredOp, Sweep, TiledOperand, View
+from lhkit.model.tile_picture import LoopVariable, StructuredOp, Sweep, TermValues, TiledOperand, View
 
 # The indices along one axis; a range where they are evenly spaced.
 Points = range | tuple[int, ...]

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from lhkit.model.errors import UsageError, usage_error
-from lhkit.model.index_terms import TermValues
 from lhkit.model.signature import Function
 from lhkit.model.target import CacheLevel
 from lhkit.model.tile_picture import (
@@ -17,6 +16,7 @@ from lhkit.model.tile_picture import (
     PicturedLoop,
     PicturedOperand,
     StructuredOp,
+    TermValues,
     TiledOperand,
     TileFrame,
     TilePicture,

@@ -23,7 +23,7 @@ from lhkit.text.lexer import lex, without_trivia
 from lhkit.text.op_tree import OpSyntax
 from lhkit.text.parser import split_list
 from lhkit.text.script import SEQUENCE, Script
-from lhkit.text.structure_edits import is_consumed, type_of
+from lhkit.text.step_edits import is_consumed, type_of
 
 Fields = Mapping[str, Any]
 Reader = Callable[[Any, Mapping[str, BuiltHandle]], Any]

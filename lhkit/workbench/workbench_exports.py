@@ -20,11 +20,10 @@ from lhkit.load.catalogue_cache import known_help
 from lhkit.load.schedule_export import portable_text, tunable_text
 from lhkit.load.trust import Doubt, doubts_of, is_known, remember, schedule_content, workbench_content
 from lhkit.load.weights import is_shipped_reference, reference_here, reference_to_keep
-from lhkit.model.blobs import Blob
 from lhkit.model.codec import from_json, to_json
 from lhkit.model.errors import usage_error
 from lhkit.model.file_io import parse_json, read_text
-from lhkit.model.payload import Payload
+from lhkit.model.payload import Blob, Payload
 from lhkit.model.printable import one_line
 from lhkit.show.trace_view import page_facts, trace_page
 from lhkit.traces.report.markdown_report import trace_markdown

@@ -10,7 +10,6 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from lhkit.model.blobs import ResourceUse
 from lhkit.model.errors import Failure
 from lhkit.model.explanation import Subject
 from lhkit.model.fatal_attributes import ElementwiseSpelling
@@ -18,6 +17,7 @@ from lhkit.model.ir_outline import Outline, PayloadOutline, WrittenOp
 from lhkit.model.knob import Knob, KnobValue
 from lhkit.model.measurement import Work
 from lhkit.model.own_op_definition import OwnOp
+from lhkit.model.payload import ResourceUse
 from lhkit.model.schedule import NamedSequence
 from lhkit.model.signature import Function
 from lhkit.model.step_form import WrittenForm

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from lhkit.model.measurement import Comparison, Measurement
-from lhkit.model.ranking import are_tied, describe_order, rank_entries, ratio_interval, t_quantile
+from lhkit.model.sample_statistics import are_tied, describe_order, rank_entries, ratio_interval, t_quantile
 
 
 def comparison(times, *, rounds=20, noise=0.02, seed=0):

@@ -22,8 +22,8 @@ from lhkit.text.step_edits import (
     insert_step,
     move_step,
     remove_step,
+    wrap_in_foreach,
 )
-from lhkit.text.structure_edits import wrap_in_foreach
 from lhkit.worker.kernel_requests import KernelSpec, Lower
 from lhkit.worker.requests import LoadSchedule, Source
 

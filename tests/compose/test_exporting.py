@@ -18,7 +18,7 @@ from lhkit.load.loader import load_payload, load_schedule
 from lhkit.load.schedule_export import apply_portable, portable_text, prevents_portable, tunable_text
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.model.knob import attribute_text
-from lhkit.text.portable_export import portable_problems
+from lhkit.text.knob_text import portable_problems
 from lhkit.traces.record.trace_run import trace_schedule
 
 OPT = "mlir-opt-19"

@@ -17,8 +17,7 @@ import lhkit
 from lhkit.compiler.machine.timing_loops import CoreProbe
 from lhkit.load.random_inputs import generate_arguments
 from lhkit.load.target_choice import widest_vector_bits
-from lhkit.model.ranking import rank_entries
-from lhkit.model.sample_statistics import percentile, summarize
+from lhkit.model.sample_statistics import percentile, rank_entries, summarize
 from lhkit.worker.timing_conditions import last_level_cache_bytes, pinned_to, quietest_core
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(3600)]

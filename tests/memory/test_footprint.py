@@ -7,8 +7,18 @@ import pytest
 
 from lhkit.memory.footprint_estimate import predict_footprint
 from lhkit.model.codec import from_json, to_json
-from lhkit.model.intervals import UNKNOWN, Number, compare, compute, known
-from lhkit.model.memory_footprint import Instruction, MemoryProgram, Origin, Range, Region
+from lhkit.model.memory_footprint import (
+    UNKNOWN,
+    Instruction,
+    MemoryProgram,
+    Number,
+    Origin,
+    Range,
+    Region,
+    compare,
+    compute,
+    known,
+)
 
 ARITHMETIC = {
     "addi": lambda a, b: a + b,

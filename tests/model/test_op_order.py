@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from lhkit.model.snapshot_delta import read_order, written_order
+from lhkit.model.trace_json import read_order, written_order
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ A repair is right if it gives the text as it was, names of handles apart, or the
 """
 
 import re
+from typing import get_args
 
 import pytest
 from planted_failures import (
@@ -26,7 +27,7 @@ from tutorial_cases import CHAPTER_1, PAYLOADS, last_line_marked, schedule_text
 
 import lhkit
 from lhkit.model.errors import ScheduleError, UsageError
-from lhkit.model.explanation import REPAIR_KINDS, Repairs
+from lhkit.model.explanation import RepairKind, Repairs
 from lhkit.model.trace_json import trace_from_json, trace_to_json
 from lhkit.repairs.repair_trials import find_repairs, find_text_repairs
 from lhkit.traces.record.trace_run import trace_schedule
@@ -70,7 +71,7 @@ def test_the_first_repair_of_a_planted_failure_is_right(name, payload, worker):
     for repair in found:
         again = traced(repair.text, payload, worker)
         assert repair.passes_whole and again.outcome.status == "ok" and not problems(again)
-        assert repair.kind in REPAIR_KINDS and repair.diff.startswith("--- ") and repair.note is None
+        assert repair.kind in get_args(RepairKind) and repair.diff.startswith("--- ") and repair.note is None
         if repair is found[0]:
             is_same = again.last_snapshot_text() == intended.last_snapshot_text()
             assert is_same or without_names(repair.text) == without_names(case.right_text), repair.describe()

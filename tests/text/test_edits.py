@@ -18,8 +18,8 @@ from lhkit.text.step_edits import (
     move_step,
     remove_step,
     replace_step,
+    wrap_in_foreach,
 )
-from lhkit.text.structure_edits import wrap_in_foreach
 
 ANY = "!transform.any_op"
 TEXT = f"""// Payload: anything.

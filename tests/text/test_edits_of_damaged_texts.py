@@ -17,8 +17,8 @@ from lhkit.text.step_edits import (
     move_step,
     remove_step,
     replace_step,
+    wrap_in_foreach,
 )
-from lhkit.text.structure_edits import wrap_in_foreach
 
 NEW = "%new = transform.param.constant 1 : i64 -> !transform.param<i64>"
 

@@ -1,11 +1,13 @@
 """The lexer loses nothing, never raises, and knows where each token stands."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from texts import damaged, generated, listings, shipped
 
-from lhkit.text.lexer import TOKEN_KINDS, lex, without_trivia
+from lhkit.text.lexer import TokenKind, lex, without_trivia
 
 
 def check(text):
@@ -14,7 +16,7 @@ def check(text):
     assert "".join(t.text for t in tokens) == text
     lines = text.split("\n")
     for token in tokens:
-        assert token.text and text[token.start : token.end] == token.text and token.kind in TOKEN_KINDS
+        assert token.text and text[token.start : token.end] == token.text and token.kind in get_args(TokenKind)
         assert lines[token.line - 1].startswith(token.text.split("\n")[0], token.column - 1)
     return tokens
 

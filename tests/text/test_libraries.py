@@ -12,7 +12,7 @@ from lhkit.load.schedule_export import portable_text
 from lhkit.load.shipped_files import shipped_folder
 from lhkit.model.errors import ScheduleError, UsageError
 from lhkit.repairs.repair_trials import find_text_repairs
-from lhkit.text.portable_export import declared_libraries, standalone
+from lhkit.text.knob_text import declared_libraries, standalone
 from lhkit.text.script import Script
 from lhkit.traces.opt.opt_trace import load_for_opt
 from lhkit.traces.record.trace_run import trace_schedule

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from texts import ROOT, damaged, generated, listings, shipped
 
-from lhkit.text.handle_scopes import read_handles
 from lhkit.text.lexer import without_trivia
 from lhkit.text.parser import read_steps, read_syntax
+from lhkit.text.script import read_handles
 
 ANY = "!transform.any_op"
 

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from lhkit.load.old_spellings import _advice, top_level_sequence
-from lhkit.text.handle_scopes import read_handles
 from lhkit.text.parser import read_steps
+from lhkit.text.script import read_handles
 from lhkit.text.upgrades import text_upgrade as upgrade
 from lhkit.text.upgrades.text_upgrade import upgrade_text
 from lhkit.traces.diff.op_diff import text_diff

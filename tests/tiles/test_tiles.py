@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from lhkit.draw.svg import svg_png
 from lhkit.draw.tables import format_bytes
-from lhkit.model.index_terms import Term
 from lhkit.model.signature import ArrayType, Function
 from lhkit.model.target import CacheLevel
-from lhkit.model.tile_picture import LoopVariable, StructuredOp, TiledOperand, Tilings, View
+from lhkit.model.tile_picture import LoopVariable, StructuredOp, Term, TiledOperand, Tilings, View
 from lhkit.tiles.tile_facts import tile_frame, tile_picture
 from lhkit.tiles.tile_layout import lay_out
 from lhkit.tiles.tile_svg import (

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lhkit
-from lhkit.model.index_terms import TermValues
 from lhkit.model.target import VECTORS
+from lhkit.model.tile_picture import TermValues
 from lhkit.tiles import operand_region as tile_sweeps
 from lhkit.tiles.operand_region import LoopNest, RegionTracker
 from lhkit.tiles.tile_facts import tile_frame, tile_picture

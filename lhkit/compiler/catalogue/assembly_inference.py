@@ -7,16 +7,21 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from lhkit.model.op_assembly import (
+from lhkit.model.op_catalogue import (
     STYLES,
     TAKEN_ALONG,
+    TYPES_STYLES,
+    Assembly,
+    CatalogueOp,
+    Example,
+    Piece,
+    TypesStyle,
     dictionary_text,
     piece_texts,
     present,
     types_text,
     whole_text,
 )
-from lhkit.model.op_catalogue import TYPES_STYLES, Assembly, CatalogueOp, Example, Piece, TypesStyle
 from lhkit.model.step_form import Form
 
 

@@ -23,8 +23,7 @@ from lhkit.compiler.catalogue.op_queries import (
 from lhkit.compiler.interpreter.effects import effects_of
 from lhkit.compiler.ir.author_names import Names
 from lhkit.compiler.ir.bindings import ir
-from lhkit.model.op_assembly import SCALABLE
-from lhkit.model.op_catalogue import AttributeSpec, CatalogueOp, Example, OperandSpec
+from lhkit.model.op_catalogue import SCALABLE, AttributeSpec, CatalogueOp, Example, OperandSpec
 from lhkit.model.step_form import AttributeValue, TypedName, attribute_text
 from lhkit.worker.requests import Source
 

@@ -18,8 +18,7 @@ from lhkit.compiler.ir.parsing import Places, convert, from_structured
 from lhkit.model.bindings_host import host_version
 from lhkit.model.codec import to_json
 from lhkit.model.errors import Diagnostic
-from lhkit.model.snapshot_delta import find_edits, written_order
-from lhkit.model.trace_json import handle_to_json, snapshot_to_json, step_to_json
+from lhkit.model.trace_json import find_edits, handle_to_json, snapshot_to_json, step_to_json, written_order
 from lhkit.model.trace_record import Elision, HandleRecord, PayloadDelta, Snapshot, TraceStep
 from lhkit.worker.requests import Source
 

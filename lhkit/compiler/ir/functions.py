@@ -9,8 +9,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.parsing import span_of, walk
-from lhkit.model.blobs import Weight
-from lhkit.model.signature import ArrayType, Function
+from lhkit.model.signature import ArrayType, Function, Weight
 
 # Arguments that decide how large an allocation is, so that generated ones can be sizes.
 

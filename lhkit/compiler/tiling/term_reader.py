@@ -7,7 +7,7 @@ from typing import Any
 
 from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.extents import initial_values, is_loop, operand_groups, outputs_of, static_shape
-from lhkit.model.index_terms import Term, TermKind, computed
+from lhkit.model.tile_picture import Term, TermKind, computed
 
 _ARITHMETIC: dict[str, TermKind] = {
     "arith.addi": "add",

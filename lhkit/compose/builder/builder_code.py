@@ -13,8 +13,7 @@ from lhkit.compose.builder.step_results import automatic_names, default_type, kn
 from lhkit.compose.form_text import read_forms
 from lhkit.load.catalogue_cache import load_catalogue
 from lhkit.model.errors import usage_error
-from lhkit.model.op_assembly import SCALABLE
-from lhkit.model.op_catalogue import Catalogue, CatalogueOp
+from lhkit.model.op_catalogue import SCALABLE, Catalogue, CatalogueOp
 from lhkit.model.schedule import Schedule
 from lhkit.model.step_form import AttributeValue, Form, FormBlock, TypedName, op_of_type
 from lhkit.text.script import SEQUENCE, Script, fresh_name, is_symbol_name, symbol_name

@@ -25,6 +25,7 @@ from lhkit.text.upgrades.rule_edits import (
     between,
     hint,
     inserted,
+    rename,
     replaced,
     rewrite,
     signature_of,
@@ -56,19 +57,15 @@ def _elementwise(op: OpSyntax) -> Iterable[Finding]:
     said = {e[0].text: source_of(e[2:]) for e in entries}
     kind = re.search(r"<\s*(\w+)\s*>", said.get("fun", ""))
     name = kind[1] if kind else _DEFAULT_KIND[op.spelling]
+    new = ElementwiseSpelling().op(name)
     if "cast" in said:
-        yield hint(
-            op.at,
-            f"{op.spelling} with a cast has no equal",
-            f"cast the inputs first, then linalg.elementwise kind=#linalg.elementwise_kind<{name}>",
-        )
+        yield hint(op.at, f"{op.spelling} with a cast has no equal", f"cast the inputs first, then {new}")
         return
     maps = indexing_maps(op.head)
     if maps is None:
-        instead = f"linalg.elementwise kind=#linalg.elementwise_kind<{name}> ins(…) outs(…)"
-        yield hint(op.at, f"{op.spelling} is linalg.elementwise today", instead)
+        yield hint(op.at, f"{op.spelling} is linalg.elementwise today", f"{new} ins(…) outs(…)")
         return
-    new = f"linalg.elementwise kind=#linalg.elementwise_kind<{name}>{maps}"
+    new += maps
     rest = [source_of(e) for e in entries if e[0].text != "fun"]
     new += f" {{{', '.join(rest)}}}" if rest else ""
     edit = between(op.at, dictionary[1] if dictionary else op.at, new)
@@ -92,15 +89,11 @@ def _operand_ranks(tokens: Sequence[Token], word: str) -> list[int]:
     for i in outside_brackets(tokens):
         if tokens[i].text == word and i + 1 < len(tokens) and tokens[i + 1].text == "(":
             part = tokens[i + 2 : closing(tokens, i + 1)]
-            colon = next((j for j in outside_brackets(part) if part[j].text == ":"), None)
+            colon = first_outside(part, ":")
             types = [] if colon is None else [source_of(t) for t in split_list(part[colon + 1 :])]
-            return [_rank(t) for t in types]
+            matches = [_SHAPED.match(t.replace(" ", "")) for t in types]
+            return [match[1].count("x") if match else 0 for match in matches]
     return []
-
-
-def _rank(type_: str) -> int:
-    match = _SHAPED.match(type_.replace(" ", ""))
-    return match[1].count("x") if match else 0
 
 
 def _transposed(op: OpSyntax) -> Iterable[Finding]:
@@ -108,13 +101,12 @@ def _transposed(op: OpSyntax) -> Iterable[Finding]:
     new, dims, results = TRANSPOSED[op.spelling]
     names = ", ".join(dims)
     maps = ", ".join(f"affine_map<({names}) -> ({r})>" for r in results)
-    edit = replaced(op.at, f"{new} indexing_maps = [{maps}]")
-    yield rewrite(op.at, op.spelling, f"{new} indexing_maps = […]", edit, until=22)
+    yield rename(op, f"{new} indexing_maps = [{maps}]", said=f"{new} indexing_maps = […]", until=22)
 
 
 def _unsigned(op: OpSyntax) -> Iterable[Finding]:
-    edit = replaced(op.at, "linalg.matmul {cast = #linalg.type_fn<cast_unsigned>}")
-    yield rewrite(op.at, op.spelling, "linalg.matmul {cast = …<cast_unsigned>}", edit, until=20)
+    new = "linalg.matmul {cast = #linalg.type_fn<cast_unsigned>}"
+    yield rename(op, new, said="linalg.matmul {cast = …<cast_unsigned>}", until=20)
 
 
 def _init(op: OpSyntax) -> Iterable[Finding]:
@@ -143,30 +135,17 @@ def _operands_in_parentheses(op: OpSyntax) -> Iterable[Finding]:
     text = f"{op.spelling} ins({source} : {source_type}) outs({target} : {target_type})"
     if signature.results:
         text += f" -> {', '.join(signature.results)}"
-    yield rewrite(
-        op.at,
-        f"{op.spelling}(a, b)",
-        f"{op.spelling} ins(a) outs(b)",
-        between(op.at, op.last, text),
-        until=15,
-    )
+    edit = between(op.at, op.last, text)
+    yield rewrite(op.at, f"{op.spelling}(a, b)", f"{op.spelling} ins(a) outs(b)", edit, until=15)
 
 
 LINALG_RULES: dict[str, tuple[Callable[[OpSyntax], Iterable[Finding]], ...]] = {
-    "linalg.elemwise_binary": (_elementwise,),
-    "linalg.elemwise_unary": (_elementwise,),
+    **dict.fromkeys(_DEFAULT_KIND, (_elementwise,)),
     **dict.fromkeys(TRANSPOSED, (_init, _transposed)),
     "linalg.matmul_unsigned": (_unsigned,),
-    "linalg.matmul": (_init,),
-    "linalg.batch_matmul": (_init,),
-    "linalg.matvec": (_init,),
-    "linalg.dot": (_init,),
-    "linalg.fill": (_operands_in_parentheses,),
-    "linalg.copy": (_operands_in_parentheses,),
+    **dict.fromkeys(("linalg.matmul", "linalg.batch_matmul", "linalg.matvec", "linalg.dot"), (_init,)),
+    **dict.fromkeys(("linalg.fill", "linalg.copy"), (_operands_in_parentheses,)),
 }
-
-
-# Elementwise ops of linalg, named or by kind, rewritten to the other spelling, in payloads and schedules.
 
 
 # "any": named ops stay where the bindings have them; else all ops are rewritten, as far as they can be.
@@ -205,14 +184,10 @@ def mentions_elementwise(text: str) -> bool:
 
 
 def respell_text(text: str, spelling: ElementwiseSpelling, wanted: Wanted = "any") -> str:
-    """Return a text with elementwise ops rewritten; see `respelling`.
-
-    Every op stays on its line. What cannot be rewritten stays as it is.
-    """
+    """Return a text with elementwise ops rewritten as `respelling` can; every op stays on its line."""
     rule = respelling(spelling, wanted)
-    edits = [
-        e for f in _visit(read_syntax(text, is_old=True).ops, rule, False) for e in getattr(f, "edits", ())
-    ]
+    found = _visit(read_syntax(text, is_old=True).ops, rule, False)
+    edits = [edit for finding in found for edit in getattr(finding, "edits", ())]
     return with_replacements(text, edits) if edits else text
 
 
@@ -308,7 +283,6 @@ def _matched_names(op: OpSyntax) -> tuple[list[str], int]:
 
 
 def _with_kind(op: OpSyntax, end: int, kind: str) -> list[Replacement]:
-    """Return the edits that let a match ask for a kind too."""
     tokens, said = op.head, f"kind = {kind_attribute(kind)}"
     for i in outside_brackets(tokens):
         if tokens[i].text == "attributes" and i + 1 < len(tokens):
@@ -335,18 +309,16 @@ def _merged(op: OpSyntax, end: int, parts: Sequence[tuple[list[str], str | None]
 def _other_names(op: OpSyntax | BlockLabel) -> Iterator[Finding]:
     """Name the op of every kind in the types of handles, and where there is no asking for a kind."""
     if edits := _renamed(op):
-        names = ", ".join(dict.fromkeys(t.text for t in _strings(op)))
+        names = ", ".join(dict.fromkeys(t.text for t in op.tokens if _is_named(t)))
         yield rewrite(op.at, names, f'"{ELEMENTWISE}"', *edits, until=_REMOVED_IN)
 
 
 def _renamed(op: OpSyntax | BlockLabel) -> list[Replacement]:
-    return [replaced(t, f'"{ELEMENTWISE}"') for t in _strings(op)]
+    return [replaced(t, f'"{ELEMENTWISE}"') for t in op.tokens if _is_named(t)]
 
 
-def _strings(op: OpSyntax | BlockLabel) -> list[Token]:
-    """Return the tokens of a step that are the name of a named elementwise op."""
-    tokens = op.tokens
-    return [t for t in tokens if t.kind == "string" and t.text.strip('"') in KINDS]
+def _is_named(token: Token) -> bool:
+    return token.kind == "string" and token.text.strip('"') in KINDS
 
 
 def _match_names(op: OpSyntax) -> Iterator[Finding]:
@@ -368,9 +340,5 @@ def _match_names(op: OpSyntax) -> Iterator[Finding]:
         replaced(string, f'"{name}"'),
         Replacement(tokens[start - 1].end, tokens[closing(tokens, start + 1)].end, text),
     ]
-    yield rewrite(
-        op.at,
-        f'ops{{["{ELEMENTWISE}"]}} attributes {{kind = {said["kind"]}}}',
-        f'ops{{["{name}"]}}',
-        *edits,
-    )
+    old = f'ops{{["{ELEMENTWISE}"]}} attributes {{kind = {said["kind"]}}}'
+    yield rewrite(op.at, old, f'ops{{["{name}"]}}', *edits)

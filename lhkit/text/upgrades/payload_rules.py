@@ -16,8 +16,10 @@ from lhkit.text.upgrades.rule_edits import (
     hint,
     inserted,
     own_tokens,
+    rename,
     replaced,
     rewrite,
+    rewrite_op,
     signature_of,
     values_of,
 )
@@ -26,22 +28,18 @@ from lhkit.text.upgrades.rule_edits import (
 
 
 # With the prefix "std." or without one, as the standard dialect's ops were written.
+_ARITH = """
+addf addi cmpf cmpi divf fptosi fptoui index_cast maxsi maxui minsi minui mulf muli negf remf sitofp subf
+subi trunci uitofp
+"""
 STANDARD: tuple[tuple[str, str, int], ...] = (
-    ("absf", "math.absf", 14),
-    ("addf", "arith.addf", 14),
-    ("addi", "arith.addi", 14),
+    *((op, f"math.{op}", 14) for op in ("absf", "copysign")),
+    *((op, f"arith.{op}", 14) for op in _ARITH.split()),
+    *((op, f"cf.{op}", 15) for op in ("assert", "br", "cond_br", "switch")),
+    *((op, f"memref.{op}", 12) for op in ("alloc", "alloca", "dealloc", "load", "store", "subview", "view")),
     ("and", "arith.andi", 14),
-    ("assert", "cf.assert", 15),
-    ("atomic_rmw", "memref.atomic_rmw", 14),
-    ("br", "cf.br", 15),
-    ("call_indirect", "func.call_indirect", 15),
     ("ceildivi_signed", "arith.ceildivsi", 14),
     ("ceilf", "math.ceil", 14),
-    ("cmpf", "arith.cmpf", 14),
-    ("cmpi", "arith.cmpi", 14),
-    ("cond_br", "cf.cond_br", 15),
-    ("copysign", "math.copysign", 14),
-    ("divf", "arith.divf", 14),
     ("divi_signed", "arith.divsi", 14),
     ("divi_unsigned", "arith.divui", 14),
     ("extract_element", "tensor.extract", 13),
@@ -49,53 +47,33 @@ STANDARD: tuple[tuple[str, str, int], ...] = (
     ("floorf", "math.floor", 14),
     ("fmaf", "math.fma", 14),
     ("fpext", "arith.extf", 14),
-    ("fptosi", "arith.fptosi", 14),
-    ("fptoui", "arith.fptoui", 14),
     ("fptrunc", "arith.truncf", 14),
-    ("index_cast", "arith.index_cast", 14),
     ("maxf", "arith.maximumf", 14),
-    ("maxsi", "arith.maxsi", 14),
-    ("maxui", "arith.maxui", 14),
     ("minf", "arith.minimumf", 14),
-    ("minsi", "arith.minsi", 14),
-    ("minui", "arith.minui", 14),
-    ("mulf", "arith.mulf", 14),
-    ("muli", "arith.muli", 14),
-    ("negf", "arith.negf", 14),
     ("or", "arith.ori", 14),
-    ("remf", "arith.remf", 14),
     ("remi_signed", "arith.remsi", 14),
     ("remi_unsigned", "arith.remui", 14),
-    ("select", "arith.select", 15),
     ("sexti", "arith.extsi", 14),
     ("shift_left", "arith.shli", 14),
     ("shift_right_signed", "arith.shrsi", 14),
     ("shift_right_unsigned", "arith.shrui", 14),
-    ("sitofp", "arith.sitofp", 14),
-    ("subf", "arith.subf", 14),
-    ("subi", "arith.subi", 14),
-    ("switch", "cf.switch", 15),
-    ("trunci", "arith.trunci", 14),
-    ("uitofp", "arith.uitofp", 14),
     ("xor", "arith.xori", 14),
     ("zexti", "arith.extui", 14),
-    ("alloc", "memref.alloc", 12),
-    ("alloca", "memref.alloca", 12),
-    ("dealloc", "memref.dealloc", 12),
-    ("load", "memref.load", 12),
-    ("store", "memref.store", 12),
-    ("subview", "memref.subview", 12),
-    ("view", "memref.view", 12),
     ("memref_cast", "memref.cast", 12),
     ("tensor_cast", "tensor.cast", 12),
     ("tensor_from_elements", "tensor.from_elements", 12),
     ("dynamic_tensor_from_elements", "tensor.generate", 12),
     ("subtensor", "tensor.extract_slice", 14),
     ("subtensor_insert", "tensor.insert_slice", 14),
+    ("atomic_rmw", "memref.atomic_rmw", 14),
+    ("call_indirect", "func.call_indirect", 15),
+    ("select", "arith.select", 15),
 )
 
 QUALIFIED: tuple[tuple[str, str, int], ...] = (
     ("builtin.func", "func.func", 15),
+    ("std.return", "func.return", 15),
+    ("std.call", "func.call", 15),
     ("arith.maxf", "arith.maximumf", 18),
     ("arith.minf", "arith.minimumf", 18),
     ("scf.foreach_thread", "scf.forall", 17),
@@ -125,18 +103,12 @@ QUALIFIED: tuple[tuple[str, str, int], ...] = (
 )
 
 
-# Functions as another compiler sees them from outside: buffer views taken in and given back, now tensors.
-
-
 _VIEW = "!hal.buffer_view"
 _IMPORT, _EXPORT = "hal.tensor.import", "hal.tensor.export"
 
 
 def tensors_for_views(function: OpSyntax) -> Iterable[Finding]:
-    """Give a function tensors for the buffer views that it does nothing with but import and export.
-
-    A view that is used for more is left, and so is the whole function then.
-    """
+    """Give a function tensors for its buffer views, if it does nothing with them but import and export."""
     if not any(t.text == _VIEW for t in function.head) or len(function.regions) != 1:
         return
     body = function.regions[0].ops
@@ -202,6 +174,7 @@ def _removed(op: OpSyntax, following: OpSyntax) -> Replacement:
     return Replacement(start, op.end, "")
 
 
+_FOREIGN = ("hal", "flow", "util", "iree_input", "iree_tensor_ext", "iree_encoding", "mhlo")
 _STANDARD = {old: (new, until) for old, new, until in STANDARD}
 _QUALIFIED = {old: (new, until) for old, new, until in QUALIFIED}
 _INSTEAD = {
@@ -228,15 +201,7 @@ def _hints(op: OpSyntax) -> list[Finding]:
     if name in _INSTEAD:
         return [hint(op.at, f"{name} is no more", _INSTEAD[name])]
     dialect = name.partition(".")[0]
-    if "." in name and dialect in (
-        "hal",
-        "flow",
-        "util",
-        "iree_input",
-        "iree_tensor_ext",
-        "iree_encoding",
-        "mhlo",
-    ):
+    if "." in name and dialect in _FOREIGN:
         instead = "the payload as linalg on tensors, before that compiler's own passes (iree-opt prints it)"
         return [hint(op.at, f"{name} is an op of {dialect}, not of MLIR", instead)]
     return []
@@ -248,44 +213,28 @@ def _rename(op: OpSyntax) -> Iterable[Finding]:
         new, until = _QUALIFIED[name]
     else:
         short = name.removeprefix("std.")
-        if short not in _STANDARD or not (op.results or short != name or _begins_like_an_op(op)):
+        begins = bool(op.head) and op.head[0].kind in ("value", "block")
+        if short not in _STANDARD or not (op.results or short != name or begins):
             return
         new, until = _STANDARD[short]
-    edits = [replaced(op.at, new)]
     predicate = next((t for t in op.head if t.kind == "string"), None)
     if new in ("arith.cmpf", "arith.cmpi") and predicate is not None:
-        edits.append(replaced(predicate, predicate.text.strip('"')))
-    yield rewrite(op.at, name, new, *edits, until=until)
-
-
-def _begins_like_an_op(op: OpSyntax) -> bool:
-    return bool(op.head) and op.head[0].kind in ("value", "block")
-
-
-def _func(op: OpSyntax) -> Iterable[Finding]:
-    yield rewrite(op.at, "func", "func.func", replaced(op.at, "func.func"), until=15)
-
-
-def _std_plain(op: OpSyntax) -> Iterable[Finding]:
-    """``std.return`` and ``std.call`` are those of the dialect of functions."""
-    new = f"func.{op.spelling.removeprefix('std.')}"
-    yield rewrite(op.at, op.spelling, new, replaced(op.at, new), until=15)
+        yield rename(op, new, replaced(predicate, predicate.text.strip('"')), until=until)
+    else:
+        yield rename(op, new, until=until)
 
 
 def _constant(op: OpSyntax) -> Iterable[Finding]:
     """A constant is of arith; one that names a function is of func."""
     of_function = any(t.kind == "symbol" for t in op.head[:1])
-    new = "func.constant" if of_function else "arith.constant"
-    yield rewrite(op.at, op.spelling, new, replaced(op.at, new), until=14)
+    yield rename(op, "func.constant" if of_function else "arith.constant", until=14)
 
 
 def _by_type(prefix: str, until: int) -> Callable[[OpSyntax], Iterable[Finding]]:
     def rule(op: OpSyntax) -> Iterable[Finding]:
         types = signature_of(op).operands
         if types:
-            dialect = "memref" if "memref" in types[-1] else "tensor"
-            new = f"{dialect}.{prefix}"
-            yield rewrite(op.at, op.spelling, new, replaced(op.at, new), until=until)
+            yield rename(op, f"{'memref' if 'memref' in types[-1] else 'tensor'}.{prefix}", until=until)
 
     return rule
 
@@ -297,18 +246,11 @@ def _splat(op: OpSyntax) -> Iterable[Finding]:
     type_ = signature.operands[0]
     if not type_.startswith("vector"):
         if op.spelling != "vector.splat":
-            yield rewrite(op.at, op.spelling, "tensor.splat", replaced(op.at, "tensor.splat"), until=15)
+            yield rename(op, "tensor.splat", until=15)
         return
     tokens = own_tokens(op)
     edit = between(tokens[(signature.colon or 0) + 1], tokens[-1], f"{element_of(type_)} to {type_}")
-    yield rewrite(
-        op.at,
-        op.spelling,
-        "vector.broadcast",
-        replaced(op.at, "vector.broadcast"),
-        edit,
-        until=21,
-    )
+    yield rename(op, "vector.broadcast", edit, until=21)
 
 
 def element_of(type_: str) -> str:
@@ -328,30 +270,23 @@ def _to_tensor(op: OpSyntax) -> Iterable[Finding]:
     tokens = own_tokens(op)
     if any(t.text == "to" for t in tokens):
         if op.spelling != "bufferization.to_tensor":
-            yield rewrite(
-                op.at,
-                op.spelling,
-                "bufferization.to_tensor",
-                replaced(op.at, "bufferization.to_tensor"),
-            )
-        return
-    if len(signature.operands) == 1 and signature.colon is not None:
-        name = replaced(op.at, "bufferization.to_tensor")
+            yield rename(op, "bufferization.to_tensor")
+    elif len(signature.operands) == 1 and signature.colon is not None:
         edit = inserted(tokens[-1].end, f" to {tensor_of(signature.operands[0])}")
-        yield rewrite(op.at, op.spelling, "bufferization.to_tensor … to tensor", name, edit, until=20)
+        said = "bufferization.to_tensor … to tensor"
+        yield rename(op, "bufferization.to_tensor", edit, said=said, until=20)
 
 
 def _to_buffer(op: OpSyntax) -> Iterable[Finding]:
     signature = signature_of(op)
     tokens = own_tokens(op)
-    name = replaced(op.at, "bufferization.to_buffer")
     if signature.colon is None or len(signature.operands) != 1:
         return
     if any(t.text == "to" for t in tokens):
-        yield rewrite(op.at, op.spelling, "bufferization.to_buffer", name, until=21)
-        return
-    edit = inserted(tokens[signature.colon + 1].start, f"{tensor_of(signature.operands[0])} to ")
-    yield rewrite(op.at, op.spelling, "bufferization.to_buffer", name, edit, until=20)
+        yield rename(op, "bufferization.to_buffer", until=21)
+    else:
+        edit = inserted(tokens[signature.colon + 1].start, f"{tensor_of(signature.operands[0])} to ")
+        yield rename(op, "bufferization.to_buffer", edit, until=20)
 
 
 def _tensor_store(op: OpSyntax) -> Iterable[Finding]:
@@ -363,8 +298,7 @@ def _tensor_store(op: OpSyntax) -> Iterable[Finding]:
         f"bufferization.materialize_in_destination {values[0].text} in restrict writable {values[1].text} : "
         f"({tensor_of(signature.operands[0])}, {signature.operands[0]}) -> ()"
     )
-    edit = between(op.first, op.last, text)
-    yield rewrite(op.at, op.spelling, "bufferization.materialize_in_destination", edit, until=19)
+    yield rewrite_op(op, op.spelling, "bufferization.materialize_in_destination", text, until=19)
 
 
 def _init_tensor(op: OpSyntax) -> Iterable[Finding]:
@@ -414,45 +348,30 @@ def _pad_yield(op: OpSyntax) -> Iterable[Finding]:
         yield rewrite(op.at, "linalg.yield", "tensor.yield", *edits, until=15)
 
 
-def _rename_entry(old: str, new: str, until: int) -> Callable[[OpSyntax], Iterable[Finding]]:
+def _thread_mapping(op: OpSyntax) -> Iterable[Finding]:
+    entries = [t for t in op.rest if t.text == "thread_dim_mapping"]
+    for token in entries[:1]:
+        yield rewrite(op.at, token.text, "mapping", replaced(token, "mapping"), until=16)
+
+
+def _element(new: str, word: str) -> Callable[[OpSyntax], Iterable[Finding]]:
     def rule(op: OpSyntax) -> Iterable[Finding]:
-        for token in op.rest:
-            if token.text == old:
-                yield rewrite(op.at, old, new, replaced(token, new), until=until)
-                return
+        """``vector.extractelement %v[%i : index] : T`` is an extract with today's types; inserts likewise."""
+        signature = signature_of(op)
+        if signature.colon is None or len(signature.operands) != 1:
+            return
+        tokens = own_tokens(op)
+        edits = [  # the type of an index leaves its brackets
+            Replacement(tokens[i - 1].end, tokens[i + 1].end, "")
+            for i, token in enumerate(tokens[: signature.colon])
+            if token.text == ":" and i and tokens[i - 1].kind == "value"
+        ]
+        edits.append(
+            inserted(tokens[signature.colon + 1].start, f"{element_of(signature.operands[0])} {word} ")
+        )
+        yield rename(op, new, *edits, said=f"{new} … {word}", until=21)
 
     return rule
-
-
-def _extract_element(op: OpSyntax) -> Iterable[Finding]:
-    """``vector.extractelement %v[%i : index] : T`` is an extract with today's types."""
-    signature = signature_of(op)
-    if signature.colon is None or len(signature.operands) != 1:
-        return
-    type_ = signature.operands[0]
-    tokens = own_tokens(op)
-    edits = [replaced(op.at, "vector.extract"), *_index_edits(tokens[: signature.colon])]
-    edits.append(inserted(tokens[signature.colon + 1].start, f"{element_of(type_)} from "))
-    yield rewrite(op.at, op.spelling, "vector.extract … from", *edits, until=21)
-
-
-def _insert_element(op: OpSyntax) -> Iterable[Finding]:
-    signature = signature_of(op)
-    if signature.colon is None or len(signature.operands) != 1:
-        return
-    tokens = own_tokens(op)
-    edits = [replaced(op.at, "vector.insert"), *_index_edits(tokens[: signature.colon])]
-    edits.append(inserted(tokens[signature.colon + 1].start, f"{element_of(signature.operands[0])} into "))
-    yield rewrite(op.at, op.spelling, "vector.insert … into", *edits, until=21)
-
-
-def _index_edits(tokens: Sequence[Token]) -> list[Replacement]:
-    """Return the edits that take the type of an index out of its brackets; none is needed for an empty list."""
-    edits = []
-    for i, token in enumerate(tokens):
-        if token.text == ":" and i and tokens[i - 1].kind == "value":
-            edits.append(Replacement(tokens[i - 1].end, tokens[i + 1].end, ""))
-    return edits
 
 
 def _extract(op: OpSyntax) -> Iterable[Finding]:
@@ -474,33 +393,20 @@ def _extract(op: OpSyntax) -> Iterable[Finding]:
 
 
 _RULES: dict[str, tuple[Callable[[OpSyntax], Iterable[Finding]], ...]] = {
-    "func": (_func,),
+    "func": (lambda op: [rename(op, "func.func", until=15)],),
     "func.func": (tensors_for_views,),
-    "std.return": (_std_plain,),
-    "std.call": (_std_plain,),
-    "constant": (_constant,),
-    "std.constant": (_constant,),
-    "dim": (_by_type("dim", 12),),
-    "std.dim": (_by_type("dim", 12),),
-    "rank": (_by_type("rank", 14),),
-    "std.rank": (_by_type("rank", 14),),
-    "splat": (_splat,),
-    "std.splat": (_splat,),
-    "vector.splat": (_splat,),
-    "tensor_load": (_to_tensor,),
-    "memref.tensor_load": (_to_tensor,),
-    "bufferization.to_tensor": (_to_tensor,),
-    "tensor_to_memref": (_to_buffer,),
-    "memref.buffer_cast": (_to_buffer,),
-    "bufferization.to_memref": (_to_buffer,),
-    "tensor_store": (_tensor_store,),
-    "memref.tensor_store": (_tensor_store,),
+    **dict.fromkeys(("constant", "std.constant"), (_constant,)),
+    **dict.fromkeys(("dim", "std.dim"), (_by_type("dim", 12),)),
+    **dict.fromkeys(("rank", "std.rank"), (_by_type("rank", 14),)),
+    **dict.fromkeys(("splat", "std.splat", "vector.splat"), (_splat,)),
+    **dict.fromkeys(("tensor_load", "memref.tensor_load", "bufferization.to_tensor"), (_to_tensor,)),
+    **dict.fromkeys(("tensor_to_memref", "memref.buffer_cast", "bufferization.to_memref"), (_to_buffer,)),
+    **dict.fromkeys(("tensor_store", "memref.tensor_store"), (_tensor_store,)),
     "linalg.init_tensor": (_init_tensor,),
     "tensor.expand_shape": (_expand_shape,),
-    "linalg.pad_tensor": (_pad_yield,),
-    "tensor.pad": (_pad_yield,),
-    "scf.forall": (_rename_entry("thread_dim_mapping", "mapping", 16),),
-    "vector.extractelement": (_extract_element,),
-    "vector.insertelement": (_insert_element,),
+    **dict.fromkeys(("linalg.pad_tensor", "tensor.pad"), (_pad_yield,)),
+    "scf.forall": (_thread_mapping,),
+    "vector.extractelement": (_element("vector.extract", "from"),),
+    "vector.insertelement": (_element("vector.insert", "into"),),
     "vector.extract": (_extract,),
 }

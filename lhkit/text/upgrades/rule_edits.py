@@ -14,31 +14,18 @@ from lhkit.text.script import Replacement
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A spelling rewritten.
+    """A spelling rewritten."""
 
-    Attributes:
-        line: Line of the old spelling, from 1, in the text as it was given.
-        old: The old spelling, in short.
-        new: Today's, in short.
-        until: The first version of LLVM that no longer took the old one, or None where it is not known.
-    """
-
-    line: int
+    line: int  # Line of the old spelling, from 1, in the text as it was given
     old: str
     new: str
+    # The first version of LLVM that no longer took the old one, or None where it is not known
     until: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A spelling that was left as it is.
-
-    Attributes:
-        line: Its line, from 1.
-        column: Its column.
-        message: What it is.
-        instead: What to write.
-    """
+    """A spelling that was left as it is."""
 
     line: int
     column: int
@@ -48,20 +35,13 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """A text with its old spellings rewritten.
-
-    Attributes:
-        text: The new text; the old one where nothing was to be done.
-        changes: What was rewritten, in the order of the text.
-        hints: What was not, in the order of the text, with the places of the new text.
-        lines: For each line of the new text the line of the given one that it comes from.
-        bind: For each extra argument of the sequence that is applied, the payload op that it takes; "" unknown.
-    """
+    """A text with its old spellings rewritten."""
 
     text: str
     changes: tuple[Change, ...] = ()
     hints: tuple[Hint, ...] = ()
-    lines: tuple[int, ...] = ()
+    lines: tuple[int, ...] = ()  # For each line of the new text the line of the given one that it comes from
+    # For each extra argument of the sequence that is applied, the payload op that it takes; "" unknown
     bind: tuple[str, ...] = ()
 
 
@@ -96,6 +76,16 @@ def rewrite(at: Token, old: str, new: str, *edits: Replacement, until: int | Non
     return Rewrite(Change(at.line, old, new, until), edits)
 
 
+def rename(op: OpSyntax, new: str, *edits: Replacement, said: str = "", until: int | None = None) -> Rewrite:
+    """Return a rewrite of an op's name, with other edits of the op; ``said`` describes the new spelling."""
+    return rewrite(op.at, op.spelling, said or new, replaced(op.at, new), *edits, until=until)
+
+
+def rewrite_op(op: OpSyntax, old: str, new: str, text: str, *, until: int | None = None) -> Rewrite:
+    """Return a rewrite that puts a text in place of a whole op."""
+    return rewrite(op.at, old, new, between(op.first, op.last, text), until=until)
+
+
 def hint(at: Token, message: str, instead: str) -> Hint:
     """Return a hint at a token."""
     return Hint(at.line, at.column, message, instead)
@@ -122,17 +112,11 @@ Types = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The types of an op as written.
+    """The types of an op as written."""
 
-    Attributes:
-        colon: Index of the ``:`` in the tokens, or None where there are no types.
-        operands: The types before ``->``, or all where there is none.
-        results: The types behind ``->``, or None where there is none.
-    """
-
-    colon: int | None
+    colon: int | None  # Index of the ``:`` in the tokens, or None where there are no types
     operands: tuple[str, ...] = ()
-    results: tuple[str, ...] | None = None
+    results: tuple[str, ...] | None = None  # The types behind ``->``, or None where there is none
 
 
 def own_tokens(op: OpSyntax) -> tuple[Token, ...]:
@@ -188,7 +172,7 @@ def type_edit(op: OpSyntax, signature: Signature, types: str) -> Replacement:
 def operand_types(op: OpSyntax, signature: Signature, types: Types) -> list[str]:
     """Return the type of each operand: the one written, else that of its definition, else any op."""
     values = values_of(op, signature)
-    inline = _inline_types(op)
+    inline = {value.start: source_of(type_) for value, type_ in _annotated(op)}
     written = list(signature.operands)
     found = []
     for value in values:
@@ -199,10 +183,6 @@ def operand_types(op: OpSyntax, signature: Signature, types: Types) -> list[str]
         else:
             found.append(type_of(value, types))
     return found
-
-
-def _inline_types(op: OpSyntax) -> dict[int, str]:
-    return {value.start: source_of(type_) for value, type_ in _annotated(op)}
 
 
 def _annotated(op: OpSyntax) -> Iterator[tuple[Token, list[Token]]]:
@@ -237,7 +217,10 @@ def collect_types(ops: Sequence[OpSyntax]) -> Types:
             if inner.spelling.endswith("named_sequence"):
                 types.update(_argument_types(inner.head))
             elif inner.results:
-                types.update(_results(inner))
+                results = list(signature_of(inner).results or ())
+                for name in inner.results:
+                    types[name.text] = tuple(today(t) for t in results[: name.count])
+                    results = results[name.count :]
             for region in inner.regions:
                 for label in region.labels:
                     types.update(_argument_types(label.tokens))
@@ -258,15 +241,6 @@ def _argument_types(tokens: Sequence[Token]) -> Types:
         if part[0].kind == "value" and len(part) > 2:
             end = next((i for i, t in enumerate(part) if t.text == "{"), len(part))
             found[part[0].text] = (today(source_of(part[2:end])),)
-    return found
-
-
-def _results(op: OpSyntax) -> Types:
-    results = list(signature_of(op).results or ())
-    found: Types = {}
-    for name in op.results:
-        found[name.text] = tuple(today(t) for t in results[: name.count])
-        results = results[name.count :]
     return found
 
 

@@ -29,41 +29,26 @@ from lhkit.text.upgrades.rule_edits import (
     collect_types,
     hint,
     inserted,
+    rename,
     replaced,
     rewrite,
 )
 from lhkit.text.upgrades.transform_rules import find_in_transform, rename_payload_ops
 
-# Top-level sequences: today the interpreter applies a named sequence of a module.
-
-
-TOP_LEVEL = frozenset(
-    (
-        "transform.sequence",
-        "transform.with_pdl_patterns",
-        "transform.structured.canonicalized_sequence",
-        "transform.with_named_sequence",
-    )
+TOP_LEVEL = (
+    "transform.sequence",
+    "transform.with_pdl_patterns",
+    "transform.structured.canonicalized_sequence",
+    "transform.with_named_sequence",
 )
 _MARK = "transform.with_named_sequence"
 # Transform ops by their first word, as they stood in sequences without the dialect's name.
 _FAMILIES = ("structured", "loop", "match", "param", "debug", "test")
-_PLAIN = frozenset(
-    (
-        *SHORT_NAMES,
-        "get_closest_isolated_parent",
-        "pdl_match",
-        "split_handles",
-        "with_pdl_patterns",
-        "test_print_remark_at_operand",
-        "test_print_param",
-        "test_print_number_of_associated_payload_ir_ops",
-        "test_consume_operand",
-        "tile_to_foreach_thread_op",
-    )
-)
-# Structured ops that a few years ago needed no prefix at all.
-_STRUCTURED = frozenset(("tile_to_foreach_thread_op",))
+_PLAIN = """
+get_closest_isolated_parent pdl_match split_handles with_pdl_patterns test_print_remark_at_operand
+test_print_param test_print_number_of_associated_payload_ir_ops test_consume_operand
+"""
+_UNPREFIXED = SHORT_NAMES | {*_PLAIN.split()}
 
 
 def find_sequences(ops: Sequence[OpSyntax]) -> Iterable[OpSyntax]:
@@ -91,27 +76,15 @@ def to_named_sequence(op: OpSyntax, name: str) -> Finding:
             f"{op.spelling} at the top level is not applied today",
             f"module attributes {{{_MARK}}} {{ transform.named_sequence @{name}(%root: {ANY_OP}) {{ … }} }}",
         )
-    if op.spelling == "transform.with_pdl_patterns" and _holds_patterns(region.ops):
-        edits = _wrap_patterns(op, label, name)
+    holds_patterns = any(inner.spelling.startswith("pdl.") for inner in region.ops)
+    if op.spelling == "transform.with_pdl_patterns" and holds_patterns:
+        edits = _wrap(op, name, is_sequence=False)
     elif any(t.text == "suppress" for t in op.head):
-        edits = _wrap(op, label, name)
+        edits = _wrap(op, name, is_sequence=True)
     else:
         edits = _replace(op, label, name)
-    return rewrite(
-        op.at,
-        f"{op.spelling} at the top level",
-        f"transform.named_sequence @{name}",
-        *edits,
-        until=18,
-    )
-
-
-def _holds_patterns(ops: Sequence[OpSyntax]) -> bool:
-    return any(s.spelling.startswith("pdl.") for s in ops)
-
-
-def _header(name: str, arguments: str) -> str:
-    return f"module attributes {{{_MARK}}} {{\ntransform.named_sequence @{name}({arguments}) {{"
+    new = f"transform.named_sequence @{name}"
+    return rewrite(op.at, f"{op.spelling} at the top level", new, *edits, until=18)
 
 
 def _replace(op: OpSyntax, label: BlockLabel, name: str) -> list[Replacement]:
@@ -128,25 +101,17 @@ def _replace(op: OpSyntax, label: BlockLabel, name: str) -> list[Replacement]:
     ]
 
 
-def _wrap(op: OpSyntax, label: BlockLabel, name: str) -> list[Replacement]:
-    """Keep the sequence, which says how it fails, and put it into a named one."""
-    types = [source_of(part[2:]) for part in _arguments(op)]
+def _wrap(op: OpSyntax, name: str, *, is_sequence: bool) -> list[Replacement]:
+    """Put an op that has to stay, for its patterns or for how it fails, into a named sequence."""
+    types = [source_of(part[2:]) for part in _arguments(op)[: None if is_sequence else 1]]
     names = [f"%outer{i or ''}" for i in range(len(types))]
-    header = _header(name, ", ".join(f"{n}: {t}" for n, t in zip(names, types, strict=True)))
-    position = op.head[0].start if op.head else op.at.end
+    arguments = ", ".join(f"{n}: {t}" for n, t in zip(names, types, strict=True))
+    header = f"module attributes {{{_MARK}}} {{\ntransform.named_sequence @{name}({arguments}) {{\n"
+    given = f"{', '.join(names)} : {', '.join(types)}"
+    before_head = is_sequence and op.head
     return [
-        inserted(op.start, f"{header}\n"),
-        inserted(position, f"{', '.join(names)} : {', '.join(types)} "),
-        inserted(op.end, "\ntransform.yield\n}\n}"),
-    ]
-
-
-def _wrap_patterns(op: OpSyntax, label: BlockLabel, name: str) -> list[Replacement]:
-    types = [source_of(part[2:]) for part in _arguments(op)]
-    header = _header(name, f"%outer: {types[0]}")
-    return [
-        inserted(op.start, f"{header}\n"),
-        inserted(op.at.end, f" %outer : {types[0]}"),
+        inserted(op.start, header),
+        inserted(op.head[0].start, f"{given} ") if before_head else inserted(op.at.end, f" {given}"),
         inserted(op.end, "\ntransform.yield\n}\n}"),
     ]
 
@@ -161,13 +126,10 @@ def qualify(op: OpSyntax) -> Iterable[Rewrite]:
     if op.is_generic or op.at.kind != "word" or op.spelling.startswith("transform."):
         return
     first = op.spelling.partition(".")[0]
-    if op.spelling in _STRUCTURED:
-        new = f"transform.structured.{op.spelling}"
-    elif (first in _FAMILIES and first != op.spelling) or op.spelling in _PLAIN:
-        new = f"transform.{op.spelling}"
-    else:
-        return
-    yield rewrite(op.at, op.spelling, new, replaced(op.at, new))
+    if op.spelling == "tile_to_foreach_thread_op":  # a few years ago it needed no prefix at all
+        yield rename(op, f"transform.structured.{op.spelling}")
+    elif (first in _FAMILIES and first != op.spelling) or op.spelling in _UNPREFIXED:
+        yield rename(op, f"transform.{op.spelling}")
 
 
 def rename_pdl_types(op: OpSyntax | BlockLabel) -> Iterable[Rewrite]:
@@ -189,10 +151,6 @@ def upgrade_text(text: str, elementwise: Respelling | None = None) -> Upgrade:
     Comments and layout stay. What is written as today is left alone, so that upgrading twice changes nothing
     more; whether the result parses is for the compiler to say. Parts of a file between lines ``// -----`` are
     files of their own, as for the tools that split there.
-
-    Args:
-        text: The text.
-        elementwise: What rewrites the elementwise ops of linalg; None: they stay.
     """
     parts = [_upgrade_part(part, elementwise) for _, part in split_parts(text)]
     old_line, new_line = 0, 0
@@ -243,8 +201,7 @@ def has_top_level_sequence(text: str) -> bool:
 
 
 def _find(ops: Sequence[OpSyntax], elementwise: Respelling | None) -> Iterator[Finding]:
-    types = collect_types(ops)
-    yield from _visit(ops, types, elementwise, in_transform=False)
+    yield from _visit(ops, collect_types(ops), elementwise, in_transform=False)
 
 
 def _visit(
@@ -285,7 +242,6 @@ def _rules(op: OpSyntax, scope: Scope, in_transform: bool) -> Iterator[Iterable[
 
 
 def _first(rules: Iterable[Iterable[Finding]]) -> Iterable[Finding]:
-    """Return what the first rule with something to say says."""
     for rule in rules:
         if found := list(rule):
             return found
@@ -353,10 +309,7 @@ class _State:
         return list(_find(self._syntax.ops, self.elementwise))
 
     def name_sequences(self) -> tuple[str, ...] | None:
-        """Turn top-level sequences into named ones; return what the first one's extra arguments take.
-
-        None if there was nothing to name.
-        """
+        """Name top-level sequences; return what the first one's extra arguments take, or None."""
         bind: tuple[str, ...] | None = None
         named = 0
         # All that do not touch are named in one pass, and those that do in the next.

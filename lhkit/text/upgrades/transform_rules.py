@@ -1,11 +1,12 @@
-"""Upgrade rules for transform ops: renamed ops, results, sizes and types."""
+"""Upgrade rules for transform ops: renamed ops, results, sizes, threads, mappings and types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from lhkit.text.lexer import Token
 from lhkit.text.op_tree import BlockLabel, OpSyntax
-from lhkit.text.parser import closing, outside_brackets, source_of, split_list
+from lhkit.text.parser import closing, first_outside, outside_brackets, source_of, split_list
 from lhkit.text.script import Replacement
 from lhkit.text.upgrades.linalg_rules import TRANSPOSED
 from lhkit.text.upgrades.payload_rules import QUALIFIED, STANDARD
@@ -24,26 +25,198 @@ from lhkit.text.upgrades.rule_edits import (
     operand_types,
     replaced,
     rewrite,
+    rewrite_op,
     signature_of,
     today,
     type_edit,
     type_of,
     values_of,
 )
-from lhkit.text.upgrades.tiling_rules import (
-    add_sizes_word,
-    cast_handle,
-    forall_words,
-    fuse_words,
-    gpu_words,
-    interchange_word,
-    more_results,
-    pad_flags,
-    split_parts_handle,
-    without_commas,
-)
 
-# Transform ops under other names, some with their results in another order.
+
+def add_sizes_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """``tile_using_for %op [4, 8]`` has its keyword today; interchange is no attribute."""
+    yield from list(_sizes_word(op, until=20)) or _entries_as_words(op, {"interchange": "interchange = "})
+
+
+def fuse_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Sizes and interchange of ``structured.fuse`` were attributes."""
+    yield from _entries_as_words(op, {"tile_sizes": "tile_sizes ", "tile_interchange": "interchange "})
+    yield from _sizes_word(op, until=22)
+
+
+def _sizes_word(op: OpSyntax, until: int) -> Iterable[Finding]:
+    tokens = op.head
+    at = first_outside(tokens, "[")
+    if at is not None and at > 0 and tokens[at - 1].kind == "value":
+        edit = inserted(tokens[at].start, "tile_sizes ")
+        yield rewrite(op.at, "[sizes]", "tile_sizes [sizes]", edit, until=until)
+
+
+def _entries_as_words(op: OpSyntax, words: dict[str, str]) -> Iterable[Finding]:
+    """Move entries of the attribute dictionary in front of it, where words introduce them."""
+    dictionary = attribute_entries(op)
+    if dictionary is None:
+        return
+    first, last, entries = dictionary
+    moved = [e for w in words for e in entries if e[0].text == w]
+    if not moved:
+        return
+    rest = [source_of(e) for e in entries if e not in moved]
+    texts = [words[e[0].text] + _number_list(e[2:]) for e in moved]
+    flag = "apply_cleanup"
+    units = [flag if entry == f"{flag} = true" else entry for entry in rest]
+    remaining = [f"{{{', '.join(units)}}}"] if units else []
+    old = ", ".join(e[0].text for e in moved)
+    edit = between(first, last, " ".join([*texts, *remaining]))
+    yield rewrite(op.at, f"{{{old} = …}}", " … ".join(t.split("[")[0].strip() for t in texts) + " […]", edit)
+
+
+def _number_list(tokens: Sequence[Token]) -> str:
+    """Return a list of numbers as ``[…]``, from a list with or without types or an array attribute."""
+    start = next((i for i, t in enumerate(tokens) if t.text == "["), None)
+    if start is None:
+        return source_of(tokens)
+    parts = split_list(tokens[start + 1 : closing(tokens, start)])
+    return f"[{', '.join(source_of(p).partition(' : ')[0] for p in parts)}]"
+
+
+def forall_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Sizes, threads and their mapping in the attributes; an empty list of threads beside sizes."""
+    tokens = op.head
+    dictionary = attribute_entries(op)
+    if dictionary is not None:
+        first, last, listed = dictionary
+        entries = {e[0].text: e[2:] for e in listed}
+        texts = [f"{w} {_number_list(entries[w])}" for w in ("num_threads", "tile_sizes") if w in entries]
+        if "thread_dim_mapping" in entries:
+            numbers = _number_list(entries["thread_dim_mapping"])[1:-1].split(", ")
+            if all(n in ("0", "1", "2") for n in numbers):
+                dims = ", ".join(f"#gpu.thread<{'xyz'[int(n)]}>" for n in numbers)
+                texts.append(f"(mapping = [{dims}])")
+        if texts:
+            edit = between(first, last, " ".join(texts))
+            yield rewrite(op.at, "{num_threads = …}", " ".join(texts), edit, until=16)
+            return
+    sized = any(t.text == "tile_sizes" for t in tokens)
+    for i, token in enumerate(tokens[:-3]):
+        if sized and [t.text for t in tokens[i : i + 3]] == ["num_threads", "[", "]"]:
+            edit = Replacement(token.start, tokens[i + 3].start, "")
+            yield rewrite(op.at, "num_threads []", "tile_sizes […]", edit)
+            return
+
+
+def without_commas(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """``by num_threads = […], tile_sizes = […]`` has no commas between its parts today."""
+    tokens = op.head
+    for i in outside_brackets(tokens):
+        following = tokens[i + 1].text if i + 1 < len(tokens) else ""
+        if tokens[i].text == "," and i and following in ("tile_sizes", "mapping"):
+            yield rewrite(op.at, f", {following}", following, replaced(tokens[i], ""))
+            return
+
+
+def gpu_words(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """``blockDim`` was an attribute, and so was the flag."""
+    dictionary = attribute_entries(op)
+    if dictionary is None:
+        return
+    first, last, entries = dictionary
+    words = {"blockDim": "block_dims", "gridDim": "grid_dims", "warpSize": "warp_size"}
+    if op.spelling.endswith("to_blocks"):
+        words["blockDim"] = "grid_dims"
+    texts = []
+    for entry in entries:
+        key = entry[0].text
+        texts.append(key if len(entry) == 1 else f"{words.get(key, key)} = {_number_list(entry[2:])}")
+    texts.sort(key=lambda t: " = " in t)
+    old = source_of([t for t in op.head if first.start <= t.start <= last.start])
+    new = " ".join(texts)
+    yield rewrite(op.at, old, new, between(first, last, new), until=17)
+
+
+def interchange_word(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Write the order of ``structured.interchange``, which was an attribute, behind a word."""
+    return _entries_as_words(op, {"iterator_interchange": "iterator_interchange = "})
+
+
+# Results that an op had fewer of: today's number, and the ending of the names for the new ones.
+_MORE_RESULTS: dict[str, tuple[str, ...]] = {
+    "structured.fuse_into_containing_op": ("loop",),
+    "loop.outline": ("call",),
+    "loop.peel": ("remainder",),
+    "structured.pad": ("pad", "copy"),
+}
+
+
+def more_results(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Ops that gave one handle and give several today: name the new ones."""
+    name = op.spelling.removeprefix("transform.")
+    endings = _MORE_RESULTS[name]
+    signature = signature_of(op)
+    given = op.result_count if signature.results is None else len(signature.results)
+    if given == 1 + len(endings) or op.result_count > 1:
+        return
+    first = today(signature.results[0]) if signature.results else ANY_OP
+    results = [first, *[ANY_OP] * len(endings)]
+    operands = [today(t) for t in operand_types(op, signature, scope.types)]
+    edits = [type_edit(op, signature, functional(operands, results))]
+    if op.results:
+        token = op.results[0]
+        base = token.text if not token.text[1:].isdigit() else f"%v{token.text[1:]}"
+        edits.append(inserted(token.end, "".join(f", {base}_{e}" for e in endings)))
+    yield rewrite(op.at, f"1 result of {name}", f"{1 + len(endings)} results", *edits)
+
+
+def pad_flags(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """``structured.pad`` renamed an attribute and copies its result back unless told otherwise."""
+    words = {t.text: t for t in reversed(op.head)}
+    if "pack_paddings" not in words:
+        return
+    edits = [replaced(words["pack_paddings"], "nofold_flags")]
+    if "copy_back_op" not in words:
+        start = next(i for i, t in enumerate(op.head) if t.text == "{")
+        last = op.head[closing(op.head, start) - 1]
+        edits.append(inserted(last.end, ', copy_back_op = "none"'))
+    yield rewrite(op.at, "pack_paddings", "nofold_flags", *edits, until=20)
+
+
+def split_parts_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """``structured.split`` gave two handles; today one, with the parts one after another."""
+    if op.result_count != 2 or len(op.results) != 2:
+        return
+    low, high = op.results
+    signature = signature_of(op)
+    operands = operand_types(op, signature, scope.types)
+    type_ = today(operands[0]) if operands else ANY_OP
+    both = f"{'%parts_' if low.text[1:].isdigit() else '%'}{low.text[1:]}_{high.text[1:]}"
+    edits = [between(low, high, both)]
+    if signature.colon is None:
+        edits.append(inserted(op.end, f" : {', '.join(today(t) for t in operands)}"))
+    parts = f"\n{' ' * (op.first.column - 1)}{low.text}, {high.text} = transform.split_handle {both}"
+    edits.append(inserted(op.end, f"{parts} {functional([type_], [type_, type_])}"))
+    yield rewrite(op.at, "2 results of structured.split", "transform.split_handle", *edits, until=20)
+
+
+_KIND = {"loop.peel": "scf.for", "loop.pipeline": "scf.for", "memref.multibuffer": "memref.alloc"}
+
+
+def cast_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Some ops want a handle whose type says what it points to."""
+    kind = _KIND[op.spelling.removeprefix("transform.")]
+    signature = signature_of(op)
+    values = values_of(op, signature)
+    operands = [today(t) for t in operand_types(op, signature, scope.types)]
+    if len(values) != 1 or operands != [ANY_OP] or op.regions:
+        return
+    type_ = f'!transform.op<"{kind}">'
+    name = f"{values[0].text.replace('#', '_')}_{kind.partition('.')[2]}"
+    name = f"%v{name[1:]}" if name[1].isdigit() else name
+    indent = " " * (op.first.column - 1)
+    cast = f"{name} = transform.cast {values[0].text} : {ANY_OP} to {type_}\n{indent}"
+    types = functional([type_], signature.results or [ANY_OP])
+    edits = [inserted(op.start, cast), replaced(values[0], name), type_edit(op, signature, types)]
+    yield rewrite(op.at, f"{ANY_OP} for {kind}", f"transform.cast to {type_}", *edits)
 
 
 # Old name, today's, the first LLVM without the old one. Nothing but the name changed, or a rule of the new name
@@ -82,20 +255,16 @@ _PAYLOAD_NAMES = {
     **dict.fromkeys(("linalg.elemwise_binary", "linalg.elemwise_unary"), "linalg.elementwise"),
     **{old: new for old, (new, *_) in TRANSPOSED.items()},
     "linalg.init_tensor": "tensor.empty",
-    "std.return": "func.return",
-    "std.call": "func.call",
     "std.constant": "arith.constant",
 }
 
 
 # Their loops came first; now they come last.
-_LOOPS_FIRST = frozenset(
-    (
-        "structured.tile_to_foreach_thread_op",
-        "structured.tile_to_forall_op",
-        "structured.tile_reduction_using_scf",
-        "structured.tile_reduction_using_foreach_thread",
-    )
+_LOOPS_FIRST = (
+    "structured.tile_to_foreach_thread_op",
+    "structured.tile_to_forall_op",
+    "structured.tile_reduction_using_scf",
+    "structured.tile_reduction_using_foreach_thread",
 )
 
 
@@ -110,17 +279,13 @@ def rename_payload_ops(op: OpSyntax | BlockLabel) -> Iterable[Finding]:
 def rename_op(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """Give an op its name of today, and what the old name said beside it."""
     name = op.spelling.removeprefix("transform.")
-    if op.is_generic:
-        if name in _RENAMED:
-            yield hint(
-                op.at,
-                f"{op.spelling} is today's transform.{_RENAMED[name][0]}",
-                "the form without quotes; its attributes may have changed names too",
-            )
-        return
     if name not in _RENAMED:
         return
     new, until = _RENAMED[name]
+    if op.is_generic:
+        instead = "the form without quotes; its attributes may have changed names too"
+        yield hint(op.at, f"{op.spelling} is today's transform.{new}", instead)
+        return
     edits = [replaced(op.at, f"transform.{new}")]
     if name in _LOOPS_FIRST and new.endswith(("forall", "for")):
         reordered = _loops_last(op, scope)
@@ -134,7 +299,6 @@ def rename_op(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 def _with_attributes(op: OpSyntax, name: str) -> list[Replacement]:
-    """Return the edits that say in attributes what the old name said."""
     after = next((t for t in op.head if t.kind == "value"), None)
     if name == "get_closest_isolated_parent" and after is not None:
         return [inserted(after.end, " {isolated_from_above}")]
@@ -153,7 +317,6 @@ def _with_attributes(op: OpSyntax, name: str) -> list[Replacement]:
 
 
 def _without_count(op: OpSyntax) -> list[Replacement]:
-    """Return the edit that removes ``in [n]``."""
     tokens = op.head
     for i, token in enumerate(tokens):
         if token.text == "in" and i + 1 < len(tokens) and tokens[i + 1].text == "[":
@@ -189,9 +352,6 @@ def _renumbered(name: str, count: int, op: OpSyntax, scope: Scope) -> list[Repla
     return edits
 
 
-# Transform ops that are written as several today: vectors, patterns, remarks.
-
-
 def vectorize_children(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     """What was ``structured.vectorize`` is now called after the children; today's takes sizes instead."""
     signature = signature_of(op)
@@ -199,14 +359,8 @@ def vectorize_children(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     old = bool(op.results) or signature.results is not None
     if sized or not (old or signature.colon is None):
         return
-    new = "structured.vectorize_children_and_apply_patterns"
-    yield rewrite(
-        op.at,
-        "structured.vectorize",
-        f"transform.{new}",
-        replaced(op.at, f"transform.{new}"),
-        until=18,
-    )
+    new = "transform.structured.vectorize_children_and_apply_patterns"
+    yield rewrite(op.at, "structured.vectorize", new, replaced(op.at, new), until=18)
 
 
 def count_remark(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -220,8 +374,7 @@ def count_remark(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
         f"{number} = transform.num_associations {values[0].text} : ({type_}) -> {PARAM}\n"
         f"{' ' * (op.first.column - 1)}transform.debug.emit_param_as_remark {number} : {PARAM}"
     )
-    edit = between(op.first, op.last, text)
-    yield rewrite(op.at, op.spelling, "transform.num_associations", edit, until=18)
+    yield rewrite_op(op, op.spelling, "transform.num_associations", text, until=18)
 
 
 _LOWERED = {
@@ -258,15 +411,10 @@ def lower_vectors(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     )
     type_ = today(operand_types(op, signature, scope.types)[0])
     text = f"transform.apply_patterns to {values[0].text} {{{body}{indent}}} : {type_}"
-    edits = [between(op.first, op.last, text)]
-    for result in op.results:
+    for result in op.results[-1:]:
         # The handle stays what it was: patterns change what is inside the op.
-        edits[0] = between(
-            op.first,
-            op.last,
-            f"{text}{indent}{result.text} = transform.merge_handles {values[0].text} : {type_}",
-        )
-    yield rewrite(op.at, "vector.lower_vectors", "transform.apply_patterns", *edits, until=17)
+        text += f"{indent}{result.text} = transform.merge_handles {values[0].text} : {type_}"
+    yield rewrite_op(op, "vector.lower_vectors", "transform.apply_patterns", text, until=17)
 
 
 def multi_reduction(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -276,13 +424,7 @@ def multi_reduction(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
     names = ("reorder_multi_reduction_dims", "multi_reduction_flattening", "multi_reduction_unrolling")
     prefix = "transform.apply_patterns.vector."
     text = indent.join(f"{prefix}{n} {strategy}".rstrip() for n in names)
-    yield rewrite(
-        op.at,
-        op.spelling,
-        f"{prefix}{names[0]} and two more",
-        between(op.first, op.last, text),
-        until=22,
-    )
+    yield rewrite_op(op, op.spelling, f"{prefix}{names[0]} and two more", text, until=22)
 
 
 def nested_sequence(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -302,13 +444,15 @@ def nested_sequence(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 # How many results an op has where the text does not say, and those that take a functional type.
+_ONE_RESULT = """
+structured.match structured.generalize structured.interchange structured.decompose structured.promote
+structured.scalarize structured.vectorize_children_and_apply_patterns
+structured.rewrite_in_destination_passing_style structured.hoist_pad bufferization.one_shot_bufferize
+gpu.map_nested_forall_to_threads gpu.map_forall_to_blocks memref.multibuffer structured.replace
+get_producer_of_operand get_consumers_of_result get_parent_op get_defining_op num_associations
+"""
 _RESULTS = {
-    "structured.match": 1,
-    "structured.generalize": 1,
-    "structured.interchange": 1,
-    "structured.decompose": 1,
-    "structured.promote": 1,
-    "structured.scalarize": 1,
+    **dict.fromkeys(_ONE_RESULT.split(), 1),
     "structured.split_reduction": 4,
     "structured.fuse_into_containing_op": 2,
     "structured.tile_using_for": 0,
@@ -316,22 +460,9 @@ _RESULTS = {
     "structured.tile_using_forall": 2,
     "structured.tile_reduction_using_for": 4,
     "structured.tile_reduction_using_forall": 4,
-    "structured.vectorize_children_and_apply_patterns": 1,
-    "structured.rewrite_in_destination_passing_style": 1,
     "structured.convert_conv2d_to_img2col": 2,
-    "structured.hoist_pad": 1,
     "structured.pad": 3,
     "structured.lower_pack": 3,
-    "bufferization.one_shot_bufferize": 1,
-    "gpu.map_nested_forall_to_threads": 1,
-    "gpu.map_forall_to_blocks": 1,
-    "memref.multibuffer": 1,
-    "structured.replace": 1,
-    "get_producer_of_operand": 1,
-    "get_consumers_of_result": 1,
-    "get_parent_op": 1,
-    "get_defining_op": 1,
-    "num_associations": 1,
 }
 
 
@@ -383,27 +514,20 @@ def _foreign(name: str) -> str:
     return "leave the step out, or use the compiler that has it"
 
 
-def _split_handle(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+def _without_types(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
+    """Types of ops whose results or only type differ from those that `_add_types` gives."""
     signature = signature_of(op)
-    if signature.colon is None and op.result_count:
-        operands = operand_types(op, signature, scope.types)
-        types = functional(operands, [ANY_OP] * op.result_count)
-        yield rewrite(op.at, "no types", types, type_edit(op, signature, types))
-
-
-def _merge_handles(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    signature = signature_of(op)
-    values = values_of(op, signature)
-    if signature.colon is None and values:
-        types = f": {type_of(values[0], scope.types)}"
-        yield rewrite(op.at, "no type", types, type_edit(op, signature, types))
-
-
-def _multitile(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
-    signature = signature_of(op)
-    if signature.colon is None:
-        types = functional(operand_types(op, signature, scope.types), [ANY_OP])
-        yield rewrite(op.at, "no types", types, type_edit(op, signature, types))
+    if signature.colon is not None:
+        return
+    values, name = values_of(op, signature), op.spelling.removeprefix("transform.")
+    if name == "merge_handles":
+        types = f": {type_of(values[0], scope.types)}" if values else ""
+    else:
+        count = op.result_count if name == "split_handle" else 1
+        types = functional(operand_types(op, signature, scope.types), [ANY_OP] * count) if count else ""
+    if types:
+        old = "no type" if name == "merge_handles" else "no types"
+        yield rewrite(op.at, old, types, type_edit(op, signature, types))
 
 
 def _add_types(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
@@ -429,7 +553,6 @@ def _add_types(op: OpSyntax, scope: Scope) -> Iterable[Finding]:
 
 
 def _loops(op: OpSyntax) -> int:
-    """Return how many loops tiling by the sizes of an op gives."""
     tokens = op.head
     for i, token in enumerate(tokens[:-1]):
         if token.text == "tile_sizes" and tokens[i + 1].text == "[":
@@ -452,9 +575,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "memref.multibuffer": (cast_handle,),
     "structured.interchange": (interchange_word,),
     "structured.split": (split_parts_handle,),
-    "structured.multitile_sizes": (_multitile,),
-    "split_handle": (_split_handle,),
-    "merge_handles": (_merge_handles,),
+    **dict.fromkeys(("structured.multitile_sizes", "split_handle", "merge_handles"), (_without_types,)),
     "sequence": (nested_sequence,),
     "gpu.map_nested_forall_to_threads": (gpu_words,),
     "gpu.map_forall_to_blocks": (gpu_words,),

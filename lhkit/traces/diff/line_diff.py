@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lhkit.model.snapshot_delta import common_ends
+from lhkit.model.trace_json import common_ends
 from lhkit.model.trace_record import HandleChange, ParamReference, PayloadOp, Trace
 from lhkit.traces.record.handle_history import enclosing_steps, states_before
 from lhkit.traces.record.placed_ops import PlacedOps, PrintedIr, op_in_words

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Sequence
 
 from lhkit.model.errors import usage_error
-from lhkit.model.snapshot_delta import common_ends
+from lhkit.model.trace_json import common_ends
 from lhkit.model.trace_record import Trace
 from lhkit.traces.diff.line_diff import IrDiff, IrLine, KnownChanges, diff_lines, remarks_at
 from lhkit.traces.record.placed_ops import (

@@ -18,8 +18,8 @@ from lhkit.model.errors import Failure, FailureKind, error_for, usage_error
 from lhkit.model.invalidation import Death, Verdict
 from lhkit.model.payload import Payload
 from lhkit.model.schedule import NamedSequence, Schedule, choose_entry
-from lhkit.model.snapshot_delta import find_edits, written_order
 from lhkit.model.span import Span
+from lhkit.model.trace_json import find_edits, written_order
 from lhkit.model.trace_record import (
     HandleChange,
     HandleRecord,

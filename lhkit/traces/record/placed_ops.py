@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lhkit.model.snapshot_delta import read_order
 from lhkit.model.span import Span
+from lhkit.model.trace_json import read_order
 from lhkit.model.trace_record import PayloadOp, Trace
 
 _STRING = r'"(?:[^"\\]|\\.)*"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from lhkit.model.warning_kinds import MOST_VECTOR_ELEMENTS
+from lhkit.model.fatal_attributes import MOST_VECTOR_ELEMENTS
 from lhkit.traces.record.handle_history import PayloadHistory
 from lhkit.traces.warnings.warning_kind import Messages, WarningKind
 

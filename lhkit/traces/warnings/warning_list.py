@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from lhkit.model.errors import usage_error
+from lhkit.model.fatal_attributes import INTERPRETER_WARNINGS
 from lhkit.model.trace_record import Trace, TraceWarning
-from lhkit.model.warning_kinds import INTERPRETER_WARNINGS
 from lhkit.traces.record.handle_history import PayloadHistory
 from lhkit.traces.warnings import knob_without_effect
 from lhkit.traces.warnings.lost_contraction import LOST_CONTRACTION
