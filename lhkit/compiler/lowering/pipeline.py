@@ -14,8 +14,12 @@ from lhkit.compiler.ir.functions import function_ops, symbol_name
 from lhkit.compiler.ir.parsing import Source, failure_in, names_and_types, op_names, walk
 from lhkit.compiler.ir.schedule_modules import SEQUENCE_MARK, sequence_ops
 from lhkit.compiler.lowering.destination_style import make_kernel_entry
-from lhkit.compiler.lowering.memory_lowering import expand_strided_copies, keep_stack_small, widen_bool_vectors
-from lhkit.compiler.lowering.soft_floats import add_conversions
+from lhkit.compiler.lowering.legalization import (
+    add_conversions,
+    expand_strided_copies,
+    keep_stack_small,
+    widen_bool_vectors,
+)
 from lhkit.compiler.lowering.target_attributes import set_target
 from lhkit.model.errors import Diagnostic, LhkitError, error_for
 

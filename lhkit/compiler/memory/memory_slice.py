@@ -12,7 +12,7 @@ from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import function_ops, symbol_name
 from lhkit.compiler.ir.parsing import Source, walk
-from lhkit.compiler.lowering.memory_lowering import is_bufferization_copy
+from lhkit.compiler.lowering.legalization import is_bufferization_copy
 from lhkit.compiler.memory.buffer_sizes import alignment_of, element_bytes, extents_of, static_bytes
 from lhkit.model.memory_footprint import Instruction, Kind, MemoryProgram, Origin, Region
 
