@@ -69,7 +69,9 @@ class FormReader:
             op=op.name,
             operands=_grouped(operands, spec.operands, _sizes(op, "operand")),
             attributes=tuple(
-                (a.name, value) for a in spec.attributes if (value := _value(op, a)) not in (None, a.default)
+                (a.name, value)
+                for a in spec.attributes
+                if a.name in op.attributes and (value := attribute_value(op.attributes[a.name], a)) != a.default
             ),
             results=_grouped(results, spec.results, _sizes(op, "result")),
             regions=tuple(self._block(region) for region in op.regions),
@@ -153,37 +155,32 @@ def _grouped(
     return tuple(groups)
 
 
-def _value(op: Any, spec: AttributeSpec) -> AttributeValue:
-    if spec.name not in op.attributes:
-        return None
-    return attribute_value(op.attributes[spec.name], spec)
-
-
 def attribute_value(attribute: Any, spec: AttributeSpec) -> AttributeValue:
     """Return an attribute as data; see `AttributeSpec.kind` for what that is."""
-    kind = spec.kind
-    if kind == "flag":
-        return True
-    if kind == "bool":
-        return bool(ir.BoolAttr(attribute).value)
-    if kind == "int":
-        return int(ir.IntegerAttr(attribute).value)
-    if kind == "string":
-        return str(ir.StringAttr(attribute).value)
-    if kind == "enum":
-        text = str(attribute)
-        return next((c.name for c in spec.cases if c.text == text), text)
-    if kind in ("ints", "bools"):
-        return _numbers(attribute, spec)
-    if kind == "dictionary":
-        return tuple((a.name, str(a.attr)) for a in ir.DictAttr(attribute))
-    if kind == "int-lists":
-        return tuple(_plain_numbers(ir.ArrayAttr(a)) for a in ir.ArrayAttr(attribute))
-    if kind == "strings":
-        return tuple(str(ir.StringAttr(a).value) for a in ir.ArrayAttr(attribute))
-    if kind in ("types", "symbols", "attributes"):
-        return tuple(str(a) for a in ir.ArrayAttr(attribute))
-    return str(attribute)
+    match spec.kind:
+        case "flag":
+            return True
+        case "bool":
+            return bool(ir.BoolAttr(attribute).value)
+        case "int":
+            return int(ir.IntegerAttr(attribute).value)
+        case "string":
+            return str(ir.StringAttr(attribute).value)
+        case "enum":
+            text = str(attribute)
+            return next((c.name for c in spec.cases if c.text == text), text)
+        case "ints" | "bools":
+            return _numbers(attribute, spec)
+        case "dictionary":
+            return tuple((a.name, str(a.attr)) for a in ir.DictAttr(attribute))
+        case "int-lists":
+            return tuple(_plain_numbers(ir.ArrayAttr(a)) for a in ir.ArrayAttr(attribute))
+        case "strings":
+            return tuple(str(ir.StringAttr(a).value) for a in ir.ArrayAttr(attribute))
+        case "types" | "symbols" | "attributes":
+            return tuple(str(a) for a in ir.ArrayAttr(attribute))
+        case _:
+            return str(attribute)
 
 
 def _numbers(attribute: Any, spec: AttributeSpec) -> Items:
