@@ -44,12 +44,7 @@ def written_forms(module: Any, specs: Mapping[str, CatalogueOp], names: Names) -
 
 
 class FormReader:
-    """Reads forms from the ops of one parsed text.
-
-    Args:
-        specs: The catalogue's ops by name.
-        names: Names of the text's values.
-    """
+    """Reads forms from the ops of one parsed text."""
 
     def __init__(self, specs: Mapping[str, CatalogueOp], names: Names) -> None:
         self._specs = specs
@@ -57,11 +52,7 @@ class FormReader:
         self._written: dict[Any, str] = {}
 
     def form(self, op: Any) -> Form:
-        """Return an op as data.
-
-        Raises:
-            KeyError: The op is not in the catalogue.
-        """
+        """Return an op as data."""
         spec = self._specs[op.name]
         operands = [TypedName(self._name(v), str(v.type)) for v in op.operands]
         results = [TypedName(self._name(v), str(v.type)) for v in op.results]

@@ -140,15 +140,7 @@ _NO_OPS = 'An op is a function with @transform_op("my.name"), imported from lhki
 
 
 def load_op_file(file: str, text: str) -> tuple[OwnOp, ...]:
-    """Run a file with own ops and make its ops known.
-
-    Args:
-        file: Its path; what stands beside it can be imported.
-        text: What is in it.
-
-    Raises:
-        UsageError: It does not parse, raises an exception, or defines no op or one that is there already.
-    """
+    """Run a file with own ops and make its ops known."""
     take_definitions()
     _run(file, text)
     definitions = take_definitions()
@@ -228,11 +220,7 @@ _WORDS = {"op": "a handle to ops", "value": "a handle to values", "param": "a pa
 
 
 def check_own_ops(module: Any, sources: Sequence[Source]) -> None:
-    """Refuse a schedule with an own op that is not used as it is defined.
-
-    Raises:
-        ScheduleError: A handle of another kind, an attribute that is missing, unknown or of another type.
-    """
+    """Refuse a schedule with an own op that is not used as it is defined."""
     problems = []
     for op in walk(module.operation):
         definition = find_definition(op.name)

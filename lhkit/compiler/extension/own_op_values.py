@@ -58,11 +58,7 @@ def fits(attribute: Any, type_: Any) -> bool:
 def set_results(
     definition: Definition, op: Any, results: Any, returned: Any, is_gone: Callable[[Any], bool]
 ) -> None:
-    """Hand on what the function of an own op returned as the op's results.
-
-    Raises:
-        DefiniteError: It is not what the op declares.
-    """
+    """Hand on what the function of an own op returned as the op's results."""
     kinds = definition.op.results
     name = definition.op.name
     parts = (returned,) if len(kinds) == 1 else () if returned is None else returned
@@ -130,11 +126,7 @@ class TrackedRewriter:
         self._erased: list[Any] = []
 
     def erase(self, op: Any) -> None:
-        """Erase an operation whose results nothing uses.
-
-        Raises:
-            DefiniteError: A result is used, which would end the process.
-        """
+        """Erase an operation whose results nothing uses."""
         self._check(op, "erased")
         op = op.operation
         if any(list(result.uses) for result in op.results):
@@ -143,11 +135,7 @@ class TrackedRewriter:
         self._rewriter.erase_op(op)
 
     def replace(self, op: Any, by: Any) -> None:
-        """Replace an operation by another, or by a sequence of values.
-
-        Raises:
-            DefiniteError: The other has not the same types of results.
-        """
+        """Replace an operation by another, or by a sequence of values."""
         self._check(op, "replaced")
         op = op.operation
         is_op = isinstance(by, ir.Operation | ir.OpView)

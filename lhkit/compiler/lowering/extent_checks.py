@@ -149,11 +149,7 @@ def _reason(op: Any) -> str:
 
 
 def check_extents(checks: Sequence[ExtentCheck], shapes: Shapes, sources: Sequence[Source]) -> None:
-    """Refuse arguments of shapes that break a condition.
-
-    Raises:
-        UsageError: They do; the message names the op, its place, and the shapes.
-    """
+    """Refuse arguments of shapes that break a condition."""
     for check in checks:
         if check.fails(shapes):
             shown = ", ".join("x".join(map(str, s)) or "scalar" for s in shapes)

@@ -104,11 +104,7 @@ _MOVING = {*_LOADS, *_STORES, "llvm.alloca", "llvm.intr.masked.gather", "llvm.in
 
 
 def widen_bool_vectors(module: Any, sources: Sequence[Source]) -> None:
-    """Let loads and stores of i1 vectors move bytes, in place, in a module of the LLVM dialect.
-
-    Raises:
-        PayloadError: One of them cannot be widened; the message names the place.
-    """
+    """Let loads and stores of i1 vectors move bytes, in place, in a module of the LLVM dialect."""
     for op in [op for op in walk(module.operation) if op.name in _MOVING]:
         if op.name in _LOADS and _is_bits(op.results[0].type):
             _widen_load(op)

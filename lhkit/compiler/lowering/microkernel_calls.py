@@ -46,19 +46,7 @@ CompileC = Callable[[str, str, str, str], tuple[str | None, str]]
 def load_c_microkernel(
     name: str, arguments: Sequence[ArrayType], file: str, text: str, compile_c: CompileC, target: str = ""
 ) -> tuple[Any, int]:
-    """Compile C source and return the library that came out and the address of a function in it.
-
-    Args:
-        name: The function's name.
-        arguments: Its arguments, which the source has to declare as `c_header` does.
-        file: Path of the source, for messages and ``#include``.
-        text: The source.
-        compile_c: Runs the compiler.
-        target: Whose instructions it may use; empty for this CPU's.
-
-    Raises:
-        UsageError: No compiler, or it refuses the source; with its messages.
-    """
+    """Compile C source and return the library that came out and the address of a function in it."""
     library, said = compile_c(file, text, c_header(name, arguments), target)
     if library is None:
         raise _refusal(name, arguments, (file, text), said)
@@ -69,11 +57,7 @@ def load_c_microkernel(
 
 
 def no_compiler(file: str, _text: str, _header: str, _target: str) -> tuple[str | None, str]:
-    """Compile nothing, where nothing runs the compiler.
-
-    Raises:
-        UsageError: Always.
-    """
+    """Compile nothing, where nothing runs the compiler."""
     raise usage_error(f"{file} is C source, and nothing compiles that here")
 
 
@@ -148,11 +132,7 @@ class Slot:
 
 
 def open_slots(module: Any, sources: Sequence[Source]) -> tuple[Slot, ...]:
-    """Turn the functions that microkernels stand in for into declarations, in place, and return them.
-
-    Raises:
-        PayloadError: A function returns a buffer of its own instead of writing to one of its arguments.
-    """
+    """Turn the functions that microkernels stand in for into declarations, in place, and return them."""
     slots = []
     for function in [f for f in function_ops(module) if MICROKERNEL_MARK in f.attributes]:
         name, type_ = symbol_name(function), function_type(function)
@@ -185,26 +165,12 @@ def _declare(function: Any) -> None:
 
 
 class LinkedMicrokernels:
-    """The microkernels of a kernel, in memory.
-
-    Attributes:
-        addresses: Where each symbol is.
-    """
+    """The microkernels of a kernel, in memory."""
 
     def __init__(
         self, slots: Sequence[Slot], given: Sequence[Microkernel], compile_c: CompileC, target: str = ""
     ) -> None:
-        """Load what stands in for each function, compiled for a target (empty: this CPU).
-
-        Args:
-            slots: The functions.
-            given: What there is for them.
-            compile_c: Runs the C compiler.
-            target: See `Recipe`.
-
-        Raises:
-            UsageError: Nothing does, or it does not load; what is given for no function is refused too.
-        """
+        """Load what stands in for each function, compiled for a target (empty: this CPU)."""
         by_name = {m.name: m for m in given}
         names = [s.name for s in slots]
         if unknown := sorted(set(by_name) - set(names)):
@@ -259,11 +225,7 @@ class LinkedMicrokernels:
         return int(ctypes.cast(callback, ctypes.c_void_p).value or 0)
 
     def check(self) -> None:
-        """Raise what a Python function raised during the last call.
-
-        Raises:
-            UsageError: One did; with file, line and caret.
-        """
+        """Raise what a Python function raised during the last call."""
         if self._raised:
             raise self._raised.pop()
 

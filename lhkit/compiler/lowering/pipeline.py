@@ -85,11 +85,7 @@ _STEPS: dict[str, Callable[[str], str]] = {
 
 
 def decompose(module: Any) -> None:
-    """Write out, in place, ops that have no lowering of their own, such as ``linalg.softmax``.
-
-    Raises:
-        ValueError: The compiler refuses one.
-    """
+    """Write out, in place, ops that have no lowering of their own, such as ``linalg.softmax``."""
     for name in op_names(module.operation) & _STEPS.keys():
         sequence = (
             f"module attributes {{{SEQUENCE_MARK}}} {{\n"
@@ -105,11 +101,7 @@ def decompose(module: Any) -> None:
 
 
 def prepare(module: Any, function: str, sources: Sequence[Source]) -> None:
-    """Reduce a payload, in place, to the entry of a kernel and what it calls, ready for bufferization.
-
-    Raises:
-        PayloadError: It calls a function without a body, or an op cannot be written out.
-    """
+    """Reduce a payload, in place, to the entry of a kernel and what it calls, ready for bufferization."""
     make_kernel_entry(module, function)
     _run_passes(module, "symbol-dce")
     _refuse_external_calls(module, sources)
@@ -232,11 +224,7 @@ def ignore_progress(stage: str, module: Any) -> None:
 def lower_to_buffers(
     module: Any, function: str, sources: Sequence[Source], progress: Progress = ignore_progress
 ) -> None:
-    """Bufferize a payload, in place, into the entry of a kernel that writes to destinations.
-
-    Raises:
-        PayloadError: A pass refuses; the failure names the op and its place.
-    """
+    """Bufferize a payload, in place, into the entry of a kernel that writes to destinations."""
     progress("bufferize", module)
     prepare(module, function, sources)
     _run(module, BUFFERIZE, "bufferize", sources)
@@ -251,9 +239,6 @@ def lower_to_loops(
     """Lower a bufferized payload, in place, to the last IR that still has memrefs and structured loops.
 
     With several threads, ``scf.forall`` becomes ``scf.parallel``, else a loop.
-
-    Raises:
-        PayloadError: A pass refuses.
     """
     progress("lower", module)
     # Only where it is needed, because it also expands maxima, for which machines have instructions.
@@ -263,11 +248,7 @@ def lower_to_loops(
 
 
 def write_out_loops(module: Any, sources: Sequence[Source]) -> None:
-    """Turn the loops and index arithmetic of buffered IR, in place, into those of ``scf`` and ``arith``.
-
-    Raises:
-        PayloadError: A pass refuses.
-    """
+    """Turn the loops and index arithmetic of buffered IR, in place, into those of ``scf`` and ``arith``."""
     _run(module, (_SEQUENTIAL_FORALL, "lower-affine"), "lower", sources)
 
 
@@ -275,10 +256,6 @@ def lower_to_llvm(module: Any, sources: Sequence[Source], *, threads: int = 1, t
     """Lower a payload of loops and memrefs to the LLVM dialect, in place, for this CPU or another target.
 
     With several threads the iterations of ``scf.parallel`` are divided among them in equal parts.
-
-    Raises:
-        PayloadError: A pass refuses, or something is left that has no lowering.
-        UsageError: No code can be made for the target here.
     """
     converting, cleaning = TO_LLVM[:_CONVERSIONS], TO_LLVM[_CONVERSIONS:]
     if not any(name.startswith("math.") for name in op_names(module.operation)):

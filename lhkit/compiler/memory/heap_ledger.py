@@ -75,11 +75,7 @@ class HeapLedger:
 
 
 def scheduled_memory(recipe: Recipe, progress: Progress = ignore_progress) -> MemoryProgram:
-    """Return what a payload does with memory as its schedule leaves it, before anything else is done with it.
-
-    Raises:
-        UsageError: It computes on tensors, which are no memory yet.
-    """
+    """Return what a payload does with memory as its schedule leaves it, before anything else is done with it."""
     with new_context():
         module, _ = lowered_module(recipe, "scheduled", progress)
         for op in walk(module.operation):
@@ -103,12 +99,6 @@ def kernel_memory(
 
     The kernel that is counted is made of the same IR as any other and thrown away: counting costs those
     that run otherwise nothing.
-
-    Args:
-        recipe: What decides the kernel.
-        arguments: As `CompiledKernel.prepare` takes them.
-        results: As `CompiledKernel.prepare` takes them.
-        progress: Is told of each stage.
     """
     if arguments is None or results is None:
         with new_context():

@@ -217,13 +217,7 @@ _DECIDING = (*_BUFFERS, ir.IntegerType, ir.IndexType)
 
 
 def memory_program(module: Any, entry: str, sources: Sequence[Source]) -> MemoryProgram:
-    """Return what a buffered module does with memory.
-
-    Args:
-        module: Its control flow is structured; tensors may be left, and are no memory.
-        entry: Name of the function that is called.
-        sources: The payload first, then the schedule: where ops come from.
-    """
+    """Return what a buffered module does with memory."""
     origins = Origins(sources)
     functions = []
     for function in function_ops(module):
