@@ -11,9 +11,18 @@ from lhkit.compiler.ir.bindings import ir
 from lhkit.compiler.ir.diagnostics import span_of
 from lhkit.compiler.ir.functions import function_ops
 from lhkit.compiler.ir.parsing import Source, failure_in, walk
-from lhkit.model.errors import Diagnostic, error_for
+from lhkit.model.errors import Diagnostic, LhkitError, error_for
 
 _MARK = "lhkit:copy"
+
+
+def lowering_error(
+    sources: Sequence[Source], reason: str, at: Any, stage: str, *, what: str = "", advice: str | None = None
+) -> LhkitError:
+    """Return the error of an op that has no lowering; ``what`` is said at its place if not the reason."""
+    message = f"{sources[0].name} cannot be lowered: {reason} (stage: {stage})"
+    diagnostics = (Diagnostic("error", what or reason, span_of(at.location)),)
+    return error_for(failure_in(sources, "lowering", message, diagnostics, stage=stage, advice=advice))
 
 
 def is_bufferization_copy(op: Any) -> bool:
@@ -46,9 +55,6 @@ def _copy_elements(op: Any, source: Any, target: Any) -> None:
             ir.Operation.create("linalg.yield", operands=[block.arguments[0]])
 
 
-# What may live on the stack: little in all, and nothing in loops, where nothing gives it back.
-
-
 _LOOPS = ("scf.for", "scf.while", "scf.parallel", "scf.forall", "affine.for", "affine.parallel")
 _MOST_BYTES = 1 << 20
 _WIDEST_ELEMENT_BYTES = 16
@@ -72,8 +78,7 @@ def keep_stack_small(module: Any) -> None:
 def _bytes_of(type_: Any) -> int:
     if not type_.has_static_shape:
         return _MOST_BYTES + 1
-    element = type_.element_type
-    width = getattr(element, "width", 8 * _WIDEST_ELEMENT_BYTES)
+    width = getattr(type_.element_type, "width", 8 * _WIDEST_ELEMENT_BYTES)
     return int(math.prod(type_.shape) * max(width // 8, 1))
 
 
@@ -86,25 +91,24 @@ def _is_in_loop(op: Any) -> bool:
     return False
 
 
+def _attributes(op: Any) -> dict[str, Any]:
+    return {name: op.attributes[name] for name in op.attributes}
+
+
 def _move_to_heap(op: Any) -> None:
-    attributes = {name: op.attributes[name] for name in op.attributes}
     with ir.InsertionPoint(op), op.location:
-        heap = ir.Operation.create("memref.alloc", [op.results[0].type], list(op.operands), attributes)
+        heap = ir.Operation.create("memref.alloc", [op.results[0].type], list(op.operands), _attributes(op))
     op.results[0].replace_all_uses_with(heap.result)
     op.erase()
 
 
-# Vectors of i1 in memory: a byte an element, as a memref holds them, and not a bit as LLVM would.
-
-
-_BITS = re.compile(r"vector<(\d+)xi1>")
 _LOADS = ("llvm.load", "llvm.intr.masked.load")
 _STORES = ("llvm.store", "llvm.intr.masked.store")
 _MOVING = {*_LOADS, *_STORES, "llvm.alloca", "llvm.intr.masked.gather", "llvm.intr.masked.scatter"}
 
 
 def widen_bool_vectors(module: Any, sources: Sequence[Source]) -> None:
-    """Let loads and stores of i1 vectors move bytes, in place, in a module of the LLVM dialect."""
+    """Let loads and stores of i1 vectors move bytes, as memrefs hold them, in place; LLVM would move bits."""
     for op in [op for op in walk(module.operation) if op.name in _MOVING]:
         if op.name in _LOADS and _is_bits(op.results[0].type):
             _widen_load(op)
@@ -112,13 +116,11 @@ def widen_bool_vectors(module: Any, sources: Sequence[Source]) -> None:
             _widen_store(op)
         elif "xi1>" in _type_in_memory(op):
             what = "vectors of i1 are not moved this way; vectorize in one dimension, or use i8"
-            message = f"{sources[0].name} cannot be lowered: {op.name}: {what} (stage: lower)"
-            diagnostics = (Diagnostic("error", f"{op.name}: {what}", span_of(op.location)),)
-            raise error_for(failure_in(sources, "lowering", message, diagnostics, stage="lower"))
+            raise lowering_error(sources, f"{op.name}: {what}", op, "lower")
 
 
 def _is_bits(type_: Any) -> bool:
-    return _BITS.fullmatch(str(type_)) is not None
+    return re.fullmatch(r"vector<\d+xi1>", str(type_)) is not None
 
 
 def _type_in_memory(op: Any) -> str:
@@ -129,10 +131,6 @@ def _type_in_memory(op: Any) -> str:
 
 def _as_bytes(type_: Any) -> Any:
     return ir.Type.parse(str(type_).replace("xi1>", "xi8>"))
-
-
-def _attributes(op: Any) -> dict[str, Any]:
-    return {name: op.attributes[name] for name in op.attributes}
 
 
 def _widen_load(op: Any) -> None:

@@ -75,7 +75,7 @@ class HeapLedger:
 
 
 def scheduled_memory(recipe: Recipe, progress: Progress = ignore_progress) -> MemoryProgram:
-    """Return what a payload does with memory as its schedule leaves it, before anything else is done with it."""
+    """Return the memory program of a payload as its schedule leaves it, before any lowering."""
     with new_context():
         module, _ = lowered_module(recipe, "scheduled", progress)
         for op in walk(module.operation):
