@@ -19,8 +19,7 @@ from lhkit.compiler.catalogue.corrections import (
 )
 from lhkit.compiler.catalogue.form_reader import attribute_value
 from lhkit.compiler.catalogue.op_classes import Skeleton, classless_skeletons, enum_classes, skeletons
-from lhkit.compiler.catalogue.op_examples import with_examples
-from lhkit.compiler.catalogue.op_queries import (
+from lhkit.compiler.catalogue.op_trials import (
     ANY_OP,
     Trial,
     ask_constraints,
@@ -33,6 +32,7 @@ from lhkit.compiler.catalogue.op_queries import (
     scratch_op,
     settle,
     type_for,
+    with_examples,
 )
 from lhkit.compiler.extension.own_op_registry import known_ops
 from lhkit.compiler.ir.bindings import HOST, host_module, ir, new_context, passmanager
@@ -228,14 +228,15 @@ def _introspect_op(skeleton: Skeleton) -> tuple[CatalogueOp, Trial | None]:
 
 
 def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: Trial) -> CatalogueOp:
-    documentation = skeleton.documentation
+    body: RegionKind = "body"
+    kinds = REGION_KINDS.get(skeleton.name, (body,) * len(skeleton.regions))
     return CatalogueOp(
         name=skeleton.name,
         extension=skeleton.extension,
         group=group_of(skeleton.name, role),
         role=role,
-        sentence=sentence_for(skeleton.name, documentation),
-        documentation=documentation,
+        sentence=sentence_for(skeleton.name, skeleton.documentation),
+        documentation=skeleton.documentation,
         operands=tuple(
             OperandSpec(a.name, kinds_of(c), a.count, type_for(c) if c else ANY_OP, None, c)
             for a in skeleton.operands
@@ -247,15 +248,11 @@ def _described(skeleton: Skeleton, role: Role, asked: Mapping[str, str], trial: 
             for a in skeleton.results
             for c in [asked.get(f"->{a.name}", "")]
         ),
-        regions=_regions(skeleton),
+        regions=tuple(
+            RegionSpec(r.name, kind, r.count) for r, kind in zip(skeleton.regions, kinds, strict=True)
+        ),
         segments=skeleton.segments,
     )
-
-
-def _regions(skeleton: Skeleton) -> tuple[RegionSpec, ...]:
-    body: RegionKind = "body"
-    kinds = REGION_KINDS.get(skeleton.name, tuple(body for _ in skeleton.regions))
-    return tuple(RegionSpec(r.name, kind, r.count) for r, kind in zip(skeleton.regions, kinds, strict=True))
 
 
 def _with_answers(op: CatalogueOp, trial: Trial, instance: Any) -> CatalogueOp:

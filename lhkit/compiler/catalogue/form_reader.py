@@ -1,4 +1,4 @@
-"""Transform ops as forms, and as MLIR prints them with the names that their author gave."""
+"""Forms of parsed transform ops, and their text with the value names of the source."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class FormReader:
             for v in (*o.operands, *o.results)
         }
         known |= {a.get_name(use_local_scope=True): self._name(a) for a in arguments}
-        if _is_isolated(op):
-            # Numbers start again inside, so names go by way of the values' places; outside, there are none.
+        if len(op.operands) and _OUTSIDE in op.get_asm(use_local_scope=True):
+            # Isolated from above, it prints alone: numbers start again inside, and names go by locations.
             known = {}
             for argument in arguments:
                 argument.set_location(ir.Location.name(self._name(argument)[1:]))
@@ -117,11 +117,6 @@ class FormReader:
         if any(o.name not in self._specs for o in ops):
             return FormBlock(arguments, text="\n".join(self.printed(o, generic=True) for o in ops))
         return FormBlock(arguments, tuple(self.form(o) for o in ops))
-
-
-def _is_isolated(op: Any) -> bool:
-    """Return True for ops inside which nothing from outside can be seen, so that they print alone."""
-    return len(op.operands) > 0 and _OUTSIDE in op.get_asm(use_local_scope=True)
 
 
 def _sizes(op: Any, side: str) -> list[int] | None:

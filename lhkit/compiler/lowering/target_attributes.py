@@ -1,4 +1,4 @@
-"""Machine code for another x86 CPU than this one, by attributes on the functions of a lowered module."""
+"""Targets of kernels: attributes of functions for another x86 CPU, and threads by the OpenMP runtime."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def set_target(module: Any, name: str) -> None:
     check_target(name)
     if name:
         _set_attributes(module, name)
-    if name in _WITHOUT_FMA or (not name and _lacks_fma()):
+    is_without = platform.machine().lower() in _X86 and bool(cpu_flags()) and "fma" not in cpu_flags()
+    if name in _WITHOUT_FMA or (not name and is_without):
         _split_vector_fmas(module)
 
 
@@ -68,27 +69,15 @@ def _set_attributes(module: Any, name: str) -> None:
                 op.operation.attributes["passthrough"] = ir.ArrayAttr.get(attributes + [alone] * is_called)
 
 
-def _lacks_fma() -> bool:
-    return platform.machine().lower() in _X86 and bool(cpu_flags()) and "fma" not in cpu_flags()
-
-
 def _split_vector_fmas(module: Any) -> None:
     fused = [op for op in walk(module.operation) if op.name == "llvm.intr.fma"]
-    for op in fused:
-        if not str(op.results[0].type).startswith("vector<"):
-            continue
+    for op in [op for op in fused if str(op.results[0].type).startswith("vector<")]:
+        attributes = {name: op.attributes[name] for name in op.attributes}
         with ir.InsertionPoint(op), op.location:
-            split = ir.Operation.create(
-                "llvm.intr.fmuladd",
-                results=[op.results[0].type],
-                operands=list(op.operands),
-                attributes={name: op.attributes[name] for name in op.attributes},
-            )
+            types, operands = [op.results[0].type], list(op.operands)
+            split = ir.Operation.create("llvm.intr.fmuladd", types, operands, attributes)
         op.results[0].replace_all_uses_with(split.results[0])
         op.erase()
-
-
-# Kernels on several threads: the OpenMP runtime that they call, and what has to hold before they may.
 
 
 _DISTRIBUTION = "intel-openmp"

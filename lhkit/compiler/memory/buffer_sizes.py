@@ -1,4 +1,4 @@
-"""How large buffers are, as the lowering to LLVM lays them out, and which are larger than a worker may have."""
+"""Sizes of buffers as LLVM lays them out, and refusal of those that exceed the worker's memory limit."""
 
 from __future__ import annotations
 

@@ -2,8 +2,6 @@
 
 - ``convert_const_resources_to_args``: ``lhkit.convert_const_resources_to_args``: constants whose data is a
   resource become function arguments.
-- ``constant_roles``: What the constants of a function are for: which anchor they lead to, or come after,
-  along the data flow.
 - ``expand_math``: ``lhkit.expand_math``: exp, log, tanh, erf and rsqrt by range reduction and polynomial,
   also of vectors.
 - ``replace_with_call``: ``lhkit.replace_with_call``: the call of an outlined function becomes the call of a

@@ -15,37 +15,24 @@ from lhkit.compiler.ir.work_estimate import element_bytes, op_flops
 from lhkit.model.index_terms import Term, TermKind, computed
 from lhkit.model.tile_picture import LoopVariable, StructuredOp, TiledOperand, Tilings, View
 
-_ARITHMETIC: dict[str, TermKind] = {
-    "arith.addi": "add",
-    "arith.subi": "sub",
-    "arith.muli": "mul",
-    "arith.divui": "floordiv",
-    "arith.divsi": "floordiv",  # of sizes and offsets, which are not negative
-    "arith.floordivsi": "floordiv",
-    "arith.ceildivsi": "ceildiv",
-    "arith.ceildivui": "ceildiv",
-    "arith.remsi": "mod",
-    "arith.remui": "mod",
-    "arith.minsi": "min",
-    "arith.minui": "min",
-    "arith.maxsi": "max",
-    "arith.maxui": "max",
+# Of sizes and offsets, which are not negative, so that signedness does not matter.
+_KINDS: dict[TermKind, tuple[str, ...]] = {
+    **{"add": ("addi",), "sub": ("subi",), "mul": ("muli",), "mod": ("remsi", "remui")},
+    **{"floordiv": ("divui", "divsi", "floordivsi"), "ceildiv": ("ceildivsi", "ceildivui")},
+    **{"min": ("minsi", "minui"), "max": ("maxsi", "maxui")},
+}
+_ARITHMETIC = {f"arith.{name}": kind for kind, names in _KINDS.items() for name in names}
+_AFFINE: dict[Any, TermKind] = {
+    **{ir.AffineAddExpr: "add", ir.AffineMulExpr: "mul", ir.AffineModExpr: "mod"},
+    **{ir.AffineFloorDivExpr: "floordiv", ir.AffineCeilDivExpr: "ceildiv"},
 }
 _ALLOCATIONS = ("tensor.empty", "memref.alloc", "memref.alloca", "bufferization.alloc_tensor")
 _SAME = (
-    "tensor.cast",
-    "memref.cast",
-    "bufferization.to_tensor",
-    "bufferization.to_buffer",
-    "bufferization.clone",
+    *("tensor.cast", "memref.cast"),
+    *("bufferization.to_tensor", "bufferization.to_buffer", "bufferization.clone"),
 )
 _SLICES = ("tensor.extract_slice", "memref.subview")
 _DESTINATIONS = {"tensor.insert": 1, "tensor.insert_slice": 1, "vector.transfer_write": 1}
-
-
-def is_slice(op: Any) -> bool:
-    """Return True for an op that takes a part of a value by offsets, sizes and strides."""
-    return op.name in _SLICES
 
 
 def same_value(value: Any) -> Any:
@@ -54,10 +41,9 @@ def same_value(value: Any) -> Any:
     In destination-passing style an op's result, and what a loop carries, stand where their destination does.
     """
     if isinstance(value, ir.BlockArgument):
-        owner = ir.BlockArgument(value).owner.owner.operation
-        return (
-            _carried(owner, _variables(owner), ir.BlockArgument(value).arg_number) if is_loop(owner) else None
-        )
+        argument = ir.BlockArgument(value)
+        owner = argument.owner.owner.operation
+        return _carried(owner, argument.arg_number - _variables(owner)) if is_loop(owner) else None
     result = ir.OpResult(value)
     op = result.owner.operation
     if op.name in _SAME:
@@ -67,19 +53,21 @@ def same_value(value: Any) -> Any:
     if op.name.startswith("linalg."):
         outputs = outputs_of(op)
         return outputs[result.result_number] if result.result_number < len(outputs) else None
-    return _carried(op, 0, result.result_number) if is_loop(op) else None
+    return _carried(op, result.result_number) if is_loop(op) else None
 
 
-def _carried(loop: Any, skipped: int, number: int) -> Any:
-    initial = initial_values(loop) if loop.name != "scf.parallel" else []
-    return initial[number - skipped] if 0 <= number - skipped < len(initial) else None
+def _carried_values(loop: Any) -> list[Any]:
+    return [] if loop.name == "scf.parallel" else initial_values(loop)
+
+
+def _carried(loop: Any, number: int) -> Any:
+    initial = _carried_values(loop)
+    return initial[number] if 0 <= number < len(initial) else None
 
 
 def _variables(loop: Any) -> int:
     """Return how many induction variables a loop has."""
-    return len(loop.regions[0].blocks[0].arguments) - (
-        0 if loop.name == "scf.parallel" else len(initial_values(loop))
-    )
+    return len(loop.regions[0].blocks[0].arguments) - len(_carried_values(loop))
 
 
 class IndexTerms:
@@ -146,14 +134,7 @@ class IndexTerms:
             return symbols[ir.AffineSymbolExpr(expression).position]
         binary = ir.AffineBinaryExpr(expression)
         operands = [self.affine(e, dimensions, symbols) for e in (binary.lhs, binary.rhs)]
-        kinds: dict[Any, TermKind] = {
-            ir.AffineAddExpr: "add",
-            ir.AffineMulExpr: "mul",
-            ir.AffineModExpr: "mod",
-            ir.AffineFloorDivExpr: "floordiv",
-            ir.AffineCeilDivExpr: "ceildiv",
-        }
-        return self.term(next(kind for cls, kind in kinds.items() if isinstance(expression, cls)), operands)
+        return self.term(next(kind for cls, kind in _AFFINE.items() if isinstance(expression, cls)), operands)
 
     def map_results(self, map_attribute: Any, operands: Sequence[Any]) -> list[int]:
         """Return the positions of the results of an affine map of values."""
@@ -174,14 +155,10 @@ class IndexTerms:
         if left.kind == right.kind == "constant":
             value = computed(kind, (left.value, right.value))
             return None if value is None else self.constant(value)
-        if right.kind == "constant" and (kind, right.value) in (
-            ("add", 0),
-            ("sub", 0),
-            ("mul", 1),
-            ("floordiv", 1),
-        ):
+        neutral = (("add", 0), ("mul", 1), ("sub", 0), ("floordiv", 1))
+        if right.kind == "constant" and (kind, right.value) in neutral:
             return a
-        if left.kind == "constant" and (kind, left.value) in (("add", 0), ("mul", 1)):
+        if left.kind == "constant" and (kind, left.value) in neutral[:2]:
             return b
         return a if kind in ("min", "max") and a == b else None
 
@@ -231,7 +208,7 @@ class IndexTerms:
             dynamic = iter(op.operands)
             extents = static_shape(value.type)
             return [self.number(next(dynamic)) if n is None else self.constant(n) for n in extents]
-        if is_slice(op):
+        if op.name in _SLICES:
             sizes = self.mixed(op, "static_sizes", operand_groups(op)[2])
             return [sizes[d] for d in kept_dimensions(op, value)]
         if op.name == "tensor.pad":
@@ -405,11 +382,8 @@ class _Reader:
         writer = _writer(value)
         while True:
             op = None if isinstance(value, ir.BlockArgument) else ir.OpResult(value).owner.operation
-            if op is not None and is_slice(op):
-                views.append(self._slice(op))
-                value = op.operands[0]
-            elif op is not None and op.name == "tensor.pad":
-                views.append(self._pad(op))
+            if op is not None and (op.name in _SLICES or op.name == "tensor.pad"):
+                views.append(self._pad(op) if op.name == "tensor.pad" else self._slice(op))
                 value = op.operands[0]
             elif (same := same_value(value)) is not None:
                 value = same
@@ -461,10 +435,9 @@ class _Reader:
 
     def _name(self, value: Any) -> str:
         """Return the name of an argument; that of what an op makes tells less than the op, and takes longer."""
-        if not isinstance(value, ir.BlockArgument):
-            return ""
         if value not in self._written:
-            self._written[value] = self._names.argument(value)
+            is_argument = isinstance(value, ir.BlockArgument)
+            self._written[value] = self._names.argument(value) if is_argument else ""
         return self._written[value]
 
 
@@ -535,11 +508,7 @@ def _live_ops(module: Any) -> set[Any]:
             if owner is not None:
                 waiting.append(owner.operation)
         if op.name.startswith(("scf.", "affine.")):
-            waiting += _given(op)
+            # The ops that say what its blocks give.
+            last = [list(block.operations)[-1].operation for region in op.regions for block in region.blocks]
+            waiting += last + [each for terminator in last for each in walk(terminator)]
     return live
-
-
-def _given(op: Any) -> list[Any]:
-    """Return the ops that say what the blocks of an op give."""
-    last = [list(block.operations)[-1].operation for region in op.regions for block in region.blocks]
-    return last + [each for terminator in last for each in walk(terminator)]
